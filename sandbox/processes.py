@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start, find and end the processes of a sandbox, also after any of them was killed.
+
+A process is known by its pid *and* the kernel's start time of that pid, so that a number the
+kernel has given to somebody else meanwhile is never signalled.
+"""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from sandbox.state import SandboxError, State
+
+# In the environment of every process that a sandbox starts: finds those whose pid file was never
+# written because the starter was killed in between.
+OWNER_VARIABLE = "K8S_CAPI_HELM_SANDBOX"
+LOG_LINES_SHOWN = 15
+
+# Kept because Python warns of a child object that goes away before its process does.
+_children: list[subprocess.Popen[bytes]] = []
+
+
+@dataclasses.dataclass(frozen=True)
+class Recorded:
+    """What a pid file says.
+
+    :ivar started: kernel start time of the process, in clock ticks since boot.
+    :ivar order: nanoseconds since the epoch at which it was recorded; gives the order of start.
+    """
+
+    name: str
+    pid: int
+    started: int
+    order: int
+
+    @property
+    def running(self) -> bool:
+        """Whether this very process is alive and not a zombie."""
+        return _start_time(self.pid) == self.started
+
+
+def start(
+    state: State,
+    name: str,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    ready: Callable[[], bool] | None = None,
+    timeout: float = 60.0,
+) -> None:
+    """Start ``argv`` in a session of its own, unless it runs already, and wait until it is ready.
+
+    :param env: the whole environment; this process's own when None.
+    :param ready: asked about ten times a second, also when the process ran already.
+    :param timeout: seconds that readiness may take.
+    :raises SandboxError: the program is not there, it ended, or it is not ready in time; the
+        text ends with the last lines of its log. A process that is late is ended.
+    """
+    if not alive(state, name):
+        environment = {**(os.environ if env is None else env), OWNER_VARIABLE: str(state.root)}
+        with state.log(name).open("ab") as log:
+            try:
+                child = subprocess.Popen(
+                    list(argv),
+                    env=environment,
+                    cwd=cwd,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise SandboxError(
+                    f"{name} cannot be started: {argv[0]}: {error.strerror}; "
+                    "run `python -m sandbox up` to build what is missing"
+                ) from error
+        record(state, name, child.pid)
+        _children.append(child)
+    if ready is not None:
+        wait_ready(state, name, ready, timeout)
+
+
+def wait_ready(state: State, name: str, ready: Callable[[], bool], timeout: float) -> None:
+    """Wait until ``ready()`` is true.
+
+    :raises SandboxError: the process ended, or ``timeout`` seconds passed (it is then stopped).
+    """
+    deadline = time.monotonic() + timeout
+    while not ready():
+        if not alive(state, name):
+            raise SandboxError(f"{name} ended while starting.\n{log_tail(state, name)}")
+        if time.monotonic() > deadline:
+            tail = log_tail(state, name)
+            stop(state, name)
+            raise SandboxError(f"{name} was not ready after {timeout:.0f} s.\n{tail}")
+        time.sleep(0.1)
+
+
+def record(state: State, name: str, pid: int) -> None:
+    """Write the pid file of a process that runs now (and leads its own session)."""
+    started = _start_time(pid) or 0
+    entry = Recorded(name, pid, started, time.time_ns())
+    path = _pid_file(state, name)
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(dataclasses.asdict(entry)))
+    draft.replace(path)
+
+
+def alive(state: State, name: str) -> bool:
+    """Whether the process recorded as ``name`` runs."""
+    entry = recorded(state, name)
+    return entry is not None and entry.running
+
+
+def recorded(state: State, name: str) -> Recorded | None:
+    """The pid file of ``name``, if there is one."""
+    try:
+        return Recorded(**json.loads(_pid_file(state, name).read_text()))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError) as error:
+        raise SandboxError(
+            f"{_pid_file(state, name)} is damaged ({error}); remove it and run `sandbox down`"
+        ) from error
+
+
+def all_recorded(state: State) -> list[Recorded]:
+    """All pid files, in order of start, whether their processes run or not."""
+    names = [path.stem for path in (state.root / "run").glob("*.pid")]
+    entries = [entry for name in names if (entry := recorded(state, name))]
+    return sorted(entries, key=lambda entry: entry.order)
+
+
+def stop(state: State, name: str, timeout: float = 10.0) -> None:
+    """End the process ``name`` and everything in its session; nothing happens if there is none.
+
+    :param timeout: seconds to end by itself before it is killed.
+    """
+    entry = recorded(state, name)
+    if entry is None:
+        return
+    _end(lambda: _session_members(entry), timeout)
+    _pid_file(state, name).unlink(missing_ok=True)
+
+
+def stop_all(state: State, timeout: float = 10.0) -> None:
+    """End everything of this sandbox, last started first, also what lost its pid file."""
+    for entry in reversed(all_recorded(state)):
+        stop(state, entry.name, timeout)
+    _end(lambda: owned(state), timeout)
+
+
+def owned(state: State) -> list[int]:
+    """Pids of all processes that carry this sandbox's mark, except the caller."""
+    mark = f"{OWNER_VARIABLE}={state.root}".encode()
+    found = []
+    for pid in _pids():
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes()
+        except OSError:  # ended meanwhile, or somebody else's
+            continue
+        if mark in environment.split(b"\0") and pid != os.getpid() and _start_time(pid):
+            found.append(pid)
+    return found
+
+
+def log_tail(state: State, name: str, lines: int = LOG_LINES_SHOWN) -> str:
+    """The last lines of a process's log with the log's path above them."""
+    path = state.log(name)
+    text = path.read_text(errors="replace") if path.exists() else ""
+    return "\n".join([f"{path}:", *text.splitlines()[-lines:]])
+
+
+def _end(members: Callable[[], list[int]], timeout: float) -> None:
+    """SIGTERM, wait, SIGKILL. SIGCONT too: a stopped process does not see SIGTERM."""
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        for pid in members():
+            _signal(pid, sent)
+            _signal(pid, signal.SIGCONT)
+        deadline = time.monotonic() + timeout
+        while members() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if not members():
+            return
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def _session_members(entry: Recorded) -> list[int]:
+    leader = _start_time(entry.pid)
+    if leader is not None and leader != entry.started:
+        return []  # the number belongs to somebody else now; nothing of ours is left
+    return [pid for pid in _pids() if _stat(pid)[:2] == ("alive", entry.pid)]
+
+
+def _pids() -> list[int]:
+    return [int(path) for path in os.listdir("/proc") if path.isdigit()]
+
+
+def _start_time(pid: int) -> int | None:
+    """Start time in clock ticks since boot; None when there is no such process or it is dead."""
+    liveness, _, started = _stat(pid)
+    return started if liveness == "alive" else None
+
+
+def _stat(pid: int) -> tuple[str, int, int]:
+    """Liveness, session and start time out of /proc/<pid>/stat (proc(5), fields 3, 6 and 22)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return "gone", 0, 0
+    fields = text.rpartition(")")[2].split()
+    return "dead" if fields[0] in "ZX" else "alive", int(fields[3]), int(fields[19])
+
+
+def _pid_file(state: State, name: str) -> Path:
+    return state.path("run", f"{name}.pid")
