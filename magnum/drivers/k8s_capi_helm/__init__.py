@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kubernetes clusters for OpenStack Magnum, by Cluster API and Helm."""

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every name and label key, valid, bounded and collision-free.
+
+Names that other parties know (the reference charts, magnum-capi-helm, Cluster API) are spelled here
+and nowhere else. Objects of a release are *found by label*; the names that are computed here are those
+that the driver itself gives.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+import secrets
+import string
+
+#: Longest name of most Kubernetes objects that become hostnames or label values (RFC 1123 label).
+LABEL_LIMIT = 63
+
+_RELEASE_HEAD = 30
+_RELEASE_TAIL = 12
+_TAIL_ALPHABET = string.ascii_lowercase + string.digits
+_RELEASE_SHAPE = re.compile(r"(?:[a-z0-9](?:[-a-z0-9]{0,29}[a-z0-9])?-)?[a-z0-9]{12}\Z")
+_DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of object on the management cluster.
+
+    :ivar group: API group, "" for the core group.
+    :ivar name: the kind as in a manifest.
+    :ivar plural: the resource as in a path.
+    :ivar versions: versions the driver understands, best first; the first one served is used.
+    :ivar namespaced: False for kinds of the whole cluster.
+    """
+
+    group: str
+    name: str
+    plural: str
+    versions: tuple[str, ...]
+    namespaced: bool = True
+
+
+CAPI_VERSIONS = ("v1beta2", "v1beta1")
+CORE_GROUP = "cluster.x-k8s.io"
+CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
+INFRASTRUCTURE_GROUP = "infrastructure.cluster.x-k8s.io"
+#: Announced to be renamed one day; the one place where the driver spells it.
+ADDONS_GROUP = "addons.stackhpc.com"
+#: Prefix of the chart's own labels.
+CHART_PREFIX = "capi.stackhpc.com"
+
+CLUSTER = Kind(CORE_GROUP, "Cluster", "clusters", CAPI_VERSIONS)
+MACHINE_DEPLOYMENT = Kind(CORE_GROUP, "MachineDeployment", "machinedeployments", CAPI_VERSIONS)
+MACHINE_SET = Kind(CORE_GROUP, "MachineSet", "machinesets", CAPI_VERSIONS)
+MACHINE = Kind(CORE_GROUP, "Machine", "machines", CAPI_VERSIONS)
+CONTROL_PLANE = Kind(
+    CONTROL_PLANE_GROUP, "KubeadmControlPlane", "kubeadmcontrolplanes", CAPI_VERSIONS
+)
+#: v1beta1 first: the v1beta2 view of CAPO 0.15 renames fields that this driver reads.
+OPENSTACK_CLUSTER = Kind(
+    INFRASTRUCTURE_GROUP, "OpenStackCluster", "openstackclusters", ("v1beta1", "v1beta2")
+)
+OPENSTACK_MACHINE = Kind(
+    INFRASTRUCTURE_GROUP, "OpenStackMachine", "openstackmachines", ("v1beta1", "v1beta2")
+)
+OPENSTACK_SERVER = Kind(
+    INFRASTRUCTURE_GROUP, "OpenStackServer", "openstackservers", ("v1alpha1",)
+)
+HELM_RELEASE = Kind(ADDONS_GROUP, "HelmRelease", "helmreleases", ("v1alpha1",))
+MANIFESTS = Kind(ADDONS_GROUP, "Manifests", "manifests", ("v1alpha1",))
+NAMESPACE = Kind("", "Namespace", "namespaces", ("v1",), namespaced=False)
+SECRET = Kind("", "Secret", "secrets", ("v1",))
+EVENT = Kind("", "Event", "events", ("v1",))
+LEASE = Kind("coordination.k8s.io", "Lease", "leases", ("v1",))
+ROLE_BINDING = Kind("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", ("v1",))
+
+#: Set by Cluster API on everything of a cluster.
+LABEL_CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
+#: Set by Cluster API on the MachineSets and Machines of a MachineDeployment.
+LABEL_DEPLOYMENT_NAME = "cluster.x-k8s.io/deployment-name"
+#: Set by Cluster API on control plane Machines.
+LABEL_CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
+LABEL_CHART_CLUSTER = f"{CHART_PREFIX}/cluster"
+LABEL_CHART_COMPONENT = f"{CHART_PREFIX}/component"
+LABEL_NODE_GROUP = f"{CHART_PREFIX}/node-group"
+LABEL_PROJECT = "magnum.openstack.org/project-id"
+LABEL_USER = "magnum.openstack.org/user-id"
+LABEL_UUID = "magnum.openstack.org/cluster-uuid"
+#: Server-side apply field manager of this driver.
+FIELD_MANAGER = "magnum"
+
+#: The name under which the chart looks for the cloud in the credential's clouds.yaml.
+CLOUD_NAME = "openstack"
+#: Purposes of the certificate authorities and keys that Cluster API looks for as ``<cluster>-<purpose>``.
+CA_PURPOSES = ("ca", "etcd", "proxy", "sa")
+
+
+def release(cluster_name: str) -> str:
+    """A new release name (Magnum's ``stack_id``) for a cluster of that name.
+
+    The readable head is for people; the twelve random characters make it unique, also after a cluster of
+    the same name was deleted.
+
+    :param cluster_name: any text; characters outside ``[a-z0-9]`` become hyphens.
+    :returns: at most 43 characters, a valid Helm release name and DNS label.
+    """
+    head = re.sub(r"[^a-z0-9]+", "-", cluster_name.lower())[:_RELEASE_HEAD].strip("-")
+    tail = "".join(secrets.choice(_TAIL_ALPHABET) for _ in range(_RELEASE_TAIL))
+    return f"{head}-{tail}" if head else f"k{tail[1:]}"
+
+
+def is_release(text: str | None) -> bool:
+    """Whether *text* has the shape of a release name of this driver or of magnum-capi-helm.
+
+    Heat stacks (a UUID) and clusters of magnum-cluster-api (``kube-xxxxx``) do not have it.
+    """
+    return bool(text) and len(text or "") <= 43 and _RELEASE_SHAPE.match(text or "") is not None
+
+
+def namespace(prefix: str, project_id: str) -> str:
+    """The namespace of a project: ``<prefix>-<project id without punctuation>``."""
+    return f"{prefix}-{re.sub(r'[^a-z0-9]', '', project_id.lower())}"
+
+
+def credential_secret(release_name: str) -> str:
+    """Name of the Secret with the clouds.yaml of a cluster."""
+    return f"{release_name}-cloud-credentials"
+
+
+def ca_secret(release_name: str, purpose: str) -> str:
+    """Name of the Secret in which Cluster API looks for a CA; *purpose* is one of CA_PURPOSES."""
+    return f"{release_name}-{purpose}"
+
+
+def lease(release_name: str) -> str:
+    """Name of the Lease that is a release's lock, operation record and proof of identity."""
+    return f"{release_name}-magnum"
+
+
+def control_plane(release_name: str) -> str:
+    """Name the charts give the KubeadmControlPlane."""
+    return f"{release_name}-control-plane"
+
+
+def is_node_group(text: str) -> bool:
+    """Whether *text* can be a nodegroup's name: an RFC 1123 label of 1 to 63 characters."""
+    return _DNS_LABEL.match(text) is not None
+
+
+def bounded(text: str, limit: int = LABEL_LIMIT) -> str:
+    """*text* itself where it fits, else its head and a hash of the whole: never just cut.
+
+    :param limit: longest result, at least 10.
+    """
+    if len(text) <= limit:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{text[: limit - 9].rstrip('-')}-{digest}"
