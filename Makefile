@@ -1,0 +1,36 @@
+# Thin faces of tox (tox.ini) and of the stages of a full test run (tools/stages.py).
+# Nothing is installed outside of this checkout and of the cache directory of the user.
+
+PYTHON ?= python3
+RUNNER := .tox-bootstrap
+TOX := $(RUNNER)/bin/tox
+export PATH := $(CURDIR)/$(RUNNER)/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test functional docs charts clean
+
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(TOX) ## From a template to a tenant's kubectl get nodes and away again (KEEP=1 leaves the sandbox up)
+	@$(RUNNER)/bin/python tools/stages.py demo
+
+test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pep8 unit" picks some)
+	@$(RUNNER)/bin/python tools/stages.py $(or $(STAGES),test)
+
+functional: $(TOX) ## Everything that can be done in the sandbox
+	@$(RUNNER)/bin/python tools/stages.py functional
+
+docs: $(TOX) ## Build the documents in doc/build/html
+	@$(RUNNER)/bin/python tools/stages.py docs releasenotes
+
+charts: $(TOX) ## Lint the charts, test them, and make their packages in dist/charts
+	@$(RUNNER)/bin/python tools/stages.py charts chart-packages
+
+clean: ## Stop the sandbox; remove what was built here (the cache of Go binaries stays)
+	@if [ -x .tox/sandbox/bin/python ]; then .tox/sandbox/bin/python -m sandbox down; fi
+	rm -rf $(RUNNER) .tox .stages .stestr .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist *.egg-info doc/build doc/source/_generated releasenotes/build
+
+$(TOX): tools/bootstrap.sh
+	@PYTHON="$(PYTHON)" sh tools/bootstrap.sh $(RUNNER)
