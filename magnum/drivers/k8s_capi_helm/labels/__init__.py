@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every cluster label: type, default, example, help; text -> typed value, or InvalidLabel.
+
+A label is one field of :class:`Labels`: its parser, its option in ``[capi_helm_cluster_labels]``,
+its row in the documentation and its test case all come from there, so a default is written down
+nowhere else.
+
+Three rules hold for every label. An empty text counts as "not given", because Horizon sends labels
+that its user left empty. Words out of a fixed list are matched without regard to case, because
+Horizon lower-cases what is typed. Everything else is taken exactly as it is or refused; no character
+is dropped.
+"""
+
+from magnum.drivers.k8s_capi_helm.labels.forms import Form, OptionType
+from magnum.drivers.k8s_capi_helm.labels.notices import notices
+from magnum.drivers.k8s_capi_helm.labels.reading import check_node_group, parse
+from magnum.drivers.k8s_capi_helm.labels.registry import Label, Labels, REGISTRY, Site
+
+__all__ = [
+    "REGISTRY",
+    "Form",
+    "Label",
+    "Labels",
+    "OptionType",
+    "Site",
+    "check_node_group",
+    "notices",
+    "parse",
+]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of a cluster's labels and of the site's defaults -> typed labels, or what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from oslo_utils import strutils
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.labels import registry
+
+#: Labels of magnum-capi-helm that this version cannot do anything for yet.
+NOT_YET = frozenset({"kube_dashboard_enabled"})
+#: What Octavia's providers cannot do (its provider driver feature matrix).
+_OVN_ONLY_ALGORITHM = "SOURCE_IP_PORT"
+_AMPHORA = frozenset({"amphora", "amphorav2", "octavia"})
+
+
+def parse(
+    texts: Mapping[str, str],
+    defaults: Mapping[str, str],
+    template: Mapping[str, str] | None = None,
+) -> registry.Labels:
+    """The typed labels of a cluster.
+
+    :param texts: the cluster's labels as Magnum keeps them; unknown ones are left alone, see
+        :func:`~magnum.drivers.k8s_capi_helm.labels.notices`.
+    :param defaults: texts of the site's defaults, used for labels that *texts* does not give.
+    :param template: labels of the cluster template, if they are to be compared: what only a
+        template can set must not differ from it.
+    :raises InvalidLabel: a label has another form than it should, or contradicts another one.
+    :raises InvalidRequest: a label asks for what this version of the driver cannot do, or a site
+        default is wrong.
+    """
+    _refuse_not_yet(texts)
+    if template is not None:
+        _refuse_not_from_template(texts, template)
+    values: dict[str, Any] = {}
+    for label in registry.REGISTRY:
+        for name, text in given(label, texts):
+            values[label.name] = _read(label, name, text)
+            break
+        else:
+            for name, text in given(label, defaults):
+                values[label.name] = _read_default(label, name, text)
+                break
+    _settle_algorithm(values, texts)
+    labels = registry.Labels(**values)
+    _refuse_contradictions(labels, texts)
+    return labels
+
+
+def given(label: registry.Label, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Names and texts under which *label* is given, its own name before its old ones."""
+    for name in (label.name, *label.aliases):
+        if texts.get(name, "").strip():
+            yield name, texts[name]
+
+
+def check_node_group(own: Mapping[str, str], cluster: Mapping[str, str]) -> None:
+    """Refuse a nodegroup that wants a label of this driver otherwise than its cluster.
+
+    Magnum copies the cluster's labels into the default nodegroups, and into others on request; such
+    copies are no wish of their own.
+
+    :raises InvalidRequest: the first such label; nodegroups follow the cluster in this version.
+    """
+    for name in sorted(own):
+        if name in registry.BY_NAME and own[name].strip() and own[name] != cluster.get(name):
+            raise errors.InvalidRequest(
+                f"Label '{name}' of the nodegroup has the value '{own[name]}', which is not the "
+                "cluster's: this version of the driver takes labels from the cluster only. Create "
+                "the nodegroup without the label."
+            )
+
+
+def _read(label: registry.Label, name: str, text: str) -> Any:
+    try:
+        return label.form.read(text)
+    except ValueError:
+        raise errors.InvalidLabel(name, text, label.form.expected) from None
+
+
+def _read_default(label: registry.Label, name: str, text: str) -> Any:
+    try:
+        return label.form.read(text)
+    except ValueError:
+        raise errors.InvalidRequest(
+            f"This cloud's default for label '{name}' cannot be used: it is '{text}', expected "
+            f"{label.form.expected}. Set the label yourself or ask the cloud's operator.",
+            f"option {name} in [capi_helm_cluster_labels] (or what it takes its default from)",
+        ) from None
+
+
+def _refuse_not_yet(texts: Mapping[str, str]) -> None:
+    for name in sorted(NOT_YET & set(texts)):
+        wanted = texts[name].strip()
+        if wanted and strutils.bool_from_string(wanted, default=True):
+            raise errors.InvalidRequest(
+                f"Label '{name}' with the value '{texts[name]}' is not supported by this version "
+                "of the driver. Remove the label, or set it to false."
+            )
+
+
+def _refuse_not_from_template(texts: Mapping[str, str], template: Mapping[str, str]) -> None:
+    for label in registry.REGISTRY:
+        if registry.Site.CLUSTER in label.sites:
+            continue
+        for name, text in given(label, texts):
+            if text != template.get(name):
+                raise errors.InvalidLabel(
+                    name,
+                    text,
+                    "the cluster template's value, as only a template can set this label",
+                )
+
+
+def _settle_algorithm(values: dict[str, Any], texts: Mapping[str, str]) -> None:
+    """Keep a site's default algorithm out of a cluster whose provider does not have it."""
+    named = values.get("octavia_lb_algorithm")
+    if named is None or texts.get("octavia_lb_algorithm", "").strip():
+        return
+    provider = values.get("octavia_provider", registry.Labels().octavia_provider)
+    if (provider == "ovn") != (named == _OVN_ONLY_ALGORITHM):
+        del values["octavia_lb_algorithm"]
+
+
+def _refuse_contradictions(labels: registry.Labels, texts: Mapping[str, str]) -> None:
+    algorithm = labels.octavia_lb_algorithm
+    if labels.octavia_provider == "ovn" and algorithm not in (None, _OVN_ONLY_ALGORITHM):
+        raise errors.InvalidLabel(
+            "octavia_lb_algorithm",
+            texts.get("octavia_lb_algorithm", ""),
+            f"{_OVN_ONLY_ALGORITHM}, the only one that the Octavia provider ovn has",
+        )
+    if labels.octavia_provider in _AMPHORA and algorithm == _OVN_ONLY_ALGORITHM:
+        raise errors.InvalidLabel(
+            "octavia_lb_algorithm",
+            texts.get("octavia_lb_algorithm", ""),
+            "ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP, which the Octavia provider "
+            f"{labels.octavia_provider} has",
+        )
+    least, most = labels.min_node_count, labels.max_node_count
+    if least is not None and most is not None and least > most:
+        if texts.get("min_node_count", "").strip():
+            raise errors.InvalidLabel(
+                "min_node_count", str(least), f"at most {most}, the value of max_node_count"
+            )
+        raise errors.InvalidLabel(
+            "max_node_count", str(most), f"at least {least}, the value of min_node_count"
+        )
