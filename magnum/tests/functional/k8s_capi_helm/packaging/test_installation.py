@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver is laid over an installed Magnum, and leaves that Magnum whole.
+
+Every installation here is real: pip builds a wheel or an editable install from a copy of the
+tracked files and installs it into a fresh virtual environment that holds Magnum. The network is not
+used: the target gets a copy of the Magnum that is installed beside the tests, and a path file leads
+to the rest.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from importlib import metadata
+import json
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import unittest
+import venv
+import zipfile
+
+CHECKOUT = Path(__file__).resolve().parents[5]
+DISTRIBUTION = "magnum-k8s-capi-helm"
+PACKAGE = "magnum/drivers/k8s_capi_helm/"
+SITE = Path(sysconfig.get_path("purelib"))
+MINUTES = 5
+
+#: Asked in the target: where things come from, where the entry points lead, which charts are there.
+QUESTIONS = """
+import importlib.metadata, importlib.resources, json
+import magnum, magnum.drivers.k8s_capi_helm as package
+points = importlib.metadata.entry_points()
+[driver] = points.select(group="magnum.drivers", name="k8s_capi_helm_v1")
+[options] = points.select(group="oslo.config.opts", name="magnum.drivers.k8s_capi_helm")
+charts = importlib.resources.files(package) / "charts"
+print(json.dumps({
+    "magnum": magnum.__file__,
+    "package": package.__file__,
+    "driver": driver.load().__name__,
+    "groups": sorted(str(group) for group, _ in options.load()()),
+    "charts": sorted(p.name for p in charts.iterdir() if (p / "Chart.yaml").is_file()),
+}))
+"""
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    """The output of a command; an AssertionError with all that it said if it fails."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=MINUTES * 60,
+    )
+    if done.returncode:
+        raise AssertionError(f"{command[0]} failed: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+@functools.cache
+def workshop() -> Path:
+    """A directory for this process, removed when the process ends."""
+    directory = tempfile.TemporaryDirectory(prefix="packaging-")
+    unittest.addModuleCleanup(directory.cleanup)
+    return Path(directory.name)
+
+
+def tracked(target: Path) -> Path:
+    """A copy of what git would hold: links stay links, nothing built before gets in."""
+    names = run("git", "ls-files", "-co", "--exclude-standard", "-z", cwd=CHECKOUT).split("\0")
+    for name in filter(None, names):
+        source = CHECKOUT / name
+        if source.is_symlink() or source.exists():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / name, follow_symlinks=False)
+    return target
+
+
+@functools.cache
+def wheel() -> Path:
+    """The wheel of the driver."""
+    source = tracked(workshop() / "source")
+    out = workshop() / "wheel"
+    command = ("pip", "wheel", "-q", "--no-index", "--no-deps", "--no-build-isolation", "-w", out)
+    run(sys.executable, "-m", *command, source)
+    [built] = out.glob("*.whl")
+    return built
+
+
+def members() -> list[str]:
+    with zipfile.ZipFile(wheel()) as archive:
+        return archive.namelist()
+
+
+class Target:
+    """A virtual environment that holds Magnum in its own site-packages."""
+
+    def __init__(self, name: str) -> None:
+        self.root = workshop() / name
+        venv.create(self.root, with_pip=False, symlinks=True)
+        self.python = self.root / "bin" / "python"
+        self.site = Path(
+            run(self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+        )
+        shutil.copytree(SITE / "magnum", self.site / "magnum")
+        [info] = SITE.glob("magnum-*.dist-info")
+        shutil.copytree(info, self.site / info.name)
+        (self.site / "rest.pth").write_text(f"{SITE}\n")
+
+    def pip(self, *arguments: str | Path) -> str:
+        return run(sys.executable, "-m", "pip", "-q", "--python", self.python, *arguments)
+
+    def answers(self) -> dict[str, object]:
+        """What Python in the target says, asked from a directory that holds none of our files."""
+        out = run(self.python, "-W", "ignore", "-c", QUESTIONS, cwd=self.root)
+        found: dict[str, object] = json.loads(out.splitlines()[-1])
+        return found
+
+    def recorded(self, distribution: str) -> set[str]:
+        [info] = self.site.glob(f"{distribution.replace('-', '_')}-[0-9]*.dist-info")
+        with (info / "RECORD").open(newline="") as record:
+            return {row[0] for row in csv.reader(record)}
+
+
+class InstallationCase(unittest.TestCase):
+    """What is true of both ways to install."""
+
+    def assert_serves(self, target: Target, package: Path) -> None:
+        answers = target.answers()
+        self.assertEqual(str(target.site / "magnum" / "__init__.py"), answers["magnum"])
+        self.assertEqual(str(package / "__init__.py"), answers["package"])
+        self.assertEqual("Driver", answers["driver"])
+        self.assertEqual(["capi_helm", "capi_helm_cluster_labels"], answers["groups"])
+        expected = sorted(p.parent.name for p in (CHECKOUT / "charts").glob("*/Chart.yaml"))
+        self.assertEqual(expected, answers["charts"])
+        self.assertIn("openstack-cluster", expected)
+
+
+class TestWheel(InstallationCase):
+    def test_it_holds_leaf_packages_only(self) -> None:
+        leaves = (
+            PACKAGE,
+            "magnum/tests/unit/drivers/k8s_capi_helm/",
+            "magnum/tests/functional/k8s_capi_helm/",
+            "magnum_k8s_capi_helm-",
+        )
+        self.assertEqual([], [name for name in members() if not name.startswith(leaves)])
+
+    def test_it_holds_every_module_and_every_chart_file(self) -> None:
+        listed = run("git", "ls-files", "charts", PACKAGE, cwd=CHECKOUT).splitlines()
+        expected = {
+            PACKAGE + name if name.startswith("charts/") else name
+            for name in listed
+            if (CHECKOUT / name).is_file()
+        }
+        self.assertEqual(set(), expected - set(members()))
+
+    def test_it_asks_for_magnum_23(self) -> None:
+        with zipfile.ZipFile(wheel()) as archive:
+            [name] = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+            lines = archive.read(name).decode().splitlines()
+        self.assertIn("Requires-Dist: magnum<24,>=23.0.0", lines)
+        self.assertIn("License-Expression: Apache-2.0", lines)
+
+    def test_it_overlays_magnum_and_goes_without_a_trace(self) -> None:
+        target = Target("wheel-target")
+        before = {p for p in (target.site / "magnum").rglob("*") if "__pycache__" not in p.parts}
+        # Its requirements are resolved, against what is installed.
+        target.pip("install", "--no-index", wheel())
+        self.assert_serves(target, target.site / PACKAGE)
+        ours, magnums = target.recorded(DISTRIBUTION), target.recorded("magnum")
+        self.assertNotIn("magnum/__init__.py", ours)
+        self.assertEqual(set(), ours & magnums)
+        target.pip("uninstall", "-y", DISTRIBUTION)
+        after = {p for p in (target.site / "magnum").rglob("*") if "__pycache__" not in p.parts}
+        self.assertEqual(set(), before ^ after)
+        run(target.python, "-W", "ignore", "-c", "import magnum.drivers.common.driver")
+
+
+class TestEditable(InstallationCase):
+    def test_the_checkout_serves_inside_the_installed_magnum(self) -> None:
+        target = Target("editable-target")
+        source = tracked(workshop() / "editable-source")
+        target.pip("install", "--no-index", "--no-deps", "--no-build-isolation", "-e", source)
+        self.assert_serves(target, source.resolve() / PACKAGE)
+        # Code and charts are those of the checkout, now and after the next change.
+        (source / PACKAGE / "room.py").write_text("WORD = 'changed'\n")
+        (source / "charts" / "another").mkdir()
+        (source / "charts" / "another" / "Chart.yaml").write_text("name: another\n")
+        question = "import magnum.drivers.k8s_capi_helm.room as room; print(room.WORD)"
+        out = run(target.python, "-W", "ignore", "-c", question, cwd=target.root)
+        self.assertEqual("changed", out.strip())
+        charts = target.answers()["charts"]
+        assert isinstance(charts, list)
+        self.assertIn("another", charts)
+
+    def test_the_tests_are_found_beside_magnums_own(self) -> None:
+        target = Target("tests-target")
+        source = tracked(workshop() / "tests-source")
+        target.pip("install", "--no-index", "--no-deps", "--no-build-isolation", "-e", source)
+        question = (
+            "import magnum.tests.unit.drivers.test_driver as theirs;"
+            "import magnum.tests.unit.drivers.k8s_capi_helm as unit;"
+            "import magnum.tests.functional.k8s_capi_helm as functional;"
+            "print(theirs.__file__); print(unit.__file__); print(functional.__file__)"
+        )
+        out = run(target.python, "-W", "ignore", "-c", question, cwd=target.root).splitlines()
+        self.assertTrue(out[0].startswith(str(target.site)), out)
+        self.assertTrue(all(line.startswith(str(source.resolve())) for line in out[1:]), out)
+
+
+class TestMagnum(unittest.TestCase):
+    def test_the_installed_magnum_is_the_one_we_are_for(self) -> None:
+        self.assertEqual("23", metadata.version("magnum").partition(".")[0])

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The closing line of a test run tells the truth, whatever a stage did."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+from pathlib import Path
+import sys
+import tempfile
+import unittest
+
+TOOL = Path(__file__).resolve().parents[5] / "tools" / "stages.py"
+spec = importlib.util.spec_from_file_location("stages", TOOL)
+assert spec is not None and spec.loader is not None
+stages = importlib.util.module_from_spec(spec)
+sys.modules["stages"] = stages
+spec.loader.exec_module(stages)
+
+STESTR = """
+======
+Totals
+======
+Ran: {0} tests in 1.2 sec.
+ - Passed: {1}
+ - Skipped: {2}
+ - Expected Fail: 0
+ - Unexpected Success: {3}
+ - Failed: {4}
+"""
+
+
+class TestTally(unittest.TestCase):
+    """(output, exit status, does it run tests) -> passed, failed, skipped."""
+
+    CASES = (
+        ("a check that passes", "", 0, False, (1, 0, 0)),
+        ("a check that fails", "", 2, False, (0, 1, 0)),
+        ("tests that pass", STESTR.format(5, 4, 1, 0, 0), 0, True, (4, 0, 1)),
+        ("tests that fail", STESTR.format(5, 3, 0, 0, 2), 1, True, (3, 2, 0)),
+        ("two runs in one stage", STESTR.format(1, 1, 0, 0, 0) * 2, 0, True, (2, 0, 0)),
+        ("an unexpected success", STESTR.format(2, 1, 0, 1, 0), 1, True, (1, 1, 0)),
+        ("tests pass, then it fails", STESTR.format(1, 1, 0, 0, 0), 1, True, (1, 1, 0)),
+        ("it could not start", "no such environment", 1, True, (0, 1, 0)),
+        ("no test was found", STESTR.format(0, 0, 0, 0, 0), 0, True, (0, 1, 0)),
+        ("everything was skipped", STESTR.format(2, 0, 2, 0, 0), 0, True, (0, 1, 2)),
+    )
+
+    def test_what_each_stage_comes_to(self) -> None:
+        for title, log, status, counts, expected in self.CASES:
+            with self.subTest(title):
+                self.assertEqual(stages.Tally(*expected), stages.tally(log, status, counts))
+
+
+class TestRun(unittest.TestCase):
+    """A run of stages that are small programs of this test."""
+
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        for name, place in (("LOGS", "stages"), ("CLOSING", "stages/closing")):
+            self.addCleanup(setattr, stages, name, getattr(stages, name))
+            setattr(stages, name, Path(directory.name) / place)
+
+    @staticmethod
+    def stage(name: str, program: str, *, counts: bool = True, minutes: float = 1.0) -> object:
+        class Program(stages.Stage):  # type: ignore[misc]
+            def command(self) -> list[str]:
+                return [sys.executable, "-c", program]
+
+        return Program(name, name, minutes, counts=counts)
+
+    def run_stages(self, *chosen: object) -> tuple[int, str]:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            status = stages.Runner(chosen).run()
+        return status, out.getvalue()
+
+    def test_the_sum_stands_alone_at_the_end(self) -> None:
+        good = self.stage("good", f"print({STESTR.format(3, 2, 1, 0, 0)!r})")
+        check = self.stage("check", "pass", counts=False)
+        status, out = self.run_stages(good, check)
+        self.assertEqual((0, "3 passed, 0 failed, 1 skipped"), (status, out.splitlines()[-1]))
+        self.assertEqual("3 passed, 0 failed, 1 skipped\n", stages.CLOSING.read_text())
+
+    def test_a_failure_is_shown_with_its_log_and_the_rest_runs(self) -> None:
+        bad = self.stage("bad", "print('the reason'); raise SystemExit(3)", counts=False)
+        good = self.stage("good", f"print({STESTR.format(1, 1, 0, 0, 0)!r})")
+        status, out = self.run_stages(bad, good)
+        self.assertEqual((1, "1 passed, 1 failed, 0 skipped"), (status, out.splitlines()[-1]))
+        self.assertIn("bad: FAILED (3)", out)
+        self.assertIn("the reason", out)
+
+    def test_a_stage_that_takes_too_long_is_stopped_with_its_children(self) -> None:
+        program = "import subprocess; subprocess.run(['sleep', '600'])"
+        status, out = self.run_stages(self.stage("long", program, minutes=0.02))
+        self.assertEqual(1, status)
+        self.assertIn("it took longer than", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the stages of a test run, one after the other, and say the sum in one line.
+
+A stage is a tox environment. Its output goes to ``.stages/<stage>.log``; the terminal gets one line
+when it starts and one when it ends. Stages that test count their tests; one that checks counts as
+one. A failed stage does not stop the others: what is wrong is said once, at the end.
+
+The Go binaries of the sandbox are built beside the first stages, which need none of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+import dataclasses
+import os
+from pathlib import Path
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = ROOT / ".stages"
+CLOSING = LOGS / "closing"
+SANDBOX_PYTHON = ROOT / ".tox" / "sandbox" / "bin" / "python"
+BUILD = "build"
+TAIL = 40
+
+#: What stestr prints at the end of each run, once per run.
+TOTAL = re.compile(r"^ - (Passed|Failed|Skipped|Expected Fail|Unexpected Success): (\d+)$", re.M)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """One part of a run.
+
+    ``minutes`` is its longest time: one that takes longer is stopped and has failed. ``counts``
+    says that stestr runs in it; ``binaries`` that it needs the built binaries of the sandbox;
+    ``live`` that its lines are worth seeing while it runs.
+    """
+
+    name: str
+    env: str
+    minutes: int
+    counts: bool = False
+    binaries: bool = False
+    sandbox: bool = False
+    live: bool = False
+
+    def command(self) -> list[str]:
+        """How the stage is run by hand, too."""
+        return ["tox", "-q", "run", "-e", self.env]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tally:
+    """Tests or checks by their outcome."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped
+        )
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+STAGES = {
+    stage.name: stage
+    for stage in (
+        Stage("pep8", "pep8", 10),
+        Stage("mypy", "mypy", 10),
+        Stage("docs", "docs", 10),
+        Stage("releasenotes", "releasenotes", 10),
+        Stage("packaging", "packaging", 10, counts=True),
+        Stage("unit", "py3", 15, counts=True),
+        Stage("sandbox", "sandbox-tests", 15, counts=True, sandbox=True),
+        Stage("charts", "charts", 10, counts=True, binaries=True, sandbox=True),
+        Stage("envtest", "envtest", 15, counts=True, binaries=True, sandbox=True),
+        Stage(
+            "functional-core",
+            "functional-core",
+            30,
+            counts=True,
+            binaries=True,
+            sandbox=True,
+            live=True,
+        ),
+        Stage("functional", "functional", 120, counts=True, binaries=True, sandbox=True, live=True),
+        Stage("chart-packages", "chart-packages", 5, binaries=True, sandbox=True, live=True),
+        Stage("demo", "demo", 45, binaries=True, sandbox=True, live=True),
+    )
+}
+TEST = (
+    *("pep8", "mypy", "docs", "releasenotes", "packaging", "unit"),
+    *("sandbox", "charts", "envtest", "functional-core"),
+)
+
+
+def tally(log: str, returncode: int, counts: bool) -> Tally:
+    """What a stage's output and exit status come to.
+
+    A stage that fails without a failed test (it could not start, say) is a failure all the same,
+    and so is one that should have run tests and ran none.
+    """
+    if not counts:
+        return Tally(failed=1) if returncode else Tally(passed=1)
+    numbers = {"Passed": 0, "Failed": 0, "Skipped": 0, "Expected Fail": 0, "Unexpected Success": 0}
+    for outcome, number in TOTAL.findall(log):
+        numbers[outcome] += int(number)
+    passed = numbers["Passed"] + numbers["Expected Fail"]
+    failed = numbers["Failed"] + numbers["Unexpected Success"]
+    if not failed and (returncode or not passed):
+        failed = 1
+    return Tally(passed, failed, numbers["Skipped"])
+
+
+class Run:
+    """One process of a stage: its log, its end, and no child left when it is stopped."""
+
+    def __init__(self, name: str, command: list[str], minutes: int, *, live: bool) -> None:
+        self.log = LOGS / f"{name}.log"
+        self.begin = time.monotonic()
+        self.seconds = 0.0
+        self._overdue = False
+        self._name, self._live = name, live
+        self._process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment(os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._timer = threading.Timer(minutes * 60, self._expire)
+        self._timer.daemon = True
+        self._timer.start()
+        self._copier = threading.Thread(target=self._copy, daemon=True)
+        self._copier.start()
+
+    def _copy(self) -> None:
+        assert self._process.stdout is not None
+        with self.log.open("wb") as log:
+            for line in self._process.stdout:
+                log.write(line)
+                log.flush()
+                if self._live:
+                    # What runs beside other stages says whose line it is.
+                    mark = f"  {BUILD}: " if self._name == BUILD else ""
+                    print(mark + line.decode(errors="replace").rstrip(), flush=True)
+
+    def _expire(self) -> None:
+        self._overdue = True
+        self.stop()
+
+    def stop(self) -> None:
+        """End the stage and everything that it started in its session."""
+        for number, patience in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
+            try:
+                os.killpg(self._process.pid, number)
+                self._process.wait(patience)
+            except ProcessLookupError:
+                return
+            except subprocess.TimeoutExpired:
+                continue
+
+    def wait(self) -> int:
+        """The exit status, once the output is complete; not 0 if it took too long."""
+        status = self._process.wait()
+        self._copier.join(10.0)
+        self._timer.cancel()
+        self.seconds = time.monotonic() - self.begin
+        if self._overdue:
+            with self.log.open("a") as log:
+                log.write(
+                    f"\nStopped: it took longer than {self._timer.interval / 60:.0f} minutes.\n"
+                )
+        return 124 if self._overdue else status
+
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+
+def environment(ours: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a stage: no colours or questions, and a nested tox finds this one."""
+    found = dict(ours)
+    found["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{found.get('PATH', os.defpath)}"
+    found.update(NO_COLOR="1", TERM="dumb", PIP_NO_INPUT="1", PYTHONUNBUFFERED="1")
+    found.pop("TOX_ENV_DIR", None)
+    return found
+
+
+def mebibytes(path: Path) -> int:
+    """Disk space of a directory, hard links counted once, 0 if it is not there."""
+    if not path.exists():
+        return 0
+    found = subprocess.run(
+        ["du", "-sm", str(path)], capture_output=True, text=True, check=False, timeout=120
+    )
+    return int(found.stdout.split()[0]) if found.stdout else 0
+
+
+class Runner:
+    """A whole run: the stages in order, the build beside them, the sum."""
+
+    def __init__(self, stages: Iterable[Stage]) -> None:
+        self.stages = list(stages)
+        self.sum = Tally()
+        self.failures: list[tuple[str, Path]] = []
+        self._current: set[Run] = set()
+        self._build: Run | None = None
+        self._built: int | None = None
+
+    def run(self) -> int:
+        """Run the stages; 0 when nothing failed."""
+        LOGS.mkdir(exist_ok=True)
+        begin = time.monotonic()
+        try:
+            if any(stage.sandbox for stage in self.stages):
+                self._prepare()
+            for stage in self.stages:
+                self._stage(stage)
+        except KeyboardInterrupt:
+            print("\nInterrupted: stopping what runs.", flush=True)
+            self.failures.append(("interrupted", LOGS))
+            self.sum += Tally(failed=1)
+        finally:
+            for run in list(self._current):
+                run.stop()
+        self._report(time.monotonic() - begin)
+        return 1 if self.sum.failed else 0
+
+    def _prepare(self) -> None:
+        """Install the sandbox's environment once; start building its binaries beside the rest."""
+        env = Stage("sandbox-env", "sandbox", 20)
+        status = self._do("sandbox-env", [*env.command(), "--notest"], 20, live=False)
+        if status or not any(stage.binaries for stage in self.stages):
+            self._built = status
+            return
+        if shutil.which("go") is None:
+            print(
+                "  There is no 'go' in PATH: binaries are taken from KUBEBUILDER_ASSETS, PATH or\n"
+                "  the cache; what is not there cannot be built without Go 1.26 or newer.",
+                flush=True,
+            )
+        print(f"{BUILD}: the binaries of the sandbox, beside what follows", flush=True)
+        command = ["nice", "-n", "5", str(SANDBOX_PYTHON), "-m", "sandbox", "build"]
+        self._build = Run(BUILD, command, 45, live=True)
+        self._current.add(self._build)
+
+    def _binaries(self) -> int:
+        """Wait for the build; its exit status."""
+        if self._built is None and self._build is not None:
+            if self._build.running():
+                print(f"{BUILD}: waiting for it", flush=True)
+            self._built = self._build.wait()
+            self._current.discard(self._build)
+            self._say(BUILD, self._build, self._built, "")
+        return self._built or 0
+
+    def _stage(self, stage: Stage) -> None:
+        if stage.binaries and self._binaries():
+            print(f"{stage.name}: not run, the sandbox cannot be built", flush=True)
+            self.sum += Tally(failed=1)
+            return
+        self._do(stage.name, stage.command(), stage.minutes, live=stage.live, stage=stage)
+
+    def _do(
+        self, name: str, command: list[str], minutes: int, *, live: bool, stage: Stage | None = None
+    ) -> int:
+        print(f"{name}: {' '.join(command)}", flush=True)
+        directory = ROOT / ".tox" / (stage.env if stage else "sandbox")
+        before = mebibytes(directory)
+        run = Run(name, command, minutes, live=live)
+        self._current.add(run)
+        status = run.wait()
+        self._current.discard(run)
+        counted = Tally()
+        if stage:
+            counted = tally(run.log.read_text(errors="replace"), status, stage.counts)
+            self.sum += counted
+        installed = mebibytes(directory) - before
+        facts = [str(counted)] if stage and stage.counts else []
+        facts += [f"{installed} MiB installed"] if installed > 0 else []
+        self._say(name, run, status or (1 if counted.failed else 0), ", ".join(facts))
+        return status
+
+    def _say(self, name: str, run: Run, status: int, facts: str) -> None:
+        word = f"FAILED ({status})" if status else "ok"
+        rest = f", {facts}" if facts else ""
+        print(f"{name}: {word}, {run.seconds:.1f} s{rest}", flush=True)
+        if status:
+            self.failures.append((name, run.log))
+
+    def _report(self, seconds: float) -> None:
+        for name, log in self.failures:
+            print(f"\n--- {name}: the end of {os.path.relpath(log, ROOT)}")
+            if log.is_file():
+                print("\n".join(log.read_text(errors="replace").splitlines()[-TAIL:]))
+        if self.failures:
+            print(f"\nFailed: {', '.join(name for name, _ in self.failures)}")
+        if any(stage.counts for stage in self.stages):
+            print(f"\n{len(self.stages)} stages in {seconds:.0f} s")
+            CLOSING.write_text(f"{self.sum}\n")
+            print(self.sum, flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="stages", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "stages",
+        nargs="+",
+        choices=["test", *STAGES],
+        help="'test' stands for: " + " ".join(TEST),
+        metavar="STAGE",
+    )
+    names: list[str] = []
+    for name in parser.parse_args(arguments).stages:
+        names += TEST if name == "test" else [name]
+    return Runner(STAGES[name] for name in dict.fromkeys(names)).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
