@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the identity for the management cluster comes from, and whether it has changed.
+
+The order is: the configured file, ``$KUBECONFIG``, ``~/.kube/config``, the pod's service account
+(https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import hashlib
+import os
+import pathlib
+from typing import Any
+
+import kubernetes.client
+import kubernetes.config
+import yaml
+
+from magnum.drivers.k8s_capi_helm import errors
+
+_DEFAULT = pathlib.Path("~/.kube/config")
+_REFERENCES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+# Connections kept open to the management cluster by one process; more may be open for a while.
+_CONNECTIONS = 32
+# The client library has no types for these.
+_load_pod: Callable[..., None] = kubernetes.config.load_incluster_config
+_load_file: Callable[..., None] = kubernetes.config.load_kube_config
+
+
+def find(configured: str | None) -> str | None:
+    """The kubeconfig that is in force now.
+
+    :param configured: path from the configuration; wins when it is set, also when it is not there.
+    :returns: a path (for ``$KUBECONFIG`` possibly several, joined as there), or None when there is
+        none and the process has to be in a pod.
+    """
+    if configured:
+        return str(pathlib.Path(configured).expanduser())
+    if from_environment := os.environ.get("KUBECONFIG"):
+        return from_environment
+    default = _DEFAULT.expanduser()
+    return str(default) if default.is_file() else None
+
+
+def fingerprint(path: str | None) -> str:
+    """A digest of everything the kubeconfig says, the files that it refers to included.
+
+    :raises errors.ManagementRefused: a file cannot be read, or is not YAML.
+    """
+    digest = hashlib.sha256(repr(path).encode())
+    for part in (path or "").split(os.pathsep) if path else ():
+        try:
+            content = pathlib.Path(part).read_bytes()
+            digest.update(content)
+            for reference in _references(yaml.safe_load(content)):
+                digest.update(pathlib.Path(part).parent.joinpath(reference).read_bytes())
+        except OSError as error:
+            raise _unusable(path, f"{error.filename}: {error.strerror}") from None
+        except yaml.YAMLError as error:
+            # The error's own text quotes the line, which may hold a token.
+            mark = getattr(error, "problem_mark", None)
+            line = mark.line + 1 if mark else "?"
+            raise _unusable(path, f"not YAML, line {line}") from None
+    return digest.hexdigest()
+
+
+def load(path: str | None) -> kubernetes.client.ApiClient:
+    """A client for the identity at *path*; None means the service account of the pod.
+
+    :raises errors.ManagementRefused: it holds nothing that can be used.
+    """
+    configuration = kubernetes.client.Configuration()
+    try:
+        if path is None:
+            _load_pod(client_configuration=configuration)
+        else:
+            _load_file(config_file=path, client_configuration=configuration, persist_config=False)
+    except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
+        raise _unusable(path, f"{type(error).__name__}: {error}") from None
+    # Attempts are counted in one place, by the client, with a pause between them.
+    configuration.retries = False
+    configuration.connection_pool_maxsize = _CONNECTIONS
+    return kubernetes.client.ApiClient(configuration=configuration)
+
+
+def _references(config: Any) -> Iterator[str]:
+    """The files that a parsed kubeconfig names."""
+    if not isinstance(config, dict):
+        return
+    for section, key in (("clusters", "cluster"), ("users", "user")):
+        for entry in config.get(section) or ():
+            body = entry.get(key) if isinstance(entry, dict) else None
+            for reference in _REFERENCES:
+                if isinstance(body, dict) and isinstance(body.get(reference), str):
+                    yield body[reference]
+
+
+def _unusable(path: str | None, detail: str) -> errors.ManagementRefused:
+    where = f"kubeconfig {path}" if path else "service account of the pod (no kubeconfig found)"
+    return errors.ManagementRefused(
+        "This Magnum service has no usable kubeconfig for the management cluster. Ask the operator "
+        "to set [capi_helm] kubeconfig_file to a kubeconfig that Magnum may read.",
+        f"{where}: {detail}",
+    )
