@@ -74,6 +74,9 @@ NAMESPACE = Kind("", "Namespace", "namespaces", ("v1",), namespaced=False)
 SECRET = Kind("", "Secret", "secrets", ("v1",))
 EVENT = Kind("", "Event", "events", ("v1",))
 LEASE = Kind("coordination.k8s.io", "Lease", "leases", ("v1",))
+SELF_REVIEW = Kind(
+    "authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", ("v1",), namespaced=False
+)
 ROLE_BINDING = Kind("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", ("v1",))
 
 #: Set by Cluster API on everything of a cluster.

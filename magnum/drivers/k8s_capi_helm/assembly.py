@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ports of this process, put together from CONF when they are first needed.
+
+Loading the driver must touch neither kubeconfig nor helm nor network, because magnum-api loads it too
+and has none of them; and conductors fork workers, which must not share a connection with their parent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import socket
+import threading
+from typing import Any
+
+import certifi
+from oslo_utils import uuidutils
+
+from magnum.common import clients
+from magnum.drivers.k8s_capi_helm import chart_store, helm_client, kube_client, operations
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+
+_BUNDLED = pathlib.Path(__file__).parent / "charts"
+_lock = threading.Lock()
+_made: dict[int, Ports] = {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ports:
+    """The doors to the management cluster; one set per process, used by all of its threads."""
+
+    kube: kube_client.KubeClient
+    operations: operations.Operations
+    helm: helm_client.HelmClient
+    charts: chart_store.ChartStore
+
+
+def ports(conf: Any) -> Ports:
+    """This process's ports. No I/O happens here: each port connects when it is used."""
+    with _lock:
+        pid = os.getpid()
+        if pid not in _made:
+            _made.clear()
+            _made[pid] = _make(conf)
+        return _made[pid]
+
+
+def cloud(context: Any) -> Cloud:
+    """OpenStack as the person (or the service user) of *context* sees it."""
+    return Cloud(clients.OpenStackClients(context))
+
+
+def ca_bundle(conf: Any) -> str:
+    """PEM text with which the cloud's endpoints are verified: the operator's, else Mozilla's."""
+    return pathlib.Path(conf.drivers.openstack_ca_file or certifi.where()).read_text()
+
+
+def _make(conf: Any) -> Ports:
+    group = conf.capi_helm
+    kube = kube_client.KubeClient(
+        group.kubeconfig_file or None,
+        connect_timeout=group.management_connect_timeout,
+        read_timeout=group.management_read_timeout,
+    )
+    helm = helm_client.HelmClient(kube, timeout=group.helm_timeout)
+    holder = f"{socket.gethostname()}/{os.getpid()}/{uuidutils.generate_uuid()[:8]}"
+    return Ports(
+        kube=kube,
+        operations=operations.Operations(
+            kube, holder=holder, lease_duration=group.lease_duration
+        ),
+        helm=helm,
+        charts=chart_store.ChartStore(
+            bundled=_BUNDLED,
+            directory=pathlib.Path(group.chart_directory),
+            helm=helm,
+            repository=group.helm_chart_repo or None,
+            name=group.helm_chart_name or None,
+            default_version=group.default_helm_chart_version or None,
+        ),
+    )

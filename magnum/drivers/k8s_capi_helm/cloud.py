@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The only place that asks Keystone, Glance, Nova, Neutron, Cinder.
+
+Works on openstacksdk proxies that the shell hands in (Magnum makes them from its configuration), so
+nothing here knows Magnum. Every call has a timeout and a bounded number of retries; library errors
+become :class:`errors.CloudUnreachable` (try again) or :class:`errors.CloudRefused` (somebody must act).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from keystoneauth1 import exceptions as ka_exceptions
+from openstack import exceptions as sdk_exceptions
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import (
+    ApplicationCredential,
+    CloudFacts,
+    ClusterRequest,
+    Flavor,
+)
+
+_TIMEOUT = 30.0
+_RETRIES = 2
+
+
+class Clients(Protocol):
+    """What is needed of ``magnum.common.clients.OpenStackClients``: openstacksdk proxies, made lazily."""
+
+    def glance(self) -> Any: ...
+    def nova(self) -> Any: ...
+    def neutron(self) -> Any: ...
+    def cinder(self) -> Any: ...
+    def keystone(self) -> Any: ...
+    def url_for(self, **kwargs: str) -> str: ...
+
+
+class Cloud:
+    """The cloud as one person (or Magnum's service user) sees it."""
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+
+    # Facts for a render ----------------------------------------------------------------------------
+    def facts(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
+        """Everything that one render needs to know, each thing asked for once.
+
+        :raises errors.CloudRefused: an image, flavor or network is not there, or the image does not say
+            which Kubernetes it holds.
+        :raises errors.CloudUnreachable: a service does not answer.
+        """
+        image = self._image(request.image)
+        wanted = {request.control_plane.flavor, *(group.flavor for group in request.node_groups)}
+        return CloudFacts(
+            image_id=image["id"],
+            kubernetes_version=image["kube_version"],
+            os_distro=image["os_distro"],
+            flavors=self._flavors(wanted),
+            auth_url=self.auth_url(interface),
+            external_network_id=self._network(request.external_network, request, external=True),
+            fixed_network_id=self._network(request.fixed_network, request),
+            fixed_subnet_id=self._subnet(request.fixed_subnet, request),
+            volume_types=self._volume_types(),
+        )
+
+    def auth_url(self, interface: str) -> str:
+        """Keystone's v3 URL on one of its interfaces (``public``, ``internal``, ``admin``)."""
+        with _asking("Keystone", "its endpoint"):
+            url = self._clients.url_for(service_type="identity", interface=interface)
+        base = url.rstrip("/")
+        return base if base.endswith("/v3") else f"{base}/v3"
+
+    def _image(self, name: str) -> dict[str, str]:
+        with _asking("Glance", f"image '{name}'"):
+            image = self._proxy(self._clients.glance).find_image(name, ignore_missing=True)
+        if image is None:
+            raise errors.CloudRefused(
+                f"Image '{name}' does not exist or is not visible to this project. "
+                "Choose a cluster template whose image exists."
+            )
+        properties = image.to_dict()
+        properties.update(properties.pop("properties", None) or {})
+        version = str(properties.get("kube_version") or "").strip().lstrip("v")
+        if not version:
+            raise errors.CloudRefused(
+                f"Image '{name}' has no property 'kube_version', so it is not known which Kubernetes "
+                "it holds. Set it on the image, for example kube_version=v1.34.4, or choose another."
+            )
+        return {
+            "id": str(image.id),
+            "kube_version": version,
+            "os_distro": str(properties.get("os_distro") or ""),
+        }
+
+    def _flavors(self, wanted: Iterable[str]) -> dict[str, Flavor]:
+        found: dict[str, Flavor] = {}
+        compute = self._proxy(self._clients.nova)
+        for name in sorted(wanted):
+            with _asking("Nova", f"flavor '{name}'"):
+                flavor = compute.find_flavor(name, ignore_missing=True)
+            if flavor is None:
+                raise errors.CloudRefused(
+                    f"Flavor '{name}' does not exist or is not visible to this project. "
+                    "Choose one that 'openstack flavor list' shows."
+                )
+            found[name] = Flavor(flavor.id, flavor.name, flavor.vcpus, flavor.ram, flavor.disk)
+        return found
+
+    def _network(
+        self, name: str | None, request: ClusterRequest, *, external: bool = False
+    ) -> str | None:
+        if not name:
+            return None
+        network = self._proxy(self._clients.neutron)
+        query: dict[str, Any] = {"is_router_external": True} if external else {}
+        kind = "External network" if external else "Network"
+        with _asking("Neutron", f"network '{name}'"):
+            by_id = [n for n in network.networks(id=name, **query)]
+            found = by_id or [n for n in network.networks(name=name, **query)]
+        return self._one(kind, name, found, request)
+
+    def _subnet(self, name: str | None, request: ClusterRequest) -> str | None:
+        if not name:
+            return None
+        network = self._proxy(self._clients.neutron)
+        with _asking("Neutron", f"subnet '{name}'"):
+            found = list(network.subnets(id=name)) or list(network.subnets(name=name))
+        return self._one("Subnet", name, found, request)
+
+    @staticmethod
+    def _one(kind: str, name: str, found: list[Any], request: ClusterRequest) -> str:
+        """The one of that name; the project's own wins over one that is merely visible."""
+        own = [item for item in found if item.project_id == request.project_id] or found
+        if len(own) == 1:
+            return str(own[0].id)
+        if not own:
+            raise errors.CloudRefused(f"{kind} '{name}' does not exist. Give the name or id of one.")
+        raise errors.CloudRefused(f"{kind} '{name}' is not unique: {len(own)} have it. Give its id.")
+
+    def _volume_types(self) -> tuple[str, ...]:
+        with _asking("Cinder", "volume types"):
+            return tuple(kind.name for kind in self._proxy(self._clients.cinder).types())
+
+    # Application credentials -----------------------------------------------------------------------
+    def create_credential(
+        self, user_id: str, name: str, description: str
+    ) -> ApplicationCredential:
+        """A new application credential of the person whose request this is, with that person's roles.
+
+        Keystone gives one only to the user itself, so this works inside the user's request and nowhere
+        else (https://docs.openstack.org/keystone/latest/user/application_credentials.html).
+
+        :raises errors.CloudRefused: Keystone does not give one, e.g. because the request itself came
+            with an application credential.
+        """
+        keystone = self._keystone()
+        with _asking("Keystone", f"application credential '{name}'"):
+            made = keystone.client.create_application_credential(
+                user=user_id, name=name, description=description
+            )
+        return ApplicationCredential(made.id, made.secret, made.name)
+
+    def delete_credential(self, user_id: str, credential_id: str) -> None:
+        """Delete an application credential; one that is gone already is success."""
+        keystone = self._keystone()
+        with _asking("Keystone", f"application credential '{credential_id}'"):
+            with contextlib.suppress(sdk_exceptions.NotFoundException):
+                keystone.client.delete_application_credential(
+                    user_id, credential_id, ignore_missing=True
+                )
+
+    # Faults ------------------------------------------------------------------------------------------
+    def server_faults(self, server_ids: Iterable[str]) -> Mapping[str, str]:
+        """Nova's own words on servers in ERROR, by id; servers that are gone are left out."""
+        compute, found = self._proxy(self._clients.nova), {}
+        for server_id in server_ids:
+            with _asking("Nova", f"server '{server_id}'"):
+                try:
+                    server = compute.get_server(server_id)
+                except sdk_exceptions.NotFoundException:
+                    continue
+            message = ((server.fault or {}).get("message") or "").strip()
+            if message:
+                found[server_id] = message
+        return found
+
+    # Plumbing ----------------------------------------------------------------------------------------
+    def _keystone(self) -> Any:
+        keystone = self._clients.keystone()
+        keystone.session.timeout = keystone.session.timeout or _TIMEOUT
+        return keystone
+
+    def _proxy(self, make: Callable[[], Any]) -> Any:
+        self._keystone()
+        with _asking("Keystone", "the service catalogue"):
+            proxy = make()
+        proxy.connect_retries = _RETRIES
+        proxy.status_code_retries = _RETRIES
+        return proxy
+
+
+@contextlib.contextmanager
+def _asking(service: str, what: str) -> Iterator[None]:
+    """Turn what the libraries raise while *service* is asked for *what* into this driver's errors."""
+    try:
+        yield
+    except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:
+        raise errors.CloudUnreachable(
+            f"{service} does not answer; {what} could not be read. Try again in some minutes.",
+            repr(error),
+        ) from error
+    except (sdk_exceptions.HttpException, ka_exceptions.HttpError) as error:
+        status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
+        if status >= 500 or status == 429:
+            raise errors.CloudUnreachable(
+                f"{service} answered HTTP {status} for {what}. Try again in some minutes.", repr(error)
+            ) from error
+        said = getattr(error, "details", None) or getattr(error, "message", None) or str(error)
+        raise errors.CloudRefused(f"{service} refused {what}: {said}", repr(error)) from error
+    except (sdk_exceptions.SDKException, ka_exceptions.ClientException) as error:
+        raise errors.CloudRefused(f"{service} refused {what}: {error}", repr(error)) from error

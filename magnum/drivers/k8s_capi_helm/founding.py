@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a new cluster needs on the management cluster before its chart: namespace, role, Lease, Secrets."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import assembly, errors, names, secrets
+from magnum.drivers.k8s_capi_helm.assembly import Ports
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, CloudFacts, Operation, Verb
+
+LOG = logging.getLogger(__name__)
+
+#: ClusterRole that an operator installs (manifests/rbac.yaml); bound in each namespace made here, so
+#: that the driver needs no access to Secrets of the whole management cluster.
+ROLE = "magnum-k8s-capi-helm"
+
+
+def open_namespace(ports: Ports, namespace: str, project_id: str) -> None:
+    """Make the project's namespace and bind the driver's own role in it; both may be there already."""
+    ports.kube.apply(
+        names.NAMESPACE,
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": namespace, "labels": {names.LABEL_PROJECT: project_id}},
+        },
+    )
+    ports.kube.apply(
+        names.ROLE_BINDING,
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": ROLE, "namespace": namespace},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": ROLE,
+            },
+            "subjects": [_own_subject(ports)],
+        },
+    )
+
+
+def open_record(
+    ports: Ports,
+    request: ClusterRequest,
+    now: datetime.datetime,
+    deadline: datetime.datetime | None,
+) -> None:
+    """Make the Lease that from now on proves whose release this is, with the create pending in it."""
+    ports.operations.open(
+        request.namespace,
+        request.release,
+        cluster_uuid=request.uuid,
+        project_id=request.project_id,
+    )
+    ports.operations.add(
+        request.namespace,
+        request.release,
+        Operation(id=str(Verb.CREATE), verb=Verb.CREATE, started=now, deadline=deadline),
+    )
+
+
+def save_secrets(
+    ports: Ports,
+    cloud: Cloud,
+    request: ClusterRequest,
+    facts: CloudFacts,
+    pairs: Mapping[str, secrets.KeyPair],
+    conf: Any,
+) -> None:
+    """Make the application credential and save it and the CAs as Secrets.
+
+    A credential that cannot be saved is taken back: nobody would ever find it again.
+
+    :raises errors.DriverError: as Keystone or the management cluster said.
+    """
+    owner = secrets.Owner.of(request)
+    for manifest in secrets.ca_secrets(owner, pairs):
+        ports.kube.apply(names.SECRET, manifest)
+    credential = cloud.create_credential(
+        request.user_id,
+        f"magnum-{request.release}",
+        f"Kubernetes cluster {request.uuid} made by Magnum",
+    )
+    try:
+        clouds = secrets.clouds_yaml(
+            credential,
+            auth_url=facts.auth_url,
+            region=conf.cinder_client.region_name,
+            interface=conf.capi_helm.app_cred_interface_type,
+            verify=conf.drivers.verify_ca,
+        )
+        bundle = assembly.ca_bundle(conf)
+        ports.kube.apply(names.SECRET, secrets.credential_secret(owner, clouds, bundle))
+    except Exception:
+        try:
+            cloud.delete_credential(request.user_id, credential.id)
+        except errors.DriverError as error:
+            LOG.error("Application credential %s is left behind: %s", credential.id, error.detail)
+        raise
+
+
+def has_credential(ports: Ports, request: ClusterRequest) -> bool:
+    """Whether the credential of the cluster was saved; without it nothing can be built."""
+    name = names.credential_secret(request.release)
+    return ports.kube.get(names.SECRET, request.namespace, name) is not None
+
+
+def _own_subject(ports: Ports) -> dict[str, str]:
+    """Who the driver is on the management cluster, as an RBAC subject."""
+    review = ports.kube.create(
+        names.SELF_REVIEW,
+        {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}},
+    )
+    user = review["status"]["userInfo"]["username"]
+    if user.startswith("system:serviceaccount:"):
+        _, _, namespace, name = user.split(":", 3)
+        return {"kind": "ServiceAccount", "namespace": namespace, "name": name}
+    return {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Magnum's health poll: same Observed, same status.py, another face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from magnum.conductor import monitors
+from magnum.drivers.k8s_capi_helm.model import Verdict
+
+
+class Monitor(monitors.MonitorBase):  # type: ignore[misc]
+    """What Magnum's periodic health task asks, once a minute for each cluster.
+
+    Magnum saves what it finds in :attr:`data` after :meth:`poll_health_status`.
+
+    :param judge: looks at the cluster and says what is so; None when there is nothing to look at.
+    """
+
+    def __init__(self, context: Any, cluster: Any, judge: Callable[[], Verdict | None]) -> None:
+        super().__init__(context, cluster)
+        self.data: dict[str, Any] = {}
+        self._judge = judge
+
+    @property
+    def metrics_spec(self) -> dict[str, Any]:
+        """No metrics: Magnum collects none from drivers any more."""
+        return {}
+
+    def pull_data(self) -> None:
+        """Nothing to pull; the abstract method has to be there."""
+
+    def poll_health_status(self) -> None:
+        """Judge once and leave health and its reasons, texts only, for Magnum to save."""
+        verdict = self._judge()
+        if verdict is not None:
+            self.data["health_status"] = verdict.health
+            self.data["health_status_reason"] = dict(verdict.health_reason)

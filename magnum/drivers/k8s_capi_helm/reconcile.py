@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One pass over a release: what the rows ask for and the release lacks is applied under the lock.
+
+A pass renders from the database under the lock and skips Helm when the live release already says so:
+of many requests that arrive together the first pass applies all, the others find nothing to do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import change, errors, founding, helm_values, intake
+from magnum.drivers.k8s_capi_helm.assembly import Ports
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
+    ClusterRequest,
+    CloudFacts,
+    Json,
+    LiveRelease,
+    Operation,
+    Record,
+    Verb,
+)
+from magnum.drivers.k8s_capi_helm.operations import Hold
+
+LOG = logging.getLogger(__name__)
+
+#: How long a create may take from its Lease to its saved credential before it counts as dead.
+_FOUNDING_TIME = datetime.timedelta(minutes=3)
+#: Verbs whose values cannot be had from the live release alone.
+_ASK_CLOUD = (Verb.CREATE, Verb.NODEGROUP_CREATE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a pass ended.
+
+    :ivar live: the release after the pass, None while there is none.
+    :ivar applied: the release carries everything that the rows ask for.
+    :ivar waiting: for the tenant: why it does not yet, "" when it does.
+    """
+
+    live: LiveRelease | None
+    applied: bool
+    waiting: str = ""
+
+
+def bring_up(
+    ports: Ports,
+    read: Callable[[], ClusterRequest],
+    cloud: Callable[[], Cloud],
+    conf: Any,
+    now: datetime.datetime,
+) -> Outcome:
+    """Bring the release to what the rows ask for.
+
+    :param read: reads the rows; called under the lock, so that what it returns is not outdated.
+    :param cloud: asked only when something new has to be rendered.
+    :param now: time of this pass (aware, UTC).
+    :returns: an outcome that is not applied when somebody else works on the release or the management
+        cluster is away: a later pass carries on.
+    :raises errors.DriverError: the request itself cannot be carried out.
+    """
+    live = None
+    try:
+        request = read()
+        live = ports.helm.live(request.namespace, request.release)
+        if is_applied(live, request):
+            return Outcome(live, applied=True)
+        with ports.operations.hold(
+            request.namespace, request.release, wait=conf.capi_helm.lock_wait
+        ) as hold:
+            if live is None and not founding.has_credential(ports, request):
+                return _unfounded(hold.record, now)
+            return Outcome(bring_up_held(ports, hold, read, cloud, conf), applied=True)
+    except errors.DriverError as error:
+        if not error.retryable:
+            raise
+        LOG.warning("Release is not up to date yet: %s %s", error, error.detail)
+        return Outcome(live, applied=False, waiting=str(error))
+
+
+def bring_up_held(
+    ports: Ports,
+    hold: Hold,
+    read: Callable[[], ClusterRequest],
+    cloud: Callable[[], Cloud],
+    conf: Any,
+    *,
+    facts: CloudFacts | None = None,
+) -> LiveRelease:
+    """The same for a caller that holds the lock already.
+
+    :param facts: what the cloud said a moment ago, to be asked only once.
+    :raises errors.DriverError: retryable ones too; the pending record brings a later pass back to it.
+    """
+    request = read()
+    live = ports.helm.live(request.namespace, request.release)
+    if live is not None and is_applied(live, request):
+        return live
+    wanted, operations = _wanted(live, request, cloud, conf, facts)
+    return _apply(ports, hold, request, live, wanted, operations)
+
+
+def is_applied(live: LiveRelease | None, request: ClusterRequest) -> bool:
+    """Whether Helm has deployed everything that the rows ask for."""
+    if live is None or live.status != "deployed":
+        return False
+    return not change.pending(live.values, request)
+
+
+def _unfounded(record: Record, now: datetime.datetime) -> Outcome:
+    """There is no release and no credential: the create is on its way, or it died on the way."""
+    started = min((operation.started for operation in record.operations), default=None)
+    if started is not None and now - started < _FOUNDING_TIME:
+        return Outcome(None, applied=False, waiting="The cluster's credential is being made.")
+    raise errors.DriverError(
+        "The creation was interrupted before the cluster's credential was saved, and only the request of "
+        "its user can make one. Delete this cluster and create it again."
+    )
+
+
+def _wanted(
+    live: LiveRelease | None,
+    request: ClusterRequest,
+    cloud: Callable[[], Cloud],
+    conf: Any,
+    facts: CloudFacts | None,
+) -> tuple[Json, tuple[Operation, ...]]:
+    operations = change.pending(live.values if live else None, request)
+    if not any(operation.verb in _ASK_CLOUD for operation in operations):
+        return helm_values.counts(request), operations
+    facts = facts or cloud().facts(request, interface=conf.capi_helm.app_cred_interface_type)
+    intake.check_facts(request, facts, conf)
+    wanted = helm_values.render(
+        request,
+        facts,
+        storage_class_default=conf.capi_helm.csi_cinder_default_volume_type or None,
+        allowed_topologies=conf.capi_helm.csi_cinder_allowed_topologies,
+    )
+    return wanted, operations
+
+
+def _apply(
+    ports: Ports,
+    hold: Hold,
+    request: ClusterRequest,
+    live: LiveRelease | None,
+    wanted: Json,
+    operations: tuple[Operation, ...],
+) -> LiveRelease:
+    values = change.next_values(live.values if live else None, wanted, operations)
+    chart = _chart(ports, request, live, hold.record)
+    done = ports.helm.apply(request.namespace, request.release, chart, values, hold=hold)
+    ports.operations.remember(
+        request.namespace,
+        request.release,
+        first_look="",
+        chart_source=chart.path,
+        chart_digest=chart.digest,
+    )
+    LOG.info(
+        "Release %s is at revision %d, chart %s %s, for %s.",
+        request.release,
+        done.revision,
+        chart.name,
+        chart.version,
+        ", ".join(operation.id for operation in operations) or "an interrupted run",
+    )
+    return done
+
+
+def _chart(
+    ports: Ports, request: ClusterRequest, live: LiveRelease | None, record: Record
+) -> Chart:
+    if live is None:
+        return ports.charts.wanted(request.labels.capi_helm_chart_version)
+    return ports.charts.of_release(live, record.chart_digest)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manifests of the credential and CA Secrets, from plain data.
+
+These Secrets are made by the driver and never by a chart: what is in a chart's values ends up in the
+Secret of the Helm release, and Helm removes a chart's Secrets before Cluster API has finished with them.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from collections.abc import Mapping
+
+import yaml
+
+from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, ClusterRequest, Json
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate (or public key) and its private key, both PEM text without a passphrase."""
+
+    certificate: str = dataclasses.field(repr=False)
+    key: str = dataclasses.field(repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Owner:
+    """Whom the Secrets belong to; written on each as labels, so that they can be found and proved."""
+
+    release: str
+    namespace: str
+    project_id: str
+    user_id: str
+    cluster_uuid: str
+
+    @classmethod
+    def of(cls, request: ClusterRequest) -> Owner:
+        """The owner that a request names."""
+        return cls(
+            request.release,
+            request.namespace,
+            request.project_id,
+            request.user_id,
+            request.uuid,
+        )
+
+
+def labels(owner: Owner) -> dict[str, str]:
+    """Labels of every object that the driver itself makes for a cluster.
+
+    ``cluster.x-k8s.io/cluster-name`` lets Cluster API's cache and ``clusterctl move`` see them
+    (https://cluster-api.sigs.k8s.io/tasks/certs/using-custom-certificates).
+    """
+    return {
+        names.LABEL_PROJECT: owner.project_id,
+        names.LABEL_USER: owner.user_id,
+        names.LABEL_UUID: owner.cluster_uuid,
+        names.LABEL_CLUSTER_NAME: owner.release,
+    }
+
+
+def clouds_yaml(
+    credential: ApplicationCredential,
+    *,
+    auth_url: str,
+    region: str | None,
+    interface: str,
+    verify: bool,
+) -> str:
+    """A clouds.yaml with the one cloud that the charts look for.
+
+    The endpoint choice is written as ``interface`` for OpenStack's own clients and as
+    ``endpoint_type`` for Cluster API's OpenStack provider, which reads nothing else.
+    """
+    cloud: Json = {
+        "auth": {
+            "auth_url": auth_url,
+            "application_credential_id": credential.id,
+            "application_credential_secret": credential.secret,
+        },
+        "auth_type": "v3applicationcredential",
+        "identity_api_version": 3,
+        "interface": interface,
+        "endpoint_type": interface,
+        "verify": verify,
+    }
+    if region:
+        cloud["region_name"] = region
+    return str(yaml.safe_dump({"clouds": {names.CLOUD_NAME: cloud}}, allow_unicode=True))
+
+
+def credential_of(secret: Json) -> ApplicationCredential | None:
+    """The application credential that a credential Secret holds, None if it holds none."""
+    text = (secret.get("data") or {}).get("clouds.yaml")
+    if not text:
+        return None
+    document = yaml.safe_load(base64.b64decode(text)) or {}
+    auth = document.get("clouds", {}).get(names.CLOUD_NAME, {}).get("auth", {})
+    if not auth.get("application_credential_id"):
+        return None
+    return ApplicationCredential(
+        auth["application_credential_id"], auth.get("application_credential_secret", "")
+    )
+
+
+def credential_secret(owner: Owner, clouds: str, cacert: str) -> Json:
+    """The Secret that Cluster API's OpenStack provider and the cluster's addons log in with.
+
+    :param clouds: text of the clouds.yaml.
+    :param cacert: PEM bundle that the cloud's endpoints are verified with.
+    """
+    return _secret(
+        owner,
+        names.credential_secret(owner.release),
+        "Opaque",
+        {"clouds.yaml": clouds, "cacert": cacert},
+    )
+
+
+def ca_secrets(owner: Owner, pairs: Mapping[str, KeyPair]) -> tuple[Json, ...]:
+    """One Secret for each CA that Cluster API would otherwise make itself.
+
+    With Magnum's own CAs in them, certificates that Magnum signs are accepted by the cluster. They have
+    to exist before the KubeadmControlPlane does, which generates what it does not find.
+
+    :param pairs: by purpose, one of :data:`names.CA_PURPOSES`; of ``sa`` the certificate is a public key.
+    """
+    return tuple(
+        _secret(
+            owner,
+            names.ca_secret(owner.release, purpose),
+            "cluster.x-k8s.io/secret",
+            {"tls.crt": pairs[purpose].certificate, "tls.key": pairs[purpose].key},
+        )
+        for purpose in names.CA_PURPOSES
+    )
+
+
+def _secret(owner: Owner, name: str, secret_type: str, texts: Mapping[str, str]) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": owner.namespace, "labels": labels(owner)},
+        "type": secret_type,
+        "data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()},
+    }

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look at one cluster and judge it: the record, the live release, the objects, Nova's faults, a Verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors, intake, observer, reconcile, status
+from magnum.drivers.k8s_capi_helm.assembly import Ports
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, Observed, Record, Verdict
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """A verdict and the record that it was judged by."""
+
+    verdict: Verdict
+    record: Record | None
+    unreachable: bool
+
+
+def judge(
+    ports: Ports,
+    cluster: Any,
+    rows: Iterable[Any],
+    conf: Any,
+    now: datetime.datetime,
+    *,
+    cloud: Callable[[], Cloud],
+    refusal: str = "",
+    waiting: str = "",
+) -> Finding:
+    """Look once and judge.
+
+    :param refusal: why what was asked for can not be carried out, "" if it can.
+    :param waiting: why it is not applied yet, "" if it is or nobody knows.
+    """
+    namespace, release = intake.namespace(cluster, conf), cluster.stack_id
+    rows = list(rows)
+    record, live, applied = _read(ports, cluster, rows, conf)
+    observed = observer.look(ports.kube, namespace, release, now)
+    if not observed.unreachable:
+        observed = _with_faults(observed, cloud)
+    state = intake.magnum_state(cluster, rows, record, live, applied=applied, refusal=refusal)
+    verdict = status.judge(observed, state, now)
+    if waiting and not verdict.reason:
+        verdict = dataclasses.replace(verdict, reason=waiting)
+    return Finding(verdict, record, bool(observed.unreachable))
+
+
+def _read(
+    ports: Ports, cluster: Any, rows: list[Any], conf: Any
+) -> tuple[Record | None, LiveRelease | None, bool]:
+    namespace, release = intake.namespace(cluster, conf), cluster.stack_id
+    try:
+        record = ports.operations.read(namespace, release)
+        live = ports.helm.live(namespace, release)
+        request = intake.cluster_request(cluster, rows, conf)
+        return record, live, reconcile.is_applied(live, request)
+    except errors.DriverError as error:
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        return None, None, False
+
+
+def _with_faults(observed: Observed, cloud: Callable[[], Cloud]) -> Observed:
+    failed = status.servers_in_error(observed)
+    if not failed:
+        return observed
+    try:
+        return dataclasses.replace(observed, server_faults=cloud().server_faults(failed))
+    except errors.DriverError as error:
+        LOG.warning("Faults of servers %s are not known: %s", ", ".join(failed), error.detail)
+        return observed

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One pass of a deletion: the steps that deletion.py decides, carried out until one has to be waited for."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import deletion, names, observer, secrets
+from magnum.drivers.k8s_capi_helm.assembly import Ports
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import Json, Record
+
+LOG = logging.getLogger(__name__)
+
+#: More steps than a deletion has kinds of: a pass that needs more goes round in circles.
+_MOST_STEPS = 8
+
+
+def has_proof(record: Record | None, credential: Json | None, cluster_uuid: str) -> bool:
+    """Whether something that only this driver wrote for this very cluster is on the management cluster.
+
+    :param credential: the credential Secret; magnum-capi-helm labels it the same way.
+    """
+    if record is not None:
+        return record.cluster_uuid == cluster_uuid
+    labels = ((credential or {}).get("metadata") or {}).get("labels") or {}
+    return labels.get(names.LABEL_UUID) == cluster_uuid
+
+
+def advance(
+    ports: Ports,
+    owner: secrets.Owner,
+    cloud: Callable[[], Cloud],
+    conf: Any,
+    now: datetime.datetime,
+) -> deletion.Step:
+    """Carry a deletion on as far as it goes now, under the release's lock.
+
+    :param cloud: the cloud as Magnum's service user sees it; removes the application credential.
+    :returns: the step at which the pass stopped: DONE, WAIT or NO_PROOF.
+    :raises errors.DriverError: the management cluster or Keystone could not be asked.
+    """
+    if ports.operations.read(owner.namespace, owner.release) is None:
+        if not has_proof(None, _credential(ports, owner), owner.cluster_uuid):
+            return _next(ports, owner, proof=False, now=now)
+        ports.operations.open(
+            owner.namespace,
+            owner.release,
+            cluster_uuid=owner.cluster_uuid,
+            project_id=owner.project_id,
+        )
+    with ports.operations.hold(owner.namespace, owner.release, wait=conf.capi_helm.lock_wait):
+        for _ in range(_MOST_STEPS):
+            record = ports.operations.read(owner.namespace, owner.release)
+            step = _next(ports, owner, proof=has_proof(record, None, owner.cluster_uuid), now=now)
+            if step.action in deletion.STOPS:
+                return step
+            LOG.info("Deletion of release %s: %s.", owner.release, step.action)
+            _carry_out(ports, owner, cloud, step)
+        return step
+
+
+def _next(
+    ports: Ports, owner: secrets.Owner, *, proof: bool, now: datetime.datetime
+) -> deletion.Step:
+    record = ports.operations.read(owner.namespace, owner.release)
+    return deletion.next_step(
+        observer.look(ports.kube, owner.namespace, owner.release, now),
+        proof=proof,
+        release_present=ports.helm.live(owner.namespace, owner.release) is not None,
+        secrets_present=bool(_own_secrets(ports, owner)),
+        buried=record is not None and record.tombstone,
+    )
+
+
+def _carry_out(
+    ports: Ports, owner: secrets.Owner, cloud: Callable[[], Cloud], step: deletion.Step
+) -> None:
+    match step.action:
+        case deletion.Action.DELETE_CLUSTER:
+            ports.kube.delete(names.CLUSTER, owner.namespace, owner.release)
+        case deletion.Action.UNINSTALL:
+            ports.helm.uninstall(owner.namespace, owner.release)
+        case deletion.Action.REMOVE_SECRETS:
+            _remove_secrets(ports, owner, cloud)
+        case deletion.Action.BURY:
+            ports.operations.bury(owner.namespace, owner.release)
+
+
+def _remove_secrets(ports: Ports, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> None:
+    """The application credential first: its id is known from its Secret only."""
+    found = _own_secrets(ports, owner)
+    for secret in found:
+        credential = secrets.credential_of(secret)
+        if credential is not None:
+            user = secret["metadata"]["labels"].get(names.LABEL_USER) or owner.user_id
+            cloud().delete_credential(user, credential.id)
+    for secret in found:
+        ports.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])
+
+
+def _own_secrets(ports: Ports, owner: secrets.Owner) -> list[Json]:
+    selector = {names.LABEL_UUID: owner.cluster_uuid}
+    return ports.kube.list(names.SECRET, owner.namespace, selector)
+
+
+def _credential(ports: Ports, owner: secrets.Owner) -> Json | None:
+    name = names.credential_secret(owner.release)
+    return ports.kube.get(names.SECRET, owner.namespace, name)
