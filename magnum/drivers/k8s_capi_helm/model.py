@@ -252,6 +252,9 @@ class MagnumState:
     :ivar deadline: when the running operation has to be through; None for no limit.
     :ivar first_look: fingerprint of the earlier look that found everything in place, "" for none.
     :ivar refusal: user sentence of what stopped the running operation for good, "" for none.
+    :ivar health_reason: what the row's ``health_status_reason`` says now, so that the time since when
+        something is wrong can be kept.
+    :ivar without_addons: core addons that the live release switches off, e.g. ``csi-cinder``.
     """
 
     release: str
@@ -264,6 +267,8 @@ class MagnumState:
     deadline: datetime.datetime | None = None
     first_look: str = ""
     refusal: str = ""
+    health_reason: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    without_addons: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
