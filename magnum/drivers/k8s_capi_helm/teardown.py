@@ -9,26 +9,15 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import deletion, names, observer, secrets
+from magnum.drivers.k8s_capi_helm import deletion, names, observer, ownership, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import Json, Record
+from magnum.drivers.k8s_capi_helm.model import Json
 
 LOG = logging.getLogger(__name__)
 
 #: More steps than a deletion has kinds of: a pass that needs more goes round in circles.
 _MOST_STEPS = 8
-
-
-def has_proof(record: Record | None, credential: Json | None, cluster_uuid: str) -> bool:
-    """Whether something that only this driver wrote for this very cluster is on the management cluster.
-
-    :param credential: the credential Secret; magnum-capi-helm labels it the same way.
-    """
-    if record is not None:
-        return record.cluster_uuid == cluster_uuid
-    labels = ((credential or {}).get("metadata") or {}).get("labels") or {}
-    return labels.get(names.LABEL_UUID) == cluster_uuid
 
 
 def advance(
@@ -44,19 +33,12 @@ def advance(
     :returns: the step at which the pass stopped: DONE, WAIT or NO_PROOF.
     :raises errors.DriverError: the management cluster or Keystone could not be asked.
     """
-    if ports.operations.read(owner.namespace, owner.release) is None:
-        if not has_proof(None, _credential(ports, owner), owner.cluster_uuid):
-            return _next(ports, owner, proof=False, now=now)
-        ports.operations.open(
-            owner.namespace,
-            owner.release,
-            cluster_uuid=owner.cluster_uuid,
-            project_id=owner.project_id,
-        )
+    if not ownership.is_proved(ports, owner):
+        return _next(ports, owner, proof=False, now=now)
     with ports.operations.hold(owner.namespace, owner.release, wait=conf.capi_helm.lock_wait):
         for _ in range(_MOST_STEPS):
-            record = ports.operations.read(owner.namespace, owner.release)
-            step = _next(ports, owner, proof=has_proof(record, None, owner.cluster_uuid), now=now)
+            proof = ownership.is_proved(ports, owner)
+            step = _next(ports, owner, proof=proof, now=now)
             if step.action in deletion.STOPS:
                 return step
             LOG.info("Deletion of release %s: %s.", owner.release, step.action)
@@ -106,8 +88,3 @@ def _remove_secrets(ports: Ports, owner: secrets.Owner, cloud: Callable[[], Clou
 def _own_secrets(ports: Ports, owner: secrets.Owner) -> list[Json]:
     selector = {names.LABEL_UUID: owner.cluster_uuid}
     return ports.kube.list(names.SECRET, owner.namespace, selector)
-
-
-def _credential(ports: Ports, owner: secrets.Owner) -> Json | None:
-    name = names.credential_secret(owner.release)
-    return ports.kube.get(names.SECRET, owner.namespace, name)

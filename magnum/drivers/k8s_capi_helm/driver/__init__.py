@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Magnum's verbs: read, decide, act, record. The only module that saves or destroys Magnum objects.
+
+What Magnum has saved before it calls a verb and what it does with an exception differs from verb to verb
+(``magnum/conductor/handlers``). So each verb saves what is intended first, raises only what can be refused
+before anything is touched, and otherwise returns: the periodic pass carries the work on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+import magnum.conf
+from magnum.common import exception
+from magnum.drivers.common import driver
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    certificates,
+    conf,
+    errors,
+    founding,
+    intake,
+    names,
+    ownership,
+    reconcile,
+)
+from magnum.drivers.k8s_capi_helm.driver import passes, rows
+from magnum.drivers.k8s_capi_helm.driver.rows import Status
+from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm.monitor import Monitor
+
+CONF = magnum.conf.CONF
+LOG = logging.getLogger(__name__)
+conf.register_opts(CONF)
+
+
+class Driver(driver.Driver):  # type: ignore[misc]
+    """Kubernetes clusters by Cluster API and Helm charts."""
+
+    @property
+    def provides(self) -> list[dict[str, str]]:
+        """Server type, distribution and orchestration engine of the clusters this driver can make."""
+        return [
+            {"server_type": "vm", "os": distro, "coe": "kubernetes"} for distro in intake.DISTROS
+        ]
+
+    # Clusters ----------------------------------------------------------------------------------------
+    def create_cluster(self, context: Any, cluster: Any, cluster_create_timeout: int) -> None:
+        """Refuse what can be refused, then found the cluster and install its release.
+
+        :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
+        """
+        groups = list(cluster.nodegroups)
+        intake.validate_new_cluster(cluster, groups)
+        release = names.release(cluster.name)
+        request = intake.cluster_request(cluster, groups, CONF, release=release)
+        ports, cloud = assembly.ports(CONF), assembly.cloud(context)
+        ports.helm.version()
+        ports.charts.wanted(request.labels.capi_helm_chart_version)
+        facts = cloud.facts(request, interface=CONF.capi_helm.app_cred_interface_type)
+        intake.check_facts(request, facts, CONF)
+        founding.open_namespace(ports, request.namespace, request.project_id)
+        rows.put(cluster, stack_id=release)
+        now = passes.utc_now()
+        timeout = cluster_create_timeout or cluster.create_timeout
+        founding.open_record(ports, request, now, intake.deadline(now, timeout))
+        with ports.operations.hold(
+            request.namespace, release, wait=CONF.capi_helm.lock_wait
+        ) as hold:
+            pairs = certificates.key_pairs(context, cluster)
+            founding.save_secrets(ports, cloud, request, facts, pairs, CONF)
+            try:
+                reconcile.bring_up_held(
+                    ports,
+                    hold,
+                    lambda: passes.request(cluster, CONF),
+                    lambda: cloud,
+                    CONF,
+                    facts=facts,
+                )
+            except errors.DriverError as error:
+                if not error.retryable:
+                    raise
+                LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+
+    def update_cluster(
+        self, context: Any, cluster: Any, scale_manager: Any = None, rollback: bool = False
+    ) -> None:
+        """``PATCH node_count``: Magnum has saved the default worker group's new count."""
+        self._resize(context, cluster, cluster.default_ng_worker)
+
+    def resize_cluster(
+        self,
+        context: Any,
+        cluster: Any,
+        resize_manager: Any,
+        node_count: int,
+        nodes_to_remove: list[str] | None,
+        nodegroup: Any = None,
+    ) -> None:
+        """Resize one nodegroup, by default the default worker group.
+
+        :raises errors.InvalidRequest: ``nodes_to_remove`` is given, which is not supported yet.
+        """
+        if nodes_to_remove:
+            raise errors.InvalidRequest(
+                f"nodes_to_remove names {', '.join(nodes_to_remove)}; this version of the driver cannot "
+                "remove chosen nodes. Resize without nodes_to_remove."
+            )
+        self._resize(context, cluster, nodegroup or cluster.default_ng_worker)
+
+    def _resize(self, context: Any, cluster: Any, nodegroup: Any) -> None:
+        ownership.require(assembly.ports(CONF), cluster, CONF)
+        rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
+        self._begin(cluster, Verb.RESIZE, nodegroup.name)
+        passes.advance(context, cluster, CONF)
+
+    def upgrade_cluster(
+        self,
+        context: Any,
+        cluster: Any,
+        cluster_template: Any,
+        max_batch_size: int,
+        nodegroup: Any,
+        scale_manager: Any = None,
+        rollback: bool = False,
+    ) -> None:
+        """Not supported by this version; Magnum then leaves the cluster as it is."""
+        raise exception.NotSupported(
+            operation="Upgrading a cluster with this version of the k8s_capi_helm driver"
+        )
+
+    def delete_cluster(self, context: Any, cluster: Any) -> None:
+        """Take note of the deletion; the periodic pass deletes in order and with proof.
+
+        :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
+        """
+        if cluster.stack_id:
+            ownership.require(assembly.ports(CONF), cluster, CONF)
+            self._begin(cluster, Verb.DELETE)
+        else:
+            rows.intend(cluster, Status.DELETE_IN_PROGRESS)
+
+    def validate_master_resize(self, node_count: int) -> None:
+        """Control planes can be resized to any odd number, which etcd's quorum asks for."""
+        self.validate_master_size(node_count)
+
+    # Nodegroups --------------------------------------------------------------------------------------
+    def create_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
+        """Add a nodegroup. One that cannot be made fails alone; the cluster stays as it is."""
+        ports = assembly.ports(CONF)
+        try:
+            ownership.require(ports, cluster, CONF)
+            intake.validate_new_nodegroup(nodegroup, cluster.cluster_template)
+            intake.validate_nodegroup_labels(nodegroup, cluster)
+        except errors.DriverError as error:
+            rows.put(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
+            return
+        self._begin(cluster, Verb.NODEGROUP_CREATE, nodegroup.name)
+        passes.advance(context, cluster, CONF)
+
+    def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
+        """Not supported by this version.
+
+        :raises errors.InvalidRequest: always.
+        """
+        raise errors.InvalidRequest(
+            f"Nodegroup '{nodegroup.name}' cannot be updated with this version of the driver. Its node "
+            "count can be changed with 'openstack coe cluster resize'."
+        )
+
+    def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
+        """Take a nodegroup away; its row goes when its last machine has."""
+        ownership.require(assembly.ports(CONF), cluster, CONF)
+        rows.intend(nodegroup, Status.DELETE_IN_PROGRESS)
+        self._begin(cluster, Verb.NODEGROUP_DELETE, nodegroup.name)
+        passes.advance(context, cluster, CONF)
+
+    # Federations, which Magnum asks every driver for --------------------------------------------------
+    def create_federation(self, context: Any, federation: Any) -> None:
+        """Refused: this driver makes clusters, not federations of clusters."""
+        raise exception.NotSupported(operation="Creating a federation")
+
+    def update_federation(self, context: Any, federation: Any) -> None:
+        """Refused: this driver makes clusters, not federations of clusters."""
+        raise exception.NotSupported(operation="Updating a federation")
+
+    def delete_federation(self, context: Any, federation: Any) -> None:
+        """Refused: this driver makes clusters, not federations of clusters."""
+        raise exception.NotSupported(operation="Deleting a federation")
+
+    def rotate_credential(self, context: Any, cluster: Any) -> None:
+        """Not supported by this version; nothing changes."""
+        raise exception.NotSupported(
+            operation="Rotating the credential with this version of the k8s_capi_helm driver"
+        )
+
+    # Magnum's periodic tasks -------------------------------------------------------------------------
+    def update_cluster_status(
+        self, context: Any, cluster: Any, use_admin_ctx: bool = False
+    ) -> None:
+        """Carry on what is in progress and write what is true; called every ten seconds or so."""
+        if not rows.follow(cluster, context):
+            return
+        if cluster.status == Status.DELETE_IN_PROGRESS:
+            passes.delete_on(cluster, CONF)
+        else:
+            passes.advance(context, cluster, CONF)
+
+    def get_monitor(self, context: Any, cluster: Any) -> Monitor:
+        """Magnum's health poll; it also brings FAILED clusters back that have come good."""
+        return Monitor(context, cluster, lambda: passes.watch_over(context, cluster, CONF))
+
+    def _begin(self, cluster: Any, verb: Verb, *groups: str) -> None:
+        """Save the intent: Magnum's status first, then the pending operation.
+
+        The rows are what is carried out; the operation adds when it began and when it has to be through.
+        When the management cluster is away the operation is simply not known there, and the periodic
+        pass works from the rows.
+        """
+        deleting = verb is Verb.DELETE
+        rows.intend(cluster, Status.DELETE_IN_PROGRESS if deleting else Status.UPDATE_IN_PROGRESS)
+        now = passes.utc_now()
+        minutes = CONF.capi_helm.delete_timeout if deleting else CONF.capi_helm.update_timeout
+        operation = Operation(
+            id=str(verb) if deleting else f"{verb}-{uuidutils.generate_uuid()[:8]}",
+            verb=verb,
+            started=now,
+            groups=groups,
+            deadline=intake.deadline(now, minutes),
+        )
+        try:
+            assembly.ports(CONF).operations.add(
+                intake.namespace(cluster, CONF), cluster.stack_id, operation
+            )
+        except errors.DriverError as error:
+            if not error.retryable:
+                raise
+            LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)

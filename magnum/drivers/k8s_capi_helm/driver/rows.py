@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing Magnum's rows: intents before anything slow, verdicts unless they were overtaken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from magnum import objects
+from magnum.drivers.k8s_capi_helm.assembly import Ports
+from magnum.drivers.k8s_capi_helm.model import GroupVerdict
+from magnum.drivers.k8s_capi_helm.survey import Finding
+
+Status = objects.fields.ClusterStatus
+
+
+def put(row: Any, **fields: Any) -> None:
+    """Set and save the fields of a cluster's or nodegroup's row that differ."""
+    changed = {key: value for key, value in fields.items() if getattr(row, key) != value}
+    for key, value in changed.items():
+        setattr(row, key, value)
+    if changed:
+        row.save()
+
+
+def intend(row: Any, status: str) -> None:
+    """Say that something has begun, before it has: clients poll at once."""
+    put(row, status=status, status_reason=None)
+
+
+def follow(cluster: Any, context: Any) -> bool:
+    """Whether *cluster* still has its status in the database; takes the newer one over when not."""
+    current = objects.Cluster.get_by_uuid(context, cluster.uuid)
+    if current.status == cluster.status:
+        return True
+    cluster.status, cluster.status_reason = current.status, current.status_reason
+    cluster.obj_reset_changes(["status", "status_reason"])
+    return False
+
+
+def write(
+    context: Any,
+    cluster: Any,
+    judged: list[Any],
+    found: Finding,
+    ports: Ports,
+    namespace: str,
+) -> None:
+    """Write a verdict, unless what it judged has been overtaken meanwhile; then the next pass judges.
+
+    :param judged: the nodegroup rows as they were when the verdict was made.
+    """
+    fresh = list(cluster.nodegroups)
+    if not follow(cluster, context) or _marks(judged) != _marks(fresh):
+        return
+    if found.record is not None and not found.unreachable:
+        if not _settle(cluster, found, ports, namespace):
+            return
+    verdicts = {group.name: group for group in found.verdict.groups}
+    for row in fresh:
+        if row.name in verdicts:
+            _write_group(row, verdicts[row.name])
+    verdict = found.verdict
+    put(
+        cluster,
+        status=verdict.status,
+        status_reason=verdict.reason,
+        api_address=verdict.api_address or cluster.api_address,
+        coe_version=verdict.coe_version or cluster.coe_version,
+    )
+
+
+def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
+    """Keep what the verdict leaves in the record; False when an operation has come in since."""
+    release, verdict = cluster.stack_id, found.verdict
+    latest = ports.operations.read(namespace, release)
+    if latest is None or found.record is None or latest.operations != found.record.operations:
+        return False
+    if verdict.fingerprint != latest.first_look:
+        ports.operations.remember(namespace, release, first_look=verdict.fingerprint)
+    if verdict.status.endswith(("_COMPLETE", "_FAILED")):
+        ports.operations.finish(namespace, release, [op.id for op in latest.operations])
+    return True
+
+
+def _write_group(row: Any, verdict: GroupVerdict) -> None:
+    if verdict.gone:
+        row.destroy()
+        return
+    count = row.node_count if verdict.node_count is None else verdict.node_count
+    addresses = list(verdict.addresses) or row.node_addresses
+    put(
+        row,
+        status=verdict.status,
+        status_reason=verdict.reason,
+        node_count=count,
+        node_addresses=addresses,
+    )
+
+
+def _marks(rows: list[Any]) -> dict[str, tuple[str, int]]:
+    """What of nodegroups a verdict depends on."""
+    return {row.uuid: (row.status, row.node_count) for row in rows}

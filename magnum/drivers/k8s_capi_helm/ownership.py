@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose cluster it is: the shape of its stack id, and the proof that is on the management cluster.
+
+Another driver's cluster, or a management cluster that was swapped for an empty one, must never look like
+a cluster whose objects are simply gone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors, intake, names, secrets
+from magnum.drivers.k8s_capi_helm.assembly import Ports
+from magnum.drivers.k8s_capi_helm.model import Json, Record, Verb
+
+LOG = logging.getLogger(__name__)
+
+
+def owner(cluster: Any, conf: Any) -> secrets.Owner:
+    """Whom the objects of a cluster belong to."""
+    return secrets.Owner(
+        release=cluster.stack_id,
+        namespace=intake.namespace(cluster, conf),
+        project_id=cluster.project_id,
+        user_id=cluster.user_id,
+        cluster_uuid=cluster.uuid,
+    )
+
+
+def require(ports: Ports, cluster: Any, conf: Any) -> None:
+    """Refuse a cluster of another driver, or one that is not on this management cluster.
+
+    When the management cluster does not answer nobody can tell; the passes that act look again.
+
+    :raises errors.NotOurs: with a sentence.
+    """
+    if not names.is_release(cluster.stack_id):
+        raise errors.NotOurs(
+            f"Cluster '{cluster.name}' has the stack id '{cluster.stack_id}', which is not of this "
+            "driver. An operator has to look which driver made it."
+        )
+    try:
+        proved = is_proved(ports, owner(cluster, conf))
+    except errors.DriverError as error:
+        if not error.retryable:
+            raise
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        return
+    if not proved:
+        raise errors.NotOurs(
+            f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs to "
+            f"cluster '{cluster.name}'. An operator has to check that the driver's kubeconfig names the "
+            "right management cluster."
+        )
+
+
+def is_proved(ports: Ports, whose: secrets.Owner) -> bool:
+    """Whether the Lease of this very cluster is there; a cluster of magnum-capi-helm is given one.
+
+    :raises errors.DriverError: the management cluster could not be asked.
+    """
+    record = ports.operations.read(whose.namespace, whose.release)
+    if record is None:
+        name = names.credential_secret(whose.release)
+        if not _is_labelled(ports.kube.get(names.SECRET, whose.namespace, name), whose):
+            return False
+        record = ports.operations.open(
+            whose.namespace,
+            whose.release,
+            cluster_uuid=whose.cluster_uuid,
+            project_id=whose.project_id,
+        )
+    return record.cluster_uuid == whose.cluster_uuid
+
+
+def is_being_deleted(record: Record | None) -> bool:
+    """Whether a deletion is pending: nodegroup verbs overwrite the row's DELETE_IN_PROGRESS."""
+    operations = record.operations if record else ()
+    return any(operation.verb is Verb.DELETE for operation in operations)
+
+
+def _is_labelled(secret: Json | None, whose: secrets.Owner) -> bool:
+    """magnum-capi-helm labels the credential Secret the same way as this driver does."""
+    labels = ((secret or {}).get("metadata") or {}).get("labels") or {}
+    return labels.get(names.LABEL_UUID) == whose.cluster_uuid
