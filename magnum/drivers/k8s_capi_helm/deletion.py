@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletion: the next step of taking a cluster away, and what blocks it; unreadable is never gone.
+
+The order is Cluster API's: the Cluster object first, whose controller takes machines, control
+plane and infrastructure away in order; only then what they need while they go, the Secrets with the
+credential. Source: the Cluster API book, "Quick start", clean up; magnum-capi-helm deletes in the
+same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import dataclasses
+import enum
+
+from magnum.drivers.k8s_capi_helm import conditions
+from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
+
+#: Why a cluster is not given up when nothing shows that this is its management cluster.
+NO_PROOF_SENTENCE = (
+    "Nothing on this management cluster shows that the cluster was ever here: neither its Lease "
+    "nor its credential Secret. It may be on another management cluster, so it is not taken for "
+    "deleted. The operator has to check the driver's kubeconfig, or to confirm the deletion."
+)
+
+
+class Action(enum.Enum):
+    """What to do next."""
+
+    DELETE_CLUSTER = "delete the Cluster object"
+    UNINSTALL = "uninstall the release"
+    WAIT = "wait"
+    REMOVE_SECRETS = "remove Secrets and application credential"
+    BURY = "turn the Lease into a tombstone"
+    DONE = "done"
+    NO_PROOF = "no proof"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """The next step of a deletion.
+
+    :ivar reason: for the tenant: what is waited for, or why nothing is done.
+    :ivar objects: for DELETE_CLUSTER, what to delete.
+    """
+
+    action: Action
+    reason: str = ""
+    objects: tuple[Json, ...] = ()
+
+
+def next_step(
+    observed: Observed,
+    *,
+    proof: bool,
+    release_present: bool | None,
+    secrets_present: bool | None,
+    tombstone: bool = False,
+) -> Step:
+    """What to do next to take a cluster away; each step is safe to repeat.
+
+    :param proof: something that only this driver wrote for this very cluster is there (its Lease;
+        for an adopted one its credential Secret with the cluster's uuid).
+    :param release_present: Helm has the release; None when that could not be read.
+    :param secrets_present: the cluster's Secrets or its application credential are left; None when
+        that could not be read.
+    :param tombstone: the Lease says that everything was gone.
+    """
+    if tombstone:
+        return Step(Action.DONE)
+    if observed.unreachable or release_present is None or secrets_present is None:
+        return Step(Action.WAIT, "management: the management cluster cannot be read")
+    if not proof:
+        return Step(Action.NO_PROOF, NO_PROOF_SENTENCE)
+    start = _to_delete(observed)
+    if start:
+        return Step(Action.DELETE_CLUSTER, f"deleting {_title(start[0])}", start)
+    if observed.cluster is Missing.UNREADABLE:
+        return Step(Action.WAIT, blocking(observed))
+    if release_present:
+        return Step(Action.UNINSTALL, "uninstalling the release")
+    if not gone(observed):
+        return Step(Action.WAIT, blocking(observed))
+    if secrets_present:
+        return Step(Action.REMOVE_SECRETS, "removing Secrets and application credential")
+    return Step(Action.BURY)
+
+
+def gone(observed: Observed) -> bool:
+    """Nothing that stands for a resource in OpenStack is left, and all of it could be read."""
+    return not observed.unreachable and not any(True for _ in _remains(observed))
+
+
+def _remains(observed: Observed) -> Iterator[Json | Missing]:
+    """What is left or could not be read, the deepest first."""
+    for listed in (
+        observed.servers,
+        observed.machines,
+        observed.machine_sets,
+        observed.machine_deployments,
+    ):
+        if isinstance(listed, Missing):
+            yield Missing.UNREADABLE
+        else:
+            yield from listed
+    for one in (observed.control_plane, observed.infrastructure, observed.cluster):
+        if one is not Missing.NOT_FOUND:
+            yield one
+
+
+def _to_delete(observed: Observed) -> tuple[Json, ...]:
+    """The Cluster; once it is gone, what it left behind because its controller never saw it."""
+    if not isinstance(observed.cluster, Missing):
+        return () if conditions.deleting(observed.cluster) else (observed.cluster,)
+    if observed.cluster is Missing.UNREADABLE:
+        return ()
+    owned = [observed.control_plane, observed.infrastructure]
+    if not isinstance(observed.machine_deployments, Missing):
+        owned = [*observed.machine_deployments, *owned]
+    return tuple(
+        one for one in owned if not isinstance(one, Missing) and not conditions.deleting(one)
+    )
+
+
+def _title(thing: Json) -> str:
+    return f"{thing.get('kind') or 'object'} {conditions.name(thing)}"
+
+
+def blocking(observed: Observed) -> str:
+    """What a deletion waits for, the deepest object first: an ending of "waiting: ..."."""
+    if observed.unreachable:
+        return "the management cluster cannot be read"
+    left = list(_remains(observed))
+    if not left:
+        return "the last Secrets and the application credential"
+    things = [one for one in left if not isinstance(one, Missing)]
+    if not things:
+        return "what is left could not be read"
+    paused = [one for one in things if conditions.condition(one, "Paused").bad]
+    if paused:
+        return f"{_title(paused[0])} is paused, a deletion does not go on before it is not"
+    telling = next((one for one in things if _words(one)), things[0])
+    words = _words(telling) or _finalizers(telling)
+    machines = 0 if isinstance(observed.machines, Missing) else len(observed.machines)
+    count = f" ({machines} machines left)" if machines > 1 else ""
+    return f"{_title(telling)} to go{count}{': ' + words if words else ''}"
+
+
+def _words(thing: Json) -> str:
+    """What the object's controller says about its deletion."""
+    said = conditions.condition(thing, "Deleting")
+    if said.bad and said.message:
+        return " ".join(said.message.split())
+    ready = conditions.condition(thing, "InstanceReady")
+    return ready.message if ready.bad and "Delete" in ready.reason else ""
+
+
+def _finalizers(thing: Json) -> str:
+    listed = conditions.metadata(thing).get("finalizers")
+    held = ", ".join(str(one) for one in listed) if isinstance(listed, list) else ""
+    return f"held by {held}" if held and conditions.deleting(thing) else ""

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addons: which must be there, and whether they are deployed as they are asked for now.
+
+Their status has no observed generation: the phase stays Deployed right after an edit. What the
+addon provider has worked through stands in an annotation that its framework, kopf, keeps
+(https://kopf.readthedocs.io, "Diff-base configuration").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import json
+
+from magnum.drivers.k8s_capi_helm import conditions, names
+from magnum.drivers.k8s_capi_helm.errors import Cause
+from magnum.drivers.k8s_capi_helm.model import Json, Missing
+from magnum.drivers.k8s_capi_helm.status.finding import Finding, unwrapped
+
+#: Without one of each a cluster has no usable nodes or no volumes: they are part of COMPLETE.
+CORE: tuple[frozenset[str], ...] = (
+    frozenset({"cni-calico", "cni-cilium"}),
+    frozenset({"cloud-config"}),
+    frozenset({"ccm-openstack"}),
+    frozenset({"csi-cinder"}),
+)
+
+_HANDLED = f"{names.ADDONS_GROUP}/last-handled-configuration"
+_IN_PROGRESS = f"{names.ADDONS_GROUP}/handle_addon_updated"
+
+
+def component(addon: Json) -> str:
+    """The chart's name for the addon, else the object's own."""
+    return conditions.label(addon, names.LABEL_CHART_COMPONENT) or conditions.name(addon)
+
+
+def is_core(addon: Json) -> bool:
+    """The cluster cannot be called COMPLETE without it."""
+    return any(component(addon) in alternatives for alternatives in CORE)
+
+
+def done(addon: Json) -> bool:
+    """Deployed, from the spec that the object has now, and nothing about it is in progress."""
+    annotations = conditions.mapping(conditions.metadata(addon).get("annotations"))
+    if conditions.deleting(addon) or any(key.startswith(_IN_PROGRESS) for key in annotations):
+        return False
+    try:
+        handled = json.loads(annotations.get(_HANDLED) or "{}")
+    except (TypeError, ValueError):
+        return False
+    same = isinstance(handled, dict) and handled.get("spec") == addon.get("spec")
+    return same and conditions.dig(addon, "status", "phase") == "Deployed"
+
+
+def core_missing(addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()) -> Finding | None:
+    """The first core addon that is not there or not done, None when all are.
+
+    :param without: core addons that the release switches off.
+    """
+    if isinstance(addons, Missing):
+        return Finding("the addons could not be read")
+    off = frozenset(without)
+    for alternatives in CORE:
+        there = [one for one in addons if component(one) in alternatives]
+        if not there and not alternatives & off:
+            return Finding(f"addon {' or '.join(sorted(alternatives))} has not been made yet")
+    waiting = [one for one in addons if is_core(one) and not done(one)]
+    failed = [one for one in waiting if fault(one)]
+    if failed:
+        return fault(failed[0])
+    if waiting:
+        total = sum(1 for one in addons if is_core(one))
+        listed = ", ".join(sorted(component(one) for one in waiting))
+        return Finding(f"{total - len(waiting)} of {total} core addons are deployed, not {listed}")
+    return None
+
+
+def fault(addon: Json) -> Finding | None:
+    """Why an addon cannot be deployed, None while it may just take its time."""
+    phase = conditions.dig(addon, "status", "phase")
+    message = conditions.dig(addon, "status", "failureMessage")
+    if phase != "Failed" or done(addon):
+        return None
+    text = unwrapped(str(message)) if message else "its installation failed"
+    return Finding(f"{component(addon)}: {text}", Cause.ADDON)
+
+
+def optional_faults(addons: tuple[Json, ...] | Missing) -> tuple[str, ...]:
+    """Optional addons that are not deployed, each with its phase or message; () when all are."""
+    if isinstance(addons, Missing):
+        return ("the addons could not be read",)
+    texts = []
+    for one in addons:
+        if is_core(one) or done(one):
+            continue
+        found = fault(one)
+        phase = conditions.dig(one, "status", "phase") or "not looked at yet"
+        texts.append(found.text if found else f"{component(one)}: {phase}")
+    return tuple(sorted(texts))

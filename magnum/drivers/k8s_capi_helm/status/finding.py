@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is not in place: one sentence, and the class of who has to move if it is a fault."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.errors import Cause
+
+#: Longest reason, in characters: one line in ``openstack coe cluster show`` and in Horizon.
+REASON_LIMIT = 250
+
+#: First match wins. Patterns are words of Nova, Neutron, Octavia, Cinder, Keystone and Cluster API.
+_CAUSES: tuple[tuple[Cause, str], ...] = (
+    (Cause.QUOTA, r"quota|overlimit|OverQuota|exceeds allowed"),
+    (Cause.CAPACITY, r"no valid host|not enough hosts|insufficient (?:capacity|resources)"),
+    (Cause.CREDENTIAL, r"\b401\b|unauthori[sz]ed|authenticat|application credential"),
+    (Cause.PERMISSION, r"\b403\b|forbidden|policy does(?:n't| not) allow"),
+    (Cause.IMAGE, r"\bimages?\b"),
+    (Cause.REQUEST, r"\bflavors?\b|keypair|key_name|availability zone"),
+    (
+        Cause.NETWORK,
+        r"network|subnet|router|security ?group|floating ?ip|load ?balancer|listener|\bports?\b"
+        r"|\bpool\b",
+    ),
+    (Cause.BOOTSTRAP, r"bootstrap|kubelet|kubeadm|\bnode\b"),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not in place.
+
+    :ivar text: what, with names and numbers, without the class in front.
+    :ivar cause: who has to move; None when it is only a matter of time.
+    """
+
+    text: str
+    cause: Cause | None = None
+
+    def line(self) -> str:
+        """The finding as a reason: its class in front, one bounded line."""
+        return bounded(f"{self.cause.value if self.cause else 'waiting'}: {self.text}")
+
+
+def bounded(text: str, limit: int = REASON_LIMIT) -> str:
+    """*text* as one line of at most *limit* characters."""
+    line = re.sub(r"\s+", " ", text).strip()
+    return line if len(line) <= limit else f"{line[: limit - 3].rstrip()}..."
+
+
+def cause_of(text: str, otherwise: Cause = Cause.INTERNAL) -> Cause:
+    """Who has to move, by the words of a service's or controller's message."""
+    for cause, pattern in _CAUSES:
+        if re.search(pattern, text, re.IGNORECASE):
+            return cause
+    return otherwise
+
+
+def unwrapped(text: str) -> str:
+    """The sentence that a person can use out of a controller's message.
+
+    CAPO passes on a whole HTTP answer, ``... but got 403 instead: {"forbidden": {"message": "Quota
+    exceeded ..."}}``; the sentence in its JSON is what the tenant needs. A text without is
+    returned as it is.
+    """
+    start = text.find("{")
+    while start >= 0:
+        try:
+            document, _ = json.JSONDecoder().raw_decode(text[start:])
+        except ValueError:
+            start = text.find("{", start + 1)
+            continue
+        found = _message(document)
+        if found:
+            return found
+        start = text.find("{", start + 1)
+    return text
+
+
+def _message(document: Any) -> str:
+    """The deepest "message" (Nova, Neutron, Cinder, Keystone) or "faultstring" (Octavia)."""
+    if not isinstance(document, dict):
+        return ""
+    for value in document.values():
+        found = _message(value)
+        if found:
+            return found
+    for key in ("message", "faultstring"):
+        if isinstance(document.get(key), str) and document[key].strip():
+            return str(document[key])
+    return ""

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Health: HEALTHY, UNHEALTHY or UNKNOWN, with a text for each part, "Ready" where it is fine.
+
+The keys ``cluster``, ``infrastructure``, ``controlplane`` and ``nodegroup`` and the word ``Ready``
+are those of magnum-capi-helm, which dashboards know; ``api`` is the key of the older Kubernetes
+monitor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from magnum.drivers.k8s_capi_helm import conditions
+from magnum.drivers.k8s_capi_helm.model import GroupState, Json, MagnumState, Missing, Observed
+from magnum.drivers.k8s_capi_helm.status import addons, infrastructure, machines, workers
+from magnum.drivers.k8s_capi_helm.status.finding import bounded
+
+HEALTHY = "HEALTHY"
+UNHEALTHY = "UNHEALTHY"
+UNKNOWN = "UNKNOWN"
+READY = "Ready"
+
+_UNREADABLE = "could not be read"
+_SINCE = "unreachable since "
+#: A part's health and its text.
+Part = tuple[str, str]
+
+
+def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str]]:
+    """The cluster's health and the text of each part.
+
+    UNHEALTHY where something is known to be bad, else UNKNOWN where something is not known.
+    """
+    if observed.unreachable:
+        return UNKNOWN, {"management": _unreachable(observed, state)}
+    parts = {
+        "cluster": _cluster(observed.cluster),
+        "infrastructure": _infrastructure(observed.infrastructure),
+        "controlplane": _control_plane(observed, state),
+        "nodegroup": _node_groups(observed, state),
+        "api": _api(observed.cluster),
+    }
+    extra = addons.optional_faults(observed.addons)
+    if extra:
+        parts["addons"] = (
+            UNKNOWN if isinstance(observed.addons, Missing) else UNHEALTHY,
+            "; ".join(extra),
+        )
+    verdicts = {verdict for verdict, _ in parts.values()}
+    worst = next((one for one in (UNHEALTHY, UNKNOWN) if one in verdicts), HEALTHY)
+    return worst, {key: bounded(text) for key, (_, text) in parts.items()}
+
+
+def _unreachable(observed: Observed, state: MagnumState) -> str:
+    """When it began: the first look that failed keeps its time until one succeeds."""
+    before = state.health_reason.get("management", "")
+    if before.startswith(_SINCE):
+        return before
+    return f"{_SINCE}{observed.at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _from_conditions(thing: Json, kinds: Iterable[str]) -> Part:
+    """Bad beats unknown beats ready; the text is the controller's own."""
+    unknown = ""
+    for kind in kinds:
+        said = conditions.condition(thing, kind)
+        if said.bad:
+            return UNHEALTHY, f"{kind}: {said.message or said.reason or 'no'}"
+        if not said.good and not unknown:
+            why = "not looked at since its last change" if said.stale else "not reported"
+            unknown = f"{kind}: {said.message or why}"
+    return (UNKNOWN, unknown) if unknown else (HEALTHY, READY)
+
+
+def _absent(thing: Json | Missing) -> Part | None:
+    if thing is Missing.UNREADABLE:
+        return UNKNOWN, _UNREADABLE
+    # Not found is not proof of a fault: it may be another management cluster that answers.
+    return (UNKNOWN, "not found on the management cluster") if isinstance(thing, Missing) else None
+
+
+def _cluster(owner: Json | Missing) -> Part:
+    absent = _absent(owner)
+    if absent or isinstance(owner, Missing):
+        return absent or (UNKNOWN, _UNREADABLE)
+    if conditions.deleting(owner):
+        return UNHEALTHY, "is being deleted"
+    if conditions.condition(owner, "RemoteConnectionProbe").bad:
+        # Nobody can see the nodes: what Cluster API still says of them is old.
+        said = conditions.condition(owner, "RemoteConnectionProbe")
+        return UNKNOWN, said.message or "the cluster's API does not answer"
+    if not conditions.generation_seen(owner):
+        return UNKNOWN, "not looked at since its last change"
+    return _from_conditions(owner, ("Available",))
+
+
+def _api(owner: Json | Missing) -> Part:
+    if isinstance(owner, Missing):
+        return UNKNOWN, "unknown"
+    said = conditions.condition(owner, "RemoteConnectionProbe")
+    if said.good:
+        return HEALTHY, "ok"
+    return UNKNOWN, said.message or "not probed yet"
+
+
+def _infrastructure(owner: Json | Missing) -> Part:
+    absent = _absent(owner)
+    if absent or isinstance(owner, Missing):
+        return absent or (UNKNOWN, _UNREADABLE)
+    for kind in infrastructure.PARTS:
+        said = conditions.condition(owner, kind)
+        if said.bad:
+            return UNHEALTHY, f"{kind}: {said.message or said.reason}"
+    if infrastructure.openstack_missing(owner):
+        return UNHEALTHY, str(conditions.dig(owner, "status", "failureMessage") or "not ready")
+    return HEALTHY, READY
+
+
+def _control_plane(observed: Observed, state: MagnumState) -> Part:
+    owner = observed.control_plane
+    absent = _absent(owner)
+    if absent or isinstance(owner, Missing):
+        return absent or (UNKNOWN, _UNREADABLE)
+    if isinstance(observed.machines, Missing):
+        return UNKNOWN, f"Machines {_UNREADABLE}"
+    wanted = conditions.dig(owner, "spec", "replicas")
+    count = wanted if isinstance(wanted, int) else 0
+    part = _machines(machines.of_control_plane(observed.machines), count, observed.servers)
+    if part[0] == HEALTHY and not conditions.generation_seen(owner):
+        return UNKNOWN, "not looked at since its last change"
+    if part[0] != HEALTHY:
+        return part
+    said = conditions.condition(owner, "Available")
+    if said.good and said.message:
+        return UNHEALTHY, said.message
+    return _from_conditions(owner, ("Available",))
+
+
+def _machines(mine: tuple[Json, ...], wanted: int, servers: tuple[Json, ...] | Missing) -> Part:
+    bad = [one for one in mine if not machines.ready(one)]
+    known = [one for one in bad if _known_bad(one)]
+    if known:
+        return UNHEALTHY, "; ".join(_of_machine(one) for one in known)
+    if len(mine) != wanted:
+        return UNHEALTHY, f"{len(mine)} of {wanted} machines"
+    if bad:
+        return UNKNOWN, "; ".join(_of_machine(one) for one in bad)
+    behind = machines.servers_missing(mine, servers)
+    if behind is not None:
+        return (UNKNOWN if isinstance(servers, Missing) else UNHEALTHY), behind.text
+    return HEALTHY, READY
+
+
+def _known_bad(machine: Json) -> bool:
+    return conditions.deleting(machine) or conditions.condition(machine, "Ready").bad
+
+
+def _of_machine(machine: Json) -> str:
+    """The node's name as ``kubectl get nodes`` shows it, else the Machine's, and what is wrong."""
+    name = conditions.dig(machine, "status", "nodeRef", "name") or conditions.name(machine)
+    if conditions.deleting(machine):
+        return f"{name}: being deleted"
+    said = conditions.condition(machine, "Ready")
+    text = next((line for line in said.message.splitlines() if line.strip()), "not ready")
+    return f"{name}: {text.strip().removeprefix('* ')}"
+
+
+def _node_groups(observed: Observed, state: MagnumState) -> Part:
+    if any(
+        isinstance(one, Missing)
+        for one in (observed.machine_deployments, observed.machine_sets, observed.machines)
+    ):
+        return UNKNOWN, _UNREADABLE
+    found = [_node_group(group, observed) for group in state.groups if _wanted(group)]
+    for verdict in (UNHEALTHY, UNKNOWN):
+        texts = [text for one, text in found if one == verdict]
+        if texts:
+            return verdict, "; ".join(texts)
+    return HEALTHY, READY
+
+
+def _wanted(group: GroupState) -> bool:
+    return not group.is_control_plane and not group.status.startswith("DELETE_")
+
+
+def _node_group(group: GroupState, observed: Observed) -> Part:
+    assert not isinstance(observed.machine_deployments, Missing)
+    assert not isinstance(observed.machine_sets, Missing)
+    assert not isinstance(observed.machines, Missing)
+    owners = machines.deployments_of(group.name, observed.machine_deployments)
+    if len(owners) != 1:
+        verdict = UNHEALTHY if observed.machine_deployments else UNKNOWN
+        return verdict, f"{group.name}: not found on the management cluster"
+    mine = machines.of_group(observed.machines, group.name, owners)
+    verdict, text = _machines(mine, workers.replicas(owners[0]) or 0, observed.servers)
+    sets = machines.of_group(observed.machine_sets, group.name, owners)
+    if verdict == HEALTHY and not (
+        sets and all(conditions.generation_seen(one) for one in (*owners, *sets))
+    ):
+        return UNKNOWN, f"{group.name}: not looked at since its last change"
+    return verdict, f"{group.name}: {text}"

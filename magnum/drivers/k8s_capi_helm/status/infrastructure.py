@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Cluster and the OpenStackCluster: network, API endpoint, the word on the whole."""
+
+from __future__ import annotations
+
+from magnum.drivers.k8s_capi_helm import conditions
+from magnum.drivers.k8s_capi_helm.model import Json, Missing
+from magnum.drivers.k8s_capi_helm.status.finding import Finding
+
+#: Outermost last: the first bad one is the nearest to the fault.
+PARTS = (
+    "OpenStackAuthenticationSucceeded",
+    "NetworkReady",
+    "RouterReady",
+    "SecurityGroupsReady",
+    "APIEndpointReady",
+    "Ready",
+)
+
+
+def openstack_missing(owner: Json | Missing) -> Finding | None:
+    """What the OpenStackCluster still lacks; None when network and API endpoint are there."""
+    if owner is Missing.UNREADABLE:
+        return Finding("the OpenStackCluster could not be read")
+    if isinstance(owner, Missing):
+        return Finding("the OpenStackCluster has not been made yet")
+    if conditions.deleting(owner):
+        return Finding("the OpenStackCluster is being deleted")
+    if not conditions.initialized(owner, "provisioned", "ready"):
+        return Finding("the network and the API load balancer are being made")
+    if any(conditions.condition(owner, kind).bad for kind in PARTS):
+        return Finding("the network or the API load balancer is not ready")
+    return None
+
+
+def cluster_missing(owner: Json | Missing) -> Finding | None:
+    """What the Cluster object itself still lacks; its view of machines is late: asked last."""
+    if owner is Missing.UNREADABLE:
+        return Finding("the Cluster could not be read")
+    if isinstance(owner, Missing):
+        return Finding("the Cluster has not been made yet")
+    if conditions.deleting(owner):
+        return Finding("the Cluster is being deleted")
+    if conditions.dig(owner, "spec", "paused") is True or conditions.condition(owner, "Paused").bad:
+        return Finding("the Cluster is paused on the management cluster")
+    if not conditions.generation_seen(owner):
+        return Finding("the change of the Cluster has not been taken up yet")
+    if api_address(owner) is None:
+        return Finding("the API endpoint is not known yet")
+    for kind in ("InfrastructureReady", "ControlPlaneInitialized", "Available"):
+        if not conditions.condition(owner, kind).good:
+            return Finding(f"the Cluster is not {kind}")
+    return None
+
+
+def api_address(owner: Json | Missing) -> str | None:
+    """``https://host:port`` of the Kubernetes API, None until it is known.
+
+    Read at v1beta1 an endpoint that is not set is host "" and port 0, not absent.
+    """
+    if isinstance(owner, Missing):
+        return None
+    endpoint = conditions.mapping(conditions.dig(owner, "spec", "controlPlaneEndpoint"))
+    host, port = endpoint.get("host"), endpoint.get("port")
+    if not host or not port:
+        return None
+    text = str(host).strip("[]")
+    return f"https://[{text}]:{port}" if ":" in text else f"https://{text}:{port}"

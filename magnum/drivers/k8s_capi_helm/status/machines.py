@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Machines of a group: which ones are in place, their addresses, and which are not and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from magnum.drivers.k8s_capi_helm import conditions, names
+from magnum.drivers.k8s_capi_helm.model import Json, Missing
+from magnum.drivers.k8s_capi_helm.status.finding import Finding
+
+_ADDRESS_TYPES = ("InternalIP", "ExternalIP")
+
+
+def is_control_plane(machine: Json) -> bool:
+    """Cluster API's own label says so; its value is empty."""
+    return conditions.label(machine, names.LABEL_CONTROL_PLANE) is not None
+
+
+def of_control_plane(machines: Iterable[Json]) -> tuple[Json, ...]:
+    """The control plane's Machines."""
+    return tuple(one for one in machines if is_control_plane(one))
+
+
+def of_group(things: Iterable[Json], group: str, deployments: Iterable[Json]) -> tuple[Json, ...]:
+    """The MachineSets or Machines of a node group.
+
+    They are its own by the deployment-name label of Cluster API, or by the chart's node group
+    label, which also holds when the MachineDeployment is gone already.
+
+    :param deployments: the group's MachineDeployments.
+    """
+    owners = {conditions.name(one) for one in deployments}
+    return tuple(
+        one
+        for one in things
+        if conditions.label(one, names.LABEL_DEPLOYMENT_NAME) in owners
+        or conditions.label(one, names.LABEL_NODE_GROUP) == group
+    )
+
+
+def deployments_of(group: str, deployments: Iterable[Json]) -> tuple[Json, ...]:
+    """The MachineDeployments of a node group, by the chart's label."""
+    return tuple(
+        one for one in deployments if conditions.label(one, names.LABEL_NODE_GROUP) == group
+    )
+
+
+def version(text: object) -> str:
+    """A Kubernetes version without its ``v``, "" when there is none."""
+    return str(text or "").removeprefix("v")
+
+
+def ready(machine: Json) -> bool:
+    """The Machine serves: server, bootstrap and node are good, and it is not going away."""
+    return not conditions.deleting(machine) and conditions.condition(machine, "Ready").good
+
+
+def not_in_place(machine: Json, wanted_version: str) -> str:
+    """Why a Machine is not what was asked for, "" when it is.
+
+    :param wanted_version: without ``v``; "" if any will do.
+    """
+    if conditions.deleting(machine):
+        return "is being deleted"
+    if wanted_version and version(conditions.dig(machine, "spec", "version")) != wanted_version:
+        return f"has another version than {wanted_version}"
+    if not conditions.generation_seen(machine):
+        return "has not been looked at by its controller"
+    if not conditions.dig(machine, "status", "nodeRef", "name"):
+        return "has no node"
+    for kind in ("Ready", "UpToDate"):
+        if not conditions.condition(machine, kind).good:
+            return "is not ready" if kind == "Ready" else "is not up to date"
+    return ""
+
+
+def shortfall(
+    machines: Sequence[Json], wanted: int, wanted_version: str, what: str
+) -> Finding | None:
+    """What keeps *machines* from being *wanted* good ones and nothing else.
+
+    :param what: whose machines, for the sentence: ``control plane`` or a group's name.
+    """
+    bad = [(conditions.name(one), not_in_place(one, wanted_version)) for one in machines]
+    good = sum(1 for _, why in bad if not why)
+    going = [name for name, why in bad if why == "is being deleted"]
+    if good == wanted == len(machines):
+        return None
+    if good >= wanted:
+        left = len(machines) - wanted
+        names_left = going or [name for name, why in bad if why] or [name for name, _ in bad]
+        return Finding(f"{left} {what} machines too many, going: {', '.join(sorted(names_left))}")
+    return Finding(f"{good} of {wanted} {what} machines are ready")
+
+
+def servers_missing(
+    machines: Iterable[Json], servers: tuple[Json, ...] | Missing
+) -> Finding | None:
+    """A Machine whose server is gone, unreadable or not ready: its node cannot be trusted."""
+    if isinstance(servers, Missing):
+        return Finding("OpenStackServers could not be read")
+    by_name = {conditions.name(one): one for one in servers}
+    for machine in machines:
+        name = str(conditions.dig(machine, "spec", "infrastructureRef", "name") or "")
+        server = by_name.get(name)
+        if server is None:
+            return Finding(f"machine {conditions.name(machine)} has no OpenStackServer")
+        if not conditions.condition(server, "InstanceReady").good:
+            return Finding(f"server {name} is not ready")
+    return None
+
+
+def addresses(machines: Iterable[Json]) -> tuple[str, ...]:
+    """Internal and external IP addresses, by machine name, each once."""
+    found: dict[str, None] = {}
+    for machine in sorted(machines, key=conditions.name):
+        listed = conditions.dig(machine, "status", "addresses")
+        for one in listed if isinstance(listed, list) else ():
+            if conditions.mapping(one).get("type") in _ADDRESS_TYPES and one.get("address"):
+                found[str(one["address"])] = None
+    return tuple(found)
