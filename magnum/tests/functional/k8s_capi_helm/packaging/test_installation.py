@@ -13,6 +13,7 @@ import csv
 import functools
 from importlib import metadata
 import json
+import os
 from pathlib import Path
 import shutil
 import subprocess
@@ -31,18 +32,21 @@ MINUTES = 5
 
 #: Asked in the target: where things come from, where the entry points lead, which charts are there.
 QUESTIONS = """
-import importlib.metadata, importlib.resources, json
+import importlib.metadata, json, os, pathlib
 import magnum, magnum.drivers.k8s_capi_helm as package
 points = importlib.metadata.entry_points()
 [driver] = points.select(group="magnum.drivers", name="k8s_capi_helm_v1")
 [options] = points.select(group="oslo.config.opts", name="magnum.drivers.k8s_capi_helm")
-charts = importlib.resources.files(package) / "charts"
+charts = pathlib.Path(package.__file__).parent / "charts"
 print(json.dumps({
     "magnum": magnum.__file__,
     "package": package.__file__,
     "driver": driver.load().__name__,
     "groups": sorted(str(group) for group, _ in options.load()()),
-    "charts": sorted(p.name for p in charts.iterdir() if (p / "Chart.yaml").is_file()),
+    "charts": sorted(
+        os.path.relpath(where, charts)
+        for where, _, files in os.walk(charts, followlinks=True) if "Chart.yaml" in files
+    ),
 }))
 """
 
@@ -97,6 +101,16 @@ def members() -> list[str]:
         return archive.namelist()
 
 
+def bundled() -> list[str]:
+    """The charts of the checkout, and the charts inside charts."""
+    charts = CHECKOUT / "charts"
+    return sorted(
+        os.path.relpath(where, charts)
+        for where, _, files in os.walk(charts, followlinks=True)
+        if "Chart.yaml" in files
+    )
+
+
 class Target:
     """A virtual environment that holds Magnum in its own site-packages."""
 
@@ -136,9 +150,9 @@ class InstallationCase(unittest.TestCase):
         self.assertEqual(str(package / "__init__.py"), answers["package"])
         self.assertEqual("Driver", answers["driver"])
         self.assertEqual(["capi_helm", "capi_helm_cluster_labels"], answers["groups"])
-        expected = sorted(p.parent.name for p in (CHECKOUT / "charts").glob("*/Chart.yaml"))
-        self.assertEqual(expected, answers["charts"])
-        self.assertIn("openstack-cluster", expected)
+        self.assertEqual(bundled(), answers["charts"])
+        # The cluster's chart is of use only together with the chart inside it.
+        self.assertIn("openstack-cluster/charts/cluster-addons", bundled())
 
 
 class TestWheel(InstallationCase):

@@ -107,7 +107,13 @@ def rooms() -> list[Source]:
     return [source for source in sources(ROOT) if source.room != "__init__"]
 
 
-class TestFloors(unittest.TestCase):
+class LawCase(unittest.TestCase):
+    """A broken law is shown in full."""
+
+    maxDiff = None
+
+
+class TestFloors(LawCase):
     """Imports go down only: shell -> ports -> facts."""
 
     def test_every_room_has_its_floor(self) -> None:
@@ -173,7 +179,7 @@ class TestFloors(unittest.TestCase):
         self.assertEqual([], broken)
 
 
-class TestRooms(unittest.TestCase):
+class TestRooms(LawCase):
     """A module is one noun and says so in its first line."""
 
     def test_the_first_line_is_a_sentence(self) -> None:
@@ -216,7 +222,7 @@ class TestRooms(unittest.TestCase):
         self.assertEqual([], broken)
 
 
-class TestTheTests(unittest.TestCase):
+class TestTheTests(LawCase):
     """What a test may not do, here and in the functional tests beside."""
 
     def setUp(self) -> None:
@@ -267,7 +273,7 @@ def patch_targets(source: Source) -> Iterator[tuple[ast.Call, str]]:
     """What mock.patch, mock.patch.object, MonkeyPatch and MockPatch calls of a file aim at."""
     for node, name in source.calls():
         spelled = ast.unparse(node.func)
-        if not node.args or not ("patch" in spelled.lower()):
+        if not node.args or "patch" not in spelled.lower():
             continue
         target = node.args[0]
         if isinstance(target, ast.Constant) and isinstance(target.value, str):
@@ -312,12 +318,12 @@ sys.addaudithook(watch)
 [point] = entry_points(group="magnum.drivers", name="k8s_capi_helm_v1")
 loaded = point.load()()
 assert isinstance(loaded, magnum_driver.Driver)
-print(sorted(entry["os"] for entry in loaded.provides))
+print(all(entry["coe"] == "kubernetes" for entry in loaded.provides), len(loaded.provides) > 0)
 """
 
 
-class TestLoading(unittest.TestCase):
-    """magnum-api loads the driver too, on hosts without kubeconfig, helm or a way to the management cluster."""
+class TestLoading(LawCase):
+    """magnum-api loads the driver too, on hosts without kubeconfig or helm."""
 
     def test_the_driver_touches_nothing_when_loaded(self) -> None:
         done = subprocess.run(
@@ -332,6 +338,4 @@ class TestLoading(unittest.TestCase):
             text=True,
             timeout=120,
         )
-        self.assertEqual(
-            (0, "['flatcar', 'ubuntu']"), (done.returncode, done.stdout.strip()), done.stderr
-        )
+        self.assertEqual((0, "True True"), (done.returncode, done.stdout.strip()), done.stderr)
