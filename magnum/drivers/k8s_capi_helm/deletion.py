@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import dataclasses
 import enum
 
-from magnum.drivers.k8s_capi_helm import conditions
+from magnum.drivers.k8s_capi_helm import conditions, names
 from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
 
 #: Why a cluster is not given up when nothing shows that this is its management cluster.
@@ -24,7 +24,7 @@ NO_PROOF_SENTENCE = (
 )
 
 
-class Action(enum.Enum):
+class Action(enum.StrEnum):
     """What to do next."""
 
     DELETE_CLUSTER = "delete the Cluster object"
@@ -36,17 +36,30 @@ class Action(enum.Enum):
     NO_PROOF = "no proof"
 
 
+#: Actions after which a pass has nothing more to do now.
+STOPS = frozenset({Action.WAIT, Action.DONE, Action.NO_PROOF})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Target:
+    """An object to delete; ``uid`` keeps a namesake that was made meanwhile from being hit."""
+
+    kind: names.Kind
+    name: str
+    uid: str | None
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
     """The next step of a deletion.
 
     :ivar reason: for the tenant: what is waited for, or why nothing is done.
-    :ivar objects: for DELETE_CLUSTER, what to delete.
+    :ivar targets: for DELETE_CLUSTER, what to delete, in this order.
     """
 
     action: Action
     reason: str = ""
-    objects: tuple[Json, ...] = ()
+    targets: tuple[Target, ...] = ()
 
 
 def next_step(
@@ -55,7 +68,7 @@ def next_step(
     proof: bool,
     release_present: bool | None,
     secrets_present: bool | None,
-    tombstone: bool = False,
+    buried: bool = False,
 ) -> Step:
     """What to do next to take a cluster away; each step is safe to repeat.
 
@@ -64,9 +77,9 @@ def next_step(
     :param release_present: Helm has the release; None when that could not be read.
     :param secrets_present: the cluster's Secrets or its application credential are left; None when
         that could not be read.
-    :param tombstone: the Lease says that everything was gone.
+    :param buried: the Lease is a tombstone: it says that everything was gone.
     """
-    if tombstone:
+    if buried:
         return Step(Action.DONE)
     if observed.unreachable or release_present is None or secrets_present is None:
         return Step(Action.WAIT, "management: the management cluster cannot be read")
@@ -74,7 +87,7 @@ def next_step(
         return Step(Action.NO_PROOF, NO_PROOF_SENTENCE)
     start = _to_delete(observed)
     if start:
-        return Step(Action.DELETE_CLUSTER, f"deleting {_title(start[0])}", start)
+        return Step(Action.DELETE_CLUSTER, f"deleting {start[0].kind.name} {start[0].name}", start)
     if observed.cluster is Missing.UNREADABLE:
         return Step(Action.WAIT, blocking(observed))
     if release_present:
@@ -108,17 +121,20 @@ def _remains(observed: Observed) -> Iterator[Json | Missing]:
             yield one
 
 
-def _to_delete(observed: Observed) -> tuple[Json, ...]:
+def _to_delete(observed: Observed) -> tuple[Target, ...]:
     """The Cluster; once it is gone, what it left behind because its controller never saw it."""
-    if not isinstance(observed.cluster, Missing):
-        return () if conditions.deleting(observed.cluster) else (observed.cluster,)
     if observed.cluster is Missing.UNREADABLE:
         return ()
-    owned = [observed.control_plane, observed.infrastructure]
-    if not isinstance(observed.machine_deployments, Missing):
-        owned = [*observed.machine_deployments, *owned]
+    things: list[tuple[names.Kind, Json | Missing]] = [(names.CLUSTER, observed.cluster)]
+    if isinstance(observed.cluster, Missing):
+        if not isinstance(observed.machine_deployments, Missing):
+            things = [(names.MACHINE_DEPLOYMENT, one) for one in observed.machine_deployments]
+        things.append((names.CONTROL_PLANE, observed.control_plane))
+        things.append((names.OPENSTACK_CLUSTER, observed.infrastructure))
     return tuple(
-        one for one in owned if not isinstance(one, Missing) and not conditions.deleting(one)
+        Target(kind, conditions.name(one), conditions.metadata(one).get("uid"))
+        for kind, one in things
+        if not isinstance(one, Missing) and not conditions.deleting(one)
     )
 
 

@@ -7,10 +7,10 @@ the JSON the API server sent (:data:`Json`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 import datetime
 import enum
-from collections.abc import Mapping
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import labels
@@ -254,6 +254,7 @@ class MagnumState:
     :ivar refusal: user sentence of what stopped the running operation for good, "" for none.
     :ivar health_reason: what the row's ``health_status_reason`` says now, so that the time since when
         something is wrong can be kept.
+    :ivar waiting: why the live release is not what the rows ask for yet, "" if nobody knows.
     :ivar without_addons: core addons that the live release switches off, e.g. ``csi-cinder``.
     """
 
@@ -268,6 +269,7 @@ class MagnumState:
     first_look: str = ""
     refusal: str = ""
     health_reason: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    waiting: str = ""
     without_addons: frozenset[str] = frozenset()
 
 

@@ -36,7 +36,7 @@ from magnum.drivers.k8s_capi_helm.status import (
 )
 from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding
 
-__all__ = ["judge"]
+__all__ = ["judge", "servers_in_error"]
 
 #: An older look is no news any more: the same as not having looked.
 FRESH = datetime.timedelta(minutes=5)
@@ -66,6 +66,14 @@ def judge(observed: Observed, state: MagnumState, now: datetime.datetime) -> Ver
         api_address=infrastructure.api_address(observed.cluster),
         coe_version=control_plane.running_version(observed.control_plane),
     )
+
+
+def servers_in_error(observed: Observed) -> tuple[str, ...]:
+    """Ids of the Nova servers whose fault only Nova can tell, to be put into ``server_faults``."""
+    listed = () if isinstance(observed.servers, Missing) else observed.servers
+    failed = [one for one in listed if conditions.dig(one, "status", "instanceState") == "ERROR"]
+    ids = (conditions.dig(one, "status", "instanceID") for one in failed)
+    return tuple(str(one) for one in ids if one)
 
 
 def _fresh(observed: Observed, now: datetime.datetime) -> Observed:
@@ -153,7 +161,7 @@ def _cluster_gap(
     if observed.unreachable:
         return Finding("the management cluster cannot be read", Cause.MANAGEMENT)
     if not state.applied:
-        return Finding("the change has not been handed to the management cluster yet")
+        return Finding(state.waiting or "the change has not been handed to Cluster API yet")
     for question in (
         infrastructure.openstack_missing(observed.infrastructure),
         _first_group_gap(observed, state),
@@ -214,7 +222,7 @@ def _judge_group(
 ) -> GroupVerdict:
     gap = _group_gap(group, observed, state)
     if not state.applied:
-        gap = Finding(f"the change of {group.name} has not been handed over yet")
+        gap = Finding(state.waiting or "the change has not been handed to Cluster API yet")
     mine = _machines_of(group, observed)
     deployments = (
         ()
