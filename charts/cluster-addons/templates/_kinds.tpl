@@ -1,0 +1,71 @@
+{{/*
+The two kinds of addons. Both take: root, addon (a file of files/addons).
+API: https://github.com/azimuth-cloud/cluster-api-addon-provider
+*/}}
+
+{{/* A chart with values from a Secret: this chart's own under "defaults", the operator's under "overrides". */}}
+{{- define "cluster-addons.HelmRelease" -}}
+{{- $root := .root -}}
+{{- $addon := .addon -}}
+{{- $labels := include "cluster-addons.labels" (dict "root" $root "component" $addon.component) -}}
+{{- $config := include "cluster-addons.name" (list $root.Release.Name $addon.component "config") -}}
+{{- $values := get (include "cluster-addons.value" (dict "root" $root "path" $addon.values) | fromJson) "value" -}}
+{{- $chart := get (include "cluster-addons.value" (dict "root" $root "path" $addon.chart) | fromJson) "value" -}}
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ $config }}
+  labels:
+    {{- $labels | nindent 4 }}
+    addons.stackhpc.com/watch: ""
+stringData:
+  {{- with $addon.defaults }}
+  defaults: |
+    {{- include "cluster-addons.template" (dict "root" $root "file" .) | nindent 4 }}
+  {{- end }}
+  overrides: |
+    {{ printf "{{ %s }}" (include "cluster-addons.jinja" $values) }}
+---
+apiVersion: addons.stackhpc.com/v1alpha1
+kind: HelmRelease
+metadata:
+  name: {{ include "cluster-addons.name" (list $root.Release.Name $addon.component) }}
+  labels: {{- $labels | nindent 4 }}
+spec:
+  clusterName: {{ include "cluster-addons.clusterName" $root | quote }}
+  bootstrap: {{ $addon.bootstrap }}
+  chart:
+    repo: {{ $chart.repo | quote }}
+    name: {{ $chart.name | quote }}
+    version: {{ $chart.version | quote }}
+  targetNamespace: {{ get (include "cluster-addons.value" (dict "root" $root "path" $addon.namespace) | fromJson) "value" | quote }}
+  releaseName: {{ $addon.component }}
+  valuesSources:
+    {{- if $addon.defaults }}
+    - secret:
+        name: {{ $config }}
+        key: defaults
+    {{- end }}
+    - secret:
+        name: {{ $config }}
+        key: overrides
+{{- end -}}
+
+{{/* Objects from a Jinja file. */}}
+{{- define "cluster-addons.Manifests" -}}
+{{- $root := .root -}}
+{{- $addon := .addon -}}
+apiVersion: addons.stackhpc.com/v1alpha1
+kind: Manifests
+metadata:
+  name: {{ include "cluster-addons.name" (list $root.Release.Name $addon.component) }}
+  labels: {{- include "cluster-addons.labels" (dict "root" $root "component" $addon.component) | nindent 4 }}
+spec:
+  clusterName: {{ include "cluster-addons.clusterName" $root | quote }}
+  bootstrap: {{ $addon.bootstrap }}
+  targetNamespace: {{ get (include "cluster-addons.value" (dict "root" $root "path" $addon.namespace) | fromJson) "value" | quote }}
+  releaseName: {{ $addon.component }}
+  manifestSources:
+    - template: |
+        {{- include "cluster-addons.template" (dict "root" $root "file" $addon.template "settings" $addon.settings) | nindent 8 }}
+{{- end -}}

@@ -1,0 +1,70 @@
+{{/*
+API versions, the references between objects, and the two shapes (v1beta1, v1beta2) of what both versions say.
+Rules: https://cluster-api.sigs.k8s.io/developer/providers/migrations/v1.10-to-v1.11
+*/}}
+
+{{/* The version of cluster.x-k8s.io, controlplane.cluster.x-k8s.io and bootstrap.cluster.x-k8s.io. */}}
+{{- define "openstack-cluster.api.core" -}}
+{{- if .Values.apiVersions.core -}}
+{{ .Values.apiVersions.core }}
+{{- else if .Capabilities.APIVersions.Has "cluster.x-k8s.io/v1beta2" -}}
+v1beta2
+{{- else if .Capabilities.APIVersions.Has "cluster.x-k8s.io/v1beta1" -}}
+v1beta1
+{{- else -}}
+v1beta2
+{{- end -}}
+{{- end -}}
+
+{{/* The version of infrastructure.cluster.x-k8s.io. */}}
+{{- define "openstack-cluster.api.infrastructure" -}}
+{{ .Values.apiVersions.infrastructure | default "v1beta1" }}
+{{- end -}}
+
+{{/* A reference to an object of the same namespace. Arguments: root, group, kind, name. */}}
+{{- define "openstack-cluster.ref" -}}
+{{- if eq (include "openstack-cluster.api.core" .root) "v1beta2" -}}
+apiGroup: {{ .group }}
+{{- else if eq .group "infrastructure.cluster.x-k8s.io" -}}
+apiVersion: {{ .group }}/{{ include "openstack-cluster.api.infrastructure" .root }}
+{{- else -}}
+apiVersion: {{ .group }}/v1beta1
+{{- end }}
+kind: {{ .kind }}
+name: {{ .name }}
+{{- end -}}
+
+{{/* Command line arguments: a map in v1beta1, a list in v1beta2. Arguments: core, args (text to text). */}}
+{{- define "openstack-cluster.args" -}}
+{{- $core := .core -}}
+{{- range $name, $value := .args }}
+{{- if eq $core "v1beta2" }}
+- name: {{ $name | quote }}
+  value: {{ $value | quote }}
+{{- else }}
+{{ $name | quote }}: {{ $value | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* A duration such as 1h5m0s as a number of seconds. */}}
+{{- define "openstack-cluster.seconds" -}}
+{{- $hours := regexFind "[0-9]+h" . | trimSuffix "h" | int -}}
+{{- $minutes := regexFind "[0-9]+m" . | trimSuffix "m" | int -}}
+{{- $seconds := regexFind "[0-9]+s" . | trimSuffix "s" | int -}}
+{{- add (mul $hours 3600) (mul $minutes 60) $seconds -}}
+{{- end -}}
+
+{{/* How long the deletion of a machine may wait. Arguments: core, from (control plane or node group). */}}
+{{- define "openstack-cluster.deletion" -}}
+{{- if eq .core "v1beta2" -}}
+deletion:
+  nodeDrainTimeoutSeconds: {{ include "openstack-cluster.seconds" .from.nodeDrainTimeout }}
+  nodeVolumeDetachTimeoutSeconds: {{ include "openstack-cluster.seconds" .from.nodeVolumeDetachTimeout }}
+  nodeDeletionTimeoutSeconds: {{ include "openstack-cluster.seconds" .from.nodeDeletionTimeout }}
+{{- else -}}
+nodeDrainTimeout: {{ .from.nodeDrainTimeout | quote }}
+nodeVolumeDetachTimeout: {{ .from.nodeVolumeDetachTimeout | quote }}
+nodeDeletionTimeout: {{ .from.nodeDeletionTimeout | quote }}
+{{- end -}}
+{{- end -}}
