@@ -91,6 +91,12 @@ LABEL_NODE_GROUP = f"{CHART_PREFIX}/node-group"
 LABEL_PROJECT = "magnum.openstack.org/project-id"
 LABEL_USER = "magnum.openstack.org/user-id"
 LABEL_UUID = "magnum.openstack.org/cluster-uuid"
+#: Annotation of Chart.yaml by which this project's charts are told from others of the same name.
+CHART_FAMILY_ANNOTATION = "k8s-capi-helm.openstack.org/family"
+#: Its value in this project's charts.
+CHART_FAMILY = "k8s-capi-helm"
+#: The chart of a cluster, in this project's family as in the reference charts.
+CLUSTER_CHART = "openstack-cluster"
 #: Server-side apply field manager of this driver.
 FIELD_MANAGER = "magnum"
 
