@@ -7,8 +7,8 @@ nowhere else.
 
 Three rules hold for every label. An empty text counts as "not given", because Horizon sends labels
 that its user left empty. Words out of a fixed list are matched without regard to case, because
-Horizon lower-cases what is typed. Everything else is taken exactly as it is or refused; no character
-is dropped.
+Horizon lower-cases what is typed. Everything else is taken exactly as it is or refused; no
+character is dropped.
 """
 
 from magnum.drivers.k8s_capi_helm.labels.forms import Form, OptionType

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 import difflib
 
+from oslo_utils import strutils
+
 from magnum.drivers.k8s_capi_helm.labels import reading, registry
 
 #: Labels that do something only while the other one is above zero.
@@ -56,6 +58,11 @@ def _without_effect(texts: Mapping[str, str], everything: Mapping[str, str]) -> 
     for name, size in _NEEDS_SIZE.items():
         if _is_given(name, texts) and not sizes[size]:
             yield f"Label '{name}' has no effect without a '{size}' above 0."
+    if _is_true("auto_scaling_enabled", texts) and not _is_given("max_node_count", everything):
+        yield (
+            "Label 'auto_scaling_enabled' has no effect on nodegroups without a maximum: set "
+            "'max_node_count' or the nodegroup's own maximum."
+        )
     disk = everything.get("etcd_blockdevice_type", "").strip().casefold()
     if disk == "local" and sizes["etcd_blockdevice_size"]:
         for name in _CINDER_ONLY:
@@ -65,6 +72,10 @@ def _without_effect(texts: Mapping[str, str], everything: Mapping[str, str]) -> 
 
 def _is_given(name: str, texts: Mapping[str, str]) -> bool:
     return any(reading.given(registry.BY_NAME[name], texts))
+
+
+def _is_true(name: str, texts: Mapping[str, str]) -> bool:
+    return strutils.bool_from_string(texts.get(name, "").strip())
 
 
 def _is_above_zero(name: str, texts: Mapping[str, str]) -> bool:

@@ -133,12 +133,12 @@ class Labels:
         "false",
         "Whether load balancers of Services watch with a health monitor which nodes answer.",
     )
-    master_lb_floating_ip_enabled: bool | None = _label(
+    master_lb_floating_ip_enabled: bool = _label(
         forms.SWITCH,
-        None,
+        True,
         "false",
-        "Whether the load balancer of the Kubernetes API gets a floating IP. Without it, the "
-        "cluster's floating_ip_enabled decides, which is true by default.",
+        "Whether the load balancer of the Kubernetes API gets a floating IP. Where the label is "
+        "not given, the cluster's own floating_ip_enabled has to be true as well.",
     )
     api_master_lb_allowed_cidrs: tuple[str, ...] = _label(
         forms.CIDRS,
@@ -151,8 +151,7 @@ class Labels:
         forms.ZONE,
         None,
         "az-2",
-        "Nova availability zone of all nodes. Without it the control plane is spread over all "
-        "zones and Nova places the workers.",
+        "Nova availability zone of all nodes. Without it Nova chooses a zone for each node.",
     )
     keystone_auth_enabled: bool = _label(
         forms.SWITCH,
@@ -228,8 +227,7 @@ class Labels:
         forms.NAMES,
         (),
         "storage backup",
-        "Names of further Neutron networks that each worker gets a port on, without security "
-        "groups.",
+        "Names of further Neutron networks on which each worker gets a port.",
         aliases=("extra_network_name",),
     )
     capi_helm_chart_version: str | None = _label(

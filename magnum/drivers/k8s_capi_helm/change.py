@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live values + wanted values + what this operation may touch -> next values.
+
+The live release is the record of a cluster: whatever no pending operation is entitled to stays as
+it is there, however much configuration, images or volume types have changed since. So a resize
+never replaces a machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import copy
+import dataclasses
+import datetime
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import helm_values
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, Operation, Verb
+
+#: Stands in ``Operation.groups`` for the control plane; no nodegroup can be called like that.
+CONTROL_PLANE = "controlPlane"
+#: What a resize may move in a nodegroup's entry.
+COUNT_KEYS = ("autoscale", "machineCount", "machineCountMin", "machineCountMax")
+#: Start of operations that are read off the rows, where nobody knows when they were asked for.
+_UNKNOWN_START = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entitlement:
+    """What a set of operations may touch together: the union of what each may.
+
+    :ivar everything: the whole of the values.
+    :ivar control_plane: the control plane's number of machines.
+    :ivar all_counts: counts and bounds of every nodegroup, besides those in ``counts``.
+    :ivar counts: nodegroups whose count and bounds may move.
+    :ivar entries: nodegroups whose entry may be added or replaced.
+    :ivar gone: nodegroups whose entry may be removed.
+    """
+
+    everything: bool = False
+    control_plane: bool = False
+    all_counts: bool = False
+    counts: frozenset[str] = frozenset()
+    entries: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, operations: Iterable[Operation]) -> Entitlement:
+        """The union over *operations*; deleting a cluster touches no values."""
+        by_verb: dict[Verb, set[str]] = {verb: set() for verb in Verb}
+        verbs, whole = set(), False
+        for operation in operations:
+            verbs.add(operation.verb)
+            by_verb[operation.verb].update(operation.groups)
+            whole = whole or (operation.verb is Verb.RESIZE and not operation.groups)
+        return cls(
+            everything=Verb.CREATE in verbs,
+            control_plane=whole or CONTROL_PLANE in by_verb[Verb.RESIZE],
+            all_counts=whole,
+            counts=frozenset(by_verb[Verb.RESIZE]),
+            entries=frozenset(by_verb[Verb.NODEGROUP_CREATE]),
+            gone=frozenset(by_verb[Verb.NODEGROUP_DELETE]),
+        )
+
+    def may_count(self, group: str) -> bool:
+        """Whether count and bounds of *group* may move."""
+        return self.all_counts or group in self.counts
+
+
+def next_values(live: Json | None, wanted: Json, operations: Iterable[Operation]) -> Json:
+    """The values to give to Helm.
+
+    :param live: values of the live release; None if there is none, then *wanted* is taken whole.
+    :param wanted: what the rows ask for now. For operations that only resize or delete,
+        :func:`helm_values.counts` is enough.
+    :param operations: the pending ones; a resize without groups means the whole cluster, and
+        :data:`CONTROL_PLANE` among its groups the control plane.
+    :returns: new values that share nothing with the arguments, which are left alone. Without an
+        operation they equal *live*.
+    """
+    entitled = Entitlement.of(operations)
+    if live is None or entitled.everything:
+        return copy.deepcopy(wanted)
+    result = copy.deepcopy(live)
+    if entitled.control_plane:
+        count = wanted["controlPlane"]["machineCount"]
+        result["controlPlane"] = {**result.get("controlPlane", {}), "machineCount": count}
+    if entitled.all_counts or entitled.counts or entitled.entries or entitled.gone:
+        result["nodeGroups"] = _next_groups(_groups(result), _groups(wanted), entitled)
+    return result
+
+
+def pending(live: Json | None, request: ClusterRequest) -> tuple[Operation, ...]:
+    """What still has to be done so that the live release says what the rows ask for.
+
+    Only what an operation can be entitled to is compared, and by meaning: a release that another
+    driver made with ``autoscale: "true"`` has nothing pending.
+
+    :param live: values of the live release, None if there is none.
+    :returns: operations in the order delete, create, resize; () when nothing is missing.
+    """
+    if live is None:
+        return (_operation(Verb.CREATE, ()),)
+    have = _groups(live)
+    want = _groups(helm_values.counts(request))
+    resized = [
+        name for name in want if name in have and _meaning(have[name]) != _meaning(want[name])
+    ]
+    if live.get("controlPlane", {}).get("machineCount") != request.control_plane.count:
+        resized.insert(0, CONTROL_PLANE)
+    found = (
+        (Verb.NODEGROUP_DELETE, [name for name in request.deleted_groups if name in have]),
+        (Verb.NODEGROUP_CREATE, [name for name in want if name not in have]),
+        (Verb.RESIZE, resized),
+    )
+    return tuple(_operation(verb, tuple(groups)) for verb, groups in found if groups)
+
+
+def _next_groups(
+    live: Mapping[str, Json], wanted: Mapping[str, Json], entitled: Entitlement
+) -> list[Json]:
+    """Live's order is kept and new groups come last, so that nothing looks changed that is not."""
+    result = []
+    for name, entry in live.items():
+        if name not in wanted:
+            if name not in entitled.gone:
+                result.append(entry)
+        elif name in entitled.entries:
+            result.append(copy.deepcopy(wanted[name]))
+        elif entitled.may_count(name):
+            result.append(_counted(entry, wanted[name]))
+        else:
+            result.append(entry)
+    new = (name for name in wanted if name not in live and name in entitled.entries)
+    return result + [copy.deepcopy(wanted[name]) for name in new]
+
+
+def _counted(entry: Json, wanted: Json) -> Json:
+    kept = {key: value for key, value in entry.items() if key not in COUNT_KEYS}
+    return {**kept, **{key: wanted[key] for key in COUNT_KEYS if key in wanted}}
+
+
+def _groups(values: Mapping[str, Any]) -> dict[str, Json]:
+    return {entry["name"]: entry for entry in values.get("nodeGroups") or ()}
+
+
+def _meaning(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Who sets the size of a nodegroup, and to what; other spellings of it are equal."""
+    if str(entry.get("autoscale", False)).lower() == "true":
+        return "autoscaled", entry.get("machineCountMin"), entry.get("machineCountMax")
+    return "fixed", entry.get("machineCount")
+
+
+def _operation(verb: Verb, groups: tuple[str, ...]) -> Operation:
+    name = f"{verb}:{','.join(groups)}" if groups else str(verb)
+    return Operation(id=name, verb=verb, started=_UNKNOWN_START, groups=groups)

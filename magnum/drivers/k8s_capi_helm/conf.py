@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oslo.config options; label defaults generated from labels.py.
+
+Names and meanings of the options of magnum-capi-helm 1.4 hold
+(https://docs.openstack.org/magnum-capi-helm/latest/), so that a cloud keeps its configuration file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_config import cfg
+
+from magnum.drivers.k8s_capi_helm import errors, labels
+
+GROUP = cfg.OptGroup(
+    "capi_helm",
+    title="Cluster API driver with Helm",
+    help="How the driver k8s_capi_helm_v1 reaches its management cluster and what it installs.",
+)
+LABELS_GROUP = cfg.OptGroup(
+    "capi_helm_cluster_labels",
+    title="Defaults of cluster labels",
+    help="What a label of a cluster is where neither its template nor its user says anything. A "
+    "change here never touches a cluster that exists.",
+)
+
+_MANAGEMENT = [
+    cfg.StrOpt(
+        "kubeconfig_file",
+        default="",
+        help="Path of the kubeconfig of the management cluster. Without it the environment "
+        "variable KUBECONFIG, then ~/.kube/config and at last the service account of the pod are "
+        "used. The file is read again when it changes.",
+    ),
+    cfg.StrOpt(
+        "namespace_prefix",
+        default="magnum",
+        help="Beginning of the name of each project's namespace on the management cluster. It has "
+        "to differ between Magnum services that share a management cluster, and must not be "
+        "changed while there are clusters.",
+    ),
+    cfg.FloatOpt(
+        "management_connect_timeout",
+        default=5.0,
+        min=0.1,
+        help="Seconds to wait for a connection to the management cluster.",
+    ),
+    cfg.FloatOpt(
+        "management_read_timeout",
+        default=30.0,
+        min=0.1,
+        help="Seconds to wait for an answer of the management cluster.",
+    ),
+    cfg.StrOpt(
+        "api_resources",
+        default="{}",
+        deprecated_for_removal=True,
+        deprecated_reason="The driver asks the management cluster which versions it serves. The "
+        "option is accepted and has no effect.",
+        help="API versions and plural names of Cluster API resources, as JSON text.",
+    ),
+    cfg.ListOpt(
+        "k8s_control_plane_resource_conditions",
+        default=["MachinesReady", "Ready", "EtcdClusterHealthy", "ControlPlaneComponentsHealthy"],
+        deprecated_for_removal=True,
+        deprecated_reason="The driver knows the conditions of each API version and what they mean. "
+        "The option is accepted and has no effect.",
+        help="Conditions of the control plane that have to be true.",
+    ),
+]
+
+_CHART = [
+    cfg.StrOpt(
+        "helm_chart_repo",
+        default="",
+        help="URL of the repository that the cluster chart is taken from. Leave it empty for the "
+        "chart that comes with the driver, and if helm_chart_name is a path or begins with oci://.",
+    ),
+    cfg.StrOpt(
+        "helm_chart_name",
+        default="",
+        help="Name of the cluster chart in the repository, a reference that begins with oci://, or "
+        "the path of a chart's directory or .tgz file. Leave it empty for the chart that comes "
+        "with the driver.",
+    ),
+    cfg.StrOpt(
+        "default_helm_chart_version",
+        default="",
+        help="Version of the cluster chart for new clusters whose template has no label "
+        "capi_helm_chart_version. Leave it empty for the chart that comes with the driver. "
+        "Clusters keep the version that they were made with.",
+    ),
+    cfg.StrOpt(
+        "chart_directory",
+        default="$state_path/k8s_capi_helm/charts",
+        help="Directory in which charts are kept, so that changing a cluster needs no network. It "
+        "has to be writable where charts come from a repository.",
+    ),
+    cfg.IntOpt(
+        "helm_timeout",
+        default=120,
+        min=10,
+        help="Seconds after which a run of helm is ended. Has to be below lease_duration.",
+    ),
+]
+
+_OPERATIONS = [
+    cfg.FloatOpt(
+        "lock_wait",
+        default=10.0,
+        min=0,
+        help="Seconds that a request waits for another one on the same cluster. After that it is "
+        "left to the periodic task, which carries it out.",
+    ),
+    cfg.FloatOpt(
+        "lease_duration",
+        default=150.0,
+        min=15,
+        help="Seconds after which the work of a conductor that does not answer any more is taken "
+        "over by another one.",
+    ),
+    cfg.IntOpt(
+        "update_timeout",
+        default=60,
+        min=0,
+        help="Minutes after which a change of a cluster that is not through is UPDATE_FAILED; 0 "
+        "for no limit. For a new cluster its own create timeout holds.",
+    ),
+    cfg.IntOpt(
+        "delete_timeout",
+        default=60,
+        min=0,
+        help="Minutes after which a deletion that is not through is DELETE_FAILED; 0 for no limit.",
+    ),
+]
+
+_CLOUD = [
+    cfg.IntOpt(
+        "minimum_flavor_ram",
+        default=2048,
+        min=0,
+        help="Least memory in MiB of a flavor for nodes. Flavors with less are refused.",
+    ),
+    cfg.IntOpt(
+        "minimum_flavor_vcpus",
+        default=2,
+        min=0,
+        help="Least number of vCPUs of a flavor for nodes. Flavors with fewer are refused.",
+    ),
+    cfg.StrOpt(
+        "csi_cinder_default_volume_type",
+        help="Cinder volume type of the default storage class. Without it the first one that "
+        "Cinder lists is taken.",
+    ),
+    cfg.ListOpt(
+        "csi_cinder_allowed_topologies",
+        default=[],
+        help="Node labels, each as label=value, of the nodes on which volumes of the storage "
+        "classes can be used. Several values of one label are alternatives.",
+    ),
+    cfg.StrOpt(
+        "app_cred_interface_type",
+        default="public",
+        choices=["public", "internal", "admin"],
+        help="Which of the cloud's endpoints clusters and Cluster API use.",
+    ),
+]
+
+#: Labels whose defaults magnum-capi-helm had in [capi_helm] before 1.4, under these names.
+_MOVED = frozenset(label.name for label in labels.REGISTRY if label.name.startswith("csi_cinder_"))
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """Groups and options, for oslo.config's sample generator and Sphinx extension."""
+    return [
+        (GROUP, [*_MANAGEMENT, *_CHART, *_OPERATIONS, *_CLOUD]),
+        (LABELS_GROUP, [_label_option(label) for label in labels.REGISTRY]),
+    ]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Make *conf* know the driver's options; more than once does no harm.
+
+    :raises errors.DriverError: another package has registered one of them with another definition.
+    """
+    for group, options in list_opts():
+        try:
+            conf.register_group(group)
+            conf.register_opts(options, group=group)
+        except cfg.DuplicateOptError as error:
+            raise errors.DriverError(
+                "The Cluster API driver is installed twice. Ask the cloud's operator.",
+                f"{error}: remove the package magnum-capi-helm, whose options this driver has",
+            ) from error
+
+
+def label_defaults(conf: cfg.ConfigOpts) -> dict[str, str]:
+    """The site's defaults as texts for :func:`labels.parse`.
+
+    Boot volumes fall back to Magnum's own [cinder] default_boot_volume_size and _type, as they do
+    with magnum-capi-helm.
+    """
+    chosen = {label.name: conf[LABELS_GROUP.name][label.name] for label in labels.REGISTRY}
+    if "cinder" in conf:
+        chosen["boot_volume_size"] = (
+            chosen["boot_volume_size"] or conf.cinder.default_boot_volume_size
+        )
+        chosen["boot_volume_type"] = (
+            chosen["boot_volume_type"] or conf.cinder.default_boot_volume_type
+        )
+    return {name: str(value) for name, value in chosen.items() if value not in (None, "")}
+
+
+def _label_option(label: labels.Label) -> cfg.Opt:
+    old = [cfg.DeprecatedOpt(name, group=LABELS_GROUP.name) for name in label.aliases]
+    old += [cfg.DeprecatedOpt(name, group=GROUP.name) for name in label.aliases]
+    if label.name in _MOVED:
+        old.append(cfg.DeprecatedOpt(label.name, group=GROUP.name))
+    common: dict[str, Any] = {"help": label.help, "deprecated_opts": old}
+    default = None if label.default == () else label.default
+    if label.form.option is labels.OptionType.BOOLEAN:
+        return cfg.BoolOpt(label.name, default=default, **common)
+    if label.form.option is labels.OptionType.INTEGER:
+        return cfg.IntOpt(label.name, default=default, min=0, **common)
+    return cfg.StrOpt(
+        label.name,
+        default=default,
+        choices=list(label.form.choices) or None,
+        ignore_case=bool(label.form.choices),
+        sample_default=label.example if default is None else None,
+        **common,
+    )

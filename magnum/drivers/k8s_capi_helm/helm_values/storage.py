@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cinder volume types -> the storage classes of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+import hashlib
+import re
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.labels import Labels
+from magnum.drivers.k8s_capi_helm.model import Json
+
+#: Longest name of a StorageClass (a DNS subdomain, RFC 1123).
+_SUBDOMAIN_LIMIT = 253
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LOOKS_HASHED = re.compile(r".*-[0-9a-f]{8}")
+_NO_TYPE_CLASS = "csi-cinder"
+
+
+def classes(
+    labels: Labels, types: Sequence[str], default: str | None, allowed_topologies: Sequence[str]
+) -> Json:
+    """One storage class per volume type, all alike.
+
+    :param types: names of Cinder's volume types, in Cinder's order.
+    :param default: the one of them whose class is the cluster's default; None for the first.
+    :param allowed_topologies: see :func:`topologies`.
+    :raises errors.InvalidRequest: *default* or a topology is wrong, which only an operator can
+        mend.
+    """
+    if default and default not in types:
+        raise errors.InvalidRequest(
+            f"This cloud's default volume type '{default}' does not exist in Cinder. Ask the "
+            "cloud's operator.",
+            "option csi_cinder_default_volume_type in [capi_helm]",
+        )
+    common: dict[str, Any] = {
+        "reclaimPolicy": labels.csi_cinder_reclaim_policy,
+        "allowVolumeExpansion": labels.csi_cinder_allow_volume_expansion,
+        "volumeBindingMode": labels.csi_cinder_volume_binding_mode,
+        "fstype": labels.csi_cinder_fstype,
+        "availabilityZone": labels.csi_cinder_availability_zone,
+    }
+    if allowed := topologies(allowed_topologies):
+        common["allowedTopologies"] = allowed
+    found = {name: {"name": class_name(name), **common, "volumeType": name} for name in types}
+    if not found:
+        first: Json = {"name": _NO_TYPE_CLASS, **common}
+    else:
+        first = found.pop(default or types[0])
+    return {
+        "defaultStorageClass": {"enabled": True, "isClusterDefault": True, **first},
+        "additionalStorageClasses": list(found.values()),
+    }
+
+
+def class_name(volume_type: str) -> str:
+    """A StorageClass name for a Cinder volume type: itself where it is a valid name.
+
+    Where it is not, and where it looks like such a result, a hash of the whole is added: two volume
+    types never get the same name.
+    """
+    if (
+        len(volume_type) <= _SUBDOMAIN_LIMIT
+        and _SUBDOMAIN.fullmatch(volume_type)
+        and not _LOOKS_HASHED.fullmatch(volume_type)
+    ):
+        return volume_type
+    head = re.sub(r"[^a-z0-9]+", "-", volume_type.lower())[:200].strip("-") or "type"
+    return f"{head}-{hashlib.sha256(volume_type.encode()).hexdigest()[:8]}"
+
+
+def topologies(texts: Iterable[str]) -> list[Json]:
+    """Node labels as a StorageClass's ``allowedTopologies``; values of one label are alternatives.
+
+    :param texts: ``label=value`` each.
+    :raises errors.InvalidRequest: a text has another form.
+    """
+    by_label: dict[str, list[str]] = {}
+    for text in texts:
+        label, equals, value = (part.strip() for part in text.partition("="))
+        if not (label and equals and value):
+            raise errors.InvalidRequest(
+                f"This cloud's allowed topology '{text}' for storage classes cannot be used: "
+                "expected a node label like topology.cinder.csi.openstack.org/zone=nova. Ask the "
+                "cloud's operator.",
+                "option csi_cinder_allowed_topologies in [capi_helm]",
+            )
+        by_label.setdefault(label, []).append(value)
+    if not by_label:
+        return []
+    return [
+        {
+            "matchLabelExpressions": [
+                {"key": label, "values": alternatives} for label, alternatives in by_label.items()
+            ]
+        }
+    ]
