@@ -5,14 +5,14 @@ A process is known by its pid *and* the kernel's start time of that pid, so that
 kernel has given to somebody else meanwhile is never signalled.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import json
 import os
+from pathlib import Path
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from sandbox.state import SandboxError, State
 

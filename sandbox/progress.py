@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A line on the terminal for every step, with its seconds and its size."""
 
+from collections.abc import Iterator
 import contextlib
 import os
+from pathlib import Path
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 _BEGIN = time.monotonic()
 _lock = threading.Lock()
@@ -53,7 +53,6 @@ def step(text: str) -> Iterator[Step]:
 
 def say(text: str) -> None:
     """Print a line of its own, with the time."""
-    global _open_line
     with _lock:
         _break_line()
         print(f"{_stamp()} {text}", flush=True)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One directory holds all that a sandbox knows: files, ports, logs and a few remembered facts."""
 
+from collections.abc import Iterator
 import contextlib
 import fcntl
 import json
 import os
+from pathlib import Path
 import random
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 # Below the range from which the kernel takes ports of outgoing connections (32768 and up), so
@@ -146,7 +146,7 @@ def _claim_slot(root: Path) -> int:
             raise SandboxError(
                 f"{SLOTS} sandboxes exist already (see {claims_file}); remove one's directory"
             )
-        slot = mine[0] if mine else random.choice(free)  # noqa: S311 (no secret)
+        slot = mine[0] if mine else random.choice(free)  # noqa: S311
         claims[str(slot)] = str(root)
         _write_json(claims_file, claims)
     return slot
@@ -173,7 +173,9 @@ def _read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise SandboxError(f"{path} is not JSON ({error}); remove it or reset the sandbox") from error
+        raise SandboxError(
+            f"{path} is not JSON ({error}); remove it or reset the sandbox"
+        ) from error
     return content
 
 

@@ -8,21 +8,25 @@ import subprocess
 import sys
 
 from sandbox import processes
-from sandbox.state import SandboxError
+from sandbox.state import SandboxError, State
 from sandbox.tests.test_state import StateCase
 
 FOREVER = [sys.executable, "-c", "import signal; print('up', flush=True); signal.pause()"]
 DEAF = [
     sys.executable,
     "-c",
-    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
-    "print('up', flush=True)\nwhile True: signal.pause()",
+    """import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print('up', flush=True)
+while True: signal.pause()""",
 ]
 WITH_CHILD = [
     sys.executable,
     "-c",
-    "import subprocess, signal; subprocess.Popen(['sleep', '600']);"
-    "print('up', flush=True); signal.pause()",
+    """import signal, subprocess
+subprocess.Popen(['sleep', '600'])
+print('up', flush=True)
+signal.pause()""",
 ]
 
 
@@ -32,7 +36,7 @@ class ProcessCase(StateCase):
         self.box = self.sandbox()
         self.addCleanup(processes.stop_all, self.box, 1.0)
 
-    def start(self, name: str, argv: list[str], box: object = None) -> None:
+    def start(self, name: str, argv: list[str], box: State | None = None) -> None:
         where = self.box if box is None else box
         processes.start(where, name, argv, ready=lambda: "up" in where.log(name).read_text())
 

@@ -3,9 +3,9 @@
 
 import contextlib
 import io
+from pathlib import Path
 import tempfile
 import unittest
-from pathlib import Path
 
 from sandbox import progress
 

@@ -2,12 +2,12 @@
 """What a sandbox remembers, and that two sandboxes never share a port or a network."""
 
 import os
+from pathlib import Path
 import shutil
 import socket
 import tempfile
 import threading
 import unittest
-from pathlib import Path
 from unittest import mock
 
 from sandbox import state

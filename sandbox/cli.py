@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of the sandbox: up, down, status, reset, logs, env, fault."""
+
+import argparse
+import concurrent.futures
+import contextlib
+import os
+from pathlib import Path
+import shlex
+import shutil
+import sys
+import time
+import warnings
+
+from sandbox import faults, processes, progress
+from sandbox.cloud.config import CERTIFICATE_STORES
+from sandbox.state import file_lock, SandboxError, State
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+# What a reset keeps: the ports and the slot, so that what was told to a user stays true.
+KEPT_BY_RESET = {"ports.json", "state.json", ".lock", ".turn.lock"}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    warnings.filterwarnings("ignore", module="futurist|eventlet")  # their own deprecation
+    arguments = _parser().parse_args(argv)
+    state = State(arguments.dir)
+    try:
+        return int(COMMANDS[arguments.command](state, arguments) or 0)
+    except SandboxError as error:
+        print(f"sandbox: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("sandbox: interrupted; `down` ends what was started", file=sys.stderr)
+        return 130
+
+
+def default_directory() -> Path:
+    """``$SANDBOX_DIR``, else ``.sandbox`` in the checkout."""
+    return Path(os.environ.get("SANDBOX_DIR") or CHECKOUT / ".sandbox")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m sandbox", description=__doc__)
+    parser.add_argument(
+        "--dir",
+        type=Path,
+        default=default_directory(),
+        help="directory of this sandbox (default: $SANDBOX_DIR or .sandbox in the checkout)",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, text in (
+        ("up", "start what does not run; nothing happens when all runs"),
+        ("reset", "throw everything in it away and start anew"),
+    ):
+        command = commands.add_parser(name, help=text, description=text)
+        command.add_argument(
+            "--certificates",
+            choices=CERTIFICATE_STORES,
+            help="where Magnum keeps certificates (default: as before, at first barbican)",
+        )
+    commands.add_parser("down", help="end every process; databases stay")
+    commands.add_parser("status", help="show what runs, where, and how much memory it takes")
+    commands.add_parser("env", help='print shell exports: eval "$(python -m sandbox env)"')
+    logs = commands.add_parser("logs", help="show logs: all names, or one log's last lines")
+    logs.add_argument("name", nargs="?", help="as `logs` and `status` list them")
+    logs.add_argument("-n", "--lines", type=int, default=100)
+    logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
+    fault = commands.add_parser("fault", help="begin or end a fault; alone: list them")
+    fault.add_argument("name", nargs="?")
+    fault.add_argument("switch", nargs="?", choices=("on", "off"))
+    fault.add_argument("match", nargs="?", help="what it shall hit, e.g. part of a name")
+    return parser
+
+
+def up(state: State, certificates: str | None = None) -> None:
+    """Start the whole sandbox: binaries, cloud and management cluster side by side, Magnum.
+
+    :param certificates: see ``sandbox.cloud.up``; None for as before.
+    :raises SandboxError: something does not start; what runs already goes on running.
+    """
+    from sandbox import cloud, management
+
+    begin = time.monotonic()
+    store = certificates or state.get("certificates") or CERTIFICATE_STORES[0]
+    with _turn(state):
+        bin_dir = management.build(state)
+        state.record(bin_dir=str(bin_dir))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            halves = [pool.submit(cloud.up, state, store), pool.submit(management.up, state)]
+        for half in halves:
+            half.result()
+        cloud.start_magnum(state, bin_dir)
+    progress.say(
+        f"sandbox is up after {time.monotonic() - begin:.1f} s, "
+        f"{memory_mib(state):.0f} MiB of memory, state in {state.root}"
+    )
+
+
+def down(state: State) -> None:
+    """End every process of the sandbox."""
+    from sandbox import cloud, management
+
+    with _turn(state), progress.step("end all processes"):
+        # Whatever the parts know no longer, the sweep at the end finds by its mark.
+        for part in (cloud.down, management.down):
+            with contextlib.suppress(SandboxError):
+                part(state)
+        processes.stop_all(state)
+    state.record(faults=None)
+
+
+def reset(state: State, certificates: str | None = None) -> None:
+    """Throw away every object in the sandbox and start it anew, on the same ports."""
+    down(state)
+    with _turn(state):
+        for path in state.root.iterdir():
+            if path.name in KEPT_BY_RESET:
+                continue
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        state.record(cloud_ready=None)
+    up(state, certificates)
+
+
+def environment(state: State) -> dict[str, str]:
+    """Variables with which ``openstack``, ``kubectl`` and ``helm`` talk to the sandbox.
+
+    :raises SandboxError: the sandbox was never up.
+    """
+    bin_dir = state.get("bin_dir")
+    if bin_dir is None:
+        raise SandboxError(f"there is no sandbox in {state.root}; run `python -m sandbox up`")
+    return {
+        "OS_CLIENT_CONFIG_FILE": str(state.path("cloud", "clouds.yaml")),
+        "OS_CLOUD": "demo",
+        "KUBECONFIG": str(state.path("management", "kubeconfig")),
+        "PATH": os.pathsep.join(
+            [bin_dir, str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+        ),
+    }
+
+
+def memory_mib(state: State) -> float:
+    """Memory of all its processes in MiB: proportional set size, so shared pages count once."""
+    kib = 0
+    for pid in processes.owned(state):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            kib += sum(int(line.split()[1]) for line in rollup.splitlines() if line[:4] == "Pss:")
+    return kib / 1024
+
+
+def _turn(state: State) -> contextlib.AbstractContextManager[None]:
+    """One command at a time changes what runs; the next one waits."""
+    return file_lock(state.root / ".turn.lock")
+
+
+def _up(state: State, arguments: argparse.Namespace) -> None:
+    up(state, arguments.certificates)
+
+
+def _down(state: State, _: argparse.Namespace) -> None:
+    down(state)
+
+
+def _reset(state: State, arguments: argparse.Namespace) -> None:
+    reset(state, arguments.certificates)
+
+
+def _status(state: State, _: argparse.Namespace) -> int:
+    """0 when everything is up, else 3, as systemctl does."""
+    from sandbox import cloud, management
+
+    parts = [*cloud.status(state), *management.status(state)]
+    ports = state.ports()
+    for name, condition in parts:
+        where = f"127.0.0.1:{ports[name]}" if name in ports else ""
+        print(f"{name:32} {condition:10} {where}".rstrip())
+    for name in state.get("faults", []):
+        print(f"fault {name} is on")
+    print(
+        f"{len(processes.owned(state))} processes, {memory_mib(state):.0f} MiB of memory, "
+        f"{progress.disk_mib(state.root):.0f} MiB of disk in {state.root}"
+    )
+    return 0 if all(condition == "up" for _, condition in parts) else 3
+
+
+def _logs(state: State, arguments: argparse.Namespace) -> None:
+    if arguments.name is None:
+        for path in sorted((state.root / "log").glob("*.log")):
+            print(f"{path.stem:32} {path.stat().st_size // 1024:8} KiB  {path}")
+        return
+    path = state.log(arguments.name)
+    if not path.exists():
+        raise SandboxError(f"{path} does not exist; `logs` alone lists the names")
+    follow = ["-f"] if arguments.follow else []
+    sys.stdout.flush()
+    os.execvp("tail", ["tail", "-n", str(arguments.lines), *follow, str(path)])  # noqa: S606
+
+
+def _env(state: State, _: argparse.Namespace) -> None:
+    for name, value in environment(state).items():
+        print(f"export {name}={shlex.quote(value)}")
+
+
+def _fault(state: State, arguments: argparse.Namespace) -> None:
+    if arguments.name is None:
+        for fault in faults.registry().values():
+            mark = "on" if fault.name in state.get("faults", []) else "off"
+            print(f"{fault.name:24} {mark:4} {fault.summary}")
+        return
+    if arguments.switch is None:
+        raise SandboxError(f"fault {arguments.name}: say on or off")
+    print(faults.switch(state, arguments.name, arguments.switch == "on", arguments.match))
+
+
+COMMANDS = {
+    "up": _up,
+    "down": _down,
+    "reset": _reset,
+    "status": _status,
+    "logs": _logs,
+    "env": _env,
+    "fault": _fault,
+}

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start and stop the cloud: configuration, databases or snapshot, services, seed, warm-up."""
+
+import base64
+import concurrent.futures
+import json
+import os
+from pathlib import Path
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+from sandbox import processes, progress
+from sandbox.cloud import parent, plugins, schema, snapshot
+from sandbox.cloud.config import CERTIFICATE_STORES, Configuration, Paths, write_private
+from sandbox.cloud.services import HOST, SERVICES
+from sandbox.state import SandboxError, State
+
+START_TIMEOUT = 180.0
+# Variables that would lead a service away from its own files or certificates.
+NOT_PASSED_ON = ("KUBECONFIG", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+
+
+def up(state: State, certificates: str = "barbican") -> None:
+    """Start every service but Magnum and make sure that all that tenants need is there.
+
+    :param certificates: where Magnum is to keep certificates: ``barbican``, or ``x509keypair``
+        (Magnum's own database), in which case Barbican is not started.
+    :raises SandboxError: a service does not start; the text shows the end of its log.
+    """
+    if certificates not in CERTIFICATE_STORES:
+        raise SandboxError(
+            f"--certificates {certificates}: choose one of {', '.join(CERTIFICATE_STORES)}"
+        )
+    state.record(certificates=certificates)
+    fresh = not state.get("cloud_ready")
+    if fresh:
+        _stop(state)
+        snapshot_there = snapshot.exists()
+        if snapshot_there:
+            with progress.step("cloud: restore the snapshot") as step:
+                step.size(snapshot.restore(state))
+        else:
+            _erase_data(state)
+            _make_secrets(state)
+    _configure(state)
+    if fresh and not snapshot_there:
+        _make_schemas(state)
+    _start(state, [name for name in services(state) if name != "magnum"], bootstrap=fresh)
+    _seed(state, complete=fresh and not snapshot_there)
+    state.record(cloud_ready=True)
+
+
+def start_magnum(state: State, bin_dir: Path) -> None:
+    """Start Magnum, API and conductor, once the management cluster is there.
+
+    :param bin_dir: directory of ``helm``, put first on Magnum's PATH.
+    """
+    _start(state, ["magnum"], env={"PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"})
+
+
+def restart(state: State, name: str, timeout: float = 10.0) -> None:
+    """End one service and start it again with the environment that it had."""
+    wish = parent.wanted(state).get(name)
+    if wish is None:
+        raise SandboxError(f"{name} was never started here; choose one of {', '.join(SERVICES)}")
+    processes.stop(state, name, timeout)
+    parent.want(state, name, wish.env)
+    _wait(state, name)
+
+
+def down(state: State) -> None:
+    """End every service; databases stay."""
+    _stop(state)
+
+
+def erase(state: State) -> None:
+    """Forget everything in the cloud; the next start begins with the snapshot again."""
+    _stop(state)
+    state.record(cloud_ready=None)
+
+
+def status(state: State) -> list[tuple[str, str]]:
+    """Each service with ``up`` (it answers), ``starting`` or ``down``."""
+    return [(name, _service_status(state, name)) for name in services(state)]
+
+
+def services(state: State) -> list[str]:
+    """The services of this sandbox, in the order in which they are shown."""
+    unused = {"barbican"} if state.get("certificates") == "x509keypair" else set()
+    return [name for name in SERVICES if name not in unused]
+
+
+def _service_status(state: State, name: str) -> str:
+    if not processes.alive(state, name):
+        return "down"
+    return "up" if _answers(state, name) else "starting"
+
+
+def _stop(state: State) -> None:
+    parent.forget(state)
+    for name in reversed(SERVICES):
+        processes.stop(state, name)
+    processes.stop(state, parent.NAME)
+
+
+def _erase_data(state: State) -> None:
+    for name in (*snapshot.KEPT_FOLDERS, "scratch", "etc"):
+        shutil.rmtree(Paths.of(state).root / name, ignore_errors=True)
+
+
+def _make_secrets(state: State) -> None:
+    """One password for all users and one key for Barbican, kept with the databases."""
+    content = {
+        "password": secrets.token_urlsafe(18),
+        "barbican_key": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+    }
+    write_private(Paths.of(state).root / snapshot.SECRETS_FILE, json.dumps(content))
+
+
+def _secrets(state: State) -> dict[str, str]:
+    content: dict[str, str] = json.loads((Paths.of(state).root / snapshot.SECRETS_FILE).read_text())
+    return content
+
+
+def _configure(state: State) -> None:
+    from sandbox.cloud import seed
+
+    content = _secrets(state)
+    Configuration(
+        state=state,
+        password=content["password"],
+        barbican_key=content["barbican_key"],
+        certificates=state.get("certificates"),
+        kubeconfig=state.path("management", "kubeconfig"),
+    ).write()
+    seed.write_clouds_yaml(state, content["password"])
+
+
+def _make_schemas(state: State) -> None:
+    """All databases, side by side: importing the services' code is what takes the time."""
+    # The longest first, so that it does not end alone.
+    order = sorted(schema.MAKERS, key=lambda name: name not in ("nova", "keystone", "neutron"))
+    with progress.step("cloud: make the databases (first time only)") as step:
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for outcome in [pool.submit(_make_schema, state, name) for name in order]:
+                outcome.result()
+        step.size(Paths.of(state).databases)
+
+
+def _make_schema(state: State, name: str) -> None:
+    log = state.log(f"schema-{name}")
+    with log.open("w") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "sandbox.cloud.schema", name, str(state.root)],
+            env=_environment(state) | {"OS_BOOTSTRAP_PASSWORD": _secrets(state)["password"]},
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            timeout=schema.COMMAND_TIMEOUT,
+            check=False,
+        )
+    if done.returncode != 0:
+        tail = processes.log_tail(state, f"schema-{name}")
+        raise SandboxError(f"the database of {name} could not be made.\n{tail}")
+
+
+def _environment(state: State) -> dict[str, str]:
+    """Environment of all service processes."""
+    announced = plugins.announce(Paths.of(state).root / "plugins")
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in NOT_PASSED_ON and not key.startswith("OS_")
+    }
+    return kept | {
+        "PYTHONPATH": str(announced),
+        "XDG_CACHE_HOME": str(state.path("cloud", "cache")),  # plug-in look-ups are cached there
+        processes.OWNER_VARIABLE: str(state.root),
+    }
+
+
+def _start(
+    state: State, names: list[str], env: dict[str, str] | None = None, bootstrap: bool = False
+) -> None:
+    with progress.step(f"cloud: start {', '.join(names)}"):
+        processes.start(
+            state,
+            parent.NAME,
+            [sys.executable, "-m", "sandbox.cloud.parent", str(state.root)],
+            env=_environment(state),
+            cwd=Paths.of(state).root,
+        )
+        for name in names:
+            if not processes.alive(state, name):
+                _refuse_stranger(state, name)
+                parent.want(state, name, env)
+        if bootstrap:  # Nova waits for its user before it answers
+            _wait(state, "keystone")
+            _identity(state)
+        for name in names:
+            _wait(state, name)
+
+
+def _refuse_stranger(state: State, name: str) -> None:
+    if _answers(state, name):
+        raise SandboxError(
+            f"port {state.port(name)}, which is {name}'s, is taken by another program; "
+            f"stop it, or remove {state.root} to get other ports"
+        )
+
+
+def _identity(state: State) -> None:
+    from sandbox.cloud import seed
+
+    seed.identity(state, _secrets(state)["password"])
+
+
+def _seed(state: State, complete: bool) -> None:
+    from sandbox.cloud import seed
+
+    with progress.step("cloud: seed and warm up"):
+        if complete:
+            seed.resources(state)
+            snapshot.keep(state)
+        seed.external_network(state)
+        seed.keypair(state)
+        seed.warm_up(state)
+
+
+def _wait(state: State, name: str) -> None:
+    """Wait until the service answers or its process has ended."""
+    deadline = time.monotonic() + START_TIMEOUT
+    while not (processes.alive(state, name) and _answers(state, name)):
+        if not processes.alive(state, parent.NAME):
+            tail = processes.log_tail(state, parent.NAME)
+            raise SandboxError(f"the parent of all services ended.\n{tail}")
+        if _ended(state, name):
+            tail = processes.log_tail(state, name)
+            raise SandboxError(f"{name} ended while starting.\n{tail}")
+        if time.monotonic() > deadline:
+            tail = processes.log_tail(state, name)
+            raise SandboxError(f"{name} does not answer after {START_TIMEOUT:.0f} s.\n{tail}")
+        time.sleep(0.1)
+
+
+def _ended(state: State, name: str) -> bool:
+    """Whether the process that was forked for the last wish is dead."""
+    entry = processes.recorded(state, name)
+    asked = parent.wanted(state)[name].asked
+    return entry is not None and entry.order > asked and not entry.running
+
+
+def _answers(state: State, name: str) -> bool:
+    try:
+        with socket.create_connection((HOST, state.port(name)), timeout=1.0):
+            return True
+    except OSError:
+        return False

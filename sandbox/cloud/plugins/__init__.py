@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The played parts of the cloud: one plug-in at each place where a service itself has one.
+
+Services find plug-ins by entry point (https://docs.openstack.org/stevedore/). The sandbox is not
+an installed package, so it writes the metadata that announces them.
+"""
+
+from pathlib import Path
+
+ENTRY_POINTS = """\
+[octavia.api.drivers]
+sandbox = sandbox.cloud.plugins.loadbalancer:Driver
+ovn = sandbox.cloud.plugins.loadbalancer:Driver
+
+[neutron.ml2.mechanism_drivers]
+sandbox = sandbox.cloud.plugins.network:AlwaysBound
+
+[neutron.service_plugins]
+sandbox_floating_ip = sandbox.cloud.plugins.network:FloatingIPStatus
+"""
+
+
+def announce(folder: Path) -> Path:
+    """Make ``folder`` a place to import the sandbox from, with metadata of its plug-ins.
+
+    It is to stand on ``PYTHONPATH`` instead of the checkout, where other directories lie.
+    """
+    metadata = folder / "sandbox_cloud-0.dist-info"
+    metadata.mkdir(parents=True, exist_ok=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: sandbox-cloud\nVersion: 0\n")
+    (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
+    link = folder / "sandbox"
+    link.unlink(missing_ok=True)
+    link.symlink_to(Path(__file__).resolve().parents[2])
+    return folder

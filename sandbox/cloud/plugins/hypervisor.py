@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Played: the hypervisor. A server is ACTIVE at once and nothing runs in it.
+
+API, quotas, scheduler, placement, zones, server groups, ports and volumes around it are Nova's
+own. https://docs.openstack.org/nova/latest/reference/driver-api.html (ComputeDriver)
+"""
+
+from typing import Any
+
+from nova import context as nova_context
+from nova import objects
+from nova.virt import fake
+
+from sandbox.cloud.config import compute_node_id
+
+
+class Driver(fake.FakeDriver):  # type: ignore[misc]
+    """Nova's own fake driver, with two things that it lacks: it survives a restart of the
+    service, and each host keeps the identity of its compute node."""
+
+    vcpus = 64
+    memory_mb = 262144
+    local_gb = 2000
+
+    def init_host(self, host: str) -> None:
+        """Take up the servers that were on ``host`` before this process started."""
+        super().init_host(host)
+        known = objects.InstanceList.get_by_host(nova_context.get_admin_context(), host)
+        for instance in known:
+            if instance.vm_state == "building":
+                continue  # never spawned; Nova sets it to ERROR
+            self.instances[instance.uuid] = fake.FakeInstance(
+                instance.name, instance.power_state, instance.uuid
+            )
+            self.resources.claim(
+                vcpus=instance.flavor.vcpus,
+                mem=instance.flavor.memory_mb,
+                disk=instance.flavor.root_gb,
+            )
+
+    def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
+        """One node, named like its host."""
+        return {compute_node_id(self._host): self._host}
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        """The node's capacity under its own UUID (the parent class makes one per process)."""
+        return {
+            **super().get_available_resource(nodename),
+            "uuid": compute_node_id(nodename),
+        }
