@@ -46,6 +46,8 @@ class ClusterRequest:
     :ivar cni: ``calico`` or ``cilium``.
     :ivar node_groups: workers that are to exist: groups being deleted or that failed to be created are
         not in here.
+    :ivar deleted_groups: names of nodegroups that are being deleted: only these may be taken out of the
+        release, a group that merely failed stays in it.
     """
 
     uuid: str
@@ -66,6 +68,7 @@ class ClusterRequest:
     dns_nameservers: tuple[str, ...] = ()
     load_balancer: bool = True
     floating_ip: bool = True
+    deleted_groups: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
