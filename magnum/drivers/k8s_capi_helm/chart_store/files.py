@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts as files: who a chart is, what it holds, how it is unpacked and put into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import dataclasses
+import hashlib
+import os
+import pathlib
+import shutil
+import tarfile
+import tempfile
+import zlib
+
+import yaml
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.model import Chart
+
+# Not part of what is installed, and not in every package of the same chart.
+_IGNORED = frozenset({"tests", "ci"})
+_UNPACKED_LIMIT = 64 << 20
+
+
+def read(directory: pathlib.Path) -> Chart:
+    """The chart in a directory.
+
+    :raises errors.ChartNotFound: there is none, or its Chart.yaml says nothing useful.
+    """
+    try:
+        metadata = yaml.safe_load((directory / "Chart.yaml").read_text())
+        name, version = str(metadata["name"]), str(metadata["version"])
+        annotations = metadata.get("annotations") or {}
+        return Chart(
+            name=name,
+            version=version,
+            path=str(directory),
+            family=str(annotations.get(names.CHART_FAMILY_ANNOTATION, "")),
+            digest=digest(directory),
+        )
+    except (OSError, yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
+        raise absent(
+            "There is no usable chart where this Magnum looks for one",
+            f"{directory}: {type(error).__name__}: {error}",
+        ) from None
+
+
+def digest(directory: pathlib.Path) -> str:
+    """SHA-256 over the names and contents of a chart's files, its tests left out.
+
+    It says the same of a chart in a directory and of the same chart in an archive.
+    """
+    total = hashlib.sha256()
+    for relative in sorted(_relative_paths(directory)):
+        content = (directory / relative).read_bytes()
+        total.update(f"{relative}\0{len(content)}\0".encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def keep(directory: pathlib.Path, store: pathlib.Path) -> Chart:
+    """Copy the chart in *directory* into the store, unless it is there already.
+
+    Readers never see half a chart: the copy gets its final name when it is complete.
+
+    :returns: the chart in the store.
+    :raises errors.ChartNotFound: no chart there, or the store cannot be written.
+    """
+    chart = read(directory)
+    place = place_of(store, chart.name, chart.version, chart.digest)
+    if not place.is_dir():
+        try:
+            _copy(directory, place)
+        except OSError as error:
+            raise absent(
+                "This Magnum conductor cannot keep the chart of this cluster",
+                f"{place}: {error}",
+            ) from None
+    return dataclasses.replace(chart, path=str(place))
+
+
+def place_of(store: pathlib.Path, name: str, version: str, digest: str) -> pathlib.Path:
+    """Where the store has a chart."""
+    return store / name / version / digest
+
+
+def unpack(archive: pathlib.Path, into: pathlib.Path) -> pathlib.Path:
+    """Unpack a packaged chart; returns the chart's directory below *into*.
+
+    :raises errors.ChartNotFound: it is not a packaged chart, or far too large for one.
+    """
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            if sum(member.size for member in tar.getmembers()) > _UNPACKED_LIMIT:
+                raise tarfile.TarError(f"more than {_UNPACKED_LIMIT} bytes")
+            # The filter refuses links and paths that lead out of the directory.
+            tar.extractall(into, filter="data")
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        raise absent(
+            "There is no usable chart where this Magnum looks for one",
+            f"{archive}: {type(error).__name__}: {error}",
+        ) from None
+    return chart_in(into)
+
+
+def chart_in(directory: pathlib.Path) -> pathlib.Path:
+    """The only chart directly below a directory.
+
+    :raises errors.ChartNotFound: there is none, or more than one.
+    """
+    found = sorted(directory.glob("*/Chart.yaml"))
+    if len(found) != 1:
+        raise absent(
+            "There is no usable chart where this Magnum looks for one",
+            f"{directory}: {len(found)} charts instead of one",
+        )
+    return found[0].parent
+
+
+def absent(what: str, detail: str) -> errors.ChartNotFound:
+    """The error for a chart that cannot be had; *what* is the beginning of its sentence."""
+    return errors.ChartNotFound(
+        f"{what}. Ask the operator to check the options [capi_helm] helm_chart_repo, "
+        "helm_chart_name and default_helm_chart_version.",
+        detail,
+    )
+
+
+def _relative_paths(directory: pathlib.Path) -> Iterator[str]:
+    # A subchart may be a link to its neighbour in a checkout.
+    for parent, directories, files in os.walk(directory, followlinks=True):
+        here = pathlib.Path(parent).relative_to(directory)
+        if here == pathlib.Path():
+            directories[:] = [name for name in directories if name not in _IGNORED]
+        for name in files:
+            yield (here / name).as_posix()
+
+
+def _copy(directory: pathlib.Path, place: pathlib.Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = pathlib.Path(tempfile.mkdtemp(prefix=".draft-", dir=place.parent))
+    try:
+        copy = draft / "chart"
+        for relative in _relative_paths(directory):
+            (copy / relative).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(directory / relative, copy / relative)
+        try:
+            copy.rename(place)
+        except OSError:
+            # Another worker was faster; its copy has the same digest.
+            if not place.is_dir():
+                raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Helm through `pyhelm3` with a supervised process; stderr families as errors; recovery."""
+
+from magnum.drivers.k8s_capi_helm.helm_client.client import HelmClient
+
+__all__ = ["HelmClient"]

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The release of a cluster: read it from its Secret, bring it to chart and values, remove it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+import json
+import pathlib
+import re
+import threading
+from typing import Any, TypeVar
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.helm_client import failures, releases
+from magnum.drivers.k8s_capi_helm.helm_client.command import SupervisedCommand
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
+from magnum.drivers.k8s_capi_helm.operations import Hold
+
+LOG = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
+#: Oldest version that can be used, by major version. Helm 4 before 4.1.1 takes an object whose
+#: apiVersion changes for another one, and deletes it (https://github.com/helm/helm/pull/31772).
+OLDEST = {3: (3, 17, 0), 4: (4, 1, 1)}
+_VERSION_TIMEOUT = 20.0
+
+
+class HelmClient:
+    """Helm for the releases of one management cluster; safe to share between threads.
+
+    Nothing runs before the first call.
+
+    :param executable: a path, or a name to look up in ``PATH``.
+    :param timeout: seconds for one helm run; the lease of a release has to last longer than the
+        time in which a run can be stopped, not longer than the run.
+    """
+
+    def __init__(self, kube: KubeClient, *, executable: str = "helm", timeout: float) -> None:
+        self._kube = kube
+        self._executable = executable
+        self._timeout = timeout
+        self._guard = threading.Lock()
+        self._known_version = ""
+
+    def live(self, namespace: str, release: str) -> LiveRelease | None:
+        """The newest revision of a release, without a helm process; None when there is none.
+
+        :raises errors.HelmRefused: its Secret is not readable.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        secret = self._newest(namespace, release)
+        return None if secret is None else releases.decode(secret)
+
+    def apply(
+        self,
+        namespace: str,
+        release: str,
+        chart: Chart,
+        values: Json,
+        *,
+        hold: Hold | None = None,
+    ) -> LiveRelease:
+        """Install or upgrade a release to exactly this chart and these values.
+
+        Returns when the objects are written, not when the cluster is ready. A run that was
+        interrupted before is recovered first; that never touches the cluster's objects.
+
+        :param hold: the lock under which this is done: once it is lost, helm is killed.
+        :raises errors.Busy: somebody else changes the release.
+        :raises errors.HelmInterrupted: helm ended half-way; to be tried again.
+        :raises errors.HelmRefused: the chart or the management cluster refuses.
+        :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        self.version()
+        stop = hold.lost if hold is not None else _never
+        before = self._recover(namespace, release)
+        if stop():
+            raise errors.Busy(
+                "Another worker may have taken over this cluster. It will be carried on.",
+                f"the lock of {namespace}/{release} was lost before helm began",
+            )
+        command = self._command(stop=stop)
+        self._run(
+            command.install_or_upgrade(
+                release,
+                chart.path,
+                values,
+                create_namespace=False,
+                namespace=namespace,
+                reset_values=True,
+            )
+        )
+        return self._compare(namespace, release, before, values)
+
+    def uninstall(self, namespace: str, release: str) -> None:
+        """Take a release and its objects away; without a release there is nothing to do.
+
+        Returns when deletion is under way, not when it is through.
+
+        :raises errors.HelmInterrupted: helm ended half-way; to be tried again.
+        :raises errors.HelmRefused: the management cluster refuses.
+        :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        if self._newest(namespace, release) is None:
+            return
+        self.version()
+        try:
+            self._run(self._command().uninstall(release, namespace=namespace))
+        except failures.ReleaseAbsent:
+            LOG.debug("Release %s/%s was gone already", namespace, release)
+
+    def pull(
+        self, reference: str, *, repository: str | None, version: str | None, into: pathlib.Path
+    ) -> pathlib.Path:
+        """Fetch a chart and unpack it in a new directory below *into*.
+
+        :param reference: the chart's name in *repository*, or an ``oci://`` reference.
+        :returns: the new directory; the chart is a directory in it.
+        :raises errors.ChartNotFound: it is not there.
+        :raises errors.DriverError: helm cannot be used, or the repository cannot be reached.
+        """
+        self.version()
+        command = self._command(unpack=into)
+        pulled = self._run(command.pull(reference, repo=repository, version=version))
+        return pathlib.Path(pulled)
+
+    def version(self) -> str:
+        """Helm's version, such as ``3.21.4``; asked once.
+
+        :raises errors.HelmUnusable: it cannot be run, or its version is not supported.
+        """
+        with self._guard:
+            if not self._known_version:
+                command = self._command(timeout=_VERSION_TIMEOUT)
+                self._known_version = supported(self._run(command.version()))
+            return self._known_version
+
+    # ---------------------------------------------------------------------------------------------
+    def _recover(self, namespace: str, release: str) -> int:
+        """Forget a revision that a helm run began and did not end; the newest one that is left.
+
+        Whoever calls holds the release's lock, so that nobody is in the middle of that revision.
+        Its objects stay: they carry Helm's ownership annotations, so the next run adopts them.
+        """
+        newest = self._newest(namespace, release)
+        if newest is None:
+            return 0
+        status = releases.decode(newest).status
+        if status not in releases.PENDING:
+            return releases.revision(newest)
+        LOG.warning(
+            "Release %s/%s: revision %d was interrupted (%s); it is forgotten, its objects stay.",
+            namespace,
+            release,
+            releases.revision(newest),
+            status,
+        )
+        metadata = newest["metadata"]
+        self._kube.delete(names.SECRET, namespace, metadata["name"], uid=metadata["uid"])
+        remaining = self._newest(namespace, release)
+        return 0 if remaining is None else releases.revision(remaining)
+
+    def _compare(self, namespace: str, release: str, before: int, values: Json) -> LiveRelease:
+        """The release after a run, if it is this run's."""
+        after = self.live(namespace, release)
+        if after is None or after.revision <= before:
+            raise errors.HelmInterrupted(
+                "The release of this cluster disappeared while it was applied. It will be tried "
+                "again.",
+                f"{namespace}/{release}: revision {before} before, "
+                f"{after.revision if after else 'none'} after",
+            )
+        if after.revision != before + 1 or after.values != json.loads(json.dumps(values)):
+            raise errors.Busy(
+                "Another change of this cluster's release has come in between. It will be tried "
+                "again.",
+                f"{namespace}/{release}: revision {before} before, {after.revision} after",
+            )
+        return after
+
+    def _newest(self, namespace: str, release: str) -> Json | None:
+        return releases.newest(self._kube.list(names.SECRET, namespace, releases.labels(release)))
+
+    def _command(
+        self,
+        *,
+        timeout: float | None = None,
+        unpack: pathlib.Path | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> SupervisedCommand:
+        return SupervisedCommand(
+            self._executable,
+            kubeconfig=self._kube.kubeconfig_path,
+            timeout=self._timeout if timeout is None else timeout,
+            unpack=unpack,
+            stop=stop or _never,
+        )
+
+    def _run(self, command: Coroutine[Any, Any, _T]) -> _T:
+        """Run one of pyhelm3's coroutines to its end, in an event loop of its own."""
+        try:
+            return asyncio.run(command)
+        except ValueError:
+            # pyhelm3 found something else than JSON in helm's output.
+            raise errors.HelmInterrupted(
+                "Helm's answer could not be understood. It will be tried again.",
+                "helm wrote no JSON to stdout",
+            ) from None
+
+
+def supported(text: str) -> str:
+    """The plain version in what ``helm version`` says.
+
+    :raises errors.HelmUnusable: it is not one of the supported versions.
+    """
+    found = _VERSION.match(text.strip())
+    parts = tuple(int(part) for part in found.groups()) if found else (0, 0, 0)
+    oldest = OLDEST.get(parts[0])
+    if oldest is None or parts < oldest:
+        raise errors.HelmUnusable(
+            f"Helm on this Magnum conductor is {text.strip()[:40] or 'of unknown version'}: "
+            "supported are 3.17 and later, and 4.1.1 and later. Ask the operator to install one.",
+            f"helm version says {text.strip()[:200]!r}",
+        )
+    return ".".join(str(part) for part in parts)
+
+
+def _never() -> bool:
+    return False

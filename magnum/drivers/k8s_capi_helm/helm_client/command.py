@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pyhelm3's command lines, run by our supervisor instead of by a shell.
+
+pyhelm3 composes the arguments, feeds values on stdin and reads helm's JSON. Its own way of running
+them is not used: it goes through a shell, has no time limit and leaves helm behind when its caller
+dies. Of its client and models nothing is used either: they ask helm again for what the release's
+Secret says, and their recovery of an interrupted installation is to uninstall it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import os
+import pathlib
+import shutil
+
+from oslo_log import log as logging
+import pyhelm3.command
+
+from magnum.drivers.k8s_capi_helm import supervisor
+from magnum.drivers.k8s_capi_helm.helm_client import failures
+
+LOG = logging.getLogger(__name__)
+
+# Variables by which an operator's shell would send helm to another cluster, namespace or store.
+_MISLEADING = ("HELM_KUBE", "HELM_NAMESPACE", "HELM_DRIVER", "HELM_DEBUG", "HELM_MAX_HISTORY")
+# Helm ends by its own --timeout; the process gets this much longer to say so.
+_MARGIN = 15.0
+
+
+class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
+    """One helm run after another for one caller.
+
+    :param executable: a path, or a name to look up in ``PATH``.
+    :param kubeconfig: for ``KUBECONFIG``; None in a pod with a service account.
+    :param timeout: seconds for one run, given to helm as its ``--timeout``.
+    :param history: revisions that helm keeps of a release.
+    :param unpack: where pulled charts are unpacked.
+    :param stop: asked all the while; once it says True, helm is killed.
+    """
+
+    def __init__(
+        self,
+        executable: str,
+        *,
+        kubeconfig: str | None,
+        timeout: float,
+        history: int = 10,
+        unpack: pathlib.Path | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(
+            default_timeout=f"{max(1, round(timeout))}s",
+            executable=executable,
+            history_max_revisions=history,
+            unpack_directory=None if unpack is None else str(unpack),
+        )
+        self._program = executable
+        self._environment = environment(os.environ, kubeconfig)
+        self._limit = timeout + _MARGIN
+        self._stop = stop
+
+    async def run(self, command: Sequence[object], input: bytes | None = None) -> bytes:
+        """Run helm and return what it wrote to stdout; pyhelm3 calls this for everything.
+
+        It is not really asynchronous: every caller has a thread, and an event loop, to itself.
+
+        :raises errors.HelmUnusable: helm cannot be started.
+        :raises errors.HelmInterrupted: it ran out of time, or was killed.
+        :raises errors.DriverError: what helm's words mean.
+        """
+        arguments = [str(part) for part in command]
+        LOG.debug("helm %s", " ".join(arguments))
+        program = shutil.which(self._program)
+        if program is None:
+            raise failures.unusable(f"'{self._program}' is not an executable in PATH")
+        try:
+            finished = supervisor.run(
+                [program, *arguments],
+                stdin=input or b"",
+                env=self._environment,
+                timeout=self._limit,
+                stop=self._stop,
+            )
+        except OSError as error:
+            raise failures.unusable(f"{program}: {error.strerror}") from None
+        return failures.output(arguments, finished)
+
+
+def environment(own: Mapping[str, str], kubeconfig: str | None) -> dict[str, str]:
+    """The environment of helm: this process's own, without what would mislead helm."""
+    clean = {key: value for key, value in own.items() if not key.startswith(_MISLEADING)}
+    clean.pop("KUBECONFIG", None)
+    if kubeconfig is not None:
+        clean["KUBECONFIG"] = kubeconfig
+    return clean

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What helm's words mean: families of stderr texts, each with its error and its sentence.
+
+The texts are those of Helm 3.17 to 4.2 and of the Kubernetes client that is built into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import re
+
+from magnum.drivers.k8s_capi_helm import errors, supervisor
+
+_DETAIL_LIMIT = 4000
+_SENTENCE_LIMIT = 500
+
+
+class ReleaseAbsent(errors.DriverError):
+    """Helm knows no release of that name; does not leave this package."""
+
+
+def output(arguments: Sequence[str], finished: supervisor.Finished) -> bytes:
+    """What a run wrote to stdout, or the error that it stands for.
+
+    :param arguments: of the run, for the operator's log.
+    :raises errors.DriverError: the run did not succeed.
+    """
+    words = finished.stderr.decode(errors="replace").strip()
+    run = f"helm {' '.join(arguments[:2])}"
+    detail = f"{run}: exit status {finished.code}: {words[-_DETAIL_LIMIT:]}"
+    if finished.end is supervisor.End.STOPPED:
+        raise errors.HelmInterrupted(
+            "Work on this cluster was stopped because another worker may have taken it over. "
+            "It will be carried on.",
+            f"{run} was killed: its lock was lost. {words[-_DETAIL_LIMIT:]}",
+        )
+    if finished.end is supervisor.End.TIMED_OUT or finished.code < 0:
+        raise errors.HelmInterrupted(
+            "Applying the chart took too long or was interrupted. It will be tried again; if this "
+            "stays, ask the operator to check the management cluster.",
+            f"{run} {finished.end.value}, exit status {finished.code}: {words[-_DETAIL_LIMIT:]}",
+        )
+    if finished.code == 0:
+        return finished.stdout
+    raise meaning(words, detail)
+
+
+def unusable(detail: str) -> errors.HelmUnusable:
+    """The error for a helm that cannot be run."""
+    return errors.HelmUnusable(
+        "Helm cannot be run on this Magnum conductor. Ask the operator to install Helm "
+        "(3.17 or later, or 4.1.1 or later) where the conductor finds it.",
+        detail,
+    )
+
+
+def meaning(words: str, detail: str) -> errors.DriverError:
+    """The error for what helm wrote to stderr when it failed.
+
+    :param detail: for the operator: everything that is known of the run.
+    """
+    for pattern, make in _FAMILIES:
+        if found := pattern.search(words):
+            return make(found, detail)
+    return errors.HelmRefused(
+        "Helm could not apply the chart of this cluster. Ask the operator to look into the log of "
+        "the Magnum conductor for the reason.",
+        detail,
+    )
+
+
+def _absent(found: re.Match[str], detail: str) -> errors.DriverError:
+    return ReleaseAbsent("Helm knows no such release.", detail)
+
+
+def _cannot_start(found: re.Match[str], detail: str) -> errors.DriverError:
+    return unusable(detail)
+
+
+def _busy(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.Busy(
+        "Another change of this cluster's release has come in between. It will be tried again.",
+        detail,
+    )
+
+
+def _unreachable(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmInterrupted(
+        "The management cluster did not answer while the chart was applied. It will be tried "
+        "again; if this stays, ask the operator to check the management cluster.",
+        detail,
+    )
+
+
+def _chart_not_found(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.ChartNotFound(
+        "The chart for this cluster cannot be had in the wanted version. Check the label "
+        "'capi_helm_chart_version', or ask the operator to check the chart repository.",
+        detail,
+    )
+
+
+def _forbidden(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        "The management cluster does not let this Magnum service apply the chart. Ask the operator "
+        "to check the role of the driver.",
+        detail,
+    )
+
+
+def _no_kind(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        f"The management cluster does not know the kind '{found['kind']}' that the chart needs. "
+        "Ask the operator to install Cluster API, its OpenStack provider and the addon provider "
+        "in the versions of the chart.",
+        detail,
+    )
+
+
+def _denied(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        f"The management cluster refused a part of this cluster: {_short(found['why'])}", detail
+    )
+
+
+def _values(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        f"The chart does not accept the values of this cluster: {_short(found['why'])}", detail
+    )
+
+
+def _foreign_object(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        f"An object of this cluster is there already and belongs to something else: "
+        f"{_short(found['why'])}",
+        detail,
+    )
+
+
+def _short(text: str) -> str:
+    """One line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SENTENCE_LIMIT else f"{line[: _SENTENCE_LIMIT - 3]}..."
+
+
+_Make = Callable[[re.Match[str], str], errors.DriverError]
+# In this order: what may pass by itself comes first, for it is often quoted inside other texts.
+_FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.DOTALL), make)
+    for pattern, make in (
+        (r"/helm: (no such file|exec format|permission denied)", _cannot_start),
+        (r"another operation \(install/upgrade/rollback\) is in progress", _busy),
+        (r"secrets \"sh\.helm\.release[^\"]*\" already exists", _busy),
+        (r"release: already exists|cannot re-use a name that is still in use", _busy),
+        (
+            r"kubernetes cluster unreachable|connection refused|connection reset|i/o timeout|"
+            r"context deadline exceeded|tls handshake timeout|network is unreachable|"
+            r"no route to host|no such host|etcdserver|too many requests|unexpected EOF|"
+            r"http2: |client rate limiter|server is currently unable|internal error occurred: "
+            r"failed calling webhook|service unavailable|context canceled|operation timed out",
+            _unreachable,
+        ),
+        (r"release: not found|release not loaded", _absent),
+        (
+            r"chart \"[^\"]*\" (version \"[^\"]*\" )?(matching \S+ )?not found|"
+            r"failed to (download|fetch)|path \"[^\"]*\" not found|not a valid chart repository|"
+            r"no chart version found|Chart\.yaml file is missing|repo \S+ not found|"
+            r"failed to perform \"(FetchReference|Resolve)\"|improper constraint|: not found$",
+            _chart_not_found,
+        ),
+        (r"denied the request: (?P<why>.*)", _denied),
+        (r"no matches for kind \"(?P<kind>[^\"]+)\"", _no_kind),
+        (r"(?P<why>\S+ \"[^\"]*\" is invalid: .*)", _denied),
+        (r"is forbidden: |\bUnauthorized\b|provide credentials", _forbidden),
+        (
+            r"values don't meet the specifications of the schema\(s\) in the following chart\(s\):"
+            r"(?P<why>.*)",
+            _values,
+        ),
+        (r"execution error at \([^)]*\): (?P<why>.*)", _values),
+        (
+            r"(?P<why>[^\n]*exists and cannot be imported into the current release[^\n]*)",
+            _foreign_object,
+        ),
+        (
+            r"(?P<why>template: .*|YAML parse error on .*|unable to build kubernetes objects.*)",
+            _values,
+        ),
+    )
+)

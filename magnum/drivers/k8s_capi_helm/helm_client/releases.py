@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A revision of a release as Helm keeps it in a Secret (storage driver "secret", Helm 3 and 4).
+
+The release is JSON, compressed with gzip, in base64, and once more in base64 because it is in a
+Secret; labels name release, revision and status
+(https://helm.sh/docs/topics/advanced/#storage-backends).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+import gzip
+import json
+import zlib
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease
+
+#: Words of Helm for a release that a helm run is, or was, in the middle of.
+PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
+_GZIP = b"\x1f\x8b"
+
+
+def labels(release: str) -> dict[str, str]:
+    """The labels by which Helm finds the revisions of a release."""
+    return {"owner": "helm", "name": release}
+
+
+def newest(secrets: Iterable[Json]) -> Json | None:
+    """The Secret of the newest revision."""
+    return max(secrets, key=revision, default=None)
+
+
+def revision(secret: Json) -> int:
+    """The revision that a Secret is of; 0 when it does not say."""
+    text = str((secret["metadata"].get("labels") or {}).get("version", ""))
+    return int(text) if text.isdecimal() else 0
+
+
+def decode(secret: Json) -> LiveRelease:
+    """What a Secret says of its revision.
+
+    :raises errors.HelmRefused: it is not what Helm writes.
+    """
+    name = secret["metadata"]["name"]
+    try:
+        packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
+        # Very old releases are not compressed; Helm still reads them, too.
+        release = json.loads(gzip.decompress(packed) if packed.startswith(_GZIP) else packed)
+        metadata = release["chart"]["metadata"]
+        return LiveRelease(
+            name=release["name"],
+            namespace=release["namespace"],
+            revision=int(release["version"]),
+            status=release["info"]["status"],
+            chart_name=metadata["name"],
+            chart_version=metadata["version"],
+            chart_family=(metadata.get("annotations") or {}).get(names.CHART_FAMILY_ANNOTATION, ""),
+            values=release.get("config") or {},
+        )
+    except (KeyError, TypeError, ValueError, OSError, EOFError, zlib.error, binascii.Error) as e:
+        raise errors.HelmRefused(
+            "The record that Helm keeps of this cluster cannot be read. Ask the operator to look "
+            "into the log of the Magnum conductor.",
+            # The error's text could quote values.
+            f"Secret {name}: {type(e).__name__}",
+        ) from None

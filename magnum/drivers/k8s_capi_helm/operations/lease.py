@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Lease as JSON: how a record, an operation and a holder are written in it. No I/O."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, Record, Verb
+
+PREFIX = "k8s-capi-helm.magnum.openstack.org"
+OPERATIONS = f"{PREFIX}/operations"
+CHART_SOURCE = f"{PREFIX}/chart-source"
+CHART_DIGEST = f"{PREFIX}/chart-digest"
+FIRST_LOOK = f"{PREFIX}/first-look"
+TOMBSTONE = f"{PREFIX}/tombstone"
+_VERBS = frozenset(Verb)
+
+
+def new(namespace: str, release: str, cluster_uuid: str, project_id: str) -> Json:
+    """A Lease that nobody holds and that has nothing pending."""
+    return {
+        "metadata": {
+            "name": names.lease(release),
+            "namespace": namespace,
+            "labels": {
+                names.LABEL_UUID: cluster_uuid,
+                names.LABEL_PROJECT: project_id,
+                names.LABEL_CLUSTER_NAME: release,
+            },
+        },
+        "spec": {},
+    }
+
+
+def record(lease: Json) -> Record:
+    """What a Lease says; operations of verbs that this version does not know are left out."""
+    metadata = lease["metadata"]
+    labels = metadata.get("labels") or {}
+    notes = metadata.get("annotations") or {}
+    return Record(
+        cluster_uuid=labels.get(names.LABEL_UUID, ""),
+        project_id=labels.get(names.LABEL_PROJECT, ""),
+        operations=tuple(_operation(e) for e in pending(lease) if e.get("verb") in _VERBS),
+        chart_source=notes.get(CHART_SOURCE, ""),
+        chart_digest=notes.get(CHART_DIGEST, ""),
+        first_look=notes.get(FIRST_LOOK, ""),
+        tombstone=notes.get(TOMBSTONE) == "true",
+        holder=holder(lease),
+    )
+
+
+def pending(lease: Json) -> list[dict[str, Any]]:
+    """The entries of pending operations, also those that another version wrote; oldest first."""
+    text = (lease["metadata"].get("annotations") or {}).get(OPERATIONS)
+    return json.loads(text) if text else []
+
+
+def entry(operation: Operation) -> dict[str, Any]:
+    """An operation as it stands in the Lease."""
+    return {
+        "id": operation.id,
+        "verb": operation.verb.value,
+        "groups": list(operation.groups),
+        "started": operation.started.isoformat(),
+        "deadline": operation.deadline.isoformat() if operation.deadline else None,
+    }
+
+
+def annotate(lease: Json, key: str, value: str) -> None:
+    """Set an annotation, or take it away for ""."""
+    notes = lease["metadata"].setdefault("annotations", {})
+    if value:
+        notes[key] = value
+    else:
+        notes.pop(key, None)
+
+
+def holder(lease: Json) -> str:
+    """Who holds the lock, "" for nobody."""
+    return (lease.get("spec") or {}).get("holderIdentity") or ""
+
+
+def take(lease: Json, identity: str, duration: int) -> None:
+    """Make *identity* the holder for *duration* seconds.
+
+    The times are for people who look at the Lease; nobody decides by them.
+    """
+    spec = lease.setdefault("spec", {})
+    now = _now()
+    if holder(lease) != identity:
+        spec["leaseTransitions"] = (spec.get("leaseTransitions") or 0) + 1
+        spec["acquireTime"] = now
+    spec.update(holderIdentity=identity, leaseDurationSeconds=duration, renewTime=now)
+
+
+def give_back(lease: Json) -> None:
+    """Leave the lock to whoever comes."""
+    lease["spec"].pop("holderIdentity", None)
+
+
+def beat(lease: Json) -> str:
+    """What changes with each renewal, so that who has seen it twice knows that there was none."""
+    spec = lease.get("spec") or {}
+    return json.dumps([spec.get(key) for key in ("holderIdentity", "renewTime", "acquireTime")])
+
+
+def absent(release: str) -> errors.Conflict:
+    """The error for a release without a Lease."""
+    return errors.Conflict(
+        f"The record of release '{release}' is not there. The request will be tried again; if "
+        "this stays, ask the operator to check that this Magnum uses the right management cluster.",
+        f"no Lease {names.lease(release)}",
+    )
+
+
+def _operation(entry: dict[str, Any]) -> Operation:
+    deadline = entry.get("deadline")
+    return Operation(
+        id=entry["id"],
+        verb=Verb(entry["verb"]),
+        started=datetime.datetime.fromisoformat(entry["started"]),
+        groups=tuple(entry.get("groups") or ()),
+        deadline=datetime.datetime.fromisoformat(deadline) if deadline else None,
+    )
+
+
+def _now() -> str:
+    # The form of Kubernetes' MicroTime.
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is pending for a release and what else only its Lease knows, read and changed atomically."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+import copy
+import json
+import random
+import time
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, Record
+from magnum.drivers.k8s_capi_helm.operations import lease
+from magnum.drivers.k8s_capi_helm.operations.lock import Hold, Lock
+
+_CHANGES = 20
+_BETWEEN = 0.1
+
+
+class Operations:
+    """The Leases of all releases, as one process sees them; safe to share between threads.
+
+    :param holder: names this process among all others for ever (host, pid and something random).
+    :param lease_duration: seconds without a renewal after which others may take the lock; rounded
+        up to whole seconds, as a Lease has them.
+    :param clock: seconds that only ever go up.
+    :param pause: waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        kube: KubeClient,
+        *,
+        holder: str,
+        lease_duration: float,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._kube = kube
+        self._pause = pause
+        self._locks = Lock(
+            kube, holder=holder, lease_duration=lease_duration, clock=clock, pause=pause
+        )
+
+    def open(self, namespace: str, release: str, *, cluster_uuid: str, project_id: str) -> Record:
+        """Make the Lease of a release, or read it when there is one.
+
+        :raises errors.NotOurs: it belongs to another cluster.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        for _ in range(_CHANGES):
+            found = self._kube.get(names.LEASE, namespace, names.lease(release))
+            if found is None:
+                try:
+                    found = self._kube.create(
+                        names.LEASE, lease.new(namespace, release, cluster_uuid, project_id)
+                    )
+                except errors.Conflict:
+                    # Made by somebody else in between, or the namespace is not there yet.
+                    self._rest()
+                    continue
+            record = lease.record(found)
+            if record.cluster_uuid != cluster_uuid:
+                raise errors.NotOurs(
+                    f"Release '{release}' belongs to cluster '{record.cluster_uuid}', not to "
+                    f"'{cluster_uuid}'. Nothing was changed; ask the operator to check that this "
+                    "Magnum uses the right management cluster.",
+                    f"Lease {namespace}/{names.lease(release)}",
+                )
+            return record
+        raise _too_many_changes(release)
+
+    def read(self, namespace: str, release: str) -> Record | None:
+        """What the Lease says, or None without one.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        found = self._kube.get(names.LEASE, namespace, names.lease(release))
+        return None if found is None else lease.record(found)
+
+    def add(self, namespace: str, release: str, operation: Operation) -> Record:
+        """Write an operation down as pending; one with the same id is there only once.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+
+        def change(found: Json) -> None:
+            pending = [entry for entry in lease.pending(found) if entry.get("id") != operation.id]
+            lease.annotate(found, lease.OPERATIONS, json.dumps([*pending, lease.entry(operation)]))
+
+        return self._change(namespace, release, change)
+
+    def finish(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
+        """Take operations off the record; ids that are not on it do not matter.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        done = frozenset(ids)
+
+        def change(found: Json) -> None:
+            pending = [entry for entry in lease.pending(found) if entry.get("id") not in done]
+            lease.annotate(found, lease.OPERATIONS, json.dumps(pending) if pending else "")
+
+        return self._change(namespace, release, change)
+
+    def remember(
+        self,
+        namespace: str,
+        release: str,
+        *,
+        first_look: str | None = None,
+        chart_source: str | None = None,
+        chart_digest: str | None = None,
+    ) -> Record:
+        """Set fields of the record; None leaves a field as it is, "" clears it.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        fields = {
+            lease.FIRST_LOOK: first_look,
+            lease.CHART_SOURCE: chart_source,
+            lease.CHART_DIGEST: chart_digest,
+        }
+
+        def change(found: Json) -> None:
+            for key, value in fields.items():
+                if value is not None:
+                    lease.annotate(found, key, value)
+
+        return self._change(namespace, release, change)
+
+    def bury(self, namespace: str, release: str) -> Record:
+        """Mark that everything of the cluster is gone: nothing is pending, the proof stays.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+
+        def change(found: Json) -> None:
+            for key in (lease.OPERATIONS, lease.FIRST_LOOK):
+                lease.annotate(found, key, "")
+            lease.annotate(found, lease.TOMBSTONE, "true")
+
+        return self._change(namespace, release, change)
+
+    def sweep(self, namespace: str, release: str) -> bool:
+        """Delete the Lease of a release, if it is a tombstone.
+
+        :returns: True when there is none (any more), False when it is not a tombstone.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        found = self._kube.get(names.LEASE, namespace, names.lease(release))
+        if found is None:
+            return True
+        if not lease.record(found).tombstone:
+            return False
+        self._kube.delete(
+            names.LEASE, namespace, names.lease(release), uid=found["metadata"]["uid"]
+        )
+        return True
+
+    def hold(self, namespace: str, release: str, *, wait: float) -> AbstractContextManager[Hold]:
+        """Hold the lock of a release for the body of a ``with``.
+
+        It is renewed by a thread meanwhile, and given back at the end. An exception of the body
+        passes through.
+
+        :param wait: seconds to wait at most for somebody else to give it back; 0 tries once.
+        :raises errors.Busy: somebody else kept it.
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        return self._locks.hold(namespace, release, wait=wait)
+
+    def _change(self, namespace: str, release: str, change: Callable[[Json], None]) -> Record:
+        """Read, change and replace the Lease until nobody came in between."""
+        for _ in range(_CHANGES):
+            found = self._kube.get(names.LEASE, namespace, names.lease(release))
+            if found is None:
+                raise lease.absent(release)
+            changed = copy.deepcopy(found)
+            change(changed)
+            if changed == found:
+                return lease.record(found)
+            try:
+                return lease.record(self._kube.replace(names.LEASE, changed))
+            except errors.Conflict:
+                self._rest()
+        raise _too_many_changes(release)
+
+    def _rest(self) -> None:
+        self._pause(_BETWEEN * random.uniform(0.1, 1.0))  # noqa: S311 - not for secrets
+
+
+def _too_many_changes(release: str) -> errors.Conflict:
+    return errors.Conflict(
+        f"The record of release '{release}' is changed by too many requests at once, or its "
+        "namespace is not there. The request will be tried again.",
+        f"{_CHANGES} attempts to change the Lease",
+    )
