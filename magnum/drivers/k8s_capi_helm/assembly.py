@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ports of this process, put together from CONF when they are first needed.
 
-Loading the driver must touch neither kubeconfig nor helm nor network, because magnum-api loads it too
-and has none of them; and conductors fork workers, which must not share a connection with their parent.
+Loading the driver must touch neither kubeconfig nor helm nor network, because magnum-api loads it
+too and has none of them; and conductors fork workers, which must not share a connection with their
+parent.
 """
 
 from __future__ import annotations
@@ -67,9 +68,7 @@ def _make(conf: Any) -> Ports:
     holder = f"{socket.gethostname()}/{os.getpid()}/{uuidutils.generate_uuid()[:8]}"
     return Ports(
         kube=kube,
-        operations=operations.Operations(
-            kube, holder=holder, lease_duration=group.lease_duration
-        ),
+        operations=operations.Operations(kube, holder=holder, lease_duration=group.lease_duration),
         helm=helm,
         charts=chart_store.ChartStore(
             bundled=_BUNDLED,

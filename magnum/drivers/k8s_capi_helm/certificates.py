@@ -39,9 +39,7 @@ def _public_half(key: str) -> str:
     private = serialization.load_pem_private_key(key.encode(), password=None)
     return (
         private.public_key()
-        .public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
         .decode()
     )
 

@@ -3,13 +3,14 @@
 
 Works on openstacksdk proxies that the shell hands in (Magnum makes them from its configuration), so
 nothing here knows Magnum. Every call has a timeout and a bounded number of retries; library errors
-become :class:`errors.CloudUnreachable` (try again) or :class:`errors.CloudRefused` (somebody must act).
+become :class:`errors.CloudUnreachable` (try again) or :class:`errors.CloudRefused` (somebody must
+act).
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+import contextlib
 from typing import Any, Protocol
 
 from keystoneauth1 import exceptions as ka_exceptions
@@ -28,7 +29,8 @@ _RETRIES = 2
 
 
 class Clients(Protocol):
-    """What is needed of ``magnum.common.clients.OpenStackClients``: openstacksdk proxies, made lazily."""
+    """What is needed of ``magnum.common.clients.OpenStackClients``: openstacksdk proxies, made "
+    "lazily."""
 
     def glance(self) -> Any: ...
     def nova(self) -> Any: ...
@@ -44,12 +46,12 @@ class Cloud:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
 
-    # Facts for a render ----------------------------------------------------------------------------
+    # Facts for a render ---------------------------------------------------------------------------
     def facts(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
         """Everything that one render needs to know, each thing asked for once.
 
-        :raises errors.CloudRefused: an image, flavor or network is not there, or the image does not say
-            which Kubernetes it holds.
+        :raises errors.CloudRefused: an image, flavor or network is not there, or the image does not
+            say which Kubernetes it holds.
         :raises errors.CloudUnreachable: a service does not answer.
         """
         image = self._image(request.image)
@@ -86,8 +88,9 @@ class Cloud:
         version = str(properties.get("kube_version") or "").strip().lstrip("v")
         if not version:
             raise errors.CloudRefused(
-                f"Image '{name}' has no property 'kube_version', so it is not known which Kubernetes "
-                "it holds. Set it on the image, for example kube_version=v1.34.4, or choose another."
+                f"Image '{name}' has no property 'kube_version', so it is not known which "
+                "Kubernetes it holds. Set it on the image, for example kube_version=v1.34.4, or "
+                "choose another."
             )
         return {
             "id": str(image.id),
@@ -118,8 +121,8 @@ class Cloud:
         query: dict[str, Any] = {"is_router_external": True} if external else {}
         kind = "External network" if external else "Network"
         with _asking("Neutron", f"network '{name}'"):
-            by_id = [n for n in network.networks(id=name, **query)]
-            found = by_id or [n for n in network.networks(name=name, **query)]
+            by_id = list(network.networks(id=name, **query))
+            found = by_id or list(network.networks(name=name, **query))
         return self._one(kind, name, found, request)
 
     def _subnet(self, name: str | None, request: ClusterRequest) -> str | None:
@@ -137,24 +140,27 @@ class Cloud:
         if len(own) == 1:
             return str(own[0].id)
         if not own:
-            raise errors.CloudRefused(f"{kind} '{name}' does not exist. Give the name or id of one.")
-        raise errors.CloudRefused(f"{kind} '{name}' is not unique: {len(own)} have it. Give its id.")
+            raise errors.CloudRefused(
+                f"{kind} '{name}' does not exist. Give the name or id of one."
+            )
+        raise errors.CloudRefused(
+            f"{kind} '{name}' is not unique: {len(own)} have it. Give its id."
+        )
 
     def _volume_types(self) -> tuple[str, ...]:
         with _asking("Cinder", "volume types"):
             return tuple(kind.name for kind in self._proxy(self._clients.cinder).types())
 
-    # Application credentials -----------------------------------------------------------------------
-    def create_credential(
-        self, user_id: str, name: str, description: str
-    ) -> ApplicationCredential:
-        """A new application credential of the person whose request this is, with that person's roles.
+    # Application credentials ----------------------------------------------------------------------
+    def create_credential(self, user_id: str, name: str, description: str) -> ApplicationCredential:
+        """A new application credential of the person whose request this is, with that person's
+        roles.
 
-        Keystone gives one only to the user itself, so this works inside the user's request and nowhere
-        else (https://docs.openstack.org/keystone/latest/user/application_credentials.html).
+        Keystone gives one only to the user itself, so this works inside the user's request and
+        nowhere else (https://docs.openstack.org/keystone/latest/user/application_credentials.html).
 
-        :raises errors.CloudRefused: Keystone does not give one, e.g. because the request itself came
-            with an application credential.
+        :raises errors.CloudRefused: Keystone does not give one, e.g. because the request itself
+            came with an application credential.
         """
         keystone = self._keystone()
         with _asking("Keystone", f"application credential '{name}'"):
@@ -172,7 +178,7 @@ class Cloud:
                     user_id, credential_id, ignore_missing=True
                 )
 
-    # Faults ------------------------------------------------------------------------------------------
+    # Faults ---------------------------------------------------------------------------------------
     def server_faults(self, server_ids: Iterable[str]) -> Mapping[str, str]:
         """Nova's own words on servers in ERROR, by id; servers that are gone are left out."""
         compute, found = self._proxy(self._clients.nova), {}
@@ -187,7 +193,7 @@ class Cloud:
                 found[server_id] = message
         return found
 
-    # Plumbing ----------------------------------------------------------------------------------------
+    # Plumbing -------------------------------------------------------------------------------------
     def _keystone(self) -> Any:
         keystone = self._clients.keystone()
         keystone.session.timeout = keystone.session.timeout or _TIMEOUT
@@ -204,7 +210,8 @@ class Cloud:
 
 @contextlib.contextmanager
 def _asking(service: str, what: str) -> Iterator[None]:
-    """Turn what the libraries raise while *service* is asked for *what* into this driver's errors."""
+    """Turn what the libraries raise while *service* is asked for *what* into this driver's "
+    "errors."""
     try:
         yield
     except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:
@@ -216,7 +223,8 @@ def _asking(service: str, what: str) -> Iterator[None]:
         status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
         if status >= 500 or status == 429:
             raise errors.CloudUnreachable(
-                f"{service} answered HTTP {status} for {what}. Try again in some minutes.", repr(error)
+                f"{service} answered HTTP {status} for {what}. Try again in some minutes.",
+                repr(error),
             ) from error
         said = getattr(error, "details", None) or getattr(error, "message", None) or str(error)
         raise errors.CloudRefused(f"{service} refused {what}: {said}", repr(error)) from error

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong, for whom: user sentence, operator detail, retryable or not.
 
-Magnum's conductor writes ``str(error)`` into ``status_reason``, which a tenant reads. So ``str()`` of
-every error here is the user's sentence (what is wrong, with which value, what to do), and everything
-that only an operator may or can use is in :attr:`DriverError.detail`, which goes to the log.
+Magnum's conductor writes ``str(error)`` into ``status_reason``, which a tenant reads. So ``str()``
+of every error here is the user's sentence (what is wrong, with which value, what to do), and
+everything that only an operator may or can use is in :attr:`DriverError.detail`, which goes to the
+log.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class DriverError(Exception):
 
 
 class InvalidRequest(DriverError):
-    """A field of the cluster, template or nodegroup is wrong or not supported; nothing was touched."""
+    """A field of the cluster, template or nodegroup is wrong or not supported; nothing was "
+    "touched."""
 
     cause = Cause.REQUEST
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a new cluster needs on the management cluster before its chart: namespace, role, Lease, Secrets."""
+"""What a new cluster needs on the management cluster before its chart: namespace, role, Lease, "
+"Secrets."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
+import datetime
 from typing import Any
 
 from oslo_log import log as logging
@@ -12,17 +13,18 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import assembly, errors, names, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import ClusterRequest, CloudFacts, Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Operation, Verb
 
 LOG = logging.getLogger(__name__)
 
-#: ClusterRole that an operator installs (manifests/rbac.yaml); bound in each namespace made here, so
-#: that the driver needs no access to Secrets of the whole management cluster.
+#: ClusterRole that an operator installs (manifests/rbac.yaml); bound in each namespace made here,
+#: so that the driver needs no access to Secrets of the whole management cluster.
 ROLE = "magnum-k8s-capi-helm"
 
 
 def open_namespace(ports: Ports, namespace: str, project_id: str) -> None:
-    """Make the project's namespace and bind the driver's own role in it; both may be there already."""
+    """Make the project's namespace and bind the driver's own role in it; both may be there "
+    "already."""
     ports.kube.apply(
         names.NAMESPACE,
         {
@@ -53,7 +55,8 @@ def open_record(
     now: datetime.datetime,
     deadline: datetime.datetime | None,
 ) -> None:
-    """Make the Lease that from now on proves whose release this is, with the create pending in it."""
+    """Make the Lease that from now on proves whose release this is, with the create pending in "
+    "it."""
     ports.operations.open(
         request.namespace,
         request.release,

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Magnum Cluster, NodeGroup, ClusterTemplate, CONF -> ClusterRequest / MagnumState.
 
-Everything that can be refused from Magnum's own rows is refused here, before anything is touched; what
-this version of the driver does not do yet is refused in a sentence and never ignored.
+Everything that can be refused from Magnum's own rows is refused here, before anything is touched;
+what this version of the driver does not do yet is refused in a sentence and never ignored.
 """
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Mapping
+import datetime
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors, labels, names, status
+from magnum.drivers.k8s_capi_helm import errors, labels, names
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -25,8 +25,10 @@ from magnum.drivers.k8s_capi_helm.model import (
 DISTROS = ("ubuntu",)
 CNIS = ("calico", "cilium")
 _MASTER = "master"
+#: Rows in these states ask to be taken away.
+_LEAVING = ("DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED")
 #: Rows in these states ask for nothing: the group failed to be made, or is on its way out.
-_NOT_RENDERED = ("CREATE_FAILED", "DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED")
+_NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)
 
 
 def cluster_request(
@@ -34,8 +36,9 @@ def cluster_request(
 ) -> ClusterRequest:
     """What Magnum's rows ask for.
 
-    Fields that only matter when a cluster or group is made are refused by :func:`validate_new_cluster`
-    and :func:`validate_new_nodegroup`, so that a cluster that runs can always be resized and deleted.
+    Fields that only matter when a cluster or group is made are refused by
+    :func:`validate_new_cluster` and :func:`validate_new_nodegroup`, so that a cluster that runs can
+    always be resized and deleted.
 
     :param cluster: ``magnum.objects.Cluster``; its template is read through it.
     :param nodegroups: the cluster's ``magnum.objects.NodeGroup`` rows, fresh from the database.
@@ -45,14 +48,12 @@ def cluster_request(
     """
     template, rows = cluster.cluster_template, list(nodegroups)
     texts = dict(cluster.labels or {})
-    version = (template.labels or {}).get("capi_helm_chart_version")
-    if version:
-        texts["capi_helm_chart_version"] = version
     typed = labels.parse(texts, site_labels(conf))
     masters = [row for row in rows if row.role == _MASTER]
     if len(masters) != 1:
         raise errors.InvalidRequest(
-            f"The cluster has {len(masters)} nodegroups of role '{_MASTER}'; exactly one is supported."
+            f"The cluster has {len(masters)} nodegroups of role '{_MASTER}'; exactly one is "
+            "supported."
         )
     workers = [row for row in rows if row.role != _MASTER and row.status not in _NOT_RENDERED]
     return ClusterRequest(
@@ -63,8 +64,9 @@ def cluster_request(
         project_id=cluster.project_id,
         user_id=cluster.user_id,
         labels=typed,
-        control_plane=_group_request(masters[0], typed),
-        node_groups=tuple(_group_request(row, typed) for row in workers),
+        control_plane=_group_request(masters[0]),
+        node_groups=tuple(_group_request(row) for row in workers),
+        deleted_groups=tuple(row.name for row in rows if row.status in _LEAVING),
         image=template.image_id,
         external_network=template.external_network_id or "",
         cni=_cni(template.network_driver),
@@ -102,7 +104,7 @@ def notices(cluster: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any]) -> None:
+def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any], conf: Any) -> None:
     """Refuse what a new cluster asks for and this version cannot do.
 
     :raises errors.InvalidRequest: naming field and value.
@@ -130,11 +132,12 @@ def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any]) -> None:
         raise errors.InvalidRequest(
             "The cluster template names no external network. Create one with --external-network."
         )
+    labels.parse(cluster.labels or {}, site_labels(conf), template.labels or {})
     for row in nodegroups:
-        validate_new_nodegroup(row, template)
+        validate_new_nodegroup(row, cluster)
 
 
-def validate_new_nodegroup(row: Any, template: Any) -> None:
+def validate_new_nodegroup(row: Any, cluster: Any) -> None:
     """Refuse what a new nodegroup asks for and this version cannot do.
 
     :raises errors.InvalidRequest: naming group, field and value.
@@ -144,55 +147,38 @@ def validate_new_nodegroup(row: Any, template: Any) -> None:
             f"Nodegroup name '{row.name}' cannot be used: expected lower-case letters, digits and "
             "hyphens, beginning and ending with a letter or digit, at most 63 characters."
         )
-    if row.image_id and row.image_id != template.image_id:
+    if row.image_id and row.image_id != cluster.cluster_template.image_id:
         _not_yet(f"nodegroup '{row.name}'", "image_id", row.image_id)
     if row.docker_volume_size:
         _not_yet(f"nodegroup '{row.name}'", "docker_volume_size", row.docker_volume_size)
     for field in ("node_labels", "node_taints"):
         if row.obj_attr_is_set(field) and getattr(row, field):
             _not_yet(f"nodegroup '{row.name}'", field, getattr(row, field))
+    labels.check_node_group(row.labels or {}, cluster.labels or {})
     least, most = row.min_node_count or 0, row.max_node_count
     if most is not None and not least <= row.node_count <= most:
         raise errors.InvalidRequest(
-            f"Nodegroup '{row.name}' has node_count {row.node_count}, outside of its bounds {least} to "
-            f"{most}. Change the count or the bounds."
+            f"Nodegroup '{row.name}' has node_count {row.node_count}, outside of its bounds "
+            f"{least} to {most}. Change the count or the bounds."
         )
-
-
-def validate_nodegroup_labels(row: Any, cluster: Any) -> None:
-    """Refuse labels of a new nodegroup that differ from the cluster's: they would have no effect."""
-    own = {
-        key: value
-        for key, value in (row.labels or {}).items()
-        if (cluster.labels or {}).get(key) != value
-    }
-    if own:
-        _not_yet(f"nodegroup '{row.name}'", "labels", own)
 
 
 def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
     """Refuse what the cloud's answers make impossible.
 
-    :raises errors.InvalidRequest: wrong distribution, an image of another Kubernetes than ``kube_tag``
-        says, or a flavor below the operator's minimum.
+    :raises errors.InvalidRequest: wrong distribution, or a flavor below the operator's minimum.
     """
     if facts.os_distro not in DISTROS:
         raise errors.InvalidRequest(
-            f"Image '{request.image}' has os_distro '{facts.os_distro}'; this version of the driver "
-            f"supports {' and '.join(DISTROS)}."
-        )
-    tag = (request.labels.kube_tag or "").lstrip("v")
-    if tag and tag != facts.kubernetes_version:
-        raise errors.InvalidRequest(
-            f"Label 'kube_tag' says v{tag}, but image '{request.image}' holds Kubernetes "
-            f"v{facts.kubernetes_version}. Give a kube_tag and an image that agree."
+            f"Image '{request.image}' has os_distro '{facts.os_distro}'; this version of the "
+            f"driver supports {' and '.join(DISTROS)}."
         )
     least_ram, least_cpu = conf.capi_helm.minimum_flavor_ram, conf.capi_helm.minimum_flavor_vcpus
     for flavor in facts.flavors.values():
         if flavor.ram < least_ram or flavor.vcpus < least_cpu:
             raise errors.InvalidRequest(
-                f"Flavor '{flavor.name}' has {flavor.ram} MiB of memory and {flavor.vcpus} vCPUs; a "
-                f"Kubernetes node needs at least {least_ram} MiB and {least_cpu} vCPUs here."
+                f"Flavor '{flavor.name}' has {flavor.ram} MiB of memory and {flavor.vcpus} vCPUs; "
+                f"a Kubernetes node needs at least {least_ram} MiB and {least_cpu} vCPUs here."
             )
 
 
@@ -204,14 +190,16 @@ def magnum_state(
     *,
     applied: bool,
     refusal: str = "",
+    waiting: str = "",
 ) -> MagnumState:
     """What the database and the operation record say, for the judge."""
     operations = record.operations if record else ()
     deadlines = [op.deadline for op in operations if op.deadline]
     values = live.values if live else {}
     reason = cluster.status_reason or ""
-    if not refusal and cluster.status.endswith("_FAILED") and not status.is_judged(reason):
-        refusal = reason
+    if cluster.status.endswith("_FAILED") and not reason.startswith(f"{errors.Cause.TIMEOUT}:"):
+        # A missed deadline heals when things come good; a refusal stays until the next request.
+        refusal = refusal or reason
     return MagnumState(
         release=cluster.stack_id or "",
         status=cluster.status,
@@ -223,7 +211,27 @@ def magnum_state(
         deadline=max(deadlines) if deadlines else None,
         first_look=record.first_look if record else "",
         refusal=refusal,
+        health_reason=dict(cluster.health_status_reason or {}),
+        waiting=waiting,
+        without_addons=_without_addons(values),
     )
+
+
+def _without_addons(values: Mapping[str, Any]) -> frozenset[str]:
+    """Core addons that a release's values switch off; the charts have all of them on by default."""
+    addons = values.get("addons", {})
+    openstack = addons.get("openstack", {})
+    switches = {
+        "csi-cinder": openstack.get("csiCinder", {}),
+        "ccm-openstack": openstack.get("ccm", {}),
+        "cloud-config": openstack,
+    }
+    off = {name for name, part in switches.items() if part.get("enabled") is False}
+    if openstack.get("enabled") is False:
+        off |= set(switches)
+    if addons.get("cni", {}).get("enabled") is False or addons.get("cni", {}).get("type") == "none":
+        off |= {"cni-calico", "cni-cilium"}
+    return frozenset(off)
 
 
 def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime | None:
@@ -232,7 +240,9 @@ def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime |
 
 
 def _group_state(row: Any, values: Mapping[str, Any]) -> GroupState:
-    live = next((g for g in values.get("nodeGroups", ()) if g.get("name") == row.name), {})
+    live: dict[str, Any] = next(
+        (g for g in values.get("nodeGroups", ()) if g.get("name") == row.name), {}
+    )
     autoscaled = bool(live.get("autoscale"))
     return GroupState(
         name=row.name,
@@ -245,27 +255,21 @@ def _group_state(row: Any, values: Mapping[str, Any]) -> GroupState:
     )
 
 
-def _group_request(row: Any, typed: labels.Labels) -> NodeGroupRequest:
-    minimum, maximum = row.min_node_count or 0, row.max_node_count
-    if row.is_default and row.role != _MASTER and maximum is None:
-        # Magnum has no create-time field for the default group's bounds: the labels are its bounds
-        # until the nodegroup's own fields are set.
-        maximum = typed.max_node_count
-        minimum = typed.min_node_count if typed.min_node_count is not None else minimum
+def _group_request(row: Any) -> NodeGroupRequest:
     return NodeGroupRequest(
         name=row.name,
         flavor=row.flavor_id or "",
         count=row.node_count,
-        minimum=minimum,
-        maximum=maximum,
+        minimum=row.min_node_count or 0,
+        maximum=row.max_node_count,
         is_default=bool(row.is_default),
     )
 
 
 def _not_yet(where: str, field: str, value: Any) -> None:
     raise errors.InvalidRequest(
-        f"Field '{field}' of the {where} has the value '{value}', which this version of the driver does "
-        "not support. Leave the field out."
+        f"Field '{field}' of the {where} has the value '{value}', which this version of the driver "
+        "does not support. Leave the field out."
     )
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frozen dataclasses that travel: what was asked for, what the cloud says, what runs, what was judged.
+"""Frozen dataclasses that travel: what was asked for, what the cloud says, what runs, what was
+judged.
 
-They hold plain values only; nothing here does I/O or knows Magnum's objects. Kubernetes objects travel as
-the JSON the API server sent (:data:`Json`).
+They hold plain values only; nothing here does I/O or knows Magnum's objects. Kubernetes objects
+travel as the JSON the API server sent (:data:`Json`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from magnum.drivers.k8s_capi_helm import labels
 Json = dict[str, Any]
 
 
-# What was asked for --------------------------------------------------------------------------------
+# What was asked for -------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeGroupRequest:
     """A nodegroup as Magnum's database has it.
@@ -44,10 +45,10 @@ class ClusterRequest:
     :ivar image: id or name of the Glance image.
     :ivar labels: typed cluster labels, site defaults applied.
     :ivar cni: ``calico`` or ``cilium``.
-    :ivar node_groups: workers that are to exist: groups being deleted or that failed to be created are
-        not in here.
-    :ivar deleted_groups: names of nodegroups that are being deleted: only these may be taken out of the
-        release, a group that merely failed stays in it.
+    :ivar node_groups: workers that are to exist: groups being deleted or that failed to be created
+        are not in here.
+    :ivar deleted_groups: names of nodegroups that are being deleted: only these may be taken out of
+        the release, a group that merely failed stays in it.
     """
 
     uuid: str
@@ -111,7 +112,7 @@ class ApplicationCredential:
     name: str = ""
 
 
-# What runs -----------------------------------------------------------------------------------------
+# What runs ----------------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True, slots=True)
 class Chart:
     """A chart at hand: what helm is given, and who it is.
@@ -206,8 +207,8 @@ class Missing(enum.Enum):
 class Observed:
     """One look at everything of one release on the management cluster.
 
-    A single object is its JSON, ``Missing.NOT_FOUND`` or ``Missing.UNREADABLE``; a list is a tuple of
-    JSON or ``Missing.UNREADABLE``.
+    A single object is its JSON, ``Missing.NOT_FOUND`` or ``Missing.UNREADABLE``; a list is a tuple
+    of JSON or ``Missing.UNREADABLE``.
 
     :ivar at: when the look began (aware, UTC).
     :ivar addons: HelmRelease and Manifests of the cluster.
@@ -229,10 +230,11 @@ class Observed:
     unreachable: str = ""
 
 
-# What was judged -----------------------------------------------------------------------------------
+# What was judged ----------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupState:
-    """A nodegroup's row: what it wants and what Magnum shows of it (``status`` e.g. UPDATE_IN_PROGRESS)."""
+    """A nodegroup's row: what it wants and what Magnum shows of it (``status`` e.g. "
+    "UPDATE_IN_PROGRESS)."""
 
     name: str
     status: str
@@ -255,8 +257,8 @@ class MagnumState:
     :ivar deadline: when the running operation has to be through; None for no limit.
     :ivar first_look: fingerprint of the earlier look that found everything in place, "" for none.
     :ivar refusal: user sentence of what stopped the running operation for good, "" for none.
-    :ivar health_reason: what the row's ``health_status_reason`` says now, so that the time since when
-        something is wrong can be kept.
+    :ivar health_reason: what the row's ``health_status_reason`` says now, so that the time since
+        when something is wrong can be kept.
     :ivar waiting: why the live release is not what the rows ask for yet, "" if nobody knows.
     :ivar without_addons: core addons that the live release switches off, e.g. ``csi-cinder``.
     """

@@ -2,8 +2,8 @@
 """Every name and label key, valid, bounded and collision-free.
 
 Names that other parties know (the reference charts, magnum-capi-helm, Cluster API) are spelled here
-and nowhere else. Objects of a release are *found by label*; the names that are computed here are those
-that the driver itself gives.
+and nowhere else. Objects of a release are *found by label*; the names that are computed here are
+those that the driver itself gives.
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ OPENSTACK_CLUSTER = Kind(
 OPENSTACK_MACHINE = Kind(
     INFRASTRUCTURE_GROUP, "OpenStackMachine", "openstackmachines", ("v1beta1", "v1beta2")
 )
-OPENSTACK_SERVER = Kind(
-    INFRASTRUCTURE_GROUP, "OpenStackServer", "openstackservers", ("v1alpha1",)
-)
+OPENSTACK_SERVER = Kind(INFRASTRUCTURE_GROUP, "OpenStackServer", "openstackservers", ("v1alpha1",))
 HELM_RELEASE = Kind(ADDONS_GROUP, "HelmRelease", "helmreleases", ("v1alpha1",))
 MANIFESTS = Kind(ADDONS_GROUP, "Manifests", "manifests", ("v1alpha1",))
 NAMESPACE = Kind("", "Namespace", "namespaces", ("v1",), namespaced=False)
@@ -102,15 +100,16 @@ FIELD_MANAGER = "magnum"
 
 #: The name under which the chart looks for the cloud in the credential's clouds.yaml.
 CLOUD_NAME = "openstack"
-#: Purposes of the certificate authorities and keys that Cluster API looks for as ``<cluster>-<purpose>``.
+#: Purposes of the certificate authorities and keys that Cluster API looks for as
+#: ``<cluster>-<purpose>``.
 CA_PURPOSES = ("ca", "etcd", "proxy", "sa")
 
 
 def release(cluster_name: str) -> str:
     """A new release name (Magnum's ``stack_id``) for a cluster of that name.
 
-    The readable head is for people; the twelve random characters make it unique, also after a cluster of
-    the same name was deleted.
+    The readable head is for people; the twelve random characters make it unique, also after a
+    cluster of the same name was deleted.
 
     :param cluster_name: any text; characters outside ``[a-z0-9]`` become hyphens.
     :returns: at most 43 characters, a valid Helm release name and DNS label.

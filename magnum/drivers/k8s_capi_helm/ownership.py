@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose cluster it is: the shape of its stack id, and the proof that is on the management cluster.
 
-Another driver's cluster, or a management cluster that was swapped for an empty one, must never look like
-a cluster whose objects are simply gone.
+Another driver's cluster, or a management cluster that was swapped for an empty one, must never look
+like a cluster whose objects are simply gone.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def require(ports: Ports, cluster: Any, conf: Any) -> None:
         return
     if not proved:
         raise errors.NotOurs(
-            f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs to "
-            f"cluster '{cluster.name}'. An operator has to check that the driver's kubeconfig names the "
-            "right management cluster."
+            f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs "
+            f"to cluster '{cluster.name}'. An operator has to check that the driver's kubeconfig "
+            "names the right management cluster."
         )
 
 

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """One pass over a release: what the rows ask for and the release lacks is applied under the lock.
 
-A pass renders from the database under the lock and skips Helm when the live release already says so:
-of many requests that arrive together the first pass applies all, the others find nothing to do.
+A pass renders from the database under the lock and skips Helm when the live release already says
+so: of many requests that arrive together the first pass applies all, the others find nothing to do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import dataclasses
 import datetime
-from collections.abc import Callable
 from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import change, errors, founding, helm_values, intake
+from magnum.drivers.k8s_capi_helm import change, errors, founding, helm_values, intake, ownership
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
-    ClusterRequest,
     CloudFacts,
+    ClusterRequest,
     Json,
     LiveRelease,
     Operation,
@@ -63,8 +63,8 @@ def bring_up(
     :param read: reads the rows; called under the lock, so that what it returns is not outdated.
     :param cloud: asked only when something new has to be rendered.
     :param now: time of this pass (aware, UTC).
-    :returns: an outcome that is not applied when somebody else works on the release or the management
-        cluster is away: a later pass carries on.
+    :returns: an outcome that is not applied when somebody else works on the release or the
+        management cluster is away: a later pass carries on.
     :raises errors.DriverError: the request itself cannot be carried out.
     """
     live = None
@@ -98,9 +98,12 @@ def bring_up_held(
     """The same for a caller that holds the lock already.
 
     :param facts: what the cloud said a moment ago, to be asked only once.
-    :raises errors.DriverError: retryable ones too; the pending record brings a later pass back to it.
+    :raises errors.DriverError: retryable ones too; the pending record brings a later pass back to
+        it.
     """
     request = read()
+    if ownership.is_being_deleted(ports.operations.read(request.namespace, request.release)):
+        raise errors.Busy("The cluster is being deleted.")
     live = ports.helm.live(request.namespace, request.release)
     if live is not None and is_applied(live, request):
         return live
@@ -121,8 +124,8 @@ def _unfounded(record: Record, now: datetime.datetime) -> Outcome:
     if started is not None and now - started < _FOUNDING_TIME:
         return Outcome(None, applied=False, waiting="The cluster's credential is being made.")
     raise errors.DriverError(
-        "The creation was interrupted before the cluster's credential was saved, and only the request of "
-        "its user can make one. Delete this cluster and create it again."
+        "The creation was interrupted before the cluster's credential was saved, and only the "
+        "request of its user can make one. Delete this cluster and create it again."
     )
 
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifests of the credential and CA Secrets, from plain data.
 
-These Secrets are made by the driver and never by a chart: what is in a chart's values ends up in the
-Secret of the Helm release, and Helm removes a chart's Secrets before Cluster API has finished with them.
+These Secrets are made by the driver and never by a chart: what is in a chart's values ends up in
+the Secret of the Helm release, and Helm removes a chart's Secrets before Cluster API has finished
+with them.
 """
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 from collections.abc import Mapping
+import dataclasses
 
 import yaml
 
@@ -27,7 +28,8 @@ class KeyPair:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owner:
-    """Whom the Secrets belong to; written on each as labels, so that they can be found and proved."""
+    """Whom the Secrets belong to; written on each as labels, so that they can be found and "
+    "proved."""
 
     release: str
     namespace: str
@@ -122,10 +124,11 @@ def credential_secret(owner: Owner, clouds: str, cacert: str) -> Json:
 def ca_secrets(owner: Owner, pairs: Mapping[str, KeyPair]) -> tuple[Json, ...]:
     """One Secret for each CA that Cluster API would otherwise make itself.
 
-    With Magnum's own CAs in them, certificates that Magnum signs are accepted by the cluster. They have
-    to exist before the KubeadmControlPlane does, which generates what it does not find.
+    With Magnum's own CAs in them, certificates that Magnum signs are accepted by the cluster. They
+    have to exist before the KubeadmControlPlane does, which generates what it does not find.
 
-    :param pairs: by purpose, one of :data:`names.CA_PURPOSES`; of ``sa`` the certificate is a public key.
+    :param pairs: by purpose, one of :data:`names.CA_PURPOSES`; of ``sa`` the certificate is a
+        public key.
     """
     return tuple(
         _secret(

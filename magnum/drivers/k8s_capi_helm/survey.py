@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look at one cluster and judge it: the record, the live release, the objects, Nova's faults, a Verdict."""
+"""Look at one cluster and judge it: record, live release, objects, Nova's faults -> Verdict."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 import dataclasses
 import datetime
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from oslo_log import log as logging
@@ -49,10 +49,10 @@ def judge(
     observed = observer.look(ports.kube, namespace, release, now)
     if not observed.unreachable:
         observed = _with_faults(observed, cloud)
-    state = intake.magnum_state(cluster, rows, record, live, applied=applied, refusal=refusal)
+    state = intake.magnum_state(
+        cluster, rows, record, live, applied=applied, refusal=refusal, waiting=waiting
+    )
     verdict = status.judge(observed, state, now)
-    if waiting and not verdict.reason:
-        verdict = dataclasses.replace(verdict, reason=waiting)
     return Finding(verdict, record, bool(observed.unreachable))
 
 

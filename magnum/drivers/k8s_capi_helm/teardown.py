@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One pass of a deletion: the steps that deletion.py decides, carried out until one has to be waited for."""
+"""One pass of a deletion: the steps that deletion.py decides, until one has to be waited for."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
+import datetime
 from typing import Any
 
 from oslo_log import log as logging
@@ -41,7 +41,7 @@ def advance(
             step = _next(ports, owner, proof=proof, now=now)
             if step.action in deletion.STOPS:
                 return step
-            LOG.info("Deletion of release %s: %s.", owner.release, step.action)
+            LOG.info("Deletion of release %s: %s.", owner.release, step.action.value)
             _carry_out(ports, owner, cloud, step)
         return step
 
@@ -64,7 +64,8 @@ def _carry_out(
 ) -> None:
     match step.action:
         case deletion.Action.DELETE_CLUSTER:
-            ports.kube.delete(names.CLUSTER, owner.namespace, owner.release)
+            for target in step.targets:
+                ports.kube.delete(target.kind, owner.namespace, target.name, uid=target.uid)
         case deletion.Action.UNINSTALL:
             ports.helm.uninstall(owner.namespace, owner.release)
         case deletion.Action.REMOVE_SECRETS:

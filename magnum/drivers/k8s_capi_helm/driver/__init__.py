@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Magnum's verbs: read, decide, act, record. The only module that saves or destroys Magnum objects.
 
-What Magnum has saved before it calls a verb and what it does with an exception differs from verb to verb
-(``magnum/conductor/handlers``). So each verb saves what is intended first, raises only what can be refused
-before anything is touched, and otherwise returns: the periodic pass carries the work on.
+What Magnum has saved before it calls a verb and what it does with an exception differs from verb to
+verb (``magnum/conductor/handlers``). So each verb saves what is intended first, raises only what
+can be refused before anything is touched, and otherwise returns: the periodic pass carries the work
+on.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
-import magnum.conf
 from magnum.common import exception
+import magnum.conf
 from magnum.drivers.common import driver
 from magnum.drivers.k8s_capi_helm import (
     assembly,
@@ -42,19 +43,20 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
     @property
     def provides(self) -> list[dict[str, str]]:
-        """Server type, distribution and orchestration engine of the clusters this driver can make."""
+        """Server type, distribution and orchestration engine of the clusters this driver can "
+        "make."""
         return [
             {"server_type": "vm", "os": distro, "coe": "kubernetes"} for distro in intake.DISTROS
         ]
 
-    # Clusters ----------------------------------------------------------------------------------------
+    # Clusters -------------------------------------------------------------------------------------
     def create_cluster(self, context: Any, cluster: Any, cluster_create_timeout: int) -> None:
         """Refuse what can be refused, then found the cluster and install its release.
 
         :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
         """
         groups = list(cluster.nodegroups)
-        intake.validate_new_cluster(cluster, groups)
+        intake.validate_new_cluster(cluster, groups, CONF)
         release = names.release(cluster.name)
         request = intake.cluster_request(cluster, groups, CONF, release=release)
         ports, cloud = assembly.ports(CONF), assembly.cloud(context)
@@ -107,8 +109,8 @@ class Driver(driver.Driver):  # type: ignore[misc]
         """
         if nodes_to_remove:
             raise errors.InvalidRequest(
-                f"nodes_to_remove names {', '.join(nodes_to_remove)}; this version of the driver cannot "
-                "remove chosen nodes. Resize without nodes_to_remove."
+                f"nodes_to_remove names {', '.join(nodes_to_remove)}; this version of the driver "
+                "cannot remove chosen nodes. Resize without nodes_to_remove."
             )
         self._resize(context, cluster, nodegroup or cluster.default_ng_worker)
 
@@ -148,14 +150,13 @@ class Driver(driver.Driver):  # type: ignore[misc]
         """Control planes can be resized to any odd number, which etcd's quorum asks for."""
         self.validate_master_size(node_count)
 
-    # Nodegroups --------------------------------------------------------------------------------------
+    # Nodegroups -----------------------------------------------------------------------------------
     def create_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Add a nodegroup. One that cannot be made fails alone; the cluster stays as it is."""
         ports = assembly.ports(CONF)
         try:
             ownership.require(ports, cluster, CONF)
-            intake.validate_new_nodegroup(nodegroup, cluster.cluster_template)
-            intake.validate_nodegroup_labels(nodegroup, cluster)
+            intake.validate_new_nodegroup(nodegroup, cluster)
         except errors.DriverError as error:
             rows.put(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
             return
@@ -168,8 +169,8 @@ class Driver(driver.Driver):  # type: ignore[misc]
         :raises errors.InvalidRequest: always.
         """
         raise errors.InvalidRequest(
-            f"Nodegroup '{nodegroup.name}' cannot be updated with this version of the driver. Its node "
-            "count can be changed with 'openstack coe cluster resize'."
+            f"Nodegroup '{nodegroup.name}' cannot be updated with this version of the driver. Its "
+            "node count can be changed with 'openstack coe cluster resize'."
         )
 
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
@@ -179,7 +180,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         self._begin(cluster, Verb.NODEGROUP_DELETE, nodegroup.name)
         passes.advance(context, cluster, CONF)
 
-    # Federations, which Magnum asks every driver for --------------------------------------------------
+    # Federations, which Magnum asks every driver for ----------------------------------------------
     def create_federation(self, context: Any, federation: Any) -> None:
         """Refused: this driver makes clusters, not federations of clusters."""
         raise exception.NotSupported(operation="Creating a federation")
@@ -198,7 +199,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
             operation="Rotating the credential with this version of the k8s_capi_helm driver"
         )
 
-    # Magnum's periodic tasks -------------------------------------------------------------------------
+    # Magnum's periodic tasks ----------------------------------------------------------------------
     def update_cluster_status(
         self, context: Any, cluster: Any, use_admin_ctx: bool = False
     ) -> None:
@@ -217,9 +218,9 @@ class Driver(driver.Driver):  # type: ignore[misc]
     def _begin(self, cluster: Any, verb: Verb, *groups: str) -> None:
         """Save the intent: Magnum's status first, then the pending operation.
 
-        The rows are what is carried out; the operation adds when it began and when it has to be through.
-        When the management cluster is away the operation is simply not known there, and the periodic
-        pass works from the rows.
+        The rows are what is carried out; the operation adds when it began and when it has to be
+        through. When the management cluster is away the operation is simply not known there, and
+        the periodic pass works from the rows.
         """
         deleting = verb is Verb.DELETE
         rows.intend(cluster, Status.DELETE_IN_PROGRESS if deleting else Status.UPDATE_IN_PROGRESS)

@@ -59,8 +59,8 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
             return
         if not ownership.is_proved(ports, ownership.owner(cluster, conf)):
             raise errors.NotOurs(
-                f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs "
-                "to this cluster. An operator has to check the driver's kubeconfig."
+                f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
+                "belongs to this cluster. An operator has to check the driver's kubeconfig."
             )
         waiting = reconcile.bring_up(
             ports, lambda: request(cluster, conf), admin_cloud, conf, now
@@ -131,8 +131,8 @@ def _fail_unfounded(cluster: Any) -> None:
     rows.put(
         cluster,
         status=Status.CREATE_FAILED,
-        status_reason="The creation was interrupted before anything was made. Delete this cluster and "
-        "create it again.",
+        status_reason="The creation was interrupted before anything was made. "
+        "Delete this cluster and create it again.",
     )
 
 

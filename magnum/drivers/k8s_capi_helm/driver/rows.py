@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from magnum import objects
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.model import GroupVerdict
 from magnum.drivers.k8s_capi_helm.survey import Finding
+from magnum.objects import cluster as cluster_object
+from magnum.objects import fields
 
-Status = objects.fields.ClusterStatus
+Status = fields.ClusterStatus
 
 
 def put(row: Any, **fields: Any) -> None:
@@ -29,7 +30,7 @@ def intend(row: Any, status: str) -> None:
 
 def follow(cluster: Any, context: Any) -> bool:
     """Whether *cluster* still has its status in the database; takes the newer one over when not."""
-    current = objects.Cluster.get_by_uuid(context, cluster.uuid)
+    current = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
     if current.status == cluster.status:
         return True
     cluster.status, cluster.status_reason = current.status, current.status_reason
@@ -45,16 +46,17 @@ def write(
     ports: Ports,
     namespace: str,
 ) -> None:
-    """Write a verdict, unless what it judged has been overtaken meanwhile; then the next pass judges.
+    """Write a verdict, unless what it judged has been overtaken meanwhile; then the next pass
+    judges.
 
     :param judged: the nodegroup rows as they were when the verdict was made.
     """
     fresh = list(cluster.nodegroups)
     if not follow(cluster, context) or _marks(judged) != _marks(fresh):
         return
-    if found.record is not None and not found.unreachable:
-        if not _settle(cluster, found, ports, namespace):
-            return
+    readable = found.record is not None and not found.unreachable
+    if readable and not _settle(cluster, found, ports, namespace):
+        return
     verdicts = {group.name: group for group in found.verdict.groups}
     for row in fresh:
         if row.name in verdicts:
