@@ -5,19 +5,10 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
-import dataclasses
-import json
-import os
 import threading
-import time
 from typing import Any
 
-import kubernetes.client
-import tenacity
-import urllib3
-
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.kube_client import kubeconfig
 from magnum.drivers.k8s_capi_helm.kube_client.request import (
     APPLY_PATCH,
     describe,
@@ -25,51 +16,14 @@ from magnum.drivers.k8s_capi_helm.kube_client.request import (
     label_query,
     MERGE_PATCH,
     missing_kind,
-    PASSING,
     path,
-    refusal,
     Request,
-    unreachable,
-    words,
 )
+from magnum.drivers.k8s_capi_helm.kube_client.wire import Wire
 from magnum.drivers.k8s_capi_helm.model import Json
 
 #: Objects per page of a list.
 PAGE = 500
-_ATTEMPTS = 3
-_LONGEST_PAUSE = 5.0
-_CHUNK = 1 << 16
-# The request did not leave this host: no connection, or no trust in whoever is at its other end
-# (the client turns TLS errors into its own ApiException).
-_NOT_SENT = (
-    urllib3.exceptions.NewConnectionError,
-    urllib3.exceptions.ConnectTimeoutError,
-    kubernetes.client.ApiException,
-)
-
-
-class _Unsent(Exception):
-    """The server was not reached, or said that it did nothing: any request may be sent again."""
-
-
-class _Unknown(Exception):
-    """Nobody knows whether the request had its effect: only repeatable ones may be sent again."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Answer:
-    code: int
-    body: bytes
-
-    def json(self, request: Request) -> Json:
-        """The answer's object; raises the error that a refusal stands for."""
-        if self.code >= 300:
-            raise refusal(request, self.code, self.body)
-        try:
-            parsed: Json = json.loads(self.body)
-        except ValueError:
-            raise unreachable(f"{request.method} {request.path}: the answer is not JSON") from None
-        return parsed
 
 
 class KubeClient:
@@ -92,18 +46,16 @@ class KubeClient:
         read_timeout: float = 30,
         pause: float = 0.2,
     ) -> None:
-        self._configured = kubeconfig
-        self._timeout = (connect_timeout, read_timeout)
-        self._pause = pause
+        self._wire = Wire(
+            kubeconfig, connect_timeout=connect_timeout, read_timeout=read_timeout, pause=pause
+        )
         self._lock = threading.Lock()
-        self._api: kubernetes.client.ApiClient | None = None
-        self._identity: tuple[int, str] | None = None
         self._served: dict[names.Kind, str] = {}
 
     @property
     def kubeconfig_path(self) -> str | None:
         """The kubeconfig in force, for helm; None in a pod with a service account."""
-        return kubeconfig.find(self._configured)
+        return self._wire.kubeconfig_path
 
     def get(self, kind: names.Kind, namespace: str | None, name: str) -> Json | None:
         """One object, or None when it is not there.
@@ -133,7 +85,9 @@ class KubeClient:
         :raises errors.Conflict: there is one of that name.
         :raises errors.DriverError: otherwise as for get. After ManagementUnreachable it may exist.
         """
-        return self._send_manifest("POST", kind, manifest, verb="create", repeatable=False)
+        return self._send_manifest(
+            "POST", kind, manifest, verb="create", repeatable=False, new_role=True
+        )
 
     def replace(self, kind: names.Kind, manifest: Json) -> Json:
         """Overwrite an object, unless it has changed since *manifest* was read.
@@ -221,7 +175,7 @@ class KubeClient:
         for version in kind.versions:
             api = f"{kind.group}/{version}"
             request = Request("GET", f"/apis/{api}", "read", f"the API {api}")
-            answer = self._send(request)
+            answer = self._wire.send(request)
             resources = [] if answer.code == 404 else answer.json(request).get("resources", [])
             if any(resource["name"] == kind.plural for resource in resources):
                 with self._lock:
@@ -258,7 +212,8 @@ class KubeClient:
 
     def _send_manifest(self, method: str, kind: names.Kind, manifest: Json, **extra: Any) -> Json:
         metadata = manifest["metadata"]
-        namespace, name = metadata.get("namespace"), metadata["name"]
+        # A review (SelfSubjectReview and its like) is made without a name.
+        namespace, name = metadata.get("namespace"), metadata.get("name")
         if kind.namespaced and not namespace:
             raise ValueError(f"{kind.name} '{name}' needs metadata.namespace")
         answer = self._on_kind(method, kind, namespace, name, body=manifest, **extra)
@@ -278,13 +233,13 @@ class KubeClient:
     ) -> Json | None:
         """The answer to a request in the version that is served; None when there is no object."""
         request = self._request(method, kind, namespace, name, body, extra)
-        answer = self._send(request)
+        answer = self._wire.send(request)
         if is_missing_kind(answer.code, answer.body) and kind.group:
             # The version that was served before may be gone with an update of its provider.
             with self._lock:
                 self._served.pop(kind, None)
             request = self._request(method, kind, namespace, name, body, extra)
-            answer = self._send(request)
+            answer = self._wire.send(request)
         if answer.code == 404 and not is_missing_kind(answer.code, answer.body):
             return None
         return answer.json(request)
@@ -315,81 +270,8 @@ class KubeClient:
             **extra,
         )
 
-    def _send(self, request: Request) -> _Answer:
-        """The server's answer, after as many attempts as the request allows."""
-        retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(_ATTEMPTS),
-            wait=tenacity.wait_random_exponential(multiplier=self._pause, max=_LONGEST_PAUSE),
-            retry=tenacity.retry_if_exception_type(
-                (_Unsent, _Unknown) if request.repeatable else _Unsent
-            ),
-            reraise=True,
-        )
-        try:
-            answer: _Answer = retrying(self._attempt, request)
-            if answer.code == 401:
-                # A token may have ended before its time: once more with a fresh identity.
-                with self._lock:
-                    self._api = None
-                answer = retrying(self._attempt, request)
-        except (_Unsent, _Unknown) as error:
-            raise unreachable(f"{request.method} {request.path}: {error}") from None
-        return answer
 
-    def _attempt(self, request: Request) -> _Answer:
-        """One exchange over the network."""
-        api = self._client()
-        method, url, headers, *_ = api.param_serialize(
-            request.method,
-            request.path,
-            query_params=list(request.query),
-            header_params={"Accept": "application/json", "Content-Type": request.content_type},
-            auth_settings=["BearerToken"],
-        )
-        deadline = time.monotonic() + sum(self._timeout)
-        try:
-            response = api.call_api(
-                method, url, headers, request.body, _request_timeout=self._timeout
-            ).response
-            content = _read(response, deadline)
-        except _NOT_SENT as error:
-            raise _Unsent(_line(error)) from None
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise _Unknown(_line(error)) from None
-        if response.status == 429:
-            raise _Unsent("HTTP 429, too many requests")
-        if response.status in PASSING:
-            raise _Unknown(f"HTTP {response.status}: {words(request, content)}")
-        return _Answer(response.status, content)
-
-    def _client(self) -> kubernetes.client.ApiClient:
-        """The client for the identity in force; a new one when that has changed, or in a fork."""
-        where = self.kubeconfig_path
-        identity = (os.getpid(), kubeconfig.fingerprint(where))
-        with self._lock:
-            if self._api is None or identity != self._identity:
-                # Another identity may mean another management cluster with other versions.
-                self._served.clear()
-                self._api, self._identity = kubeconfig.load(where), identity
-            return self._api
-
-
-def _read(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
-    """The whole body; a server that sends it drop by drop does not hold a thread for ever."""
-    pieces = []
-    for piece in response.stream(_CHUNK):
-        pieces.append(piece)
-        if time.monotonic() > deadline:
-            response.close()
-            raise urllib3.exceptions.HTTPError("the answer took too long as a whole")
-    return b"".join(pieces)
-
-
-def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
-def _gone(kind: names.Kind, namespace: str | None, name: str) -> errors.Conflict:
+def _gone(kind: names.Kind, namespace: str | None, name: str | None) -> errors.Conflict:
     return errors.Conflict(
         f"{describe(kind, namespace, name)} is not there any more, or its namespace is not. "
         "The request will be tried again.",

@@ -35,6 +35,7 @@ class Request:
         when nobody knows whether it arrived.
     :ivar private: the object holds secrets: the server's own words are kept out of errors, for
         they may quote it.
+    :ivar new_role: the right to do it may have been given a moment ago; a 403 may be too early.
     """
 
     method: str
@@ -46,6 +47,7 @@ class Request:
     content_type: str = "application/json"
     repeatable: bool = True
     private: bool = False
+    new_role: bool = False
 
 
 def path(kind: names.Kind, version: str, namespace: str | None, name: str | None) -> str:

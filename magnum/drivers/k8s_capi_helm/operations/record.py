@@ -51,17 +51,18 @@ class Operations:
         :raises errors.NotOurs: it belongs to another cluster.
         :raises errors.DriverError: the management cluster cannot be used.
         """
+        made = lease.new(namespace, release, cluster_uuid, project_id)
         for _ in range(_CHANGES):
-            found = self._kube.get(names.LEASE, namespace, names.lease(release))
+            try:
+                # To create comes first: the right to do anything here may be a moment old, and a
+                # client waits for that only before it makes something.
+                found: Json | None = self._kube.create(names.LEASE, made)
+            except errors.Conflict:
+                found = self._kube.get(names.LEASE, namespace, names.lease(release))
             if found is None:
-                try:
-                    found = self._kube.create(
-                        names.LEASE, lease.new(namespace, release, cluster_uuid, project_id)
-                    )
-                except errors.Conflict:
-                    # Made by somebody else in between, or the namespace is not there yet.
-                    self._rest()
-                    continue
+                # It was deleted in between, or the namespace is not there yet.
+                self._rest()
+                continue
             record = lease.record(found)
             if record.cluster_uuid != cluster_uuid:
                 raise errors.NotOurs(

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests over the network: with an identity, in bounded time, in a bounded number of attempts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import threading
+import time
+
+import kubernetes.client
+import tenacity
+import urllib3
+
+from magnum.drivers.k8s_capi_helm.kube_client import kubeconfig
+from magnum.drivers.k8s_capi_helm.kube_client.request import (
+    PASSING,
+    refusal,
+    Request,
+    unreachable,
+    words,
+)
+from magnum.drivers.k8s_capi_helm.model import Json
+
+_ATTEMPTS = 3
+# A role that has just been bound is not known everywhere at once: with the pauses in between these
+# attempts take some seconds.
+_ATTEMPTS_WITH_NEW_ROLE = 7
+_LONGEST_PAUSE = 5.0
+_CHUNK = 1 << 16
+# The request did not leave this host: no connection, or no trust in whoever is at its other end
+# (the client turns TLS errors into its own ApiException).
+_NOT_SENT = (
+    urllib3.exceptions.NewConnectionError,
+    urllib3.exceptions.ConnectTimeoutError,
+    kubernetes.client.ApiException,
+)
+
+
+class _Unsent(Exception):
+    """The server was not reached, or said that it did nothing: any request may be sent again."""
+
+
+class _Unknown(Exception):
+    """Nobody knows whether the request had its effect: only repeatable ones may be sent again."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    code: int
+    body: bytes
+
+    def json(self, request: Request) -> Json:
+        """The answer's object; raises the error that a refusal stands for."""
+        if self.code >= 300:
+            raise refusal(request, self.code, self.body)
+        try:
+            parsed: Json = json.loads(self.body)
+        except ValueError:
+            raise unreachable(f"{request.method} {request.path}: the answer is not JSON") from None
+        return parsed
+
+
+class Wire:
+    """The connection to the management cluster; safe to share between threads.
+
+    Parameters are those of :class:`KubeClient`. Nothing happens before the first request.
+    """
+
+    def __init__(
+        self, kubeconfig: str | None, *, connect_timeout: float, read_timeout: float, pause: float
+    ) -> None:
+        self._configured = kubeconfig
+        self._timeout = (connect_timeout, read_timeout)
+        self._pause = pause
+        self._lock = threading.Lock()
+        self._api: kubernetes.client.ApiClient | None = None
+        self._identity: tuple[int, str] | None = None
+
+    @property
+    def kubeconfig_path(self) -> str | None:
+        """As for :class:`KubeClient`."""
+        return kubeconfig.find(self._configured)
+
+    def send(self, request: Request) -> Answer:
+        """The server's answer, after as many attempts as the request allows.
+
+        :raises errors.ManagementUnreachable: there was none, or only signs of passing trouble.
+        :raises errors.ManagementRefused: the kubeconfig cannot be used.
+        """
+        try:
+            answer = self._repeat(request)
+            if answer.code == 401:
+                # A token may have ended before its time: once more with a fresh identity.
+                with self._lock:
+                    self._api = None
+                answer = self._repeat(request)
+        except (_Unsent, _Unknown) as error:
+            raise unreachable(f"{request.method} {request.path}: {error}") from None
+        return answer
+
+    def _repeat(self, request: Request) -> Answer:
+        passing = (_Unsent, _Unknown) if request.repeatable else _Unsent
+        retrying = tenacity.Retrying(
+            stop=_is_enough,
+            wait=tenacity.wait_random_exponential(multiplier=self._pause, max=_LONGEST_PAUSE),
+            retry=tenacity.retry_any(
+                tenacity.retry_if_exception_type(passing),
+                tenacity.retry_if_result(lambda answer: request.new_role and answer.code == 403),
+            ),
+            retry_error_callback=_last,
+        )
+        answer: Answer = retrying(self._attempt, request)
+        return answer
+
+    def _attempt(self, request: Request) -> Answer:
+        """One exchange over the network."""
+        api = self._client()
+        method, url, headers, *_ = api.param_serialize(
+            request.method,
+            request.path,
+            query_params=list(request.query),
+            header_params={"Accept": "application/json", "Content-Type": request.content_type},
+            auth_settings=["BearerToken"],
+        )
+        deadline = time.monotonic() + sum(self._timeout)
+        try:
+            response = api.call_api(
+                method, url, headers, request.body, _request_timeout=self._timeout
+            ).response
+            content = _read(response, deadline)
+        except _NOT_SENT as error:
+            raise _Unsent(_line(error)) from None
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise _Unknown(_line(error)) from None
+        if response.status == 429:
+            raise _Unsent("HTTP 429, too many requests")
+        if response.status in PASSING:
+            raise _Unknown(f"HTTP {response.status}: {words(request, content)}")
+        return Answer(response.status, content)
+
+    def _client(self) -> kubernetes.client.ApiClient:
+        """The client for the identity in force; a new one when that has changed, or in a fork."""
+        where = self.kubeconfig_path
+        identity = (os.getpid(), kubeconfig.fingerprint(where))
+        with self._lock:
+            if self._api is None or identity != self._identity:
+                self._api, self._identity = kubeconfig.load(where), identity
+            return self._api
+
+
+def _read(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+    """The whole body; a server that sends it drop by drop does not hold a thread for ever."""
+    pieces = []
+    for piece in response.stream(_CHUNK):
+        pieces.append(piece)
+        if time.monotonic() > deadline:
+            response.close()
+            raise urllib3.exceptions.HTTPError("the answer took too long as a whole")
+    return b"".join(pieces)
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _is_enough(state: tenacity.RetryCallState) -> bool:
+    """Whether there were enough attempts: an answer that is tried again is that of a new role."""
+    failed = state.outcome is not None and state.outcome.failed
+    return state.attempt_number >= (_ATTEMPTS if failed else _ATTEMPTS_WITH_NEW_ROLE)
+
+
+def _last(state: tenacity.RetryCallState) -> Answer:
+    """The answer to the last attempt, or what it raised."""
+    assert state.outcome is not None  # there is always a first attempt
+    answer: Answer = state.outcome.result()
+    return answer
