@@ -30,6 +30,8 @@ SANDBOX_PYTHON = ROOT / ".tox" / "sandbox" / "bin" / "python"
 BUILD = "build"
 TAIL = 40
 
+#: What stestr prints of a test that failed.
+FAILED = re.compile(r"^\{\d+\} (\S.*?) \[[\d.]+s\] \.\.\. FAILED$", re.M)
 #: What stestr prints at the end of each run, once per run.
 TOTAL = re.compile(r"^ - (Passed|Failed|Skipped|Expected Fail|Unexpected Success): (\d+)$", re.M)
 
@@ -305,7 +307,8 @@ class Runner:
         for name, log in self.failures:
             print(f"\n--- {name}: the end of {os.path.relpath(log, ROOT)}")
             if log.is_file():
-                print("\n".join(log.read_text(errors="replace").splitlines()[-TAIL:]))
+                text = log.read_text(errors="replace")
+                print("\n".join([*text.splitlines()[-TAIL:], *FAILED.findall(text)]))
         if self.failures:
             print(f"\nFailed: {', '.join(name for name, _ in self.failures)}")
         if any(stage.counts for stage in self.stages):

@@ -90,7 +90,15 @@ class TestRun(unittest.TestCase):
         status, out = self.run_stages(bad, good)
         self.assertEqual((1, "1 passed, 1 failed, 0 skipped"), (status, out.splitlines()[-1]))
         self.assertIn("bad: FAILED (3)", out)
+        self.assertIn("the end of", out)
         self.assertIn("the reason", out)
+
+    def test_a_failed_test_is_named(self) -> None:
+        lines = "{0} some.test_of.ours [0.001234s] ... FAILED" + "\\n" * 99
+        program = f"print('{lines}'); print({STESTR.format(1, 0, 0, 0, 1)!r}); raise SystemExit(1)"
+        status, out = self.run_stages(self.stage("tests", program))
+        self.assertEqual(1, status)
+        self.assertIn("\nsome.test_of.ours\n", out)
 
     def test_a_stage_that_takes_too_long_is_stopped_with_its_children(self) -> None:
         program = "import subprocess; subprocess.run(['sleep', '600'])"
