@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a new cluster needs on the management cluster before its chart: namespace, role, Lease, "
-"Secrets."""
+"""What a new cluster needs before its chart: namespace, role, Lease, Secrets."""
 
 from __future__ import annotations
 
