@@ -60,7 +60,7 @@ IMPURE = frozenset(
     "tempfile threading time urllib".split()
 )
 IMPURE_CALLS = frozenset({"now", "utcnow", "today", "open", "print", "input"})
-#: Pure functions of libraries, whose answers have to be Magnum's own.
+#: Pure libraries: text that has to be understood as Magnum, or as every reader of YAML, does.
 PURE_LIBRARIES = frozenset({"oslo_utils.strutils", "yaml"})
 SHAPELESS = ("base", "common", "helper", "helpers", "misc", "util", "utils")
 
