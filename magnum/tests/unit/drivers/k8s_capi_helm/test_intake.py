@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Magnum's rows become requests; what cannot be done yet is refused, naming field and value."""
+
+import datetime
+import types
+
+from oslo_config import cfg
+import testtools
+
+from magnum.drivers.k8s_capi_helm import conf, errors, intake
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudFacts,
+    Flavor,
+    LiveRelease,
+    Operation,
+    Record,
+    Verb,
+)
+
+NOW = datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.UTC)
+
+
+def config(**capi_helm):
+    made = cfg.ConfigOpts()
+    made.register_opt(cfg.StrOpt("state_path", default="/nowhere"))
+    conf.register_opts(made)
+    made([])
+    for name, value in capi_helm.items():
+        made.set_override(name, value, "capi_helm")
+    return made
+
+
+class Row(types.SimpleNamespace):
+    def obj_attr_is_set(self, name):
+        return hasattr(self, name)
+
+
+def template(**changes):
+    fields = {
+        "image_id": "ubuntu-kube",
+        "external_network_id": "public",
+        "network_driver": "calico",
+        "dns_nameserver": "8.8.8.8, 1.1.1.1",
+        "volume_driver": None,
+        "server_type": "vm",
+        "labels": {},
+        "http_proxy": None,
+        "https_proxy": None,
+        "no_proxy": None,
+        "insecure_registry": None,
+        "registry_enabled": False,
+        "tls_disabled": False,
+        "apiserver_port": None,
+        "docker_volume_size": None,
+    }
+    return Row(**{**fields, **changes})
+
+
+def cluster(**changes):
+    fields = {
+        "uuid": "c1",
+        "name": "Demo",
+        "stack_id": "demo-abcdefghijkl",
+        "project_id": "P-1",
+        "user_id": "u1",
+        "labels": {},
+        "keypair": "key1",
+        "fixed_network": None,
+        "fixed_subnet": None,
+        "floating_ip_enabled": True,
+        "master_lb_enabled": True,
+        "docker_volume_size": None,
+        "status": "CREATE_IN_PROGRESS",
+        "status_reason": None,
+        "health_status_reason": None,
+        "cluster_template": template(),
+    }
+    return Row(**{**fields, **changes})
+
+
+def group(name="default-worker", **changes):
+    fields = {
+        "name": name,
+        "role": "worker",
+        "status": "CREATE_IN_PROGRESS",
+        "node_count": 1,
+        "min_node_count": 0,
+        "max_node_count": None,
+        "flavor_id": "small",
+        "image_id": "ubuntu-kube",
+        "docker_volume_size": None,
+        "labels": {},
+        "is_default": True,
+        "node_labels": {},
+        "node_taints": [],
+    }
+    return Row(**{**fields, **changes})
+
+
+def rows(*more):
+    return [group("default-master", role="master"), group(), *more]
+
+
+class TestRequest(testtools.TestCase):
+    def request(self, groups=None, **changes):
+        return intake.cluster_request(cluster(**changes), groups or rows(), config())
+
+    def test_rows_become_a_request(self):
+        request = self.request()
+        self.assertEqual("magnum-p1", request.namespace)
+        self.assertEqual("demo-abcdefghijkl", request.release)
+        self.assertEqual(("8.8.8.8", "1.1.1.1"), request.dns_nameservers)
+        self.assertEqual("default-master", request.control_plane.name)
+        self.assertEqual(["default-worker"], [one.name for one in request.node_groups])
+
+    def test_groups_that_failed_or_leave_are_not_rendered(self):
+        leaving = group("old", status="DELETE_IN_PROGRESS")
+        request = self.request(rows(group("bad", status="CREATE_FAILED"), leaving))
+        self.assertEqual(["default-worker"], [one.name for one in request.node_groups])
+        self.assertEqual(("old",), request.deleted_groups)
+
+    def test_one_master_decides_by_field_and_three_need_the_balancer(self):
+        self.assertFalse(self.request(master_lb_enabled=False).load_balancer)
+        three = [group("default-master", role="master", node_count=3), group()]
+        self.assertTrue(self.request(three, master_lb_enabled=False).load_balancer)
+
+    def test_floating_ip_by_label_before_field(self):
+        label = {"master_lb_floating_ip_enabled": "true"}
+        self.assertFalse(self.request(floating_ip_enabled=False).floating_ip)
+        self.assertTrue(self.request(floating_ip_enabled=False, labels=label).floating_ip)
+
+    def test_flannel_of_old_templates_is_calico_and_said(self):
+        old = template(network_driver="flannel")
+        self.assertEqual("calico", self.request(cluster_template=old).cni)
+        self.assertIn("flannel", " ".join(intake.notices(cluster(cluster_template=old))))
+
+    def test_a_cluster_has_one_control_plane(self):
+        self.assertRaises(errors.InvalidRequest, self.request, [group()])
+
+    def test_wrong_label_is_refused_by_name_and_value(self):
+        error = self.assertRaises(
+            errors.InvalidLabel, self.request, labels={"auto_healing_enabled": "maybe"}
+        )
+        self.assertIn("'auto_healing_enabled' has the value 'maybe'", str(error))
+
+
+class TestRefusals(testtools.TestCase):
+    def refused(self, subject, groups=None):
+        error = self.assertRaises(
+            errors.InvalidRequest, intake.validate_new_cluster, subject, groups or rows(), config()
+        )
+        return str(error)
+
+    def test_what_is_fine_is_accepted(self):
+        self.assertIsNone(intake.validate_new_cluster(cluster(), rows(), config()))
+
+    def test_fields_of_the_template_that_have_no_effect_yet(self):
+        for field, value in (
+            ("http_proxy", "http://proxy:3128"),
+            ("https_proxy", "http://proxy:3128"),
+            ("no_proxy", "10.0.0.0/8"),
+            ("insecure_registry", "10.0.0.1:5000"),
+            ("registry_enabled", True),
+            ("tls_disabled", True),
+            ("apiserver_port", 8443),
+            ("docker_volume_size", 20),
+            ("volume_driver", "rexray"),
+            ("server_type", "bm"),
+        ):
+            text = self.refused(cluster(cluster_template=template(**{field: value})))
+            self.assertIn(f"'{field}'", text)
+            self.assertIn(str(value), text)
+
+    def test_fields_of_the_cluster_and_of_groups(self):
+        self.assertIn("docker_volume_size", self.refused(cluster(docker_volume_size=5)))
+        for field, value in (
+            ("image_id", "other"),
+            ("docker_volume_size", 5),
+            ("node_labels", {"a": "b"}),
+            ("node_taints", [{"key": "a"}]),
+            ("labels", {"boot_volume_size": "5"}),
+        ):
+            text = self.refused(cluster(), rows(group("extra", **{field: value})))
+            self.assertTrue(field in text or "boot_volume_size" in text, text)
+
+    def test_names_and_bounds_of_groups(self):
+        for name in ("GPU", "a_b", "-a", "a" * 64):
+            self.assertIn(f"'{name}'", self.refused(cluster(), rows(group(name))))
+        outside = group("extra", node_count=5, max_node_count=3)
+        self.assertIn("outside", self.refused(cluster(), rows(outside)))
+
+    def test_no_external_network(self):
+        text = self.refused(cluster(cluster_template=template(external_network_id=None)))
+        self.assertIn("external network", text)
+
+
+class TestFacts(testtools.TestCase):
+    def check(self, **changes):
+        fields = {
+            "image_id": "i",
+            "kubernetes_version": "1.34.4",
+            "os_distro": "ubuntu",
+            "flavors": {"small": Flavor("f", "small", 2, 4096, 20)},
+            "auth_url": "http://k/v3",
+        }
+        request = intake.cluster_request(cluster(), rows(), config())
+        intake.check_facts(request, CloudFacts(**{**fields, **changes}), config())
+
+    def test_good_facts_pass(self):
+        self.assertIsNone(self.check())
+
+    def test_other_distributions_and_small_flavors_are_refused(self):
+        self.assertRaises(errors.InvalidRequest, self.check, os_distro="windows")
+        for vcpus, ram in ((1, 4096), (2, 1024)):
+            tiny = {"small": Flavor("f", "small", vcpus, ram, 20)}
+            error = self.assertRaises(errors.InvalidRequest, self.check, flavors=tiny)
+            self.assertIn("'small'", str(error))
+
+
+class TestState(testtools.TestCase):
+    def state(self, values=None, operations=(), **changes):
+        live = LiveRelease("r", "n", 1, "deployed", "c", "1.0.0", "f", values or {})
+        record = Record("c1", "p1", operations=tuple(operations), first_look="seen")
+        return intake.magnum_state(cluster(**changes), rows(), record, live, applied=True)
+
+    def test_version_and_first_look_are_of_the_release_and_the_record(self):
+        state = self.state({"kubernetesVersion": "v1.34.4"})
+        self.assertEqual(("1.34.4", "seen"), (state.kubernetes_version, state.first_look))
+
+    def test_operations_give_start_and_deadline(self):
+        later = NOW + datetime.timedelta(minutes=5)
+        operations = (
+            Operation("a", Verb.RESIZE, NOW, deadline=NOW),
+            Operation("b", Verb.RESIZE, later, deadline=later),
+        )
+        state = self.state(operations=operations)
+        self.assertEqual((NOW, later), (state.started, state.deadline))
+
+    def test_a_refusal_stays_and_a_missed_deadline_does_not(self):
+        refused = self.state(status="UPDATE_FAILED", status_reason="Flavor 'x' does not exist.")
+        late = self.state(status="UPDATE_FAILED", status_reason="timeout: not done in time")
+        running = self.state(status_reason="waiting: 1 of 3")
+        self.assertEqual("Flavor 'x' does not exist.", refused.refusal)
+        self.assertEqual(("", ""), (late.refusal, running.refusal))
+
+    def test_autoscaled_groups_take_their_bounds_from_the_release(self):
+        entry = {"autoscale": True, "machineCountMin": 1, "machineCountMax": 4}
+        state = self.state({"nodeGroups": [{"name": "default-worker", **entry}]})
+        worker = next(one for one in state.groups if one.name == "default-worker")
+        self.assertEqual((True, 1, 4), (worker.autoscaled, worker.minimum, worker.maximum))
+
+    def test_addons_that_are_switched_off_are_not_waited_for(self):
+        self.assertEqual(frozenset(), self.state().without_addons)
+        off = self.state({"addons": {"cni": {"type": "none"}, "openstack": {"enabled": False}}})
+        self.assertEqual(
+            {"cni-calico", "cni-cilium", "csi-cinder", "ccm-openstack", "cloud-config"},
+            set(off.without_addons),
+        )
+
+    def test_no_limit_is_no_deadline(self):
+        self.assertIsNone(intake.deadline(NOW, 0))
+        self.assertEqual(NOW + datetime.timedelta(minutes=2), intake.deadline(NOW, 2))
