@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of the sandbox: up, down, status, reset, logs, env, fault."""
+"""The commands of the sandbox: up, down, status, reset, logs, env, fault, build, demo."""
 
 import argparse
 import concurrent.futures
@@ -67,6 +67,14 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("name", nargs="?", help="as `logs` and `status` list them")
     logs.add_argument("-n", "--lines", type=int, default=100)
     logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
+    commands.add_parser("build", help="build the programs of the management cluster")
+    demo = commands.add_parser("demo", help="from a template to kubectl get nodes and away again")
+    demo.add_argument(
+        "--keep",
+        action="store_true",
+        default=os.environ.get("KEEP", "0") not in ("", "0"),
+        help="leave the sandbox up at the end (also: KEEP=1)",
+    )
     fault = commands.add_parser("fault", help="begin or end a fault; alone: list them")
     fault.add_argument("name", nargs="?")
     fault.add_argument("switch", nargs="?", choices=("on", "off"))
@@ -183,7 +191,7 @@ def _status(state: State, _: argparse.Namespace) -> int:
         f"{len(processes.owned(state))} processes, {memory_mib(state):.0f} MiB of memory, "
         f"{progress.disk_mib(state.root):.0f} MiB of disk in {state.root}"
     )
-    return 0 if all(condition == "up" for _, condition in parts) else 3
+    return 0 if all(condition.startswith("running") for _, condition in parts) else 3
 
 
 def _logs(state: State, arguments: argparse.Namespace) -> None:
@@ -215,6 +223,18 @@ def _fault(state: State, arguments: argparse.Namespace) -> None:
     print(faults.switch(state, arguments.name, arguments.switch == "on", arguments.match))
 
 
+def _build(state: State, _: argparse.Namespace) -> None:
+    from sandbox import management
+
+    state.record(bin_dir=str(management.build(state)))
+
+
+def _demo(state: State, arguments: argparse.Namespace) -> int:
+    from sandbox import demo
+
+    return demo.run(state, arguments.keep)
+
+
 COMMANDS = {
     "up": _up,
     "down": _down,
@@ -223,4 +243,6 @@ COMMANDS = {
     "logs": _logs,
     "env": _env,
     "fault": _fault,
+    "build": _build,
+    "demo": _demo,
 }

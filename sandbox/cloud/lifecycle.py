@@ -84,7 +84,7 @@ def erase(state: State) -> None:
 
 
 def status(state: State) -> list[tuple[str, str]]:
-    """Each service with ``up`` (it answers), ``starting`` or ``down``."""
+    """Each service with ``running (real)`` if it answers, else ``starting`` or ``stopped``."""
     return [(name, _service_status(state, name)) for name in services(state)]
 
 
@@ -96,8 +96,8 @@ def services(state: State) -> list[str]:
 
 def _service_status(state: State, name: str) -> str:
     if not processes.alive(state, name):
-        return "down"
-    return "up" if _answers(state, name) else "starting"
+        return "stopped"
+    return "running (real)" if _answers(state, name) else "starting"
 
 
 def _stop(state: State) -> None:
@@ -135,7 +135,7 @@ def _configure(state: State) -> None:
         password=content["password"],
         barbican_key=content["barbican_key"],
         certificates=state.get("certificates"),
-        kubeconfig=state.path("management", "kubeconfig"),
+        kubeconfig=state.path("management", "driver.kubeconfig"),
     ).write()
     seed.write_clouds_yaml(state, content["password"])
 

@@ -37,6 +37,7 @@ UNLIMITED_IN_NEUTRON = (
     "security_groups",
     "security_group_rules",
 )
+UNLIMITED_IN_OCTAVIA = ("load_balancers", "listeners", "pools", "members", "health_monitors")
 VOLUME_QUOTA = {"volumes": 200, "gigabytes": 10_000}
 
 
@@ -59,12 +60,13 @@ def write_clouds_yaml(state: State, password: str) -> None:
     write_private(path, yaml.safe_dump({"clouds": clouds}))
 
 
-def connect(state: State, cloud: str) -> Any:
-    """An SDK connection as ``admin`` or ``demo``."""
+def connect(state: State, cloud: str, user: str = "", project: str = "") -> Any:
+    """An SDK connection as ``admin`` or ``demo``, or as another user who has their password."""
     config = openstack.config.OpenStackConfig(
         config_files=[str(state.path("cloud", "clouds.yaml"))], load_envvars=False
     )
-    return openstack.connection.Connection(config=config.get_one(cloud))
+    other = {"username": user, "project_name": project} if user else {}
+    return openstack.connection.Connection(config=config.get_one(cloud, auth=other))
 
 
 def identity(state: State, password: str) -> None:
@@ -127,6 +129,8 @@ def resources(state: State) -> None:
     admin.compute.update_quota_set(tenant, **COMPUTE_QUOTA)
     admin.network.update_quota(tenant, **dict.fromkeys(UNLIMITED_IN_NEUTRON, -1))
     admin.block_storage.update_quota_set(tenant, **VOLUME_QUOTA)
+    # Octavia makes a tenant's quota row at its first load balancer, and fails at two at once.
+    admin.load_balancer.update_quota(tenant, **dict.fromkeys(UNLIMITED_IN_OCTAVIA, -1))
 
 
 def _image(admin: Any, name: str, kube_version: str | None) -> None:
