@@ -55,6 +55,9 @@ GOOD: Mapping[str, str] = {
     "OpenStackAuthenticationSucceeded": "True",
 }
 
+#: Once true, true for good; Cluster API does not touch them again, so they cannot be stale.
+MILESTONES = frozenset({"ControlPlaneInitialized", "Initialized"})
+
 _CORE_GROUPS = (names.CORE_GROUP, names.CONTROL_PLANE_GROUP)
 
 
@@ -153,7 +156,7 @@ def condition(thing: Json, kind: str) -> Condition:
         truth = Truth(found.get("status"))
     except ValueError:
         truth = Truth.UNKNOWN
-    stale = _older(found.get("observedGeneration"), thing)
+    stale = kind not in MILESTONES and _older(found.get("observedGeneration"), thing)
     return Condition(
         kind,
         Truth.UNKNOWN if stale else truth,

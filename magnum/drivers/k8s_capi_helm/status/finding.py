@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
+from magnum.drivers.k8s_capi_helm.model import GroupState
 
 #: Longest reason, in characters: one line in ``openstack coe cluster show`` and in Horizon.
 REASON_LIMIT = 250
@@ -36,10 +37,12 @@ class Finding:
 
     :ivar text: what, with names and numbers, without the class in front.
     :ivar cause: who has to move; None when it is only a matter of time.
+    :ivar group: the group that it is about, None for the cluster as a whole.
     """
 
     text: str
     cause: Cause | None = None
+    group: GroupState | None = None
 
     def line(self) -> str:
         """The finding as a reason: its class in front, one bounded line."""

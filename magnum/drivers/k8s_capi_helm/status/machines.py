@@ -82,16 +82,27 @@ def shortfall(
 
     :param what: whose machines, for the sentence: ``control plane`` or a group's name.
     """
-    bad = [(conditions.name(one), not_in_place(one, wanted_version)) for one in machines]
-    good = sum(1 for _, why in bad if not why)
-    going = [name for name, why in bad if why == "is being deleted"]
+    bad = {conditions.name(one): not_in_place(one, wanted_version) for one in machines}
+    good = sum(1 for why in bad.values() if not why)
     if good == wanted == len(machines):
         return None
     if good >= wanted:
-        left = len(machines) - wanted
-        names_left = going or [name for name, why in bad if why] or [name for name, _ in bad]
-        return Finding(f"{left} {what} machines too many, going: {', '.join(sorted(names_left))}")
-    return Finding(f"{good} of {wanted} {what} machines are ready")
+        left = sorted(name for name, why in bad.items() if why) or sorted(bad)[wanted:]
+        noun = f"{what} machine is" if len(left) == 1 else f"{len(left)} {what} machines are"
+        return Finding(f"old {noun} still there: {', '.join(left)}")
+    rolling = any(_is_outdated(one, wanted_version) for one in machines)
+    at = f" at version {wanted_version}" if rolling and wanted_version else ""
+    noun = "machine is" if wanted == 1 else "machines are"
+    return Finding(f"{good} of {wanted} {what} {noun} ready{at}")
+
+
+def _is_outdated(machine: Json, wanted_version: str) -> bool:
+    return version(conditions.dig(machine, "spec", "version")) != wanted_version
+
+
+def server_name(machine: Json) -> str:
+    """Name of the Machine's OpenStackMachine, which is also its OpenStackServer's."""
+    return str(conditions.dig(machine, "spec", "infrastructureRef", "name") or "")
 
 
 def servers_missing(
@@ -102,7 +113,7 @@ def servers_missing(
         return Finding("OpenStackServers could not be read")
     by_name = {conditions.name(one): one for one in servers}
     for machine in machines:
-        name = str(conditions.dig(machine, "spec", "infrastructureRef", "name") or "")
+        name = server_name(machine)
         server = by_name.get(name)
         if server is None:
             return Finding(f"machine {conditions.name(machine)} has no OpenStackServer")

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults: what each kind of object says when it is stuck, asked from the server up to the events.
+
+Cluster API copies a fault upwards late or not at all: a quota error of Nova stands on the
+OpenStackServer only (CAPO before 0.15), a server that the scheduler could not place says nothing
+but ERROR, and a held back scale-up is told by the MachineSet alone. So the questions go from the
+bottom to the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import datetime
+
+from magnum.drivers.k8s_capi_helm import conditions
+from magnum.drivers.k8s_capi_helm.errors import Cause
+from magnum.drivers.k8s_capi_helm.model import GroupState, Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.status import addons, infrastructure, machines
+from magnum.drivers.k8s_capi_helm.status.finding import cause_of, Finding, unwrapped
+
+#: Cluster API's own default for a node to appear; until then a booting machine is no fault.
+NODE_PATIENCE = datetime.timedelta(minutes=10)
+#: Until then an OpenStackServer without resolved image, flavor and network is just new.
+RESOLVE_PATIENCE = datetime.timedelta(seconds=30)
+EVENT_AGE = datetime.timedelta(minutes=30)
+
+#: Reasons of OpenStackServer conditions that only say that it is not its turn yet.
+_WAITING = frozenset(
+    {"InstanceNotReady", "WaitingForClusterInfrastructure", "WaitingForBootstrapData"}
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scope:
+    """The objects that one reason is about: those of a group, or all of the cluster.
+
+    :ivar whole: it is the cluster's reason, not a group's.
+    """
+
+    now: datetime.datetime
+    observed: Observed
+    machines: tuple[Json, ...]
+    sets: tuple[Json, ...]
+    servers: tuple[Json, ...]
+    whole: bool
+
+
+def readable(listed: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
+    """What a list has to tell; one that could not be read tells nothing."""
+    return () if isinstance(listed, Missing) else listed
+
+
+def scope_of(observed: Observed, now: datetime.datetime, group: GroupState | None) -> Scope:
+    """The objects of *group*, or of everything for None."""
+    every, sets = readable(observed.machines), readable(observed.machine_sets)
+    servers = readable(observed.servers)
+    if group is None:
+        return Scope(now, observed, every, sets, servers, True)
+    if group.is_control_plane:
+        mine, sets = machines.of_control_plane(every), ()
+    else:
+        owners = machines.deployments_of(group.name, readable(observed.machine_deployments))
+        mine = machines.of_group(every, group.name, owners)
+        sets = machines.of_group(sets, group.name, owners)
+    wanted = {machines.server_name(one) for one in mine}
+    servers = tuple(one for one in servers if conditions.name(one) in wanted)
+    return Scope(now, observed, mine, sets, servers, False)
+
+
+def deepest(scope: Scope) -> Finding | None:
+    """The deepest fault: something that somebody has to do something about; None without one."""
+    for question in _FAULTS:
+        found = question(scope)
+        if found is not None and found.cause is not None:
+            return found
+    return None
+
+
+# Servers and network ------------------------------------------------------------------------------
+def _server_fault(scope: Scope) -> Finding | None:
+    for server in sorted(scope.servers, key=conditions.name):
+        found = _fault_of_server(server, scope)
+        if found is not None:
+            return found
+    return None
+
+
+def _fault_of_server(server: Json, scope: Scope) -> Finding | None:
+    name = conditions.name(server)
+    said = conditions.condition(server, "InstanceReady")
+    if said.bad and said.message and said.reason not in _WAITING:
+        return Finding(f"{unwrapped(said.message)} (server {name})", cause_of(said.message))
+    if conditions.dig(server, "status", "instanceState") == "ERROR":
+        known = scope.observed.server_faults
+        text = known.get(str(conditions.dig(server, "status", "instanceID")), "")
+        text = unwrapped(text) or "Nova has put the server into ERROR"
+        return Finding(f"{text} (server {name})", cause_of(text))
+    made = conditions.instant(conditions.metadata(server).get("creationTimestamp"))
+    status = conditions.mapping(server.get("status"))
+    resolved = status.get("resolved") or status.get("instanceID")
+    if not resolved and made and scope.now - made > RESOLVE_PATIENCE:
+        return Finding(f"image, flavor or network of server {name} cannot be found", Cause.IMAGE)
+    return None
+
+
+def _openstack_fault(scope: Scope) -> Finding | None:
+    owner = scope.observed.infrastructure
+    if isinstance(owner, Missing):
+        return None
+    for kind in infrastructure.PARTS:
+        said = conditions.condition(owner, kind)
+        if said.bad and (said.message or said.reason):
+            text = unwrapped(said.message or said.reason)
+            return Finding(text, cause_of(said.message or kind, Cause.NETWORK))
+    failure = conditions.dig(owner, "status", "failureMessage")
+    if failure:
+        return Finding(unwrapped(str(failure)), cause_of(str(failure), Cause.NETWORK))
+    return None
+
+
+# Machines -----------------------------------------------------------------------------------------
+def _machine_fault(scope: Scope) -> Finding | None:
+    for machine in sorted(scope.machines, key=conditions.name):
+        found = _fault_of_machine(machine, scope.now)
+        if found is not None:
+            return found
+    return None
+
+
+def _fault_of_machine(machine: Json, now: datetime.datetime) -> Finding | None:
+    name = conditions.name(machine)
+    checked = conditions.condition(machine, "HealthCheckSucceeded")
+    if checked.bad and "InfrastructureReady" not in checked.message:
+        return Finding(f"machine {name}: {first_bullet(checked.message)}", Cause.BOOTSTRAP)
+    current = conditions.condition(machine, "UpToDate")
+    if current.bad and "kubeletVersion" in current.message:
+        return Finding(f"machine {name}: {first_bullet(current.message)}", Cause.IMAGE)
+    up = conditions.condition(machine, "InfrastructureReady")
+    node = conditions.condition(machine, "NodeHealthy")
+    if up.good and up.since and now - up.since > NODE_PATIENCE and node.present and not node.good:
+        return Finding(f"machine {name}: {first_bullet(node.message)}", Cause.BOOTSTRAP)
+    return None
+
+
+def first_bullet(message: str) -> str:
+    """The first sentence of an aggregated message, without bullets.
+
+    A bullet that only names what its sub-bullets are about is told together with the first of them.
+    """
+    lines = [one.strip().removeprefix("* ") for one in message.splitlines() if one.strip()]
+    head = next((i for i, one in enumerate(lines) if not one.endswith(":")), len(lines) - 1)
+    return unwrapped(" ".join(lines[: head + 1]))
+
+
+def preflight(scope: Scope) -> Finding | None:
+    """Why a MachineSet does not make the machines that it should; only it says so."""
+    for one in sorted(scope.sets, key=conditions.name):
+        said = conditions.condition(one, "ScalingUp")
+        if not said.bad or "blocked because" not in said.message:
+            continue
+        if "Skew" in said.message:
+            bullet = first_bullet(said.message.partition("blocked because:")[2])
+            return Finding(f"{conditions.name(one)} cannot grow: {bullet}", Cause.REQUEST)
+        if "ControlPlaneIsStable" in said.message:
+            return Finding("new machines wait for the control plane to settle")
+    return None
+
+
+# Above the machines -------------------------------------------------------------------------------
+def _control_plane_fault(scope: Scope) -> Finding | None:
+    owner = scope.observed.control_plane
+    if isinstance(owner, Missing):
+        return None
+    for kind in ("CertificatesAvailable", "Remediating"):
+        said = conditions.condition(owner, kind)
+        if said.bad and (kind == "CertificatesAvailable" or "can't remediate" in said.message):
+            return Finding(f"control plane: {first_bullet(said.message)}", Cause.BOOTSTRAP)
+    return None
+
+
+def _addon_fault(scope: Scope) -> Finding | None:
+    for one in readable(scope.observed.addons) if scope.whole else ():
+        found = addons.fault(one) if addons.is_core(one) else None
+        if found is not None:
+            return found
+    return None
+
+
+# Events -------------------------------------------------------------------------------------------
+def _event_fault(scope: Scope) -> Finding | None:
+    """The newest failure of an object that is not fine now: an old fault is no reason."""
+    suspects = _not_fine(scope)
+    newest: tuple[datetime.datetime, str, str] | None = None
+    for event in readable(scope.observed.events):
+        at = _event_time(event)
+        name = str(conditions.dig(event, "involvedObject", "name") or "")
+        kind = str(conditions.dig(event, "involvedObject", "kind") or "")
+        failed = str(event.get("reason") or "").lower().startswith("failed")
+        if not failed or at is None or (kind, name) not in suspects:
+            continue
+        if scope.now - at <= EVENT_AGE and (newest is None or at > newest[0]):
+            newest = (at, str(event.get("message") or event.get("reason")), name)
+    if newest is None:
+        return None
+    return Finding(f"{unwrapped(newest[1])} ({newest[2]})", cause_of(newest[1]))
+
+
+def _not_fine(scope: Scope) -> set[tuple[str, str]]:
+    bad = {
+        ("OpenStackServer", conditions.name(one))
+        for one in scope.servers
+        if not conditions.condition(one, "InstanceReady").good
+    }
+    for one in scope.machines:
+        if not machines.ready(one):
+            server = machines.server_name(one)
+            bad |= {("Machine", conditions.name(one))}
+            bad |= {("OpenStackMachine", server), ("OpenStackServer", server)}
+    bad |= {("MachineSet", conditions.name(one)) for one in scope.sets}
+    owner = scope.observed.infrastructure
+    if not isinstance(owner, Missing) and infrastructure.openstack_missing(owner):
+        bad.add(("OpenStackCluster", conditions.name(owner)))
+    return bad
+
+
+def _event_time(event: Json) -> datetime.datetime | None:
+    for path in (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",)):
+        at = conditions.instant(conditions.dig(event, *path))
+        if at is not None:
+            return at
+    return conditions.instant(conditions.metadata(event).get("creationTimestamp"))
+
+
+_FAULTS: tuple[Callable[[Scope], Finding | None], ...] = (
+    _server_fault,
+    _openstack_fault,
+    _machine_fault,
+    _event_fault,
+    preflight,
+    _control_plane_fault,
+    _addon_fault,
+)

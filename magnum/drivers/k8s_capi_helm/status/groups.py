@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodegroups: what each still lacks, and what its row should say."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+
+from magnum.drivers.k8s_capi_helm.model import (
+    GroupState,
+    GroupVerdict,
+    Json,
+    MagnumState,
+    Missing,
+    Observed,
+)
+from magnum.drivers.k8s_capi_helm.status import control_plane, machines, reasons, workers
+from magnum.drivers.k8s_capi_helm.status.finding import Finding
+
+_JUDGED = ("IN_PROGRESS", "FAILED")
+
+
+def missing(group: GroupState, observed: Observed, state: MagnumState) -> Finding | None:
+    """What keeps a group from being what its row says, None when it is so (or nobody waits)."""
+    if group.status.startswith("DELETE_"):
+        if workers.gone(group, observed):
+            return None
+        return Finding(f"node group {group.name} is being deleted", group=group)
+    if _never_rendered(group, observed, state):
+        return None
+    room = control_plane if group.is_control_plane else workers
+    gap = room.missing(group, observed, state.kubernetes_version)
+    return None if gap is None else dataclasses.replace(gap, group=group)
+
+
+def first_missing(observed: Observed, state: MagnumState) -> Finding | None:
+    """The first group's gap, the control plane's before any other: without it no worker comes."""
+    if not any(group.is_control_plane for group in state.groups):
+        return Finding("Magnum has no control plane group for this cluster")
+    for group in sorted(state.groups, key=lambda one: not one.is_control_plane):
+        gap = missing(group, observed, state)
+        if gap is not None:
+            return gap
+    return None
+
+
+def judge(
+    group: GroupState, observed: Observed, state: MagnumState, now: datetime.datetime
+) -> GroupVerdict:
+    """What the group's row should say after this look."""
+    status, reason, gone = _lifecycle(group, observed, state, now)
+    return GroupVerdict(
+        name=group.name,
+        status=status,
+        reason=reason,
+        node_count=_node_count(group, observed),
+        addresses=machines.addresses(_machines(group, observed)),
+        gone=gone,
+    )
+
+
+def _lifecycle(
+    group: GroupState, observed: Observed, state: MagnumState, now: datetime.datetime
+) -> tuple[str, str | None, bool]:
+    """A group's status, its reason, and whether its row can go."""
+    verb, _, stage = group.status.partition("_")
+    if stage not in _JUDGED or state.status.startswith("DELETE_"):
+        return group.status, None, False
+    gap = missing(group, observed, state)
+    if not state.applied:
+        gap = Finding(state.waiting or "the change has not been handed to Cluster API yet")
+    if gap is None and verb == "DELETE":
+        return group.status, None, True
+    if state.refusal or _never_rendered(group, observed, state):
+        return f"{verb}_FAILED", state.refusal or None, False
+    if gap is None:
+        return f"{verb}_COMPLETE", None, False
+    reason = reasons.told(gap, observed, now, group)
+    if reasons.late(state, now):
+        return f"{verb}_FAILED", reasons.timeout(state, reason), False
+    return group.status, None if stage == "FAILED" else reason, False
+
+
+def _never_rendered(group: GroupState, observed: Observed, state: MagnumState) -> bool:
+    """A group that was refused while the cluster lived on: nobody waits for it."""
+    return (
+        group.status == "CREATE_FAILED"
+        and state.status.startswith("UPDATE_")
+        and not group.is_control_plane
+        and not isinstance(observed.machine_deployments, Missing)
+        and not machines.deployments_of(group.name, observed.machine_deployments)
+    )
+
+
+def _node_count(group: GroupState, observed: Observed) -> int | None:
+    """What the autoscaler has made of an autoscaled group, None for all others."""
+    if not group.autoscaled or isinstance(observed.machine_deployments, Missing):
+        return None
+    owners = machines.deployments_of(group.name, observed.machine_deployments)
+    return workers.replicas(owners[0]) if len(owners) == 1 else None
+
+
+def _machines(group: GroupState, observed: Observed) -> tuple[Json, ...]:
+    if isinstance(observed.machines, Missing):
+        return ()
+    if group.is_control_plane:
+        return machines.of_control_plane(observed.machines)
+    if isinstance(observed.machine_deployments, Missing):
+        return ()
+    owners = machines.deployments_of(group.name, observed.machine_deployments)
+    return machines.of_group(observed.machines, group.name, owners)
