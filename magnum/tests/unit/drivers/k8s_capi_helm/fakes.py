@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ports in memory: a management cluster and a Helm that tests can look into and trip up.
+
+Each has the signatures of its port and passes the same suite as the real one (``suites/``, run in
+the unit tests on these and in the ``envtest`` tests on a real kube-apiserver and a real Helm).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+import copy
+import itertools
+import json
+import pathlib
+import threading
+from typing import Any
+import uuid
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.kube_client import request as wording
+from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
+from magnum.drivers.k8s_capi_helm.operations import Hold
+
+_Key = tuple[str, str, str, str]
+
+
+class FakeKube:
+    """A management cluster in memory, with KubeClient's methods.
+
+    It keeps resource versions and generations, compares them, keeps what has finalizers, takes
+    fields back that an apply no longer sets, and knows namespaces. There are no controllers: a test
+    writes what they would write with :meth:`put`.
+
+    :ivar unserved: kinds whose custom resource definition is not installed.
+    :ivar unreachable: while True nothing answers.
+    :ivar before: called as ``before(verb, kind, name)`` at the start of every call; may raise an
+        error of the driver, or change the cluster as somebody else would.
+    :ivar calls: what was called so far: (verb, kind, namespace, name).
+    """
+
+    def __init__(self) -> None:
+        self.unserved: set[names.Kind] = set()
+        self.unreachable = False
+        self.before: Callable[[str, names.Kind, str], None] | None = None
+        self.calls: list[tuple[str, str, str, str]] = []
+        self.user = "magnum"
+        self.kubeconfig_path: str | None = None
+        self._objects: dict[_Key, Json] = {}
+        self._applied: dict[_Key, Json] = {}
+        self._versions = itertools.count(1)
+        self._lock = threading.RLock()
+
+    # The port ------------------------------------------------------------------------------------
+    def get(self, kind: names.Kind, namespace: str | None, name: str) -> Json | None:
+        with self._call("get", kind, namespace, name):
+            return copy.deepcopy(self._objects.get(_key(kind, namespace, name)))
+
+    def list(
+        self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None = None
+    ) -> list[Json]:
+        wanted = set((selector or {}).items())
+        with self._call("list", kind, namespace, ""):
+            return [
+                copy.deepcopy(found)
+                for key, found in sorted(self._objects.items())
+                if key[:2] == (kind.group, kind.name)
+                and (namespace is None or not kind.namespaced or key[2] == namespace)
+                and wanted <= set((found["metadata"].get("labels") or {}).items())
+            ]
+
+    def create(self, kind: names.Kind, manifest: Json) -> Json:
+        namespace, name = _place(kind, manifest)
+        with self._call("create", kind, namespace, name):
+            if kind.name == "SelfSubjectReview":
+                return {**manifest, "status": {"userInfo": {"username": self.user}}}
+            self._need_namespace(kind, namespace, name)
+            key = _key(kind, namespace, name)
+            if key in self._objects:
+                raise _conflict(kind, namespace, name, f'"{name}" already exists')
+            return self._store(key, self._new(kind, manifest))
+
+    def replace(self, kind: names.Kind, manifest: Json) -> Json:
+        namespace, name = _place(kind, manifest)
+        if not manifest["metadata"].get("resourceVersion"):
+            raise ValueError("replace needs metadata.resourceVersion")
+        with self._call("replace", kind, namespace, name):
+            return self._change(kind, namespace, name, lambda found: copy.deepcopy(manifest))
+
+    def apply(self, kind: names.Kind, manifest: Json) -> Json:
+        namespace, name = _place(kind, manifest)
+        with self._call("apply", kind, namespace, name):
+            self._need_namespace(kind, namespace, name)
+            key = _key(kind, namespace, name)
+            applied = _plain(manifest)
+            if key not in self._objects:
+                self._applied[key] = applied
+                return self._store(key, self._new(kind, manifest))
+            before = self._applied.get(key, {})
+            self._applied[key] = applied
+            return self._change(
+                kind,
+                namespace,
+                name,
+                lambda found: _merged(_without(found, before, applied), applied),
+                compare=False,
+            )
+
+    def patch(self, kind: names.Kind, namespace: str | None, name: str, merge: Json) -> Json:
+        with self._call("patch", kind, namespace, name):
+            return self._change(kind, namespace, name, lambda found: _merge_patched(found, merge))
+
+    def delete(
+        self, kind: names.Kind, namespace: str | None, name: str, *, uid: str | None = None
+    ) -> bool:
+        with self._call("delete", kind, namespace, name):
+            key = _key(kind, namespace, name)
+            found = self._objects.get(key)
+            if found is None:
+                return False
+            if uid is not None and found["metadata"]["uid"] != uid:
+                raise _conflict(kind, namespace, name, "the UID in the precondition does not match")
+            if found["metadata"].get("finalizers"):
+                found["metadata"].setdefault("deletionTimestamp", "2026-01-01T00:00:00Z")
+                found["metadata"]["resourceVersion"] = self._next()
+            else:
+                self._forget(key)
+            return True
+
+    def served(self, kind: names.Kind) -> str:
+        with self._call("served", kind, None, ""):
+            return kind.versions[0]
+
+    # For tests -----------------------------------------------------------------------------------
+    def put(self, kind: names.Kind, manifest: Json) -> Json:
+        """Write an object as somebody else: made with its namespace, or replaced unseen."""
+        namespace, name = _place(kind, manifest)
+        with self._lock:
+            if kind.namespaced and namespace:
+                space = _key(names.NAMESPACE, None, namespace)
+                if space not in self._objects:
+                    self._store(
+                        space, self._new(names.NAMESPACE, {"metadata": {"name": namespace}})
+                    )
+            key = _key(kind, namespace, name)
+            found = self._objects.get(key)
+            fresh = self._new(kind, manifest)
+            if found is not None:
+                for field in ("uid", "creationTimestamp"):
+                    fresh["metadata"][field] = found["metadata"][field]
+            return self._store(key, fresh)
+
+    def remove(self, kind: names.Kind, namespace: str | None, name: str) -> None:
+        """Take an object away for good, as its controller does at the end."""
+        with self._lock:
+            self._forget(_key(kind, namespace, name))
+
+    def everything(self) -> Iterator[Json]:
+        """All objects, for a look for what should not be there."""
+        with self._lock:
+            yield from copy.deepcopy(list(self._objects.values()))
+
+    # ---------------------------------------------------------------------------------------------
+    def _call(self, verb: str, kind: names.Kind, namespace: str | None, name: str) -> Any:
+        self.calls.append((verb, kind.name, namespace or "", name))
+        if self.before is not None:
+            self.before(verb, kind, name)
+        if self.unreachable:
+            raise wording.unreachable(f"{verb} {kind.name}: connection refused")
+        if kind in self.unserved:
+            raise wording.missing_kind(f"{kind.name} objects", f"{kind.plural} is not served")
+        return self._lock
+
+    def _need_namespace(self, kind: names.Kind, namespace: str | None, name: str) -> None:
+        if kind.namespaced and _key(names.NAMESPACE, None, namespace or "") not in self._objects:
+            raise _conflict(kind, namespace, name, f'namespaces "{namespace}" not found')
+
+    def _new(self, kind: names.Kind, manifest: Json) -> Json:
+        group = f"{kind.group}/" if kind.group else ""
+        fresh = {"apiVersion": f"{group}{kind.versions[0]}", **_plain(manifest), "kind": kind.name}
+        fresh["metadata"] = {
+            "generation": 1,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            **fresh["metadata"],
+            "uid": str(uuid.uuid4()),
+        }
+        return fresh
+
+    def _change(
+        self,
+        kind: names.Kind,
+        namespace: str | None,
+        name: str,
+        change: Callable[[Json], Json],
+        *,
+        compare: bool = True,
+    ) -> Json:
+        key = _key(kind, namespace, name)
+        found = self._objects.get(key)
+        if found is None:
+            raise _conflict(kind, namespace, name, "not found")
+        changed = _plain(change(copy.deepcopy(found)))
+        asked = changed["metadata"].get("resourceVersion")
+        if compare and asked != found["metadata"]["resourceVersion"]:
+            raise _conflict(kind, namespace, name, "the object has been modified")
+        for field in ("uid", "creationTimestamp", "resourceVersion"):
+            changed["metadata"][field] = found["metadata"][field]
+        if changed == found:
+            return copy.deepcopy(found)
+        if changed.get("spec") != found.get("spec"):
+            changed["metadata"]["generation"] = found["metadata"].get("generation", 1) + 1
+        if changed["metadata"].get("deletionTimestamp") and not changed["metadata"].get(
+            "finalizers"
+        ):
+            self._forget(key)
+            return changed
+        return self._store(key, changed)
+
+    def _store(self, key: _Key, fresh: Json) -> Json:
+        fresh["metadata"]["resourceVersion"] = self._next()
+        self._objects[key] = fresh
+        return copy.deepcopy(fresh)
+
+    def _forget(self, key: _Key) -> None:
+        self._objects.pop(key, None)
+        self._applied.pop(key, None)
+
+    def _next(self) -> str:
+        return str(next(self._versions))
+
+
+class FakeHelm:
+    """Helm in memory, with HelmClient's methods.
+
+    :ivar refusal: raised by the next runs of helm, until it is set to None.
+    :ivar runs: helm runs so far: (verb, release, values).
+    :ivar on_apply: called with each release that was applied; puts the chart's objects in place.
+    :ivar on_uninstall: called with the namespace and the name of each release that was taken away.
+    """
+
+    def __init__(self) -> None:
+        self.refusal: errors.DriverError | None = None
+        self.runs: list[tuple[str, str, Json]] = []
+        self.on_apply: Callable[[LiveRelease], None] | None = None
+        self.on_uninstall: Callable[[str, str], None] | None = None
+        self.releases: dict[tuple[str, str], LiveRelease] = {}
+        self._lock = threading.RLock()
+
+    def live(self, namespace: str, release: str) -> LiveRelease | None:
+        return copy.deepcopy(self.releases.get((namespace, release)))
+
+    def apply(
+        self,
+        namespace: str,
+        release: str,
+        chart: Chart,
+        values: Json,
+        *,
+        hold: Hold | None = None,
+    ) -> LiveRelease:
+        with self._lock:
+            self._run("apply", release, values)
+            if hold is not None and hold.lost():
+                raise errors.Busy("Another worker may have taken over this cluster.")
+            before = self.releases.get((namespace, release))
+            live = LiveRelease(
+                name=release,
+                namespace=namespace,
+                revision=before.revision + 1 if before else 1,
+                status="deployed",
+                chart_name=chart.name,
+                chart_version=chart.version,
+                chart_family=chart.family,
+                values=json.loads(json.dumps(values)),
+            )
+            self.releases[namespace, release] = live
+        if self.on_apply is not None:
+            self.on_apply(live)
+        return copy.deepcopy(live)
+
+    def uninstall(self, namespace: str, release: str) -> None:
+        with self._lock:
+            if (namespace, release) not in self.releases:
+                return
+            self._run("uninstall", release, {})
+            del self.releases[namespace, release]
+        if self.on_uninstall is not None:
+            self.on_uninstall(namespace, release)
+
+    def pull(
+        self, reference: str, *, repository: str | None, version: str | None, into: pathlib.Path
+    ) -> pathlib.Path:
+        raise errors.ChartNotFound(f"There is no chart '{reference}' in version {version}.")
+
+    def version(self) -> str:
+        if isinstance(self.refusal, errors.HelmUnusable):
+            raise self.refusal
+        return "3.21.4"
+
+    def _run(self, verb: str, release: str, values: Json) -> None:
+        self.runs.append((verb, release, copy.deepcopy(values)))
+        if self.refusal is not None:
+            raise self.refusal
+
+
+def _key(kind: names.Kind, namespace: str | None, name: str) -> _Key:
+    return kind.group, kind.name, (namespace or "") if kind.namespaced else "", name
+
+
+def _place(kind: names.Kind, manifest: Json) -> tuple[str | None, str]:
+    metadata = manifest["metadata"]
+    if kind.namespaced and not metadata.get("namespace"):
+        raise ValueError(f"{kind.name} '{metadata.get('name')}' needs metadata.namespace")
+    return metadata.get("namespace"), metadata.get("name", "")
+
+
+def _conflict(kind: names.Kind, namespace: str | None, name: str, detail: str) -> errors.Conflict:
+    about = wording.describe(kind, namespace, name)
+    return errors.Conflict(f"Somebody else changed or made {about} first.", detail)
+
+
+def _plain(manifest: Json) -> Json:
+    """As it arrives at the server: JSON, empty and null fields gone, stringData folded in."""
+    plain: Json = json.loads(json.dumps(manifest))
+    for text_key, text in (plain.pop("stringData", None) or {}).items():
+        plain.setdefault("data", {})[text_key] = _encoded(text)
+    for field in ("labels", "annotations", "finalizers", "ownerReferences"):
+        if not plain["metadata"].get(field):
+            plain["metadata"].pop(field, None)
+    return plain
+
+
+def _encoded(text: str) -> str:
+    """A text as the ``data`` of a Secret has it."""
+    return base64.b64encode(text.encode()).decode()
+
+
+def _merged(found: Json, applied: Json) -> Json:
+    """*found* with the fields of *applied* set; lists are set as a whole."""
+    result = dict(found)
+    for key, value in applied.items():
+        old = result.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        result[key] = _merged(old, value) if both else value
+    return result
+
+
+def _without(found: Json, before: Json, after: Json) -> Json:
+    """*found* without the fields that the last apply set and this one does not."""
+    result = dict(found)
+    for key, value in before.items():
+        if key not in after:
+            result.pop(key, None)
+        elif (
+            isinstance(value, dict)
+            and isinstance(after[key], dict)
+            and isinstance(result.get(key), dict)
+        ):
+            result[key] = _without(result[key], value, after[key])
+    return result
+
+
+def _merge_patched(found: Any, merge: Any) -> Any:
+    """RFC 7386."""
+    if not isinstance(merge, dict):
+        return merge
+    result = dict(found) if isinstance(found, dict) else {}
+    for key, value in merge.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = _merge_patched(result.get(key), value)
+    return result
