@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sandbox.addons``: play the addon provider until a signal comes."""
+
+import argparse
+
+import kopf
+
+from sandbox.addons.objects import Objects
+from sandbox.addons.operator import Operator, Options
+
+
+def main() -> None:
+    """Read the options and run the operator on the cluster that ``$KUBECONFIG`` names."""
+    parser = argparse.ArgumentParser(prog="python -m sandbox.addons", description=__doc__)
+    parser.add_argument("--port", type=int, required=True, help="port of /healthz on loopback")
+    parser.add_argument(
+        "--install", type=float, default=Options.install, help="seconds of one run of Helm"
+    )
+    parser.add_argument(
+        "--retry",
+        type=float,
+        default=Options.retry,
+        help="seconds until an addon that waits is looked at again",
+    )
+    arguments = parser.parse_args()
+    registry = kopf.OperatorRegistry()
+    Operator(Objects(), Options(arguments.install, arguments.retry)).register(registry)
+    kopf.configure(verbose=False)
+    kopf.run(
+        registry=registry,
+        standalone=True,
+        clusterwide=True,
+        liveness_endpoint=f"http://127.0.0.1:{arguments.port}/healthz",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read and change the objects around an addon."""
+
+from sandbox.addons import rules, templates
+from sandbox.management.connection import Connection, Document, Refused
+
+CORE = "cluster.x-k8s.io"
+MERGE = "application/merge-patch+json"
+
+
+class Objects:
+    """The management cluster that ``$KUBECONFIG`` names."""
+
+    def __init__(self) -> None:
+        self._connection = Connection()
+
+    def look(self, addon: rules.Document) -> rules.Seen:
+        """Everything that a decision about an addon needs."""
+        namespace, spec = addon["metadata"]["namespace"], addon["spec"]
+        cluster = self.get(self.served(CORE), namespace, "clusters", spec["clusterName"])
+        infra = self._infra_cluster(cluster, namespace)
+        sources = {
+            (kind, name): self.get("v1", namespace, f"{kind.lower()}s", name)
+            for kind, name in rules.source_names(addon)
+        }
+        faults = self.get("v1", "default", "configmaps", rules.FAULTS) or {}
+        kubeconfig = f"{spec['clusterName']}-kubeconfig"
+        return rules.Seen(
+            addon=addon,
+            cluster=cluster,
+            infra_cluster=infra,
+            identity=self._identity(infra, namespace),
+            sources=sources,
+            faults=faults.get("data") or {},
+            has_kubeconfig=self.get("v1", namespace, "secrets", kubeconfig) is not None,
+        )
+
+    def served(self, group: str) -> str:
+        """Group and version that the API server prefers for a group."""
+        found = self._connection.request("GET", f"/apis/{group}")
+        return str(found["preferredVersion"]["groupVersion"])
+
+    def get(self, version: str, namespace: str, plural: str, name: str) -> Document | None:
+        """An object, None when it does not exist."""
+        try:
+            return self._connection.request("GET", _path(version, namespace, plural, name))
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def addons_using(self, kind: str, namespace: str, name: str) -> list[Document]:
+        """Addons of a namespace that take something from a ConfigMap or Secret."""
+        label = f"{name}.{kind.lower()}.{rules.GROUP}/uses"
+        found = []
+        for addon_kind, plural in rules.KINDS.items():
+            path = _path(f"{rules.GROUP}/{rules.VERSION}", namespace, plural)
+            listed = self._connection.request("GET", path, query=[("labelSelector", label)])
+            found += [{"kind": addon_kind, **item} for item in listed["items"]]
+        return found
+
+    def patch_addon(self, addon: rules.Document, patch: Document, subresource: str = "") -> None:
+        """Merge-patch an addon or its status."""
+        meta = addon["metadata"]
+        plural = rules.KINDS[addon["kind"]]
+        path = _path(f"{rules.GROUP}/{rules.VERSION}", meta["namespace"], plural, meta["name"])
+        self._connection.request("PATCH", path + subresource, body=patch, content_type=MERGE)
+
+    def watch_source(self, kind: str, source: Document) -> None:
+        """Label a ConfigMap or Secret so that its changes are seen."""
+        meta = source["metadata"]
+        if rules.WATCH_LABEL not in (meta.get("labels") or {}):
+            path = _path("v1", meta["namespace"], f"{kind.lower()}s", meta["name"])
+            patch: Document = {"metadata": {"labels": {rules.WATCH_LABEL: ""}}}
+            self._connection.request("PATCH", path, body=patch, content_type=MERGE)
+
+    def note_checksum(self, addon: rules.Document, kind: str, source: rules.Document) -> None:
+        """Write the checksum of a source on an addon that uses it, if it is another one."""
+        key = rules.checksum_annotation(kind, source["metadata"]["name"])
+        value = templates.checksum(source)
+        if (addon["metadata"].get("annotations") or {}).get(key) != value:
+            self.patch_addon(addon, {"metadata": {"annotations": {key: value}}})
+
+    def _infra_cluster(self, cluster: Document | None, namespace: str) -> Document | None:
+        reference = ((cluster or {}).get("spec") or {}).get("infrastructureRef")
+        if not reference:
+            return None
+        version = reference.get("apiVersion") or self.served(reference["apiGroup"])
+        return self.get(version, namespace, f"{reference['kind'].lower()}s", reference["name"])
+
+    def _identity(self, infra: Document | None, namespace: str) -> Document | None:
+        reference = ((infra or {}).get("spec") or {}).get("identityRef")
+        if not reference:
+            return None
+        return self.get("v1", namespace, "secrets", reference["name"])
+
+
+def _path(version: str, namespace: str, plural: str, name: str = "") -> str:
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    tail = f"/{name}" if name else ""
+    return f"{root}/namespaces/{namespace}/{plural}{tail}"

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the addon provider does with an addon, as tables of questions; the first that answers wins.
+
+Everything here is pure: :class:`Seen` holds what was read, an :class:`Answer` says what follows.
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+import enum
+from typing import Any
+
+from sandbox.addons import templates
+
+Document = Mapping[str, Any]
+
+GROUP = "addons.stackhpc.com"
+VERSION = "v1alpha1"
+#: Kind and plural of both kinds of addon.
+KINDS = {"HelmRelease": "helmreleases", "Manifests": "manifests"}
+FINALIZER = f"{GROUP}/finalizer"
+#: kopf keeps here what it handled last, as JSON.
+LAST_HANDLED = "last-handled-configuration"
+WATCH_LABEL = f"{GROUP}/watch"
+LONGEST_NAME = 63
+FAULTS = "addons-faults"
+
+
+class Phase(enum.StrEnum):
+    """status.phase of an addon."""
+
+    UNKNOWN = "Unknown"
+    PENDING = "Pending"
+    PREPARING = "Preparing"
+    INSTALLING = "Installing"
+    UPGRADING = "Upgrading"
+    DEPLOYED = "Deployed"
+    FAILED = "Failed"
+    UNINSTALLING = "Uninstalling"
+
+
+class Act(enum.Enum):
+    """What to do next."""
+
+    SKIP = "leave the addon alone"
+    RETRY = "say why in the kopf annotation and look again after the retry delay"
+    CRASH = "as an unexpected error: kopf tries again on its own after a minute"
+    FAIL = "phase Failed with a message, until spec or annotations change"
+    INSTALL = "run Helm"
+    UNINSTALL = "phase Uninstalling, run Helm, then let go of the finalizer"
+    RELEASE = "let go of the finalizer at once"
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """An act, and the sentence that goes with it."""
+
+    act: Act
+    message: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """What was read for one addon; None where an object does not exist.
+
+    :ivar sources: the ConfigMaps and Secrets that the addon takes values or manifests from, by
+        kind and name.
+    :ivar faults: the data of the ConfigMap default/addons-faults.
+    :ivar has_kubeconfig: whether the Secret with the workload cluster's kubeconfig is there.
+    """
+
+    addon: Document
+    cluster: Document | None = None
+    infra_cluster: Document | None = None
+    identity: Document | None = None
+    sources: Mapping[tuple[str, str], Document | None] = dataclasses.field(default_factory=dict)
+    faults: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    has_kubeconfig: bool = True
+
+    @property
+    def spec(self) -> Document:
+        """spec of the addon."""
+        spec: Document = self.addon["spec"]
+        return spec
+
+    def context(self) -> dict[str, Any]:
+        """Variables of a template."""
+        return {
+            "addon": self.addon,
+            "cluster": self.cluster,
+            "infra_cluster": self.infra_cluster,
+            "cloud_identity": self.identity,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """One line of a table: what it is about, and the question."""
+
+    name: str
+    ask: Callable[[Seen], Answer | None]
+
+
+def source_names(addon: Document) -> list[tuple[str, str]]:
+    """Kind and name of every ConfigMap and Secret that an addon names."""
+    spec = addon["spec"]
+    found = []
+    for source in spec.get("valuesSources") or spec.get("manifestSources") or []:
+        for key, kind in (("configMap", "ConfigMap"), ("secret", "Secret")):
+            if key in source:
+                found.append((kind, source[key]["name"]))
+    return found
+
+
+def checksum_annotation(kind: str, name: str) -> str:
+    """Annotation with the checksum of a source: a new value makes Helm run again."""
+    return f"{kind.lower()}.{GROUP}/{name}"
+
+
+def labels(addon: Document) -> dict[str, str]:
+    """Labels that the addon provider sets, but only once the cluster and its identity are found."""
+    spec, name = addon["spec"], addon["metadata"]["name"]
+    uses = {f"{source}.{kind.lower()}.{GROUP}/uses": "" for kind, source in source_names(addon)}
+    return {
+        f"{GROUP}/cluster": spec["clusterName"],
+        f"{GROUP}/release-namespace": spec["targetNamespace"],
+        f"{GROUP}/release-name": spec.get("releaseName") or name,
+        **uses,
+    }
+
+
+def owner(cluster: Document) -> dict[str, Any]:
+    """Owner reference that lets an addon go with its Cluster."""
+    return {
+        "apiVersion": cluster["apiVersion"],
+        "kind": "Cluster",
+        "name": cluster["metadata"]["name"],
+        "uid": cluster["metadata"]["uid"],
+        "blockOwnerDeletion": True,
+    }
+
+
+def _paused(seen: Seen) -> Answer | None:
+    return Answer(Act.SKIP, "the addon is paused") if seen.spec.get("paused") else None
+
+
+def _cluster_missing(seen: Seen) -> Answer | None:
+    if seen.cluster is None:
+        return Answer(Act.RETRY, f"cluster '{seen.spec['clusterName']}' not found")
+    return None
+
+
+def _infra_cluster_missing(seen: Seen) -> Answer | None:
+    if seen.infra_cluster is None:
+        return Answer(Act.RETRY, "the cluster's infrastructure cluster is not found")
+    return None
+
+
+def _no_identity_named(seen: Seen) -> Answer | None:
+    named = ((seen.infra_cluster or {}).get("spec") or {}).get("identityRef")
+    if not named:
+        return Answer(Act.CRASH, "TypeError: the infrastructure cluster has no identityRef")
+    return None
+
+
+def _identity_missing(seen: Seen) -> Answer | None:
+    if seen.identity is None:
+        return Answer(Act.RETRY, "the Secret that identityRef names is not found")
+    return None
+
+
+def _source_name_too_long(seen: Seen) -> Answer | None:
+    for kind, name in source_names(seen.addon):
+        if len(name) > LONGEST_NAME:
+            key = checksum_annotation(kind, name)
+            return Answer(
+                Act.FAIL,
+                f"metadata.annotations: Invalid value: {key!r}: "
+                f"name part must be no more than {LONGEST_NAME} characters",
+            )
+    return None
+
+
+def _not_ready(seen: Seen) -> Answer | None:
+    wanted = gate(seen.spec)
+    cluster = seen.cluster or {}
+    met = {
+        condition["type"]
+        for condition in (cluster.get("status") or {}).get("conditions") or []
+        if condition["status"] == "True"
+    }
+    if met.isdisjoint(wanted):
+        return Answer(Act.RETRY, f"cluster '{seen.spec['clusterName']}' is not ready")
+    return None
+
+
+def _source_missing(seen: Seen) -> Answer | None:
+    for kind, name in source_names(seen.addon):
+        if seen.sources.get((kind, name)) is None:
+            return Answer(Act.RETRY, f"{kind} '{name}' not found")
+    return None
+
+
+def _unrenderable(seen: Seen) -> Answer | None:
+    try:
+        templates.render(seen.addon, seen.sources, seen.context())
+    except templates.FailedToRender as error:
+        return Answer(Act.FAIL, str(error))
+    return None
+
+
+def _fault(seen: Seen) -> Answer | None:
+    if templates.matches(seen.faults.get("fail"), seen.addon["metadata"]["name"]):
+        return Answer(Act.FAIL, "this failure was asked for with the fault `fail`")
+    return None
+
+
+def gate(spec: Document) -> tuple[str, ...]:
+    """Conditions of the Cluster of which one must be True before Helm runs."""
+    return ("ControlPlaneInitialized",) if spec.get("bootstrap") else ("Ready", "Available")
+
+
+#: Before the gate: the addon is not labelled and not owned by its Cluster yet.
+IDENTIFY = (
+    Rule("paused", _paused),
+    Rule("cluster missing", _cluster_missing),
+    Rule("infrastructure cluster missing", _infra_cluster_missing),
+    Rule("infrastructure cluster without identityRef", _no_identity_named),
+    Rule("identity Secret missing", _identity_missing),
+    Rule("source name longer than 63", _source_name_too_long),
+)
+#: The addon is labelled and owned now.
+ADMIT = (
+    Rule("cluster not ready", _not_ready),
+    Rule("source missing", _source_missing),
+    Rule("template or values broken", _unrenderable),
+    Rule("fault fail", _fault),
+)
+
+
+def _cluster_gone(seen: Seen) -> Answer | None:
+    return Answer(Act.RELEASE, "the cluster is gone") if seen.cluster is None else None
+
+
+def _cluster_deleting(seen: Seen) -> Answer | None:
+    cluster = seen.cluster or {}
+    phase = (cluster.get("status") or {}).get("phase")
+    if phase == "Deleting" or (cluster.get("metadata") or {}).get("deletionTimestamp"):
+        return Answer(Act.RELEASE, "the cluster is being deleted")
+    return None
+
+
+def _no_kubeconfig(seen: Seen) -> Answer | None:
+    if not seen.has_kubeconfig:
+        return Answer(Act.RELEASE, "the cluster has no kubeconfig")
+    return None
+
+
+def _paused_delete(seen: Seen) -> Answer | None:
+    return Answer(Act.RELEASE, "a paused addon is not uninstalled") if _paused(seen) else None
+
+
+#: An addon that is being deleted.
+DELETE = (
+    Rule("paused", _paused_delete),
+    Rule("cluster gone", _cluster_gone),
+    Rule("cluster deleting", _cluster_deleting),
+    Rule("no kubeconfig", _no_kubeconfig),
+)
+
+
+def decide(table: tuple[Rule, ...], seen: Seen, otherwise: Act) -> Answer:
+    """The answer of the first rule that has one."""
+    for rule in table:
+        answer = rule.ask(seen)
+        if answer is not None:
+            return answer
+    return Answer(otherwise)
+
+
+def helm_phase(status: Document) -> Phase:
+    """Phase while Helm runs: an addon that had a revision is upgraded."""
+    return Phase.UPGRADING if status.get("revision") else Phase.INSTALLING

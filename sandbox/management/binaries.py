@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of the management cluster: found on this machine, or built from pinned Go modules.
+
+Every program has a digest over all that goes into it (go.mod, go.sum, sources, flags), so that a
+change builds it again and nothing else does. A build goes to a draft name first and one builder
+works at a time, so that a killed one leaves nothing half done.
+"""
+
+import dataclasses
+import hashlib
+import os
+from pathlib import Path
+import re
+import shutil
+import subprocess
+
+from sandbox import progress
+from sandbox.management import gomodules, manifests
+from sandbox.state import cache_root, file_lock, SandboxError, State
+
+BUILD_TIMEOUT = 3600.0
+VERSION_TIMEOUT = 10.0
+KUBERNETES = "1.34.4"
+CLUSTER_API = "1.14.2"
+CAPO = "0.14.7"
+MANIFESTS = "manifests.json"
+
+# Without these kube-apiserver calls itself v0.0.0-master, which Cluster API refuses.
+_KUBERNETES_FLAGS = " ".join(
+    f"-X {package}.{name}={value}"
+    for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    for name, value in (
+        ("gitVersion", f"v{KUBERNETES}"),
+        ("gitMajor", KUBERNETES.split(".")[0]),
+        ("gitMinor", KUBERNETES.split(".")[1]),
+    )
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """One program and where it comes from.
+
+    :ivar name: its file name.
+    :ivar module: directory below sandbox/go whose go.mod pins it.
+    :ivar package: Go package of its main function.
+    :ivar version: what it must be; a found one may have another patch version.
+    :ivar ask: arguments that make it print its version; without them it is never looked for.
+    :ivar flags: linker flags besides those of every program.
+    :ivar serves_webhooks: it must be told to keep to loopback, see :mod:`gomodules`.
+    """
+
+    name: str
+    module: str
+    package: str
+    version: str
+    ask: tuple[str, ...] = ()
+    flags: str = ""
+    serves_webhooks: bool = False
+
+    @property
+    def linker_flags(self) -> str:
+        """All flags for the linker: no symbol tables, and the version where one is set."""
+        return f"-s -w {self.flags}".strip()
+
+    def digest(self) -> str:
+        """Short digest of everything that decides what the built program is."""
+        parts = [self.name, self.package, self.linker_flags, str(self.serves_webhooks)]
+        if self.serves_webhooks:
+            parts.append(gomodules.LOOPBACK.replacement)
+        return _digest(*parts, *gomodules.contents(self.module))
+
+
+def _kubernetes(name: str, *ask: str) -> Program:
+    package = f"k8s.io/kubernetes/cmd/{name}"
+    return Program(name, "kubernetes", package, KUBERNETES, ask, _KUBERNETES_FLAGS)
+
+
+def _manager(name: str, path: str) -> Program:
+    package = f"sigs.k8s.io/cluster-api/{path}"
+    return Program(name, "clusterapi", package, CLUSTER_API, serves_webhooks=True)
+
+
+HELM = Program(
+    "helm",
+    "helm",
+    "helm.sh/helm/v3/cmd/helm",
+    "3.21.4",
+    ("version", "--short"),
+    "-X helm.sh/helm/v3/internal/version.version=v3.21.4",
+)
+CAPO_PACKAGE = "sigs.k8s.io/cluster-api-provider-openstack"
+PROGRAMS = (
+    Program("etcd", "etcd", "go.etcd.io/etcd/server/v3", "3.6.6", ("--version",)),
+    _kubernetes("kube-apiserver", "--version"),
+    _kubernetes("kube-controller-manager", "--version"),
+    _kubernetes("kubectl", "version", "--client"),
+    _manager("capi-core", "core"),
+    _manager("capi-bootstrap-kubeadm", "bootstrap/kubeadm"),
+    _manager("capi-controlplane-kubeadm", "controlplane/kubeadm"),
+    Program("capo", "capo", CAPO_PACKAGE, CAPO, serves_webhooks=True),
+    HELM,
+    Program("machines", "clusterapi", "./machines", "of this project"),
+)
+
+
+def build(cache: State | Path | None = None) -> Path:
+    """Directory with all programs and their manifests; what is missing is built.
+
+    :param cache: directory of the cache; that of :func:`sandbox.state.cache_root` when it is None
+        or a sandbox's state.
+    :raises SandboxError: Go is missing or too old, or a build failed.
+    """
+    root = cache if isinstance(cache, Path) else cache_root()
+    place = root / "bin" / _digest(*(program.digest() for program in PROGRAMS), manifests.digest())
+    if _complete(place):
+        return place
+    with file_lock(root / "go" / ".lock"):
+        if not _complete(place):  # somebody else may have built while this one waited
+            place.mkdir(parents=True, exist_ok=True)
+            _fill(place, root / "go")
+    return place
+
+
+def _complete(place: Path) -> bool:
+    return all((place / name).exists() for name in (*(p.name for p in PROGRAMS), MANIFESTS))
+
+
+def _fill(place: Path, store: Path) -> None:
+    """Link every program and the manifests into ``place``, building what ``store`` lacks."""
+    builds = []
+    for program in PROGRAMS:
+        stored = store / f"{program.name}-{program.digest()}"
+        source = stored if stored.exists() else find(program)
+        if source is None:
+            builds.append((program, stored))
+        else:
+            _link(place / program.name, source)
+    if builds:
+        gomodules.require_go()
+        progress.say(
+            f"{len(builds)} of {len(PROGRAMS)} programs are built from Go modules: about 9 minutes "
+            "on 2 cores when nothing is cached; this happens once"
+        )
+    for program, stored in builds:
+        _compile(program, stored, store)
+        _link(place / program.name, stored)
+    stored = store / f"manifests-{manifests.digest()}.json"
+    if not stored.exists():
+        with progress.step("read CRDs and webhooks of the same modules") as step:
+            manifests.write(stored)
+            step.size(stored)
+    _link(place / MANIFESTS, stored)
+
+
+def _compile(program: Program, target: Path, store: Path) -> None:
+    with progress.step(f"build {program.name} {program.version}") as step:
+        draft = target.with_name(f".{target.name}.draft")
+        command = ["go", "build", "-trimpath", "-ldflags", program.linker_flags, "-o", str(draft)]
+        if program.serves_webhooks:
+            command.append(f"-modfile={gomodules.loopback_modfile(program.module, store)}")
+        gomodules.run(program.module, [*command, program.package], BUILD_TIMEOUT)
+        draft.replace(target)
+        step.size(target)
+
+
+def find(program: Program) -> Path | None:
+    """The program in ``$KUBEBUILDER_ASSETS`` or ``$PATH``, if it is there in the right version."""
+    if not program.ask:
+        return None
+    for folder in (os.environ.get("KUBEBUILDER_ASSETS", ""), *os.get_exec_path()):
+        path = Path(folder, program.name) if folder else None
+        if path and os.access(path, os.X_OK) and same_minor(ask_version(path, program), program):
+            progress.say(f"{program.name} is taken from {path}")
+            return path.resolve()
+    return None
+
+
+def ask_version(path: Path, program: Program) -> str:
+    """Version that the program prints about itself, like 1.34.4; empty when it prints none."""
+    try:
+        done = subprocess.run(
+            [path, *program.ask], capture_output=True, text=True, timeout=VERSION_TIMEOUT
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = re.search(r"v?(\d+\.\d+\.\d+)", done.stdout)
+    return found.group(1) if found and done.returncode == 0 else ""
+
+
+def same_minor(version: str, program: Program) -> bool:
+    """Whether a version differs from the wanted one in its patch number at most."""
+    return version.split(".")[:2] == program.version.split(".")[:2]
+
+
+def _link(link: Path, source: Path) -> None:
+    draft = link.with_name(f".{link.name}.draft")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(source)
+    draft.replace(link)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def require(place: Path, name: str) -> str:
+    """Path of a program in the directory that :func:`build` gave.
+
+    :raises SandboxError: it is not there.
+    """
+    path = shutil.which(place / name)
+    if path is None:
+        raise SandboxError(f"{name} is not in {place}; run `python -m sandbox up` to build it")
+    return path

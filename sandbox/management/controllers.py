@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controllers of the management cluster: Cluster API and CAPO are real, two others are played.
+
+Real: Cluster API core, its kubeadm bootstrap and control plane providers, and CAPO, with their
+webhooks. Played: the machines (sandbox/go/clusterapi/machines) and the addon provider
+(:mod:`sandbox.addons`).
+"""
+
+from functools import partial
+import os
+from pathlib import Path
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from sandbox import processes
+from sandbox.management import binaries, server
+from sandbox.management.pki import Pki
+from sandbox.state import State
+
+NAMESPACE = "capi-system"
+NAMES = ("capi-core", "capi-bootstrap-kubeadm", "capi-controlplane-kubeadm", "capo")
+MACHINES = "machines"
+ADDONS = "addon-provider"
+START_TIMEOUT = 60.0
+# No object has this watch label: a manager that filters for it admits, and reconciles nothing.
+NOTHING = "nothing-is-reconciled"
+# All objects are new, so there is no stored version to migrate.
+SKIPPED_MIGRATION = ("StorageVersionMigration", "CleanupManagedFields")
+CHECKOUT = Path(__file__).parents[2]
+
+
+def start_managers(state: State, place: Path, *, reconcile: bool = True) -> None:
+    """Start the four managers, and wait until their webhooks answer.
+
+    :param reconcile: False for managers that only admit and convert objects.
+    :raises SandboxError: one is not ready in time; the text ends with its log.
+    """
+    for name in NAMES:
+        argv = manager(state, place, name, reconcile=reconcile)
+        processes.start(state, name, argv, env=_environment(state))
+    deadline = time.monotonic() + START_TIMEOUT
+    for name in NAMES:
+        left = max(deadline - time.monotonic(), 1.0)
+        processes.wait_ready(state, name, partial(healthy, state, name), left)
+
+
+def manager(state: State, place: Path, name: str, *, reconcile: bool = True) -> list[str]:
+    """Command line of a manager."""
+    argv = [
+        binaries.require(place, name),
+        f"--webhook-port={state.port(f'{name}-webhook')}",
+        f"--webhook-cert-dir={Pki(state).folder}",
+        f"--health-addr=127.0.0.1:{state.port(f'{name}-health')}",
+        f"--diagnostics-address=127.0.0.1:{state.port(f'{name}-metrics')}",
+        "--insecure-diagnostics=true",
+    ]
+    # A list for Cluster API, a repeated option for CAPO: repeated works with both.
+    argv += [f"--skip-crd-migration-phases={phase}" for phase in SKIPPED_MIGRATION]
+    if not reconcile:
+        argv.append(f"--watch-filter={NOTHING}")
+    return argv
+
+
+def start_players(state: State, place: Path) -> None:
+    """Start what plays the machines and the addon provider."""
+    health = f"127.0.0.1:{state.port(f'{MACHINES}-health')}"
+    machines = [binaries.require(place, MACHINES), f"--health-addr={health}"]
+    processes.start(state, MACHINES, machines, env=_environment(state))
+    addons = [sys.executable, "-m", "sandbox.addons", f"--port={state.port(f'{ADDONS}-health')}"]
+    processes.start(state, ADDONS, addons, env=_environment(state), cwd=CHECKOUT)
+    for name, path in ((MACHINES, "/readyz"), (ADDONS, "/healthz")):
+        processes.wait_ready(state, name, partial(healthy, state, name, path), START_TIMEOUT)
+
+
+def healthy(state: State, name: str, path: str = "/readyz") -> bool:
+    """Whether a controller says that it is ready."""
+    address = f"http://127.0.0.1:{state.port(f'{name}-health')}{path}"
+    try:
+        with urllib.request.urlopen(address, timeout=2.0) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _environment(state: State) -> dict[str, str]:
+    return {
+        **os.environ,
+        **server.MEMORY,
+        "KUBECONFIG": str(server.kubeconfig(state)),
+        "POD_NAMESPACE": NAMESPACE,
+    }

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Go modules below sandbox/go: where their dependencies lie, and one change to one of them.
+
+Controller managers built on controller-runtime open their webhook port on every address of the
+machine and have no option for it. A sandbox keeps to loopback, so they are compiled with a copy of
+controller-runtime in which that one line says 127.0.0.1; nothing else of them is changed.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+import re
+import shutil
+import subprocess
+
+from sandbox.state import SandboxError
+
+GO = Path(__file__).parent.parent / "go"
+OLDEST = (1, 26)
+# From here on Go fetches the version that go.mod asks for by itself.
+OLDEST_SELF_UPDATING = (1, 21)
+LIST_TIMEOUT = 600.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """One line of one file of a module, and what stands there instead."""
+
+    module: str
+    file: str
+    line: str
+    replacement: str
+
+    def apply(self, root: Path) -> None:
+        """Change the file below ``root``.
+
+        :raises SandboxError: the line is not there exactly once, so this is another version.
+        """
+        path = root / self.file
+        text = path.read_text()
+        if text.count(self.line) != 1:
+            raise SandboxError(
+                f"{self.module}: {self.file} has {text.count(self.line)} times the line that is "
+                f"to be changed ({self.line!r}); adapt sandbox/management/gomodules.py to this "
+                "version of the module"
+            )
+        path.write_text(text.replace(self.line, self.replacement))
+
+
+_LISTEN = (
+    'listener, err := tls.Listen("tcp", net.JoinHostPort({}, strconv.Itoa(s.Options.Port)), cfg)'
+)
+LOOPBACK = Change(
+    module="sigs.k8s.io/controller-runtime",
+    file="pkg/webhook/server.go",
+    line=_LISTEN.format("s.Options.Host"),
+    replacement=_LISTEN.format('"127.0.0.1"'),
+)
+
+
+def contents(module: str) -> list[str]:
+    """Text of everything in a module of ours that decides what is built from it."""
+    files = [GO / module / "go.mod", GO / module / "go.sum"]
+    files += sorted(
+        path for path in (GO / module).rglob("*.go") if not path.name.endswith("_test.go")
+    )
+    return [f"{path.relative_to(GO)}\0{path.read_text()}" for path in files]
+
+
+def require_go() -> None:
+    """Check that a Go compiler is there that can build the modules.
+
+    :raises SandboxError: there is none, or it is too old; the text says what to install.
+    """
+    wanted = f"install Go {OLDEST[0]}.{OLDEST[1]} or newer from https://go.dev/dl/"
+    if shutil.which("go") is None:
+        raise SandboxError(
+            f"Go is needed to build the management cluster and is not in PATH: {wanted}"
+        )
+    answer = _go(["go", "env", "GOVERSION", "GOTOOLCHAIN"], Path("/"), 30.0, GOTOOLCHAIN=None)
+    version, _, toolchain = answer.strip().partition("\n")
+    judge_go(version, toolchain)
+
+
+def judge_go(version: str, toolchain: str) -> None:
+    """Refuse a Go that can neither build the modules nor fetch one that can.
+
+    :param version: as ``go env GOVERSION`` prints it, like ``go1.26.1``.
+    :param toolchain: as ``go env GOTOOLCHAIN`` prints it, like ``auto``.
+    :raises SandboxError: it is too old.
+    """
+    found = re.match(r"go(\d+)\.(\d+)", version)
+    number = (int(found[1]), int(found[2])) if found else (0, 0)
+    oldest = OLDEST if toolchain.startswith("local") else OLDEST_SELF_UPDATING
+    if number < oldest:
+        raise SandboxError(
+            f"{version or 'Go of an unknown version'} is too old to build the management cluster: "
+            f"install Go {OLDEST[0]}.{OLDEST[1]} or newer from https://go.dev/dl/"
+        )
+
+
+def run(module: str, command: list[str], timeout: float) -> str:
+    """Run a go command in a module of ours and return its output.
+
+    :raises SandboxError: it failed or took longer than ``timeout`` seconds.
+    """
+    return _go(command, GO / module, timeout)
+
+
+def directory(module: str, dependency: str) -> Path:
+    """Directory of a dependency in the module cache; it is downloaded when it is not there.
+
+    :raises SandboxError: it cannot be downloaded.
+    """
+    answer = run(module, ["go", "mod", "download", "-json", dependency], LIST_TIMEOUT)
+    return Path(json.loads(answer)["Dir"])
+
+
+def loopback_modfile(module: str, store: Path) -> Path:
+    """A go.mod like the module's own, but with the changed copy of controller-runtime.
+
+    :param store: directory below which the copy and the go.mod are kept.
+    """
+    source = directory(module, LOOPBACK.module)
+    name = hashlib.sha256(f"{source.name}\0{LOOPBACK}".encode()).hexdigest()[:16]
+    copy = store / "changed" / name / source.name
+    if not copy.exists():
+        draft = copy.with_name(f".{copy.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.copytree(source, draft, copy_function=shutil.copyfile)
+        _make_writable(draft)
+        LOOPBACK.apply(draft)
+        draft.rename(copy)
+    modfile = store / "changed" / name / f"{module}.mod"
+    shutil.copyfile(GO / module / "go.sum", modfile.with_suffix(".sum"))
+    shutil.copyfile(GO / module / "go.mod", modfile)
+    edit = ["go", "mod", "edit", f"-replace={LOOPBACK.module}={copy}", str(modfile)]
+    run(module, edit, 60.0)
+    return modfile
+
+
+def _make_writable(tree: Path) -> None:
+    """The module cache is read-only, and so would be a copy's directories."""
+    for folder, _, names in os.walk(tree):
+        os.chmod(folder, 0o700)
+        for name in names:
+            os.chmod(Path(folder, name), 0o600)
+
+
+def _go(command: list[str], place: Path, timeout: float, **variables: str | None) -> str:
+    settings: dict[str, str | None] = {**os.environ, "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}
+    settings.update(variables)
+    environment = {key: value for key, value in settings.items() if value is not None}
+    try:
+        done = subprocess.run(
+            command, cwd=place, env=environment, capture_output=True, text=True, timeout=timeout
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SandboxError(
+            f"`{' '.join(command)}` in {place} took longer than {timeout:.0f} s"
+        ) from error
+    except OSError as error:
+        raise SandboxError(f"`{command[0]}` cannot be run: {error.strerror}") from error
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if "go: downloading" not in line]
+        raise SandboxError("\n".join([f"`{' '.join(command)}` in {place} failed:", *said[-15:]]))
+    return done.stdout

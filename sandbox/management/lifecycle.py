@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start, end and describe the management cluster of a sandbox."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from sandbox import processes, progress
+from sandbox.management import binaries, controllers, crds, server
+from sandbox.state import State
+
+#: Everything that runs, in order of start; what is played says so.
+PROCESSES = {
+    "etcd": "real",
+    "kube-apiserver": "real",
+    "kube-controller-manager": "real",
+    **dict.fromkeys(controllers.NAMES, "real"),
+    controllers.MACHINES: "played",
+    controllers.ADDONS: "played",
+}
+
+
+def up(state: State) -> None:
+    """Start the whole management cluster; what runs already is left alone.
+
+    Its kubeconfigs are ``management/kubeconfig`` (administrator) and
+    ``management/driver.kubeconfig`` (user ``magnum``) below the state's root.
+
+    :raises SandboxError: something cannot be built, or does not come up in time.
+    """
+    up_api(state, reconcile=True)
+    place = binaries.build(state)
+    with progress.step("machines and addon provider (played)"):
+        controllers.start_players(state, place)
+
+
+def up_api(state: State, *, webhooks: bool = True, reconcile: bool = False) -> None:
+    """Start only what a test of manifests and of a client needs: the API server with its CRDs.
+
+    :param webhooks: start the real managers too, so that objects are defaulted, validated and
+        converted as in a real management cluster.
+    :param reconcile: False: these managers leave objects alone; the test writes their status.
+    :raises SandboxError: something cannot be built, or does not come up in time.
+    """
+    place = binaries.build(state)
+    with progress.step("etcd and kube-apiserver (real)"):
+        api = server.start(state, place)
+    with progress.step("CRDs, webhooks and roles") as step:
+        # Meanwhile: it takes seconds until its informers have seen everything.
+        server.start_controller_manager(state, place)
+        step.note(f"{crds.install(state, place, api, webhooks=webhooks)} applied")
+    if webhooks:
+        with progress.step("Cluster API and CAPO with their webhooks (real)"):
+            controllers.start_managers(state, place, reconcile=reconcile)
+
+
+def down(state: State) -> None:
+    """End everything; the state of the management cluster stays on disk.
+
+    Controllers go first, all at once, so that none sees the API server vanish for long.
+    """
+    late = ("kube-apiserver", "etcd")
+    first = [name for name in PROCESSES if name not in late]
+    with ThreadPoolExecutor(len(first)) as pool:
+        list(pool.map(lambda name: processes.stop(state, name), first))
+    for name in late:
+        processes.stop(state, name)
+
+
+def status(state: State) -> list[tuple[str, str]]:
+    """Name and state of every process, such as ``("etcd", "running (real)")``."""
+    return [
+        (name, f"{'running' if processes.alive(state, name) else 'stopped'} ({kind})")
+        for name, kind in PROCESSES.items()
+    ]

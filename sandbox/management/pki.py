@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The certificates and tokens of one management cluster, made once and kept in its state."""
+
+import datetime
+import ipaddress
+import os
+from pathlib import Path
+import secrets
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from sandbox.state import State
+
+LIFETIME = datetime.timedelta(days=3650)
+
+
+class Pki:
+    """Where the key material of a sandbox lies; :meth:`ensure` makes what is missing.
+
+    One certificate serves etcd, kube-apiserver and all webhooks, and is also the client
+    certificate for etcd: they all are this user's, on loopback.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.folder = state.path("management", "pki", "x").parent
+        self.authority = self.folder / "ca.crt"
+        # The names that controller-runtime looks for in --webhook-cert-dir.
+        self.certificate = self.folder / "tls.crt"
+        self.key = self.folder / "tls.key"
+        self.service_account_key = self.folder / "sa.key"
+
+    def ensure(self) -> None:
+        """Make keys and certificates unless they are all there."""
+        self.folder.chmod(0o700)
+        if self.service_account_key.exists():  # written last
+            return
+        authority_key = ec.generate_private_key(ec.SECP256R1())
+        authority = _certificate("sandbox-ca", authority_key, None, authority_key)
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = _certificate("sandbox", key, authority, authority_key)
+        write_private(self.authority, _pem(authority))
+        write_private(self.certificate, _pem(certificate))
+        write_private(self.key, _key_pem(key))
+        signer = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        write_private(self.service_account_key, _key_pem(signer))
+
+    def token(self, user: str) -> str:
+        """The bearer token of a user, chosen once."""
+        path = self.folder / f"{user}.token"
+        if not path.exists():
+            write_private(path, secrets.token_urlsafe(32).encode())
+        return path.read_text()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file at once, readable by its owner only."""
+    draft = path.with_name(f".{path.name}.draft")
+    draft.unlink(missing_ok=True)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+    draft.replace(path)
+
+
+def _certificate(
+    name: str,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: x509.Certificate | None,
+    issuer_key: ec.EllipticCurvePrivateKey,
+) -> x509.Certificate:
+    """A CA when there is no issuer, else a certificate for 127.0.0.1 as server and as client."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.datetime.now(datetime.UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer.subject if issuer else subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(minutes=5))
+        .not_valid_after(now + LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+    if issuer is None:
+        builder = builder.add_extension(_signing_usage(), critical=True)
+    else:
+        loopback = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
+        builder = (
+            builder.add_extension(x509.SubjectAlternativeName(loopback), critical=False)
+            .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+            .add_extension(identifier, critical=False)
+        )
+    return builder.sign(issuer_key, hashes.SHA256())
+
+
+def _signing_usage() -> x509.KeyUsage:
+    rest = dict.fromkeys(
+        (
+            "content_commitment",
+            "key_encipherment",
+            "data_encipherment",
+            "key_agreement",
+            "encipher_only",
+            "decipher_only",
+        ),
+        False,
+    )
+    return x509.KeyUsage(digital_signature=True, key_cert_sign=True, crl_sign=True, **rest)
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
