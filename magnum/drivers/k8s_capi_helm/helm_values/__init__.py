@@ -68,12 +68,13 @@ def group_counts(group: NodeGroupRequest, labels: Labels) -> Json:
     """Number of machines of a nodegroup, or its bounds where the autoscaler sets the number.
 
     The labels' bounds hold for the default worker group until it has a maximum of its own, because
-    Magnum's API cannot give it one when the cluster is made.
+    Magnum's API cannot give it one when the cluster is made. Then the last worker stays, unless the
+    label says 0: Magnum's own minimum is 0 where nobody chose one.
     """
     least, most = group.minimum, group.maximum
     if group.is_default and most is None:
         most = labels.max_node_count
-        least = labels.min_node_count if labels.min_node_count is not None else least
+        least = max(least, 1) if labels.min_node_count is None else labels.min_node_count
     if labels.auto_scaling_enabled and most is not None and most > least:
         return {"autoscale": True, "machineCountMin": least, "machineCountMax": most}
     return {"machineCount": group.count}
@@ -156,14 +157,18 @@ def _control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
     if labels.availability_zone:
         values["failureDomains"] = [labels.availability_zone]
         values["omitFailureDomain"] = False
-    return {**values, **_machine(labels)}
+    if labels.boot_volume_size:
+        values["machineRootVolume"] = _boot_volume(labels)
+    values["healthCheck"] = {"enabled": labels.auto_healing_enabled}
+    return values
 
 
 def _node_group_defaults(labels: Labels) -> Json:
     values: Json = {}
     if labels.availability_zone:
         values["failureDomain"] = labels.availability_zone
-    values.update(_machine(labels))
+    if labels.boot_volume_size:
+        values["machineRootVolume"] = _boot_volume(labels)
     if labels.extra_network_names:
         # The empty port is the one on the cluster's own network.
         values["machineNetworking"] = {
@@ -172,18 +177,15 @@ def _node_group_defaults(labels: Labels) -> Json:
                 *({"network": {"filter": {"name": name}}} for name in labels.extra_network_names),
             ]
         }
-    return values
-
-
-def _machine(labels: Labels) -> Json:
-    """What control plane and workers have in common."""
-    values: Json = {}
-    if labels.boot_volume_size:
-        values["machineRootVolume"] = {"diskSize": labels.boot_volume_size}
-        if labels.boot_volume_type:
-            values["machineRootVolume"]["volumeType"] = labels.boot_volume_type
     values["healthCheck"] = {"enabled": labels.auto_healing_enabled}
     return values
+
+
+def _boot_volume(labels: Labels) -> Json:
+    volume: Json = {"diskSize": labels.boot_volume_size}
+    if labels.boot_volume_type:
+        volume["volumeType"] = labels.boot_volume_type
+    return volume
 
 
 def _node_group(group: NodeGroupRequest, labels: Labels, facts: CloudFacts) -> Json:
@@ -234,7 +236,7 @@ def _addons(
             "k8sKeystoneAuth": keystone_auth,
         },
         "metricsServer": {"enabled": True},
+        "monitoring": {"enabled": labels.monitoring_enabled},
         # An ingress controller's load balancer would outlive the cluster.
         "ingress": {"enabled": False},
-        "monitoring": {"enabled": labels.monitoring_enabled},
     }

@@ -45,14 +45,22 @@ def classes(
     }
     if allowed := topologies(allowed_topologies):
         common["allowedTopologies"] = allowed
-    found = {name: {"name": class_name(name), **common, "volumeType": name} for name in types}
-    if not found:
-        first: Json = {"name": _NO_TYPE_CLASS, **common}
-    else:
-        first = found.pop(default or types[0])
+    first = default or (types[0] if types else None)
+    chosen: Json = {
+        "enabled": True,
+        "name": class_name(first) if first else _NO_TYPE_CLASS,
+        "isClusterDefault": True,
+        **common,
+    }
+    if first:
+        chosen["volumeType"] = first
     return {
-        "defaultStorageClass": {"enabled": True, "isClusterDefault": True, **first},
-        "additionalStorageClasses": list(found.values()),
+        "defaultStorageClass": chosen,
+        "additionalStorageClasses": [
+            {"name": class_name(name), **common, "volumeType": name}
+            for name in types
+            if name != first
+        ],
     }
 
 

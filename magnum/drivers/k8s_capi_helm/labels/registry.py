@@ -84,7 +84,7 @@ class Labels:
         None,
         "0",
         "Lower bound of the autoscaler for the default worker nodegroup, as long as the nodegroup "
-        "has no minimum of its own.",
+        "has no maximum of its own. Without it one worker stays.",
     )
     max_node_count: int | None = _label(
         forms.MOST,
@@ -163,7 +163,7 @@ class Labels:
         forms.SWITCH,
         False,
         "true",
-        "Whether the cluster gets Prometheus, Alertmanager and Grafana. They keep their data on "
+        "Whether the cluster gets Prometheus, Grafana and Loki. They keep their data on "
         "Cinder volumes.",
     )
     csi_cinder_availability_zone: str = _label(
