@@ -9,17 +9,17 @@ same order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 import dataclasses
 import enum
 
 from magnum.drivers.k8s_capi_helm import conditions, names
 from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.status import blocking
 
 #: Why a cluster is not given up when nothing shows that this is its management cluster.
 NO_PROOF_SENTENCE = (
-    "Nothing on this management cluster shows that the cluster was ever here: neither its Lease "
-    "nor its credential Secret. It may be on another management cluster, so it is not taken for "
+    "management: nothing here shows that this management cluster ever had the cluster, neither "
+    "its Lease nor its credential Secret. It may be on another management cluster, so it is not taken for "
     "deleted. The operator has to check the driver's kubeconfig, or to confirm the deletion."
 )
 
@@ -89,11 +89,11 @@ def next_step(
     if start:
         return Step(Action.DELETE_CLUSTER, f"deleting {start[0].kind.name} {start[0].name}", start)
     if observed.cluster is Missing.UNREADABLE:
-        return Step(Action.WAIT, blocking(observed))
+        return Step(Action.WAIT, f"waiting: {blocking.told(observed)}")
     if release_present:
         return Step(Action.UNINSTALL, "uninstalling the release")
     if not gone(observed):
-        return Step(Action.WAIT, blocking(observed))
+        return Step(Action.WAIT, f"waiting: {blocking.told(observed)}")
     if secrets_present:
         return Step(Action.REMOVE_SECRETS, "removing Secrets and application credential")
     return Step(Action.BURY)
@@ -101,24 +101,7 @@ def next_step(
 
 def gone(observed: Observed) -> bool:
     """Nothing that stands for a resource in OpenStack is left, and all of it could be read."""
-    return not observed.unreachable and not any(True for _ in _remains(observed))
-
-
-def _remains(observed: Observed) -> Iterator[Json | Missing]:
-    """What is left or could not be read, the deepest first."""
-    for listed in (
-        observed.servers,
-        observed.machines,
-        observed.machine_sets,
-        observed.machine_deployments,
-    ):
-        if isinstance(listed, Missing):
-            yield Missing.UNREADABLE
-        else:
-            yield from listed
-    for one in (observed.control_plane, observed.infrastructure, observed.cluster):
-        if one is not Missing.NOT_FOUND:
-            yield one
+    return not observed.unreachable and not any(True for _ in blocking.remains(observed))
 
 
 def _to_delete(observed: Observed) -> tuple[Target, ...]:
@@ -136,42 +119,3 @@ def _to_delete(observed: Observed) -> tuple[Target, ...]:
         for kind, one in things
         if not isinstance(one, Missing) and not conditions.deleting(one)
     )
-
-
-def _title(thing: Json) -> str:
-    return f"{thing.get('kind') or 'object'} {conditions.name(thing)}"
-
-
-def blocking(observed: Observed) -> str:
-    """What a deletion waits for, the deepest object first: an ending of "waiting: ..."."""
-    if observed.unreachable:
-        return "the management cluster cannot be read"
-    left = list(_remains(observed))
-    if not left:
-        return "the last Secrets and the application credential"
-    things = [one for one in left if not isinstance(one, Missing)]
-    if not things:
-        return "what is left could not be read"
-    paused = [one for one in things if conditions.condition(one, "Paused").bad]
-    if paused:
-        return f"{_title(paused[0])} is paused, a deletion does not go on before it is not"
-    telling = next((one for one in things if _words(one)), things[0])
-    words = _words(telling) or _finalizers(telling)
-    machines = 0 if isinstance(observed.machines, Missing) else len(observed.machines)
-    count = f" ({machines} machines left)" if machines > 1 else ""
-    return f"{_title(telling)} to go{count}{': ' + words if words else ''}"
-
-
-def _words(thing: Json) -> str:
-    """What the object's controller says about its deletion."""
-    said = conditions.condition(thing, "Deleting")
-    if said.bad and said.message:
-        return " ".join(said.message.split())
-    ready = conditions.condition(thing, "InstanceReady")
-    return ready.message if ready.bad and "Delete" in ready.reason else ""
-
-
-def _finalizers(thing: Json) -> str:
-    listed = conditions.metadata(thing).get("finalizers")
-    held = ", ".join(str(one) for one in listed) if isinstance(listed, list) else ""
-    return f"held by {held}" if held and conditions.deleting(thing) else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 import datetime
 
-from magnum.drivers.k8s_capi_helm import conditions, deletion
+from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import (
     GroupVerdict,
@@ -21,6 +21,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.status import (
     addons,
+    blocking,
     control_plane,
     fingerprint,
     groups,
@@ -42,7 +43,7 @@ _JUDGED = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "CREATE_FAILED", "UPDATE_
 def judge(observed: Observed, state: MagnumState, now: datetime.datetime) -> Verdict:
     """What Magnum should say about a cluster after one look.
 
-    A cluster that is being deleted gets only a reason here; :mod:`deletion` decides about it.
+    A cluster that is being deleted gets only a reason here; deletion.py decides about it.
 
     :param now: aware, UTC.
     """
@@ -129,7 +130,7 @@ def _lifecycle(
     :param found: fingerprint of this look when everything is in place, else "".
     """
     if state.status == "DELETE_IN_PROGRESS":
-        return state.status, bounded(f"waiting: {deletion.blocking(observed)}")
+        return state.status, bounded(f"waiting: {blocking.told(observed)}")
     if state.status.endswith("_COMPLETE"):
         return state.status, None
     if state.status not in _JUDGED:

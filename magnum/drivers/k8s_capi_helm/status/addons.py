@@ -84,11 +84,19 @@ def fault(addon: Json) -> Finding | None:
     return Finding(f"{component(addon)}: {text}", Cause.ADDON)
 
 
-def optional_faults(addons: tuple[Json, ...] | Missing) -> tuple[str, ...]:
-    """Optional addons that are not deployed, each with its phase or message; () when all are."""
+def not_deployed(
+    addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Addons that are not deployed, core and optional, each with its phase or message.
+
+    :param without: core addons that the release switches off.
+    """
     if isinstance(addons, Missing):
         return ("the addons could not be read",)
     texts = []
+    missing = core_missing(addons, without)
+    if missing is not None:
+        texts.append(missing.text)
     for one in addons:
         if is_core(one) or done(one):
             continue

@@ -190,16 +190,27 @@ def _addon_fault(scope: Scope) -> Finding | None:
 # Events -------------------------------------------------------------------------------------------
 def _event_fault(scope: Scope) -> Finding | None:
     """The newest failure of an object that is not fine now: an old fault is no reason."""
-    suspects = _not_fine(scope)
+    return newest_failure(scope.observed.events, _not_fine(scope), scope.now)
+
+
+def newest_failure(
+    events: tuple[Json, ...] | Missing, suspects: set[tuple[str, str]], now: datetime.datetime
+) -> Finding | None:
+    """The newest event, not older than EVENT_AGE, that tells of a failure of one of *suspects*.
+
+    CAPO sends some of them as Normal, so the type says nothing; their reasons begin with "Failed".
+
+    :param suspects: (kind, name) of objects.
+    """
     newest: tuple[datetime.datetime, str, str] | None = None
-    for event in readable(scope.observed.events):
+    for event in readable(events):
         at = _event_time(event)
         name = str(conditions.dig(event, "involvedObject", "name") or "")
         kind = str(conditions.dig(event, "involvedObject", "kind") or "")
         failed = str(event.get("reason") or "").lower().startswith("failed")
         if not failed or at is None or (kind, name) not in suspects:
             continue
-        if scope.now - at <= EVENT_AGE and (newest is None or at > newest[0]):
+        if now - at <= EVENT_AGE and (newest is None or at > newest[0]):
             newest = (at, str(event.get("message") or event.get("reason")), name)
     if newest is None:
         return None

@@ -40,7 +40,7 @@ def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str
         "nodegroup": _node_groups(observed, state),
         "api": _api(observed.cluster),
     }
-    extra = addons.optional_faults(observed.addons)
+    extra = addons.not_deployed(observed.addons, state.without_addons)
     if extra:
         parts["addons"] = (
             UNKNOWN if isinstance(observed.addons, Missing) else UNHEALTHY,
