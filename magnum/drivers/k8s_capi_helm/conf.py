@@ -219,6 +219,9 @@ def _label_option(label: labels.Label) -> cfg.Opt:
         old.append(cfg.DeprecatedOpt(label.name, group=GROUP.name))
     common: dict[str, Any] = {"help": label.help, "deprecated_opts": old}
     default = None if label.default == () else label.default
+    words = list(label.form.choices)
+    if words and default is None:
+        words.append("")  # as magnum-capi-helm writes "no default"
     if label.form.option is labels.OptionType.BOOLEAN:
         return cfg.BoolOpt(label.name, default=default, **common)
     if label.form.option is labels.OptionType.INTEGER:
@@ -226,8 +229,7 @@ def _label_option(label: labels.Label) -> cfg.Opt:
     return cfg.StrOpt(
         label.name,
         default=default,
-        choices=list(label.form.choices) or None,
+        choices=words or None,
         ignore_case=bool(label.form.choices),
-        sample_default=label.example if default is None else None,
         **common,
     )

@@ -72,7 +72,7 @@ class TestOptions(testtools.TestCase):
     def test_every_option_has_full_sentences(self) -> None:
         for _, options in conf.list_opts():
             for option in options:
-                self.assertTrue(option.help.endswith("."), option.name)
+                self.assertTrue((option.help or "").endswith("."), option.name)
 
     def test_times_have_a_least_value(self) -> None:
         found = config(self, "[capi_helm]\nmanagement_read_timeout = 0\n")
@@ -97,6 +97,12 @@ class TestLabelDefaults(testtools.TestCase):
             self.assertEqual(
                 labels.parse({label.name: label.example}, {}), labels.parse({}, texts), label.name
             )
+
+    def test_an_empty_line_is_no_default(self) -> None:
+        empty = [label.name for label in labels.REGISTRY if label.form.option == "text"]
+        lines = [f"{name} =" for name in empty if getattr(labels.Labels(), name) in (None, ())]
+        found = config(self, "\n".join(["[capi_helm_cluster_labels]", *lines, ""]))
+        self.assertEqual(labels.Labels(), labels.parse({}, conf.label_defaults(found)))
 
     def test_old_places_and_names(self) -> None:
         for line, name in (

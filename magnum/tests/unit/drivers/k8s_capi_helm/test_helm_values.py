@@ -82,7 +82,7 @@ def schema(chart: str) -> Json:
 
 class TestContract(testtools.TestCase):
     def test_a_plain_cluster(self) -> None:
-        common = {
+        common: Json = {
             "reclaimPolicy": "Retain",
             "allowVolumeExpansion": True,
             "volumeBindingMode": "WaitForFirstConsumer",
@@ -90,7 +90,7 @@ class TestContract(testtools.TestCase):
             "availabilityZone": "nova",
         }
         name = storage.class_name("__DEFAULT__")
-        default = {"enabled": True, "name": name, "isClusterDefault": True, **common}
+        default: Json = {"enabled": True, "name": name, "isClusterDefault": True, **common}
         self.assertEqual(
             {
                 "cloudCredentialsSecretName": "prod-abcdefghijkl-cloud-credentials",
@@ -128,7 +128,7 @@ class TestContract(testtools.TestCase):
                             }
                         },
                         "csiCinder": {
-                            "defaultStorageClass": {**default, "volumeType": "__DEFAULT__"},
+                            "defaultStorageClass": dict(default, volumeType="__DEFAULT__"),
                             "additionalStorageClasses": [
                                 {"name": "fast", **common, "volumeType": "fast"}
                             ],
@@ -355,7 +355,7 @@ class TestCounts(testtools.TestCase):
                 {"autoscale": True, "machineCountMin": 1, "machineCountMax": 4},
             ),
         ):
-            self.assertEqual(expected, self.group(texts, **fields), (texts, fields))
+            self.assertEqual(expected, self.group(texts, **fields), f"{texts} {fields}")
 
     def test_counts_are_part_of_the_values(self) -> None:
         wanted = request({"auto_scaling_enabled": "true"}, **everything())
