@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Lease of a release on a real kube-apiserver."""
+
+from __future__ import annotations
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.tests.functional.k8s_capi_helm import envtest
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import operations as suite
+
+
+class TestOperations(suite.OperationsTests, testtools.TestCase):
+    """The promises of the Lease."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = KubeClient(envtest.kubeconfig())

@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Lease of a release promises: a record that loses nothing, a lock with one holder.
+
+Time is a number that the tests set. Two ``Operations`` with clocks of their own are two conductors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import threading
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm.operations import Operations
+from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
+
+RELEASE = "demo-abcdefghijkl"
+DURATION = 60
+START = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
+
+
+class Clock:
+    """Seconds that pass when somebody waits for them."""
+
+    def __init__(self, now: float = 1000.0) -> None:
+        self.now = now
+        self.on_pause: list[Any] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pause(self, seconds: float) -> None:
+        """Let the seconds pass, and whatever a test wants to happen meanwhile."""
+        self.now += seconds
+        for action in self.on_pause:
+            action()
+
+
+def operation(identity: str, **extra: Any) -> Operation:
+    """A pending operation."""
+    return Operation(id=identity, verb=Verb.RESIZE, started=START, **extra)
+
+
+class OperationsSuite(KubeClientSuite):
+    """Mixed into a TestCase whose ``setUp`` sets ``kube`` to a client that may do anything."""
+
+    assertEqual: Any
+    assertIn: Any
+    assertIsNone: Any
+    assertRaises: Any
+    assertTrue: Any
+    assertFalse: Any
+    assertNotEqual: Any
+
+    def conductor(self, name: str = "one", clock: Clock | None = None) -> Operations:
+        """The Operations of a conductor."""
+        clock = clock or Clock()
+        return Operations(
+            self.kube, holder=name, lease_duration=DURATION, clock=clock, pause=clock.pause
+        )
+
+    def opened(self, name: str = "one", clock: Clock | None = None) -> tuple[Operations, str]:
+        """A conductor, and a namespace in which the release has its Lease."""
+        namespace = self.make_namespace()
+        operations = self.conductor(name, clock)
+        operations.open(namespace, RELEASE, cluster_uuid="uuid-1", project_id="project-1")
+        return operations, namespace
+
+    def dead_holder(self) -> str:
+        """A namespace where the release's lock is held by a conductor that is no more."""
+        _, namespace = self.opened()
+        lease = self.kube.get(names.LEASE, namespace, f"{RELEASE}-magnum")
+        lease["spec"] = {
+            "holderIdentity": "dead/1",
+            "leaseDurationSeconds": DURATION,
+            "renewTime": "2040-01-01T00:00:00.000000Z",
+        }
+        self.kube.replace(names.LEASE, lease)
+        return namespace
+
+    def assertBusy(self, operations: Operations, namespace: str, *, wait: float) -> Any:
+        """The lock is not to be had; returns the error."""
+
+        def take() -> None:
+            with operations.hold(namespace, RELEASE, wait=wait):
+                pass
+
+        return self.assertRaises(errors.Busy, take)
+
+
+class OperationsTests(OperationsSuite):
+    """The promises."""
+
+    # The record ----------------------------------------------------------------------------------
+    def test_open_makes_the_lease_once(self) -> None:
+        operations, namespace = self.opened()
+        lease = self.kube.get(names.LEASE, namespace, f"{RELEASE}-magnum")
+        self.assertEqual(
+            {
+                names.LABEL_UUID: "uuid-1",
+                names.LABEL_PROJECT: "project-1",
+                names.LABEL_CLUSTER_NAME: RELEASE,
+            },
+            lease["metadata"]["labels"],
+        )
+        operations.add(namespace, RELEASE, operation("a"))
+        again = self.conductor("two").open(
+            namespace, RELEASE, cluster_uuid="uuid-1", project_id="project-1"
+        )
+        self.assertEqual([operation("a")], list(again.operations))
+        self.assertEqual(
+            ("uuid-1", "project-1", ""), (again.cluster_uuid, again.project_id, again.holder)
+        )
+
+    def test_the_lease_of_another_cluster_is_refused(self) -> None:
+        operations, namespace = self.opened()
+        error = self.assertRaises(
+            errors.NotOurs,
+            operations.open,
+            namespace,
+            RELEASE,
+            cluster_uuid="uuid-2",
+            project_id="project-1",
+        )
+        self.assertIn("uuid-2", str(error))
+        self.assertEqual("uuid-1", operations.read(namespace, RELEASE).cluster_uuid)
+
+    def test_without_a_namespace_there_is_a_conflict_in_the_end(self) -> None:
+        clock = Clock()
+        self.assertRaises(
+            errors.Conflict,
+            self.conductor(clock=clock).open,
+            "no-such-namespace",
+            RELEASE,
+            cluster_uuid="u",
+            project_id="p",
+        )
+        self.assertTrue(clock.now < 1000 + DURATION)
+
+    def test_without_a_lease(self) -> None:
+        operations, namespace = self.conductor(), self.make_namespace()
+        self.assertIsNone(operations.read(namespace, RELEASE))
+        self.assertRaises(errors.Conflict, operations.add, namespace, RELEASE, operation("a"))
+        self.assertRaises(errors.Conflict, operations.finish, namespace, RELEASE, ["a"])
+        self.assertRaises(errors.Conflict, operations.remember, namespace, RELEASE, first_look="x")
+        self.assertRaises(errors.Conflict, operations.bury, namespace, RELEASE)
+        hold = operations.hold(namespace, RELEASE, wait=5)
+        self.assertRaises(errors.Conflict, hold.__enter__)
+        self.assertTrue(operations.sweep(namespace, RELEASE))
+
+    def test_operations_come_and_go(self) -> None:
+        operations, namespace = self.opened()
+        first = operation("a", groups=("x", "y"), deadline=START + datetime.timedelta(minutes=5))
+        operations.add(namespace, RELEASE, first)
+        operations.add(namespace, RELEASE, operation("b"))
+        operations.add(namespace, RELEASE, operation("c"))
+        self.assertEqual(
+            (first, operation("b"), operation("c")),
+            operations.read(namespace, RELEASE).operations,
+        )
+        operations.add(namespace, RELEASE, operation("b"))
+        self.assertEqual(3, len(operations.read(namespace, RELEASE).operations))
+        operations.finish(namespace, RELEASE, ["a", "c", "never there"])
+        self.assertEqual((operation("b"),), operations.read(namespace, RELEASE).operations)
+        operations.finish(namespace, RELEASE, ["b"])
+        self.assertEqual((), operations.read(namespace, RELEASE).operations)
+
+    def test_an_operation_of_a_newer_version_is_kept_but_not_shown(self) -> None:
+        operations, namespace = self.opened()
+        operations.add(namespace, RELEASE, operation("a"))
+        lease = self.kube.get(names.LEASE, namespace, f"{RELEASE}-magnum")
+        [key] = lease["metadata"]["annotations"]
+        text = lease["metadata"]["annotations"][key].replace('"resize"', '"levitate"')
+        lease["metadata"]["annotations"][key] = text
+        self.kube.replace(names.LEASE, lease)
+        operations.add(namespace, RELEASE, operation("b"))
+        self.assertEqual((operation("b"),), operations.read(namespace, RELEASE).operations)
+        lease = self.kube.get(names.LEASE, namespace, f"{RELEASE}-magnum")
+        self.assertIn("levitate", lease["metadata"]["annotations"][key])
+
+    def test_twenty_at_once_lose_nothing(self) -> None:
+        operations, namespace = self.opened()
+        failures: list[Exception] = []
+
+        def add(number: int) -> None:
+            # Conductors of their own, with real pauses: this is about real races.
+            mine = Operations(self.kube, holder=f"c{number}", lease_duration=DURATION)
+            try:
+                mine.add(namespace, RELEASE, operation(f"{number:02}"))
+            except errors.DriverError as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=add, args=(number,)) for number in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual([], failures)
+        found = sorted(entry.id for entry in operations.read(namespace, RELEASE).operations)
+        self.assertEqual([f"{number:02}" for number in range(20)], found)
+
+    def test_what_is_remembered(self) -> None:
+        operations, namespace = self.opened()
+        operations.remember(
+            namespace, RELEASE, first_look="look", chart_source="bundled", chart_digest="d1"
+        )
+        operations.remember(namespace, RELEASE, chart_digest="d2")
+        record = operations.read(namespace, RELEASE)
+        self.assertEqual(
+            ("look", "bundled", "d2"), (record.first_look, record.chart_source, record.chart_digest)
+        )
+        operations.remember(namespace, RELEASE, first_look="")
+        self.assertEqual("", operations.read(namespace, RELEASE).first_look)
+
+    def test_a_tombstone_is_swept_and_nothing_else(self) -> None:
+        operations, namespace = self.opened()
+        operations.add(namespace, RELEASE, operation("a"))
+        self.assertFalse(operations.sweep(namespace, RELEASE))
+        operations.bury(namespace, RELEASE)
+        record = operations.read(namespace, RELEASE)
+        self.assertTrue(record.tombstone)
+        self.assertEqual(("uuid-1", ()), (record.cluster_uuid, record.operations))
+        self.assertTrue(operations.sweep(namespace, RELEASE))
+        self.assertIsNone(operations.read(namespace, RELEASE))
+
+    # The lock ------------------------------------------------------------------------------------
+    def test_a_lock_has_one_holder(self) -> None:
+        clock = Clock()
+        one, namespace = self.opened("one")
+        two = self.conductor("two", clock)
+        with one.hold(namespace, RELEASE, wait=0) as hold:
+            self.assertFalse(hold.lost())
+            self.assertTrue(hold.record.holder.startswith("one/"))
+            error = self.assertBusy(two, namespace, wait=10)
+            self.assertIn("one/", error.detail)
+            self.assertTrue(1010 <= clock.now < 1012, clock.now)
+        self.assertEqual("", one.read(namespace, RELEASE).holder)
+        with two.hold(namespace, RELEASE, wait=0) as hold:
+            self.assertTrue(hold.record.holder.startswith("two/"))
+
+    def test_two_threads_of_one_conductor_are_two_holders(self) -> None:
+        one, namespace = self.opened()
+        with one.hold(namespace, RELEASE, wait=0):
+            self.assertBusy(one, namespace, wait=0)
+
+    def test_who_waits_gets_it_when_it_is_given_back(self) -> None:
+        clock = Clock()
+        one, namespace = self.opened("one")
+        two = self.conductor("two", clock)
+        first = contextlib.ExitStack()
+        first.enter_context(one.hold(namespace, RELEASE, wait=0))
+        clock.on_pause.append(first.close)
+        with two.hold(namespace, RELEASE, wait=30) as hold:
+            self.assertFalse(hold.lost())
+        self.assertTrue(clock.now < 1010, clock.now)
+
+    def test_an_exception_gives_the_lock_back(self) -> None:
+        one, namespace = self.opened()
+
+        def fail() -> None:
+            with one.hold(namespace, RELEASE, wait=0):
+                raise KeyError("of the body")
+
+        self.assertRaises(KeyError, fail)
+        self.assertEqual("", one.read(namespace, RELEASE).holder)
+
+    def test_a_dead_holder_is_followed_after_its_lease(self) -> None:
+        clock, namespace = Clock(), self.dead_holder()
+        two = self.conductor("two", clock)
+        # Other conductors' clocks and the times in the Lease do not matter: only what is seen.
+        self.assertBusy(two, namespace, wait=0)
+        clock.now += DURATION - 1
+        self.assertBusy(two, namespace, wait=0)
+        clock.now += 2
+        with two.hold(namespace, RELEASE, wait=0) as hold:
+            self.assertFalse(hold.lost())
+
+    def test_a_dead_holder_is_followed_while_waiting(self) -> None:
+        clock, namespace = Clock(), self.dead_holder()
+        with self.conductor("two", clock).hold(namespace, RELEASE, wait=2 * DURATION):
+            self.assertTrue(DURATION < clock.now - 1000 < DURATION + 5, clock.now)
+
+    def test_a_renewed_lease_is_not_taken(self) -> None:
+        mine, theirs = Clock(), Clock(5.0)
+        one, namespace = self.opened("one", mine)
+        two = self.conductor("two", theirs)
+        with one.hold(namespace, RELEASE, wait=0) as hold:
+            for _ in range(5):
+                self.assertBusy(two, namespace, wait=0)
+                theirs.now += DURATION * 0.9
+                mine.now += DURATION * 0.7
+                self.assertFalse(hold.lost())
+                hold.renew()
+            self.assertBusy(two, namespace, wait=0)
+
+    def test_records_are_written_while_the_lock_is_held(self) -> None:
+        one, namespace = self.opened()
+        with one.hold(namespace, RELEASE, wait=0) as hold:
+            self.conductor("two").add(namespace, RELEASE, operation("a"))
+            hold.renew()
+            self.assertEqual((operation("a"),), hold.record.operations)
+            self.assertFalse(hold.lost())
+        self.assertEqual((operation("a"),), one.read(namespace, RELEASE).operations)
+
+    def test_who_cannot_renew_loses_it_before_others_may_take_it(self) -> None:
+        clock = Clock()
+        one, namespace = self.opened("one", clock)
+        with one.hold(namespace, RELEASE, wait=0) as hold:
+            clock.now += DURATION * 0.7
+            self.assertFalse(hold.lost())
+            clock.now += DURATION * 0.1
+            self.assertTrue(hold.lost())
+
+    def test_a_frozen_holder_knows_when_it_wakes_up(self) -> None:
+        mine, theirs = Clock(), Clock()
+        one, namespace = self.opened("one", mine)
+        two = self.conductor("two", theirs)
+        with one.hold(namespace, RELEASE, wait=0) as hold:
+            self.assertBusy(two, namespace, wait=0)
+            theirs.now += DURATION + 1
+            with two.hold(namespace, RELEASE, wait=0) as other:
+                # Even with a clock that stood still, the next renewal tells.
+                hold.renew()
+                self.assertTrue(hold.lost())
+                self.assertFalse(other.lost())
+                self.assertTrue(one.read(namespace, RELEASE).holder.startswith("two/"))
+        self.assertEqual("", one.read(namespace, RELEASE).holder)
+
+    def test_who_lost_it_gives_nothing_back(self) -> None:
+        mine, theirs = Clock(), Clock()
+        one, namespace = self.opened("one", mine)
+        two = self.conductor("two", theirs)
+        later = contextlib.ExitStack()
+        with one.hold(namespace, RELEASE, wait=0):
+            self.assertBusy(two, namespace, wait=0)
+            theirs.now += DURATION + 1
+            later.enter_context(two.hold(namespace, RELEASE, wait=0))
+        self.assertTrue(one.read(namespace, RELEASE).holder.startswith("two/"))
+        later.close()
+
+    def test_the_lease_that_goes_away_is_lost(self) -> None:
+        one, namespace = self.opened()
+        with one.hold(namespace, RELEASE, wait=0) as hold:
+            self.kube.delete(names.LEASE, namespace, f"{RELEASE}-magnum")
+            hold.renew()
+            self.assertTrue(hold.lost())
+
+    def test_the_lock_is_renewed_by_itself(self) -> None:
+        namespace = self.make_namespace()
+        one = Operations(self.kube, holder="one", lease_duration=1)
+        one.open(namespace, RELEASE, cluster_uuid="u", project_id="p")
+        renewed = threading.Event()
+        with one.hold(namespace, RELEASE, wait=0) as hold:
+            name = f"{RELEASE}-magnum"
+            first = self.kube.get(names.LEASE, namespace, name)["spec"]["renewTime"]
+            for _ in range(100):
+                if self.kube.get(names.LEASE, namespace, name)["spec"]["renewTime"] != first:
+                    renewed.set()
+                    break
+                renewed.wait(0.05)
+            self.assertTrue(renewed.is_set())
+            self.assertFalse(hold.lost())

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Lease of a release, on a management cluster in memory that can fail."""
+
+from __future__ import annotations
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.kube_client.request import unreachable
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import operations as suite
+
+
+class TestOperations(suite.OperationsTests, testtools.TestCase):
+    """The promises of the Lease."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = FakeKube()
+
+
+class TestWithoutTheManagementCluster(suite.OperationsSuite, testtools.TestCase):
+    """What the lock does while the management cluster does not answer."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = FakeKube()
+
+    def test_the_holder_goes_on_for_a_while_and_then_stops(self) -> None:
+        clock = suite.Clock()
+        one, namespace = self.opened("one", clock)
+        with one.hold(namespace, suite.RELEASE, wait=0) as hold:
+            self.kube.unreachable = True
+            clock.now += suite.DURATION * 0.5
+            self.assertRaises(errors.ManagementUnreachable, hold.renew)
+            self.assertFalse(hold.lost())
+            clock.now += suite.DURATION * 0.3
+            self.assertTrue(hold.lost())
+        self.kube.unreachable = False
+        self.assertNotEqual("", one.read(namespace, suite.RELEASE).holder)
+
+    def test_the_end_passes_although_nothing_can_be_given_back(self) -> None:
+        one, namespace = self.opened()
+        with one.hold(namespace, suite.RELEASE, wait=0):
+            self.kube.unreachable = True
+        self.kube.unreachable = False
+        self.assertNotEqual("", one.read(namespace, suite.RELEASE).holder)
+
+    def test_a_lost_answer_does_not_lock_us_out(self) -> None:
+        one, namespace = self.opened()
+        lost = []
+
+        def lose_the_first_answer(verb: str, kind: names.Kind, name: str) -> None:
+            if verb == "replace" and not lost:
+                lost.append(name)
+                self.kube.before = None
+                found = self.kube.get(names.LEASE, namespace, name)
+                written = {**found, "spec": dict(written_by_us)}
+                self.kube.replace(names.LEASE, written)
+                raise unreachable("the answer was lost")
+
+        written_by_us: dict[str, str] = {}
+        original = self.kube.replace
+
+        def replace(kind: names.Kind, manifest: dict) -> dict:
+            written_by_us.update(manifest["spec"])
+            return original(kind, manifest)
+
+        self.kube.replace = replace
+        self.kube.before = lose_the_first_answer
+        with one.hold(namespace, suite.RELEASE, wait=5) as hold:
+            self.assertFalse(hold.lost())
+        self.assertEqual(1, len(lost))
