@@ -111,19 +111,20 @@ def _revision(machine_set: Json) -> int:
 
 def leftovers(observed: Observed) -> Finding | None:
     """Machines that no group holds any more, and groups on their way out."""
-    for kind in (observed.machine_deployments, observed.machine_sets, observed.machines):
-        if isinstance(kind, Missing):
-            return Finding("the machines could not be read")
-    assert not isinstance(observed.machine_deployments, Missing)
-    assert not isinstance(observed.machines, Missing)
-    going = [one for one in observed.machine_deployments if conditions.deleting(one)]
-    if going:
-        return Finding(f"{conditions.name(going[0])} is being deleted")
+    if (
+        isinstance(observed.machine_deployments, Missing)
+        or isinstance(observed.machine_sets, Missing)
+        or isinstance(observed.machines, Missing)
+    ):
+        return Finding("the machines could not be read")
+    for deployment in observed.machine_deployments:
+        if conditions.deleting(deployment):
+            return Finding(f"{conditions.name(deployment)} is being deleted")
     known = {conditions.name(one) for one in observed.machine_deployments}
-    for machine in observed.machines:
-        owner = conditions.label(machine, names.LABEL_DEPLOYMENT_NAME)
-        if owner not in known and not machines.is_control_plane(machine):
-            return Finding(f"machine {conditions.name(machine)} of a deleted group is still there")
+    for one in (*observed.machines, *observed.machine_sets):
+        owner = conditions.label(one, names.LABEL_DEPLOYMENT_NAME)
+        if owner not in known and not machines.is_control_plane(one):
+            return Finding(f"{conditions.name(one)} of a deleted group is still there")
     return None
 
 

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions, counters and generations, read at both API versions."""
+
+from __future__ import annotations
+
+import datetime
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm import conditions, names
+from magnum.drivers.k8s_capi_helm.conditions import Truth
+from magnum.tests.unit.drivers.k8s_capi_helm import scenes
+
+VERSIONS = ("v1beta2", "v1beta1")
+
+
+class ConditionTest(testtools.TestCase):
+    """A condition is what it says now; anything else is Unknown."""
+
+    def test_both_versions_say_the_same(self):
+        for version in VERSIONS:
+            said = conditions.condition(scenes.cluster(version), "Available")
+            self.assertIs(Truth.TRUE, said.truth, version)
+            self.assertTrue(said.good and said.present and not said.bad, version)
+
+    def test_what_v1beta1_itself_calls_conditions_is_not_read(self):
+        cluster = scenes.cluster("v1beta1")
+        cluster["status"]["conditions"] = [{"type": "Available", "status": "True"}]
+        cluster["status"]["v1beta2"]["conditions"] = []
+        self.assertIs(Truth.UNKNOWN, conditions.condition(cluster, "Available").truth)
+
+    def test_before_capi_1_9_everything_is_unknown(self):
+        cluster = scenes.cluster("v1beta1")
+        del cluster["status"]["v1beta2"]
+        self.assertFalse(conditions.condition(cluster, "Available").present)
+
+    def test_absent_is_unknown_and_neither_good_nor_bad(self):
+        said = conditions.condition(scenes.cluster(), "Remediating")
+        self.assertEqual((Truth.UNKNOWN, False), (said.truth, said.present))
+        self.assertFalse(said.good or said.bad)
+
+    def test_older_than_the_spec_is_stale(self):
+        for version in VERSIONS:
+            cluster = scenes.cluster(version)
+            cluster["metadata"]["generation"] = 3
+            said = conditions.condition(cluster, "Available")
+            self.assertTrue(said.stale and said.truth is Truth.UNKNOWN, version)
+
+    def test_a_milestone_is_never_stale(self):
+        cluster = scenes.cluster()
+        cluster["metadata"]["generation"] = 9
+        self.assertTrue(conditions.condition(cluster, "ControlPlaneInitialized").good)
+
+    def test_a_status_that_is_no_status_is_unknown(self):
+        cluster = scenes.cluster()
+        scenes.say(cluster, "Available", "Maybe")
+        self.assertIs(Truth.UNKNOWN, conditions.condition(cluster, "Available").truth)
+
+    def test_happening_is_bad_news(self):
+        control_plane = scenes.control_plane()
+        self.assertTrue(conditions.condition(control_plane, "RollingOut").good)
+        scenes.say(control_plane, "RollingOut", "True")
+        self.assertTrue(conditions.condition(control_plane, "RollingOut").bad)
+
+    def test_a_provider_is_read_in_any_shape(self):
+        server = scenes.server("s")
+        self.assertTrue(conditions.condition(server, "InstanceReady").good)
+        server["status"]["v1beta2"] = {"conditions": scenes.conditions({"InstanceReady": "False"})}
+        self.assertTrue(conditions.condition(server, "InstanceReady").bad)
+
+    def test_polarity_is_written_down_for_every_condition(self):
+        self.assertEqual({"True", "False"}, set(conditions.GOOD.values()))
+        for kind in ("RollingOut", "ScalingUp", "ScalingDown", "Deleting", "Paused", "Remediating"):
+            self.assertEqual("False", conditions.GOOD[kind], kind)
+
+
+class ReadingTest(testtools.TestCase):
+    """Counters, generations, timestamps: what is not said is not known."""
+
+    def test_counters_of_both_versions(self):
+        for version in VERSIONS:
+            one = scenes.deployment("gpu", 4, version)
+            for key in ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"):
+                self.assertEqual(4, conditions.counter(one, key), (version, key))
+
+    def test_a_counter_that_is_not_there_is_not_zero(self):
+        one = scenes.deployment("gpu", 0)
+        self.assertEqual(0, conditions.counter(one, "readyReplicas"))
+        del one["status"]["readyReplicas"]
+        self.assertIsNone(conditions.counter(one, "readyReplicas"))
+
+    def test_the_old_counters_of_v1beta1_are_not_taken(self):
+        one = scenes.deployment("gpu", 4, "v1beta1")
+        one["status"]["readyReplicas"] = 4
+        del one["status"]["v1beta2"]["readyReplicas"]
+        self.assertIsNone(conditions.counter(one, "readyReplicas"))
+
+    def test_generation(self):
+        one = scenes.deployment("gpu")
+        self.assertTrue(conditions.generation_seen(one))
+        for change in ({"metadata": {"generation": 3}}, {"status": {}}, {"metadata": {}}):
+            self.assertFalse(conditions.generation_seen({**one, **change}), change)
+
+    def test_instants(self):
+        wanted = datetime.datetime(2026, 11, 21, 7, 39, 14, tzinfo=datetime.UTC)
+        self.assertEqual(wanted, conditions.instant("2026-11-21T07:39:14Z"))
+        self.assertEqual(wanted, conditions.instant("2026-11-21T07:39:14"))
+        for text in (None, "", "yesterday", 7):
+            self.assertIsNone(conditions.instant(text), text)
+
+    def test_nothing_to_read_reads_as_nothing(self):
+        for thing in ({}, {"status": None}, {"status": {"conditions": "x"}}, {"metadata": None}):
+            self.assertFalse(conditions.condition(thing, "Ready").present, thing)
+            self.assertFalse(conditions.generation_seen(thing), thing)
+            self.assertFalse(conditions.deleting(thing), thing)
+            self.assertIsNone(conditions.label(thing, names.LABEL_NODE_GROUP), thing)

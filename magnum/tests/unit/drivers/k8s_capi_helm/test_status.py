@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge, rule by rule: a cluster that is in place, and one thing changed about it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import datetime
+from typing import Any
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm import model, status
+from magnum.drivers.k8s_capi_helm.model import Missing
+from magnum.tests.unit.drivers.k8s_capi_helm import scenes
+from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
+
+VERSIONS = ("v1beta2", "v1beta1")
+
+
+def twice(observed: model.Observed, state: model.MagnumState) -> model.Verdict:
+    """The verdict of the second of two equal looks."""
+    first = status.judge(observed, state, NOW)
+    return status.judge(observed, dataclasses.replace(state, first_look=first.fingerprint), NOW)
+
+
+def row(verdict: model.Verdict, name: str) -> model.GroupVerdict:
+    return next(one for one in verdict.groups if one.name == name)
+
+
+class CompleteTest(testtools.TestCase):
+    """What is in place is COMPLETE, at the second look."""
+
+    def test_create_and_update_at_both_versions(self):
+        for version in VERSIONS:
+            for verb in ("CREATE", "UPDATE"):
+                state = scenes.state(f"{verb}_IN_PROGRESS")
+                first = status.judge(scenes.observed(version=version), state, NOW)
+                self.assertEqual(f"{verb}_IN_PROGRESS", first.status, version)
+                self.assertIn("looking once more", first.reason)
+                second = twice(scenes.observed(version=version), state)
+                self.assertEqual((f"{verb}_COMPLETE", None), (second.status, second.reason))
+                self.assertEqual({f"{verb}_COMPLETE"}, {one.status for one in second.groups})
+
+    def test_a_change_between_the_looks_needs_a_third(self):
+        state = scenes.state()
+        first = status.judge(scenes.observed(), state, NOW)
+        later = scenes.observed()
+        later.machines[0]["metadata"]["uid"] = "another"
+        second = status.judge(later, dataclasses.replace(state, first_look=first.fingerprint), NOW)
+        self.assertEqual("CREATE_IN_PROGRESS", second.status)
+        self.assertNotEqual(first.fingerprint, second.fingerprint)
+
+    def test_a_look_of_an_earlier_operation_does_not_count(self):
+        first = status.judge(scenes.observed(), scenes.state(), NOW)
+        later = scenes.state("UPDATE_IN_PROGRESS", first_look=first.fingerprint, started=NOW)
+        self.assertEqual("UPDATE_IN_PROGRESS", status.judge(scenes.observed(), later, NOW).status)
+
+    def test_failed_heals(self):
+        for verb in ("CREATE", "UPDATE"):
+            state = scenes.state(
+                f"{verb}_FAILED",
+                status_reason="timeout: not done",
+                deadline=NOW - datetime.timedelta(hours=1),
+            )
+            verdict = twice(scenes.observed(), state)
+            self.assertEqual((f"{verb}_COMPLETE", None), (verdict.status, verdict.reason))
+            self.assertEqual(
+                {(f"{verb}_COMPLETE", None)}, {(one.status, one.reason) for one in verdict.groups}
+            )
+
+    def test_no_group_and_no_worker_is_fine_too(self):
+        for groups in ({}, {"default-worker": 0}):
+            verdict = twice(scenes.observed(groups), scenes.state(groups=groups))
+            self.assertEqual("CREATE_COMPLETE", verdict.status, groups)
+
+    def test_settled_states_stay(self):
+        for word in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+            verdict = twice(scenes.observed(), scenes.state(word, status_reason="old"))
+            self.assertEqual((word, None), (verdict.status, verdict.reason))
+
+    def test_what_a_verdict_carries(self):
+        verdict = twice(scenes.observed(), scenes.state())
+        self.assertEqual("https://127.64.0.10:6443", verdict.api_address)
+        self.assertEqual("v1.34.4", verdict.coe_version)
+        self.assertEqual(3, len(row(verdict, "default-master").addresses))
+        self.assertEqual(2, len(row(verdict, "default-worker").addresses))
+        self.assertIsNone(row(verdict, "default-worker").node_count)
+
+
+class NotCompleteTest(testtools.TestCase):
+    """One thing short of everything is not COMPLETE, and the reason says which."""
+
+    def check(self, wanted: str, observed: model.Observed | None = None, **state: Any) -> None:
+        verdict = twice(observed or scenes.observed(), scenes.state(**state))
+        self.assertEqual("CREATE_IN_PROGRESS", verdict.status, wanted)
+        self.assertEqual("", verdict.fingerprint)
+        self.assertIn(wanted, verdict.reason)
+
+    def changed(self, kind: str, path: str, value: Any, index: int = -1) -> model.Observed:
+        """A complete look with one value of one object changed; "" takes the last key away."""
+        observed = scenes.observed()
+        found = getattr(observed, kind)
+        target = found[index] if isinstance(found, tuple) else found
+        *way, last = path.split(".")
+        for step in way:
+            target = target[step]
+        if value is None:
+            del target[last]
+        else:
+            target[last] = value
+        return observed
+
+    def test_not_applied(self):
+        self.check("not been handed to Cluster API", applied=False)
+        self.check("another worker is at it", applied=False, waiting="another worker is at it")
+
+    def test_generations_not_observed(self):
+        for kind, wanted in (
+            ("cluster", "change of the Cluster"),
+            ("control_plane", "control plane"),
+            ("machine_deployments", "default-worker has not been taken up"),
+            ("machine_sets", "default-worker are not all available"),
+            ("machines", "1 of 2 default-worker machines"),
+        ):
+            self.check(wanted, self.changed(kind, "metadata.generation", 3))
+
+    def test_wanted_counts_and_version(self):
+        self.check("default-worker has 2 wanted machines, not 3", groups={"default-worker": 3})
+        self.check("control plane is not yet set to 1 machines", masters=1)
+        self.check("not yet set to version 1.35.0", kubernetes_version="1.35.0")
+
+    def test_machines(self):
+        path = "spec.version"
+        self.check("ready at version 1.34.4", self.changed("machines", path, "v1.33.0"))
+        gone = self.changed("machines", "metadata.deletionTimestamp", "2026-11-21T11:59:00Z")
+        self.check("1 of 2 default-worker machines are ready; machine", gone)
+        self.check("1 of 2", self.changed("machines", "status.nodeRef", None))
+        self.check("2 of 3 control plane", self.changed("machines", "spec.version", "v1.3", 0))
+
+    def test_an_old_machine_beside_enough_new_ones(self):
+        observed = scenes.observed()
+        old = scenes.machine("default-worker", 7)
+        old["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
+        observed = dataclasses.replace(observed, machines=(*observed.machines, old))
+        self.check("old default-worker machine is still there", observed)
+
+    def test_the_newest_machine_set_counts(self):
+        observed = scenes.observed()
+        newer = scenes.machine_set("default-worker", 2, revision=2)
+        newer["spec"]["template"]["spec"]["bootstrap"]["configRef"]["name"] = "other"
+        observed = dataclasses.replace(observed, machine_sets=(*observed.machine_sets, newer))
+        self.check("still follow its old template", observed)
+
+    def test_the_race_after_a_template_change(self):
+        # Generation observed, all counters equal, RollingOut False: still of the template before.
+        observed = self.changed(
+            "machine_deployments", "spec.template.spec.infrastructureRef.name", "new"
+        )
+        self.check("still follow its old template", observed)
+
+    def test_an_old_machine_set_with_replicas(self):
+        observed = scenes.observed()
+        older = scenes.machine_set("default-worker", 1, revision=0)
+        observed = dataclasses.replace(observed, machine_sets=(*observed.machine_sets, older))
+        self.check("old machines of default-worker", observed)
+
+    def test_control_plane_conditions_and_counters(self):
+        for kind, state in (
+            ("Available", "False"),
+            ("RollingOut", "True"),
+            ("ScalingDown", "True"),
+        ):
+            observed = scenes.observed()
+            scenes.say(observed.control_plane, kind, state)
+            self.check(f"not settled: {kind}", observed)
+        self.check("does not count", self.changed("control_plane", "status.upToDateReplicas", 2))
+
+    def test_infrastructure(self):
+        for path in ("status.ready", "status.initialization"):
+            observed = self.changed("infrastructure", path, None)
+            self.assertEqual("CREATE_COMPLETE", twice(observed, scenes.state()).status)
+        observed = self.changed("infrastructure", "status", {})
+        self.check("network and the API load balancer are being made", observed)
+        self.check(
+            "API endpoint",
+            self.changed("cluster", "spec.controlPlaneEndpoint", {"host": "", "port": 0}),
+        )
+
+    def test_paused(self):
+        observed = scenes.observed()
+        observed.cluster["spec"]["paused"] = True
+        self.check("paused", observed)
+
+    def test_core_addons(self):
+        everything = scenes.core_addons()
+        for left_out in range(len(everything)):
+            rest = tuple(one for i, one in enumerate(everything) if i != left_out)
+            self.check("addon", dataclasses.replace(scenes.observed(), addons=rest))
+        edited = self.changed("addons", "spec.values", {"new": True})
+        self.check("3 of 4 core addons are deployed, not csi-cinder", edited)
+        busy = self.changed(
+            "addons",
+            "metadata.annotations",
+            {
+                **everything[-1]["metadata"]["annotations"],
+                "addons.stackhpc.com/handle_addon_updated.x": "{}",
+            },
+        )
+        self.check("not csi-cinder", busy)
+        failed = self.changed(
+            "addons", "status", {"phase": "Failed", "failureMessage": "chart not found"}
+        )
+        self.check("addon: csi-cinder: chart not found", failed)
+
+    def test_an_addon_that_is_switched_off_is_not_waited_for(self):
+        observed = dataclasses.replace(scenes.observed(), addons=scenes.core_addons()[:-1])
+        state = scenes.state(without_addons=frozenset({"csi-cinder"}))
+        self.assertEqual("CREATE_COMPLETE", twice(observed, state).status)
+
+    def test_an_optional_addon_degrades_health_only(self):
+        failed = scenes.addon("monitoring")
+        failed["status"]["phase"] = "Failed"
+        observed = scenes.observed()
+        observed = dataclasses.replace(observed, addons=(*observed.addons, failed))
+        verdict = twice(observed, scenes.state())
+        self.assertEqual("CREATE_COMPLETE", verdict.status)
+        self.assertEqual("UNHEALTHY", verdict.health)
+        self.assertIn("monitoring", verdict.health_reason["addons"])
+
+    def test_three_ways_not_to_know(self):
+        for kind in ("cluster", "infrastructure", "control_plane"):
+            for why in Missing:
+                observed = dataclasses.replace(scenes.observed(), **{kind: why})
+                wanted = "could not be read" if why is Missing.UNREADABLE else "has not been made"
+                self.check(wanted, observed)
+        for kind in ("machine_deployments", "machine_sets", "machines", "servers", "addons"):
+            unreadable = dataclasses.replace(scenes.observed(), **{kind: Missing.UNREADABLE})
+            self.check("could not be read", unreadable)
+        old = dataclasses.replace(scenes.observed(), at=NOW - datetime.timedelta(minutes=6))
+        self.check("management:", old)
+
+
+class LifecycleTest(testtools.TestCase):
+    """Deadlines, refusals, and states that are not judged."""
+
+    def test_a_missed_deadline_fails_with_the_deepest_reason(self):
+        observed = scenes.observed()
+        observed.machines[-1]["status"].pop("nodeRef")
+        scenes.say(observed.machines[-1], "Ready", "False", "no node")
+        state = scenes.state(deadline=NOW - datetime.timedelta(seconds=1))
+        verdict = twice(observed, state)
+        self.assertEqual("CREATE_FAILED", verdict.status)
+        self.assertTrue(
+            verdict.reason.startswith("timeout: not done within 10 minutes; waiting: 1")
+        )
+        self.assertEqual("CREATE_FAILED", row(verdict, "default-worker").status)
+        self.assertIn("timeout", row(verdict, "default-worker").reason)
+        self.assertEqual("CREATE_COMPLETE", row(verdict, "default-master").status)
+
+    def test_what_is_in_place_at_the_deadline_gets_its_second_look(self):
+        state = scenes.state(deadline=NOW - datetime.timedelta(seconds=1))
+        self.assertEqual("CREATE_IN_PROGRESS", status.judge(scenes.observed(), state, NOW).status)
+        self.assertEqual("CREATE_COMPLETE", twice(scenes.observed(), state).status)
+
+    def test_a_refusal_fails_at_once_and_stays(self):
+        for stage in ("IN_PROGRESS", "FAILED"):
+            state = scenes.state(f"UPDATE_{stage}", refusal="request: flavor 'x' is not known")
+            verdict = twice(scenes.observed(), state)
+            self.assertEqual("UPDATE_FAILED", verdict.status)
+            self.assertEqual("request: flavor 'x' is not known", verdict.reason)
+            self.assertEqual({"UPDATE_FAILED"}, {one.status for one in verdict.groups})
+
+    def test_unreachable_changes_nothing_but_the_reason(self):
+        lost = dataclasses.replace(
+            scenes.observed(), unreachable="connect timeout", cluster=Missing.UNREADABLE
+        )
+        verdict = twice(lost, scenes.state())
+        self.assertEqual("CREATE_IN_PROGRESS", verdict.status)
+        self.assertIn("management: the management cluster cannot be read", verdict.reason)
+        self.assertIsNone(verdict.api_address)
+
+    def test_a_deletion_gets_a_reason_only(self):
+        for stage in ("IN_PROGRESS", "FAILED"):
+            verdict = twice(scenes.observed(), scenes.state(f"DELETE_{stage}"))
+            self.assertEqual(f"DELETE_{stage}", verdict.status)
+            self.assertEqual({f"DELETE_{stage}"}, {one.status for one in verdict.groups})
+
+    def test_failed_without_a_deadline_keeps_its_words(self):
+        state = scenes.state("UPDATE_FAILED", status_reason="credential: revoked", deadline=None)
+        observed = dataclasses.replace(scenes.observed(), cluster=Missing.NOT_FOUND)
+        self.assertEqual("credential: revoked", twice(observed, state).reason)
+
+
+class GroupTest(testtools.TestCase):
+    """A nodegroup is judged on its own machines; the cluster waits for all of them."""
+
+    def state(self, **statuses: str) -> model.MagnumState:
+        counts = {"default-worker": 2, "gpu": 1}
+        state = scenes.state("UPDATE_IN_PROGRESS", counts)
+        groups = tuple(
+            dataclasses.replace(
+                one, status=statuses.get(one.name.replace("-", "_"), "UPDATE_COMPLETE")
+            )
+            for one in state.groups
+        )
+        return dataclasses.replace(state, groups=groups)
+
+    def look(self, **counts: int) -> model.Observed:
+        return scenes.observed({"default-worker": 2, **counts})
+
+    def test_a_new_group_without_objects_is_waited_for(self):
+        verdict = twice(self.look(), self.state(gpu="CREATE_IN_PROGRESS"))
+        self.assertEqual("CREATE_IN_PROGRESS", row(verdict, "gpu").status)
+        self.assertEqual("UPDATE_IN_PROGRESS", verdict.status)
+
+    def test_a_group_is_done_before_its_cluster(self):
+        look = self.look(gpu=1)
+        scenes.say(look.cluster, "Available", "False")
+        verdict = twice(look, self.state(gpu="CREATE_IN_PROGRESS"))
+        self.assertEqual("CREATE_COMPLETE", row(verdict, "gpu").status)
+        self.assertEqual("UPDATE_IN_PROGRESS", verdict.status)
+
+    def test_a_deleted_group_is_gone_when_nothing_of_it_is_left(self):
+        state = self.state(gpu="DELETE_IN_PROGRESS")
+        verdict = twice(self.look(), state)
+        self.assertTrue(row(verdict, "gpu").gone)
+        self.assertEqual("UPDATE_COMPLETE", verdict.status)
+        whole = self.look(gpu=1)
+        for kind in ("machine_deployments", "machine_sets", "machines"):
+            for left in (getattr(whole, kind), Missing.UNREADABLE):
+                verdict = twice(dataclasses.replace(self.look(), **{kind: left}), state)
+                self.assertFalse(row(verdict, "gpu").gone, kind)
+                self.assertEqual("UPDATE_IN_PROGRESS", verdict.status)
+        not_applied = dataclasses.replace(state, applied=False)
+        self.assertFalse(row(twice(self.look(), not_applied), "gpu").gone)
+
+    def test_a_group_that_was_refused_keeps_nobody_waiting(self):
+        verdict = twice(self.look(), self.state(gpu="CREATE_FAILED"))
+        self.assertEqual("UPDATE_COMPLETE", verdict.status)
+        self.assertEqual("CREATE_FAILED", row(verdict, "gpu").status)
+
+    def test_the_autoscaler_has_the_last_word_on_the_count(self):
+        state = self.state()
+        grown = scenes.observed({"default-worker": 4, "gpu": 1})
+        groups = tuple(
+            dataclasses.replace(one, autoscaled=True, minimum=1, maximum=5)
+            if one.name == "default-worker"
+            else one
+            for one in state.groups
+        )
+        verdict = twice(grown, dataclasses.replace(state, groups=groups))
+        self.assertEqual("UPDATE_COMPLETE", verdict.status)
+        self.assertEqual(4, row(verdict, "default-worker").node_count)
+        narrow = tuple(
+            dataclasses.replace(one, maximum=3) if one.autoscaled else one for one in groups
+        )
+        verdict = twice(grown, dataclasses.replace(state, groups=narrow))
+        self.assertIn("not 1 to 3", verdict.reason)
+
+    def test_nothing_is_changed_in_what_was_read(self):
+        observed = scenes.observed()
+        before = copy.deepcopy(observed)
+        twice(observed, scenes.state())
+        self.assertEqual(before, observed)
