@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 import random
 import socket
+import tempfile
 from typing import Any
 
 # Below the range from which the kernel takes ports of outgoing connections (32768 and up), so
@@ -132,29 +133,36 @@ class State:
         return file_lock(self.root / ".lock")
 
 
+def _claims_file() -> Path:
+    """Which slot is whose; in the user's temporary directory, as no two sandboxes share more."""
+    return Path(tempfile.gettempdir()) / f"k8s-capi-helm-{os.getuid()}" / "slots.json"
+
+
 def _claim_slot(root: Path) -> int:
     """Take a slot nobody holds; a claim lapses when the sandbox's directory is gone."""
-    claims_file = cache_root() / "slots.json"
+    claims_file = _claims_file()
     with file_lock(claims_file.with_suffix(".lock")):
         claims = {
             slot: owner for slot, owner in _read_json(claims_file).items() if Path(owner).is_dir()
         }
         mine = [int(slot) for slot, owner in claims.items() if owner == str(root)]
-        # A random one, because sandboxes with another cache directory do not see these claims.
-        free = [slot for slot in range(SLOTS) if str(slot) not in claims and not _in_use(slot)]
-        if not mine and not free:
+        # In random order, because sandboxes of another user do not see these claims.
+        others = random.sample(range(SLOTS), SLOTS)
+        free = (slot for slot in others if str(slot) not in claims and not _in_use(slot))
+        slot = mine[0] if mine else next(free, None)
+        if slot is None:
             raise SandboxError(
                 f"{SLOTS} sandboxes exist already (see {claims_file}); remove one's directory"
             )
-        slot = mine[0] if mine else random.choice(free)  # noqa: S311
         claims[str(slot)] = str(root)
         _write_json(claims_file, claims)
     return slot
 
 
 def _in_use(slot: int) -> bool:
-    """Whether something listens on the slot's first port."""
-    return not _bindable(FIRST_PORT + slot * PORTS_PER_SANDBOX)
+    """Whether something listens on one of the slot's ports."""
+    first = FIRST_PORT + slot * PORTS_PER_SANDBOX
+    return not all(_bindable(port) for port in range(first, first + PORTS_PER_SANDBOX))
 
 
 def _bindable(port: int) -> bool:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a sandbox remembers, and that two sandboxes never share a port or a network."""
 
-import os
 from pathlib import Path
 import shutil
 import socket
@@ -14,14 +13,14 @@ from sandbox import state
 
 
 class StateCase(unittest.TestCase):
-    """A place for sandboxes with a cache directory of its own."""
+    """A place for sandboxes, whose claims nobody else sees."""
 
     def setUp(self) -> None:
         self.place = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.place)
-        variables = mock.patch.dict(os.environ, K8S_CAPI_HELM_CACHE=str(self.place / "cache"))
-        variables.start()
-        self.addCleanup(variables.stop)
+        claims = mock.patch.object(tempfile, "tempdir", str(self.place / "tmp"))
+        claims.start()
+        self.addCleanup(claims.stop)
 
     def sandbox(self, name: str = "one") -> state.State:
         return state.State(self.place / name)
