@@ -252,6 +252,7 @@ def _group_state(row: Any, values: Mapping[str, Any]) -> GroupState:
         autoscaled=autoscaled,
         minimum=live.get("machineCountMin", 0) if autoscaled else row.min_node_count or 0,
         maximum=live.get("machineCountMax") if autoscaled else row.max_node_count,
+        reason=row.status_reason,
     )
 
 

@@ -232,8 +232,11 @@ class Observed:
 # What was judged ----------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupState:
-    """A nodegroup's row: what it wants and what Magnum shows of it (``status`` e.g. "
-    "UPDATE_IN_PROGRESS)."""
+    """A nodegroup's row: what it wants and what Magnum shows of it.
+
+    :ivar status: Magnum's word, e.g. ``UPDATE_IN_PROGRESS``.
+    :ivar reason: the row's ``status_reason`` now.
+    """
 
     name: str
     status: str
@@ -242,6 +245,7 @@ class GroupState:
     autoscaled: bool = False
     minimum: int = 0
     maximum: int | None = None
+    reason: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def _lifecycle(
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason)
     if stage == "FAILED":
-        return state.status, state.status_reason or reason
+        return state.status, reasons.kept(state.status_reason, reason)
     return state.status, reason
 
 

@@ -65,20 +65,22 @@ def _lifecycle(
     """A group's status, its reason, and whether its row can go."""
     verb, _, stage = group.status.partition("_")
     if stage not in _JUDGED or state.status.startswith("DELETE_"):
-        return group.status, None, False
+        return group.status, None if stage == "COMPLETE" else group.reason, False
     gap = missing(group, observed, state)
     if not state.applied:
         gap = Finding(state.waiting or "the change has not been handed to Cluster API yet")
     if gap is None and verb == "DELETE":
         return group.status, None, True
-    if state.refusal or _never_rendered(group, observed, state):
-        return f"{verb}_FAILED", state.refusal or None, False
+    if _never_rendered(group, observed, state):
+        return group.status, group.reason, False
+    if state.refusal:
+        return f"{verb}_FAILED", state.refusal, False
     if gap is None:
         return f"{verb}_COMPLETE", None, False
     reason = reasons.told(gap, observed, now, group)
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason), False
-    return group.status, None if stage == "FAILED" else reason, False
+    return group.status, reasons.kept(group.reason, reason) if stage == "FAILED" else reason, False
 
 
 def _never_rendered(group: GroupState, observed: Observed, state: MagnumState) -> bool:

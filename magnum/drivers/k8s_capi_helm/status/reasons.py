@@ -49,6 +49,17 @@ def timeout(state: MagnumState, reason: str) -> str:
     return bounded(f"{Cause.TIMEOUT.value}: not done{minutes}; {reason}")
 
 
+def kept(before: str | None, reason: str) -> str:
+    """What something FAILED goes on saying: its own words; after a missed deadline today's news.
+
+    :param before: what it says now.
+    """
+    head, _, _ = (before or "").partition("; ")
+    if head.startswith(f"{Cause.TIMEOUT.value}:"):
+        return bounded(f"{head}; {reason}")
+    return before or reason
+
+
 def _detail(gap: Finding, observed: Observed, now: datetime.datetime) -> str:
     """What the object that the gap is about does just now."""
     if gap.group is None:
