@@ -124,11 +124,19 @@ class HelmClient:
         :param reference: the chart's name in *repository*, or an ``oci://`` reference.
         :returns: the new directory; the chart is a directory in it.
         :raises errors.ChartNotFound: it is not there.
-        :raises errors.DriverError: helm cannot be used, or the repository cannot be reached.
+        :raises errors.HelmInterrupted: the repository cannot be reached.
+        :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
         """
         self.version()
         command = self._command(unpack=into)
-        pulled = self._run(command.pull(reference, repo=repository, version=version))
+        try:
+            pulled = self._run(command.pull(reference, repo=repository, version=version))
+        except errors.HelmInterrupted as error:
+            raise errors.HelmInterrupted(
+                "The repository of the chart does not answer. The request can be sent again; if "
+                "this stays, ask the operator to check [capi_helm] helm_chart_repo.",
+                error.detail,
+            ) from None
         return pathlib.Path(pulled)
 
     def version(self) -> str:

@@ -108,6 +108,14 @@ def _forbidden(found: re.Match[str], detail: str) -> errors.DriverError:
     )
 
 
+def _no_namespace(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        f"The namespace '{found['namespace']}' is not there on the management cluster. Ask the "
+        "operator whether it was deleted.",
+        detail,
+    )
+
+
 def _no_kind(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
         f"The management cluster does not know the kind '{found['kind']}' that the chart needs. "
@@ -168,7 +176,8 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
             r"failed to perform \"(FetchReference|Resolve)\"|improper constraint|: not found$",
             _chart_not_found,
         ),
-        (r"denied the request: (?P<why>.*)", _denied),
+        (r"denied (the )?request: (?P<why>.*)", _denied),
+        (r"namespaces \"(?P<namespace>[^\"]+)\" not found", _no_namespace),
         (r"no matches for kind \"(?P<kind>[^\"]+)\"", _no_kind),
         (r"(?P<why>\S+ \"[^\"]*\" is invalid: .*)", _denied),
         (r"is forbidden: |\bUnauthorized\b|provide credentials", _forbidden),

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Helm on a real kube-apiserver: its promises, its refusals in its own words, its recovery."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import pathlib
+import tempfile
+import threading
+from typing import Any
+import uuid
+
+import testtools
+import yaml
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.tests.functional.k8s_capi_helm import envtest
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
+
+POLICY = names.Kind(
+    "admissionregistration.k8s.io",
+    "ValidatingAdmissionPolicy",
+    "validatingadmissionpolicies",
+    ("v1",),
+    namespaced=False,
+)
+BINDING = names.Kind(
+    "admissionregistration.k8s.io",
+    "ValidatingAdmissionPolicyBinding",
+    "validatingadmissionpolicybindings",
+    ("v1",),
+    namespaced=False,
+)
+
+
+class HelmCase(testtools.TestCase):
+    """A real helm, a real API server, and a chart in a directory."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = KubeClient(envtest.kubeconfig())
+        self.helm = HelmClient(self.kube, executable=envtest.helm(), timeout=60)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.chart = suite.write_chart(self.directory / "chart")
+
+
+class TestHelmClient(suite.HelmTests, HelmCase):
+    """The promises, kept by the real Helm."""
+
+
+class TestRefusals(suite.HelmSuite, HelmCase):
+    """What Helm and the API server say no to comes out as a sentence."""
+
+    def refused(self, values: Json, kind: type[errors.DriverError] = errors.HelmRefused) -> Any:
+        namespace = self.make_namespace()
+        return self.assertRaises(
+            kind, self.helm.apply, namespace, suite.RELEASE, self.chart, values
+        )
+
+    def test_a_value_against_the_schema_is_named(self) -> None:
+        error = self.refused({"text": 7})
+        self.assertIn("/text", str(error).replace(".", "/"))
+        self.assertNotIn(str(self.directory), str(error))
+        self.assertFalse(error.retryable)
+
+    def test_a_failing_template_says_why(self) -> None:
+        self.assertIn("the reason", str(self.refused({"fail": "this is the reason"})))
+
+    def test_a_kind_that_is_not_installed_is_named(self) -> None:
+        error = self.refused({"apiVersion": "absent.example.org/v1", "kind": "Absent"})
+        self.assertIn("'Absent'", str(error))
+
+    def test_an_invalid_object_says_why(self) -> None:
+        error = self.refused({"apiVersion": "apps/v1", "kind": "Deployment", "text": "a"})
+        self.assertIn("spec", str(error))
+
+    def test_what_an_admission_policy_denies_says_why(self) -> None:
+        self.deny("denied-by-policy", "machines may not be named so")
+        error = self.refused({"text": "denied-by-policy"})
+        self.assertIn("machines may not be named so", str(error))
+
+    def test_an_object_of_somebody_else_is_left_alone(self) -> None:
+        namespace = self.make_namespace()
+        self.kube.create(
+            suite.CONFIG_MAP,
+            {"metadata": {"name": suite.RELEASE, "namespace": namespace}, "data": {"text": "x"}},
+        )
+        error = self.assertRaises(
+            errors.HelmRefused,
+            self.helm.apply,
+            namespace,
+            suite.RELEASE,
+            self.chart,
+            {"text": "a"},
+        )
+        self.assertIn("belongs to something else", str(error))
+        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        self.assertEqual({"text": "x"}, found["data"])
+
+    def test_a_missing_chart(self) -> None:
+        chart = suite.Chart("openstack-cluster", "1.0.0", str(self.directory / "nothing"))
+        namespace = self.make_namespace()
+        self.assertRaises(
+            errors.ChartNotFound, self.helm.apply, namespace, suite.RELEASE, chart, {}
+        )
+
+    def test_a_missing_namespace(self) -> None:
+        error = self.assertRaises(
+            errors.HelmRefused,
+            self.helm.apply,
+            "no-such-namespace",
+            suite.RELEASE,
+            self.chart,
+            {"text": "a"},
+        )
+        self.assertIn("'no-such-namespace'", str(error))
+
+    def test_a_repository_that_is_away(self) -> None:
+        for reference, repository in (
+            ("openstack-cluster", "http://127.0.0.1:9"),
+            ("oci://127.0.0.1:9/openstack-cluster", None),
+        ):
+            error = self.assertRaises(
+                errors.HelmInterrupted,
+                self.helm.pull,
+                reference,
+                repository=repository,
+                version="1.0.0",
+                into=self.directory,
+            )
+            self.assertIn("repository of the chart does not answer", str(error))
+
+    def deny(self, text: str, message: str) -> None:
+        """Let the API server deny ConfigMaps with this text."""
+        name = "deny-for-a-test.example.org"
+        rule = {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": ["configmaps"],
+        }
+        self.kube.apply(
+            POLICY,
+            {
+                "metadata": {"name": name},
+                "spec": {
+                    "failurePolicy": "Fail",
+                    "matchConstraints": {"resourceRules": [rule]},
+                    "validations": [
+                        {
+                            "expression": f"!has(object.data) || object.data.text != '{text}'",
+                            "message": message,
+                        }
+                    ],
+                },
+            },
+        )
+        self.addCleanup(self.kube.delete, POLICY, None, name)
+        self.kube.apply(
+            BINDING,
+            {
+                "metadata": {"name": name},
+                "spec": {"policyName": name, "validationActions": ["Deny"]},
+            },
+        )
+        self.addCleanup(self.kube.delete, BINDING, None, name)
+        # A policy holds some moments after it was made: wait until it does.
+        namespace = self.make_namespace()
+        probe = {"metadata": {"namespace": namespace}, "data": {"text": text}}
+        for number in range(200):
+            probe["metadata"]["name"] = f"probe-{number}"
+            try:
+                self.kube.create(suite.CONFIG_MAP, probe)
+            except errors.ManagementRefused:
+                return
+            threading.Event().wait(0.05)
+        self.fail("the admission policy did not come into force")
+
+
+class TestRecovery(suite.HelmSuite, HelmCase):
+    """A helm that died half-way leaves nothing that the next run does not finish."""
+
+    def interrupt(self, namespace: str, status: str) -> None:
+        """Make the newest revision look like one whose helm was killed."""
+        secrets = self.kube.list(names.SECRET, namespace, {"owner": "helm", "name": suite.RELEASE})
+        newest = max(secrets, key=lambda secret: int(secret["metadata"]["labels"]["version"]))
+        packed = base64.b64decode(base64.b64decode(newest["data"]["release"]))
+        release = json.loads(gzip.decompress(packed))
+        release["info"]["status"] = status
+        packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
+        newest["data"]["release"] = base64.b64encode(packed).decode()
+        newest["metadata"]["labels"]["status"] = status
+        self.kube.replace(names.SECRET, newest)
+
+    def object_uid(self, namespace: str) -> str:
+        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        uid: str = found["metadata"]["uid"]
+        return uid
+
+    def test_an_interrupted_installation_keeps_its_objects(self) -> None:
+        namespace = self.make_namespace()
+        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "a"})
+        self.interrupt(namespace, "pending-install")
+        before = self.object_uid(namespace)
+        done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "b"})
+        self.assertEqual((1, "deployed"), (done.revision, done.status))
+        self.assertEqual(before, self.object_uid(namespace))
+        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        self.assertEqual({"text": "b"}, found["data"])
+
+    def test_an_interrupted_upgrade_keeps_objects_and_history(self) -> None:
+        for status in ("pending-upgrade", "pending-rollback"):
+            namespace = self.make_namespace()
+            self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "a"})
+            self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "b"})
+            self.interrupt(namespace, status)
+            before = self.object_uid(namespace)
+            done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "c"})
+            self.assertEqual((2, "deployed"), (done.revision, done.status))
+            self.assertEqual(before, self.object_uid(namespace))
+
+    def test_a_failed_first_installation_is_upgraded(self) -> None:
+        namespace = self.make_namespace()
+        self.assertRaises(
+            errors.HelmRefused,
+            self.helm.apply,
+            namespace,
+            suite.RELEASE,
+            self.chart,
+            {"apiVersion": "apps/v1", "kind": "Deployment"},
+        )
+        self.assertEqual("failed", self.helm.live(namespace, suite.RELEASE).status)
+        done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "a"})
+        self.assertEqual("deployed", done.status)
+
+    def test_an_interrupted_release_can_be_taken_away(self) -> None:
+        namespace = self.make_namespace()
+        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "a"})
+        self.interrupt(namespace, "pending-install")
+        self.helm.uninstall(namespace, suite.RELEASE)
+        self.assertIsNone(self.helm.live(namespace, suite.RELEASE))
+        self.assertIsNone(self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE))
+
+    def test_two_at_once_are_not_both_right(self) -> None:
+        namespace = self.make_namespace()
+        outcomes: list[Any] = []
+
+        def apply(text: str) -> None:
+            try:
+                outcomes.append(
+                    self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": text})
+                )
+            except errors.DriverError as error:
+                outcomes.append(error)
+
+        threads = [threading.Thread(target=apply, args=(text,)) for text in "ab"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        wrong = [
+            outcome
+            for outcome in outcomes
+            if isinstance(outcome, errors.DriverError) and not outcome.retryable
+        ]
+        self.assertEqual([], wrong)
+        self.assertEqual(2, len(outcomes))
+        last = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "c"})
+        self.assertEqual(({"text": "c"}, "deployed"), (last.values, last.status))
+
+
+class TestWithoutTheManagementCluster(HelmCase):
+    """A management cluster that is away is neither a refusal nor an empty one."""
+
+    def test_it_is_unreachable(self) -> None:
+        here = pathlib.Path(envtest.kubeconfig())
+        config = yaml.safe_load(here.read_text())
+        [cluster] = config["clusters"]
+        # Nobody listens on the discard port.
+        cluster["cluster"] = {"server": "https://127.0.0.1:9"}
+        away = here.with_name(f"{here.name}-of-nobody-{uuid.uuid4().hex[:8]}")
+        away.write_text(yaml.safe_dump(config))
+        self.addCleanup(away.unlink)
+        helm = HelmClient(KubeClient(str(away), pause=0), executable=envtest.helm(), timeout=20)
+        for call in (
+            lambda: helm.live("n", suite.RELEASE),
+            lambda: helm.apply("n", suite.RELEASE, self.chart, {}),
+            lambda: helm.uninstall("n", suite.RELEASE),
+        ):
+            error = self.assertRaises(errors.ManagementUnreachable, call)
+            self.assertTrue(error.retryable)

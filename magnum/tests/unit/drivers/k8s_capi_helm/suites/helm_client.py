@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Helm promises to the rest of the driver, and a chart small enough to see through."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.chart_store import files
+from magnum.drivers.k8s_capi_helm.model import Chart
+from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
+
+RELEASE = "demo-abcdefghijkl"
+CONFIG_MAP = names.Kind("", "ConfigMap", "configmaps", ("v1",))
+CHART_YAML = f"""\
+apiVersion: v2
+name: openstack-cluster
+version: 1.0.0
+annotations:
+  {names.CHART_FAMILY_ANNOTATION}: {names.CHART_FAMILY}
+"""
+#: Renders what ``text`` says; ``fail`` refuses, ``kind`` makes an object of a kind of choice.
+TEMPLATE = """\
+{{- with .Values.fail }}{{ fail . }}{{ end }}
+apiVersion: {{ .Values.apiVersion | default "v1" }}
+kind: {{ .Values.kind | default "ConfigMap" }}
+metadata:
+  name: {{ .Release.Name }}
+data:
+  text: {{ .Values.text | quote }}
+"""
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
+
+
+def write_chart(directory: pathlib.Path, version: str = "1.0.0", name: str = "") -> Chart:
+    """A chart with one ConfigMap in a directory, which is made."""
+    (directory / "templates").mkdir(parents=True)
+    text = CHART_YAML.replace("1.0.0", version)
+    if name:
+        text = text.replace("openstack-cluster", name)
+    (directory / "Chart.yaml").write_text(text)
+    (directory / "values.yaml").write_text("")
+    (directory / "values.schema.json").write_text(json.dumps(SCHEMA))
+    (directory / "templates" / "config.yaml").write_text(TEMPLATE)
+    return files.read(directory)
+
+
+class HelmSuite(KubeClientSuite):
+    """Mixed into a TestCase whose ``setUp`` sets ``kube``, ``helm`` and ``chart``."""
+
+    helm: Any
+    chart: Chart
+
+
+class HelmTests(HelmSuite):
+    """The promises."""
+
+    assertEqual: Any
+    assertIsNone: Any
+    assertTrue: Any
+
+    def test_no_release_is_none(self) -> None:
+        self.assertIsNone(self.helm.live(self.make_namespace(), RELEASE))
+        self.assertIsNone(self.helm.live("no-such-namespace", RELEASE))
+
+    def test_the_first_apply_installs(self) -> None:
+        namespace = self.make_namespace()
+        done = self.helm.apply(namespace, RELEASE, self.chart, {"text": "a"})
+        self.assertEqual(
+            (RELEASE, namespace, 1, "deployed"),
+            (done.name, done.namespace, done.revision, done.status),
+        )
+        self.assertEqual(
+            (self.chart.name, self.chart.version, self.chart.family),
+            (done.chart_name, done.chart_version, done.chart_family),
+        )
+        self.assertEqual({"text": "a"}, done.values)
+        self.assertEqual(done, self.helm.live(namespace, RELEASE))
+
+    def test_the_next_apply_upgrades_to_these_values_alone(self) -> None:
+        namespace = self.make_namespace()
+        self.helm.apply(namespace, RELEASE, self.chart, {"text": "a", "more": [1, None, {"x": 1}]})
+        chart = dataclasses.replace(self.chart)
+        done = self.helm.apply(namespace, RELEASE, chart, {"text": "b"})
+        self.assertEqual((2, {"text": "b"}), (done.revision, done.values))
+        self.assertEqual(done, self.helm.live(namespace, RELEASE))
+
+    def test_the_newest_of_many_revisions_is_live(self) -> None:
+        namespace = self.make_namespace()
+        for number in range(11):
+            self.helm.apply(namespace, RELEASE, self.chart, {"text": str(number)})
+        live = self.helm.live(namespace, RELEASE)
+        self.assertEqual((11, {"text": "10"}), (live.revision, live.values))
+
+    def test_uninstall_takes_it_away_and_may_be_repeated(self) -> None:
+        namespace = self.make_namespace()
+        self.helm.apply(namespace, RELEASE, self.chart, {"text": "a"})
+        self.helm.uninstall(namespace, RELEASE)
+        self.assertIsNone(self.helm.live(namespace, RELEASE))
+        self.helm.uninstall(namespace, RELEASE)
+        done = self.helm.apply(namespace, RELEASE, self.chart, {"text": "b"})
+        self.assertEqual(1, done.revision)
+
+    def test_releases_do_not_see_each_other(self) -> None:
+        one, two = self.make_namespace(), self.make_namespace()
+        self.helm.apply(one, RELEASE, self.chart, {"text": "a"})
+        self.helm.apply(one, f"{RELEASE}x", self.chart, {"text": "b"})
+        self.helm.apply(two, RELEASE, self.chart, {"text": "c"})
+        self.helm.uninstall(one, f"{RELEASE}x")
+        self.assertEqual({"text": "a"}, self.helm.live(one, RELEASE).values)
+        self.assertEqual({"text": "c"}, self.helm.live(two, RELEASE).values)
+
+    def test_its_version_is_a_plain_one(self) -> None:
+        self.assertEqual(3, len([int(part) for part in self.helm.version().split(".")]))
