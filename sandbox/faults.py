@@ -50,7 +50,7 @@ def _quota_on(state: State, match: str | None) -> str:
     compute = seed.connect(state, "admin").compute
     tenant = _tenant_id(state)
     used = seed.connect(state, seed.TENANT).compute.get_limits().absolute.instances_used
-    limit = used if match is None else _number(match)
+    limit = used if match is None else quota_number(match)
     compute.update_quota_set(tenant, instances=limit, force=True)
     return f"tenant {seed.TENANT} may have {limit} servers and has {used}"
 
@@ -69,7 +69,11 @@ def _tenant_id(state: State) -> str:
     return str(seed.connect(state, "admin").identity.find_project(seed.TENANT).id)
 
 
-def _number(text: str) -> int:
+def quota_number(text: str) -> int:
+    """The number of servers that a user wrote.
+
+    :raises SandboxError: it is none.
+    """
     try:
         return int(text)
     except ValueError as error:

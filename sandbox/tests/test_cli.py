@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands say what is wrong, and what the shell needs to know."""
+
+import contextlib
+import io
+import os
+from unittest import mock
+
+from sandbox import cli, faults, leftovers
+from sandbox.tests.test_state import StateCase
+
+
+class TestCommands(StateCase):
+    def run_command(self, *arguments: str) -> tuple[int, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = cli.main(["--dir", str(self.place / "one"), *arguments])
+        return status, out.getvalue(), err.getvalue()
+
+    def test_env_before_up_says_what_to_do(self) -> None:
+        status, _, said = self.run_command("env")
+        self.assertEqual(1, status)
+        self.assertIn("run `python -m sandbox up`", said)
+
+    def test_env_quotes_for_the_shell(self) -> None:
+        self.sandbox().record(bin_dir="/a b")
+        with mock.patch.dict(os.environ, PATH="/usr/bin"):
+            status, out, _ = self.run_command("env")
+        self.assertEqual(0, status)
+        self.assertIn("export OS_CLOUD=demo\n", out)
+        self.assertIn("export PATH='/a b:", out)
+        self.assertIn(f"export KUBECONFIG={self.place}/one/management/kubeconfig\n", out)
+
+    def test_logs_of_nobody(self) -> None:
+        status, _, said = self.run_command("logs", "heat")
+        self.assertEqual(1, status)
+        self.assertIn("heat.log does not exist", said)
+
+    def test_logs_lists_names(self) -> None:
+        self.sandbox().log("nova").write_text("x" * 2048)
+        self.assertRegex(self.run_command("logs")[1], r"nova +2 KiB")
+
+    def test_an_unknown_fault_shows_the_known_ones(self) -> None:
+        status, _, said = self.run_command("fault", "earthquake", "on")
+        self.assertEqual(1, status)
+        self.assertRegex(said, "no fault is called earthquake; choose one of quota")
+
+    def test_faults_are_listed(self) -> None:
+        self.assertRegex(self.run_command("fault")[1], r"(?m)^quota +off ")
+
+    def test_a_quota_is_a_number(self) -> None:
+        with self.assertRaisesRegex(faults.SandboxError, "'many' is not a number of servers"):
+            faults.quota_number("many")
+
+
+class TestLeftovers(StateCase):
+    def test_only_what_is_new_is_left_over(self) -> None:
+        before = {"ports": {"a"}, "servers": {"s"}}
+        now = {"ports": {"a", "b"}, "servers": {"s"}, "volumes": set[str]()}
+        self.assertEqual({"ports": {"b"}}, leftovers.added(before, now))
