@@ -50,8 +50,7 @@ class Cloud:
     def facts(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
         """Everything that one render needs to know, each thing asked for once.
 
-        :raises errors.CloudRefused: an image, flavor or network is not there, or the image does not
-            say which Kubernetes it holds.
+        :raises errors.CloudRefused: an image, flavor or network is not there.
         :raises errors.CloudUnreachable: a service does not answer.
         """
         image = self._image(request.image)
@@ -86,12 +85,6 @@ class Cloud:
         properties = image.to_dict()
         properties.update(properties.pop("properties", None) or {})
         version = str(properties.get("kube_version") or "").strip().lstrip("v")
-        if not version:
-            raise errors.CloudRefused(
-                f"Image '{name}' has no property 'kube_version', so it is not known which "
-                "Kubernetes it holds. Set it on the image, for example kube_version=v1.34.4, or "
-                "choose another."
-            )
         return {
             "id": str(image.id),
             "kube_version": version,

@@ -106,6 +106,14 @@ _CHART = [
 ]
 
 _OPERATIONS = [
+    cfg.IntOpt(
+        "server_start_timeout",
+        default=600,
+        min=0,
+        help="Seconds after which auto healing replaces a machine whose server never came up, for "
+        "example because a quota was met. Has to be longer than the slowest server takes here; 0 "
+        "for the chart's own value. Clusters keep the value that they were made with.",
+    ),
     cfg.FloatOpt(
         "lock_wait",
         default=10.0,

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 import datetime
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors, labels, names
+from magnum.drivers.k8s_capi_helm import conf as conf_module
+from magnum.drivers.k8s_capi_helm import errors, helm_values, labels, names
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -48,7 +49,7 @@ def cluster_request(
     """
     template, rows = cluster.cluster_template, list(nodegroups)
     texts = dict(cluster.labels or {})
-    typed = labels.parse(texts, site_labels(conf))
+    typed = labels.parse(texts, conf_module.label_defaults(conf))
     masters = [row for row in rows if row.role == _MASTER]
     if len(masters) != 1:
         raise errors.InvalidRequest(
@@ -76,6 +77,7 @@ def cluster_request(
         dns_nameservers=_nameservers(template.dns_nameserver),
         load_balancer=bool(cluster.master_lb_enabled) or masters[0].node_count > 1,
         floating_ip=_floating_ip(cluster, texts, typed),
+        server_start_timeout=conf.capi_helm.server_start_timeout,
     )
 
 
@@ -84,18 +86,9 @@ def namespace(cluster: Any, conf: Any) -> str:
     return names.namespace(conf.capi_helm.namespace_prefix, cluster.project_id)
 
 
-def site_labels(conf: Any) -> dict[str, str]:
-    """The operator's label defaults, as texts."""
-    return {
-        label.name: str(getattr(conf.capi_helm_cluster_labels, label.name))
-        for label in labels.REGISTRY
-        if getattr(conf.capi_helm_cluster_labels, label.name, None) is not None
-    }
-
-
-def notices(cluster: Any) -> tuple[str, ...]:
+def notices(cluster: Any, conf: Any) -> tuple[str, ...]:
     """What the tenant should know about labels and fields that have no effect here."""
-    found = list(labels.notices(cluster.labels or {}))
+    found = list(labels.notices(cluster.labels or {}, conf_module.label_defaults(conf)))
     driver = cluster.cluster_template.network_driver
     if driver and driver not in CNIS:
         found.append(
@@ -132,7 +125,7 @@ def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any], conf: Any) -> 
         raise errors.InvalidRequest(
             "The cluster template names no external network. Create one with --external-network."
         )
-    labels.parse(cluster.labels or {}, site_labels(conf), template.labels or {})
+    labels.parse(cluster.labels or {}, conf_module.label_defaults(conf), template.labels or {})
     for row in nodegroups:
         validate_new_nodegroup(row, cluster)
 
@@ -163,6 +156,21 @@ def validate_new_nodegroup(row: Any, cluster: Any) -> None:
         )
 
 
+def validate_resize(request: ClusterRequest, name: str) -> None:
+    """Refuse a node count where the autoscaler sets it: it would have no effect.
+
+    :raises errors.InvalidRequest: naming the group and its bounds.
+    """
+    for group in request.node_groups:
+        counts = helm_values.group_counts(group, request.labels)
+        if group.name == name and counts.get("autoscale"):
+            raise errors.InvalidRequest(
+                f"Nodegroup '{name}' is sized by the autoscaler, between "
+                f"{counts['machineCountMin']} and {counts['machineCountMax']} nodes; this version "
+                "of the driver cannot set its node count."
+            )
+
+
 def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
     """Refuse what the cloud's answers make impossible.
 
@@ -172,6 +180,12 @@ def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
         raise errors.InvalidRequest(
             f"Image '{request.image}' has os_distro '{facts.os_distro}'; this version of the "
             f"driver supports {' and '.join(DISTROS)}."
+        )
+    if not (facts.kubernetes_version or request.labels.kube_tag):
+        raise errors.InvalidRequest(
+            f"Image '{request.image}' has no property 'kube_version', so it is not known which "
+            "Kubernetes it holds. Set it on the image, for example kube_version=v1.34.4, choose "
+            "another image, or set the label kube_tag."
         )
     least_ram, least_cpu = conf.capi_helm.minimum_flavor_ram, conf.capi_helm.minimum_flavor_vcpus
     for flavor in facts.flavors.values():

@@ -46,6 +46,8 @@ class ClusterRequest:
     :ivar cni: ``calico`` or ``cilium``.
     :ivar node_groups: workers that are to exist: groups being deleted or that failed to be created
         are not in here.
+    :ivar server_start_timeout: seconds after which a server that never came up is replaced; 0 for
+        the chart's own.
     :ivar deleted_groups: names of nodegroups that are being deleted: only these may be taken out of
         the release, a group that merely failed stays in it.
     """
@@ -69,6 +71,7 @@ class ClusterRequest:
     load_balancer: bool = True
     floating_ip: bool = True
     deleted_groups: tuple[str, ...] = ()
+    server_start_timeout: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

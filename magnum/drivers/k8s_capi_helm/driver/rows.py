@@ -15,11 +15,15 @@ Status = fields.ClusterStatus
 
 
 def put(row: Any, **fields: Any) -> None:
-    """Set and save the fields of a cluster's or nodegroup's row that differ."""
-    changed = {key: value for key, value in fields.items() if getattr(row, key) != value}
-    for key, value in changed.items():
-        setattr(row, key, value)
-    if changed:
+    """Set fields of a cluster's or nodegroup's row, and save what differs from the database.
+
+    Magnum's conductor sets some fields without saving them (a nodegroup's DELETE_IN_PROGRESS), so
+    what the object says already need not be what the database says.
+    """
+    for key, value in fields.items():
+        if getattr(row, key) != value:
+            setattr(row, key, value)
+    if row.obj_what_changed():
         row.save()
 
 

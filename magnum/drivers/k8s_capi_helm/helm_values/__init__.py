@@ -47,7 +47,7 @@ def render(
         values["etcd"] = {"blockDevice": _etcd_disk(labels)}
     values["apiServer"] = _api_server(request)
     values["controlPlane"] = _control_plane(request, facts)
-    values["nodeGroupDefaults"] = _node_group_defaults(labels)
+    values["nodeGroupDefaults"] = _node_group_defaults(request)
     values["nodeGroups"] = [_node_group(group, labels, facts) for group in request.node_groups]
     values["addons"] = _addons(request, facts, storage_class_default, allowed_topologies)
     return values
@@ -159,11 +159,12 @@ def _control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
         values["omitFailureDomain"] = False
     if labels.boot_volume_size:
         values["machineRootVolume"] = _boot_volume(labels)
-    values["healthCheck"] = {"enabled": labels.auto_healing_enabled}
+    values["healthCheck"] = _health_check(request)
     return values
 
 
-def _node_group_defaults(labels: Labels) -> Json:
+def _node_group_defaults(request: ClusterRequest) -> Json:
+    labels = request.labels
     values: Json = {}
     if labels.availability_zone:
         values["failureDomain"] = labels.availability_zone
@@ -177,7 +178,15 @@ def _node_group_defaults(labels: Labels) -> Json:
                 *({"network": {"filter": {"name": name}}} for name in labels.extra_network_names),
             ]
         }
-    values["healthCheck"] = {"enabled": labels.auto_healing_enabled}
+    values["healthCheck"] = _health_check(request)
+    return values
+
+
+def _health_check(request: ClusterRequest) -> Json:
+    """Whether machines are replaced, and how long a server may take to come up before it is."""
+    values: Json = {"enabled": request.labels.auto_healing_enabled}
+    if request.server_start_timeout:
+        values["neverCameUpTimeout"] = f"{request.server_start_timeout}s"
     return values
 
 

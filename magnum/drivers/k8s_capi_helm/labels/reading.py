@@ -28,14 +28,15 @@ def parse(
     :param texts: the cluster's labels as Magnum keeps them; unknown ones are left alone, see
         :func:`~magnum.drivers.k8s_capi_helm.labels.notices`.
     :param defaults: texts of the site's defaults, used for labels that *texts* does not give.
-    :param template: labels of the cluster template, if they are to be compared: what only a
-        template can set must not differ from it.
+    :param template: labels of the cluster template, for a cluster that is to be made: what only a
+        template can set must not differ from it, and what this version cannot do is refused.
+        Without it the cluster runs already, and no label may keep it from being resized.
     :raises InvalidLabel: a label has another form than it should, or contradicts another one.
     :raises InvalidRequest: a label asks for what this version of the driver cannot do, or a site
         default is wrong.
     """
-    _refuse_not_yet(texts)
     if template is not None:
+        _refuse_not_yet(texts)
         _refuse_not_from_template(texts, template)
     values: dict[str, Any] = {}
     for label in registry.REGISTRY:

@@ -83,6 +83,7 @@ def group(name="default-worker", **changes):
         "name": name,
         "role": "worker",
         "status": "CREATE_IN_PROGRESS",
+        "status_reason": None,
         "node_count": 1,
         "min_node_count": 0,
         "max_node_count": None,
@@ -132,7 +133,7 @@ class TestRequest(testtools.TestCase):
     def test_flannel_of_old_templates_is_calico_and_said(self):
         old = template(network_driver="flannel")
         self.assertEqual("calico", self.request(cluster_template=old).cni)
-        self.assertIn("flannel", " ".join(intake.notices(cluster(cluster_template=old))))
+        self.assertIn("flannel", " ".join(intake.notices(cluster(cluster_template=old), config())))
 
     def test_a_cluster_has_one_control_plane(self):
         self.assertRaises(errors.InvalidRequest, self.request, [group()])
@@ -195,7 +196,7 @@ class TestRefusals(testtools.TestCase):
 
 
 class TestFacts(testtools.TestCase):
-    def check(self, **changes):
+    def check(self, labels=None, **changes):
         fields = {
             "image_id": "i",
             "kubernetes_version": "1.34.4",
@@ -203,11 +204,16 @@ class TestFacts(testtools.TestCase):
             "flavors": {"small": Flavor("f", "small", 2, 4096, 20)},
             "auth_url": "http://k/v3",
         }
-        request = intake.cluster_request(cluster(), rows(), config())
+        request = intake.cluster_request(cluster(labels=labels or {}), rows(), config())
         intake.check_facts(request, CloudFacts(**{**fields, **changes}), config())
 
     def test_good_facts_pass(self):
         self.assertIsNone(self.check())
+
+    def test_some_place_has_to_say_which_kubernetes(self):
+        error = self.assertRaises(errors.InvalidRequest, self.check, kubernetes_version="")
+        self.assertIn("'ubuntu-kube' has no property 'kube_version'", str(error))
+        self.assertIsNone(self.check(kubernetes_version="", labels={"kube_tag": "v1.34.4"}))
 
     def test_other_distributions_and_small_flavors_are_refused(self):
         self.assertRaises(errors.InvalidRequest, self.check, os_distro="windows")
@@ -215,6 +221,19 @@ class TestFacts(testtools.TestCase):
             tiny = {"small": Flavor("f", "small", vcpus, ram, 20)}
             error = self.assertRaises(errors.InvalidRequest, self.check, flavors=tiny)
             self.assertIn("'small'", str(error))
+
+
+class TestResize(testtools.TestCase):
+    def test_a_group_that_the_autoscaler_sizes_is_refused(self):
+        scaled = group(min_node_count=1, max_node_count=4)
+        groups = [group("default-master", role="master"), scaled]
+        labels = {"auto_scaling_enabled": "true"}
+        request = intake.cluster_request(cluster(labels=labels), groups, config())
+        error = self.assertRaises(
+            errors.InvalidRequest, intake.validate_resize, request, "default-worker"
+        )
+        self.assertIn("between 1 and 4", str(error))
+        self.assertIsNone(intake.validate_resize(request, "default-master"))
 
 
 class TestState(testtools.TestCase):

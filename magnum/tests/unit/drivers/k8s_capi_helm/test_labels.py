@@ -261,11 +261,16 @@ class TestTogether(testtools.TestCase):
     def test_what_is_not_done_yet_is_refused(self) -> None:
         for text in ("true", "yes", "perhaps"):
             error = self.assertRaises(
-                errors.InvalidRequest, labels.parse, {"kube_dashboard_enabled": text}, {}
+                errors.InvalidRequest, labels.parse, {"kube_dashboard_enabled": text}, {}, {}
             )
             self.assertIn("is not supported by this version", str(error))
         for text in ("", "false", "0"):
-            self.assertEqual(labels.Labels(), labels.parse({"kube_dashboard_enabled": text}, {}))
+            found = labels.parse({"kube_dashboard_enabled": text}, {}, {})
+            self.assertEqual(labels.Labels(), found)
+
+    def test_what_is_not_done_yet_does_not_stop_a_cluster_that_runs(self) -> None:
+        found = labels.parse({"kube_dashboard_enabled": "true"}, {})
+        self.assertEqual(labels.Labels(), found)
 
     def test_a_nodegroup_follows_its_cluster(self) -> None:
         cluster = {"boot_volume_size": "40", "anything": "x"}

@@ -1,0 +1,413 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs, through Magnum's own conductor: what the rows say, what was made, what is left."""
+
+import base64
+import datetime
+import json
+
+from magnum import objects
+from magnum.common import exception
+from magnum.conductor.handlers.common import cert_manager
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
+from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
+
+
+class TestCreate(world.World):
+    def test_a_cluster_from_request_to_complete(self):
+        cluster = self.create(masters=1, workers=2)
+        self.assertEqual("CREATE_IN_PROGRESS", cluster.status)
+        self.assertEqual(RELEASE, cluster.stack_id)
+        self.grow()
+        self.tick()
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual(("CREATE_COMPLETE", None), (cluster.status, cluster.status_reason))
+        self.assertEqual("https://127.64.0.10:6443", cluster.api_address)
+        self.assertEqual(f"v{scenes.VERSION}", cluster.coe_version)
+        self.assertEqual("CREATE_COMPLETE", self.group().status)
+        self.assertEqual(2, len(self.group().node_addresses))
+
+    def test_nothing_is_complete_before_its_machines_are_there(self):
+        self.create()
+        self.tick(5)
+        cluster = self.cluster()
+        self.assertEqual("CREATE_IN_PROGRESS", cluster.status)
+        self.assertTrue(cluster.status_reason)
+
+    def test_secrets_are_founded_before_the_chart_and_never_in_its_values(self):
+        self.create()
+        found = {one["metadata"]["name"] for one in self.kube.list(names.SECRET, NAMESPACE)}
+        purposes = ("ca", "etcd", "proxy", "sa", "cloud-credentials")
+        self.assertLessEqual({f"{RELEASE}-{purpose}" for purpose in purposes}, found)
+        self.assertNotIn(world.SECRET_TEXT, json.dumps(self.helm.runs))
+
+    def test_the_cluster_is_built_on_magnums_authority(self):
+        cluster = self.create()
+        secret = self.kube.get(names.SECRET, NAMESPACE, f"{RELEASE}-ca")
+        stored = cert_manager.get_cluster_ca_certificate(cluster, self.context, "kubernetes")
+        certificate = base64.b64decode(secret["data"]["tls.crt"])
+        self.assertEqual(stored.get_certificate(), certificate.decode())
+        service_account = self.kube.get(names.SECRET, NAMESPACE, f"{RELEASE}-sa")
+        self.assertIn(b"PUBLIC KEY", base64.b64decode(service_account["data"]["tls.crt"]))
+
+    def test_what_is_refused_leaves_nothing(self):
+        def wrong_image():
+            self.cloud.refusal = errors.CloudRefused("Image 'x' has no property 'kube_version'.")
+
+        def wrong_distribution():
+            self.cloud.distro = "windows"
+
+        def no_helm():
+            self.helm.refusal = errors.HelmUnusable("Helm cannot be run.")
+
+        def unreachable():
+            self.kube.unreachable = True
+
+        for spoil in (wrong_image, wrong_distribution, no_helm, unreachable):
+            with self.subTest(spoil.__name__):
+                self.cloud.refusal, self.cloud.distro, self.helm.refusal = None, "ubuntu", None
+                spoil()
+                cluster = self.create()
+                self.assertEqual("CREATE_FAILED", cluster.status)
+                self.assertTrue(cluster.status_reason.endswith("."), cluster.status_reason)
+                self.assertIsNone(cluster.stack_id)
+                self.assertEqual(([], {}), (self.left(), self.cloud.credentials))
+                self.delete()
+                self.tick()
+                self.assertEqual([], objects.Cluster.list(self.context))
+
+    def test_wrong_label_is_said_with_name_and_value(self):
+        cluster = self.create(labels={"boot_volume_size": "big"})
+        self.assertEqual("CREATE_FAILED", cluster.status)
+        self.assertIn("Label 'boot_volume_size' has the value 'big'", cluster.status_reason)
+        self.assertEqual([], self.left())
+
+    def test_a_credential_that_cannot_be_saved_is_taken_back(self):
+        def refuse(verb, kind, name):
+            if verb == "apply" and name.endswith("-cloud-credentials"):
+                raise errors.ManagementRefused("Secrets are not allowed here.")
+
+        self.kube.before = refuse
+        self.assertEqual("CREATE_FAILED", self.create().status)
+        self.assertEqual({}, self.cloud.credentials)
+
+    def test_helm_that_was_interrupted_is_run_again_by_the_periodic_task(self):
+        self.helm.refusal = errors.HelmInterrupted("Applying the chart took too long.")
+        self.assertEqual("CREATE_IN_PROGRESS", self.create().status)
+        self.helm.refusal = None
+        self.tick()
+        self.grow()
+        self.tick(2)
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+
+    def test_what_the_management_cluster_refuses_fails_the_cluster_with_its_words(self):
+        self.helm.refusal = errors.HelmRefused("The management cluster refused: no.")
+        cluster = self.create()
+        self.assertEqual("CREATE_FAILED", cluster.status)
+        self.assertIn("refused: no.", cluster.status_reason)
+
+    def test_a_create_that_died_before_its_credential_ends_with_a_reason(self):
+        self.create()
+        self.helm.releases.clear()
+        self.kube.remove(names.SECRET, NAMESPACE, names.credential_secret(RELEASE))
+        self.tick()
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+        self.ports.operations.finish(NAMESPACE, RELEASE, ["create"])
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual("CREATE_FAILED", cluster.status)
+        self.assertIn("interrupted", cluster.status_reason)
+
+
+class TestResize(world.World):
+    def test_only_the_count_changes_and_complete_is_true(self):
+        self.made(workers=1)
+        before = self.helm.live(NAMESPACE, RELEASE).values
+        self.resize(3)
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        after = self.helm.live(NAMESPACE, RELEASE).values
+        self.assertEqual(3, after["nodeGroups"][0]["machineCount"])
+        after["nodeGroups"][0]["machineCount"] = 1
+        self.assertEqual(before, after)
+        self.tick(3)
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual("UPDATE_COMPLETE", self.group().status)
+
+    def test_to_zero(self):
+        self.made(workers=1)
+        self.resize(0)
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual(0, self.group().node_count)
+
+    def test_needs_neither_image_nor_cloud(self):
+        self.made()
+        self.cloud.refusal = errors.CloudRefused("The image is gone.")
+        self.resize(2)
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_chosen_nodes_are_refused_and_the_count_stays(self):
+        self.made(workers=2)
+        self.resize(1, remove=["server-1"])
+        cluster = self.cluster()
+        self.assertEqual("UPDATE_FAILED", cluster.status)
+        self.assertIn("server-1", cluster.status_reason)
+        self.assertEqual(2, self.group().node_count)
+        self.poll()
+        self.assertIn("server-1", self.cluster().status_reason)
+
+    def test_an_absent_management_cluster_delays_and_does_not_fail(self):
+        self.made()
+        self.kube.unreachable = True
+        self.resize(2)
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual("UPDATE_IN_PROGRESS", cluster.status)
+        self.assertIn("management", cluster.status_reason)
+        self.kube.unreachable = False
+        self.tick()
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual(2, self.group().node_count)
+
+    def test_control_plane(self):
+        self.made(masters=1)
+        self.resize(3, "default-master")
+        values = self.helm.live(NAMESPACE, RELEASE).values
+        self.assertEqual(3, values["controlPlane"]["machineCount"])
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+
+class TestNodegroups(world.World):
+    def groups(self):
+        return [one["name"] for one in self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]]
+
+    def test_made_and_taken_away(self):
+        self.made()
+        self.add_group("extra", 2)
+        self.assertEqual(["default-worker", "extra"], self.groups())
+        self.grow()
+        self.tick(2)
+        self.assertEqual("CREATE_COMPLETE", self.group("extra").status)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.drop_group("extra")
+        self.assertEqual(["default-worker"], self.groups())
+        self.tick()
+        self.assertEqual("DELETE_IN_PROGRESS", self.group("extra").status)
+        self.grow()
+        self.tick(2)
+        rows = {one.name for one in self.cluster().nodegroups}
+        self.assertEqual({"default-master", "default-worker"}, rows)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_one_that_leaves_is_not_rendered_again(self):
+        self.made()
+        self.add_group("extra")
+        self.grow()
+        self.tick(2)
+        self.drop_group("extra")
+        self.resize(2)
+        self.add_group("other")
+        self.assertEqual(["default-worker", "other"], self.groups())
+
+    def test_one_that_cannot_be_made_fails_alone(self):
+        self.made()
+        self.add_group("gpu", node_taints=[{"key": "gpu", "effect": "NoSchedule"}])
+        self.assertEqual("CREATE_FAILED", self.group("gpu").status)
+        self.assertIn("node_taints", self.group("gpu").status_reason)
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual(["default-worker"], self.groups())
+
+    def test_three_at_once_while_another_pass_holds_the_lock(self):
+        self.made()
+        with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
+            for name in ("a", "b", "c"):
+                self.add_group(name)
+            self.assertEqual(["default-worker"], self.groups())
+        runs = len(self.helm.runs)
+        self.tick()
+        self.assertEqual({"default-worker", "a", "b", "c"}, set(self.groups()))
+        self.assertEqual(runs + 1, len(self.helm.runs))
+
+    def test_a_row_that_a_verb_left_in_progress_is_picked_up_by_the_health_task(self):
+        self.made()
+        group = self.group()
+        group.status = "UPDATE_IN_PROGRESS"
+        group.save()
+        self.poll()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual("UPDATE_COMPLETE", self.group().status)
+
+    def test_update_is_refused_in_a_sentence(self):
+        self.made()
+        error = self.assertRaises(
+            errors.InvalidRequest,
+            self.driver.update_nodegroup,
+            self.context,
+            self.cluster(),
+            self.group(),
+        )
+        self.assertIn("'default-worker'", str(error))
+
+
+class TestDelete(world.World):
+    def gone(self):
+        return not objects.Cluster.list(self.context)
+
+    def test_order_and_nothing_left(self):
+        self.made()
+        self.delete()
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+        self.tick()
+        self.assertIn(f"Secret/{RELEASE}-cloud-credentials", self.left())
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+        self.wither()
+        self.tick()
+        self.assertTrue(self.gone())
+        self.assertEqual([f"Lease/{RELEASE}-magnum"], self.left())
+        self.assertEqual({}, self.cloud.credentials)
+        deleted = [(kind, name) for verb, kind, _, name in self.kube.calls if verb == "delete"]
+        self.assertEqual(("Cluster", RELEASE), deleted[0])
+        self.assertEqual("uninstall", self.helm.runs[-1][0])
+        self.assertTrue(self.ports.operations.sweep(NAMESPACE, RELEASE))
+        self.assertEqual([], self.left())
+
+    def test_an_empty_management_cluster_deletes_no_row(self):
+        self.made()
+        for one in list(self.kube.everything()):
+            if one["kind"] in ("Lease", "Secret"):
+                kind = names.LEASE if one["kind"] == "Lease" else names.SECRET
+                self.kube.remove(kind, NAMESPACE, one["metadata"]["name"])
+        self.wither()
+        self.helm.releases.clear()
+        self.delete()
+        self.tick(3)
+        self.poll()
+        cluster = self.cluster()
+        self.assertEqual("DELETE_FAILED", cluster.status)
+        self.assertIn("management cluster", cluster.status_reason)
+
+    def test_an_unreachable_one_neither(self):
+        self.made()
+        self.kube.unreachable = True
+        self.delete()
+        self.tick(3)
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+        self.kube.unreachable = False
+        self.tick()
+        self.wither()
+        self.tick()
+        self.assertTrue(self.gone())
+
+    def test_during_create(self):
+        self.create()
+        self.delete()
+        self.tick()
+        self.wither()
+        self.tick()
+        self.assertTrue(self.gone())
+        self.assertEqual({}, self.cloud.credentials)
+
+    def test_a_nodegroup_request_does_not_stop_it(self):
+        self.made()
+        self.delete()
+        self.add_group("late")
+        self.tick(2)
+        self.wither()
+        self.tick(2)
+        self.assertTrue(self.gone())
+        self.assertNotIn("late", json.dumps(self.helm.runs))
+
+    def test_clusters_of_other_drivers_are_refused(self):
+        self.made()
+        cluster = self.cluster()
+        for stack_id in ("kube-abcde", "047c6319-7abd-4bd9-a033-8c6af0173cd0"):
+            cluster.stack_id = stack_id
+            error = self.assertRaises(
+                errors.NotOurs, self.driver.delete_cluster, self.context, cluster
+            )
+            self.assertIn(stack_id, str(error))
+
+    def test_a_release_of_another_cluster_is_not_touched(self):
+        self.made()
+        cluster = self.cluster()
+        cluster.uuid = "00000000-0000-4000-8000-000000000000"
+        self.assertRaises(errors.NotOurs, self.driver.delete_cluster, self.context, cluster)
+        self.assertIsNotNone(self.helm.live(NAMESPACE, RELEASE))
+
+    def test_a_failed_deletion_is_taken_up_again(self):
+        self.made()
+        self.delete()
+        cluster = self.cluster()
+        cluster.status = "DELETE_FAILED"
+        cluster.save()
+        self.poll()
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+
+
+class TestHealth(world.World):
+    def test_healthy_and_not_readable(self):
+        self.made()
+        self.poll()
+        self.assertEqual("HEALTHY", self.cluster().health_status)
+        self.kube.unreachable = True
+        self.poll()
+        cluster = self.cluster()
+        self.assertEqual("UNKNOWN", cluster.health_status)
+        self.assertIn("management", cluster.health_status_reason)
+
+    def test_a_missed_deadline_heals_when_it_comes_good(self):
+        self.made()
+        self.config(group="capi_helm", update_timeout=1)
+        self.resize(2)
+        self.make_late()
+        self.tick()
+        self.assertEqual("UPDATE_FAILED", self.cluster().status)
+        self.assertTrue(self.cluster().status_reason.startswith("timeout:"))
+        self.grow()
+        for _ in range(2):
+            self.poll()
+        cluster = self.cluster()
+        self.assertEqual(("UPDATE_COMPLETE", None), (cluster.status, cluster.status_reason))
+
+    def make_late(self):
+        """Write the pending operation's times into the past, as if it had begun long ago."""
+        text = json.dumps(self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE)))
+        year = datetime.datetime.now(datetime.UTC).year
+        self.kube.put(names.LEASE, json.loads(text.replace(f"{year}-", "2020-")))
+
+
+class TestProvides(world.World):
+    def test_what_can_be_made(self):
+        wanted = [{"server_type": "vm", "os": "ubuntu", "coe": "kubernetes"}]
+        self.assertEqual(wanted, self.driver.provides)
+
+    def test_verbs_that_are_not_there_yet_change_nothing(self):
+        self.made()
+        cluster = self.cluster()
+        self.assertRaises(
+            exception.NotSupported,
+            self.driver.upgrade_cluster,
+            self.context,
+            cluster,
+            self.template,
+            1,
+            self.group(),
+        )
+        self.assertRaises(
+            exception.NotSupported, self.driver.rotate_credential, self.context, cluster
+        )
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole small world for the driver: Magnum's real conductor code and database, ports in memory.
+
+Requests go through Magnum's own conductor handlers and periodic jobs, so that what Magnum saves
+before and after each driver call is Magnum's doing. What Cluster API's controllers would do is one
+call,
+:meth:`World.grow`.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import types
+from typing import Any
+
+import fixtures
+from oslo_service import loopingcall
+
+from magnum import objects
+from magnum.common import exception
+from magnum.conductor.handlers import cluster_conductor, nodegroup_conductor
+import magnum.conf
+from magnum.drivers.common import driver as magnum_driver
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    chart_store,
+    conf,
+    errors,
+    names,
+    operations,
+)
+from magnum.drivers.k8s_capi_helm.driver import Driver, passes
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, CloudFacts, Flavor
+from magnum.service import periodic
+from magnum.tests.unit.db import base
+from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
+
+CONF = magnum.conf.CONF
+conf.register_opts(CONF)
+NAMESPACE, RELEASE = scenes.NAMESPACE, scenes.RELEASE
+SECRET_TEXT = "the-secret-of-the-credential"  # noqa: S105 - of a fake
+
+
+class FakeCloud:
+    """OpenStack in memory, with Cloud's methods; ``refusal`` is raised by every question."""
+
+    def __init__(self) -> None:
+        self.refusal: Exception | None = None
+        self.credentials: dict[str, str] = {}
+        self.distro = "ubuntu"
+        self.faults: dict[str, str] = {}
+
+    def facts(self, request: Any, *, interface: str = "public") -> CloudFacts:
+        if self.refusal:
+            raise self.refusal
+        return CloudFacts(
+            image_id="image-1",
+            kubernetes_version=scenes.VERSION,
+            os_distro=self.distro,
+            flavors={"small": Flavor("f-1", "small", 2, 4096, 20)},
+            auth_url="http://keystone/v3",
+            external_network_id="net-1",
+            volume_types=("fast",),
+        )
+
+    def create_credential(self, user_id: str, name: str, text: str) -> ApplicationCredential:
+        self.credentials[f"id-{name}"] = user_id
+        return ApplicationCredential(f"id-{name}", SECRET_TEXT, name)
+
+    def delete_credential(self, user_id: str, credential_id: str) -> None:
+        self.credentials.pop(credential_id, None)
+
+    def server_faults(self, server_ids: Any) -> dict[str, str]:
+        return {one: self.faults[one] for one in server_ids if one in self.faults}
+
+
+class World(base.DbTestCase):
+    """Base of the driver's tests."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.context.project_id, self.context.user_id = "p1", "u1"
+        self.kube, self.helm, self.cloud = fakes.FakeKube(), fakes.FakeHelm(), FakeCloud()
+        charts = chart_store.ChartStore(
+            bundled=pathlib.Path(assembly.__file__).parent / "charts",
+            directory=pathlib.Path(self.useFixture(fixtures.TempDir()).path),
+            helm=None,
+            repository=None,
+            name=None,
+            default_version=None,
+        )
+        self.ports = assembly.Ports(
+            kube=self.kube,
+            operations=operations.Operations(self.kube, holder="test", lease_duration=60),
+            helm=self.helm,
+            charts=charts,
+        )
+        self.driver = Driver()
+        for place, name, stand_in in (
+            (assembly, "ports", lambda conf: self.ports),
+            (assembly, "cloud", lambda context: self.cloud),
+            (names, "release", lambda name: RELEASE),
+            (magnum_driver.Driver, "get_driver_for_cluster", lambda *args: self.driver),
+            (magnum_driver.Driver, "get_driver", lambda *args: self.driver),
+            (passes, "_sweep_later", lambda ports, owner: None),
+        ):
+            self.useFixture(fixtures.MonkeyPatch(f"{_path(place)}.{name}", stand_in))
+        self.config(group="x509", rsa_key_size=1024)
+        self.config(group="certificates", cert_manager_type="x509keypair")
+        self.config(group="capi_helm", lock_wait=0)
+        self.template = self._template()
+
+    def _template(self, **changes: Any) -> Any:
+        fields = {
+            "uuid": "11111111-2222-4333-8444-555555555555",
+            "project_id": "p1",
+            "user_id": "u1",
+            "name": "kube",
+            "image_id": "ubuntu-kube",
+            "flavor_id": "small",
+            "master_flavor_id": "small",
+            "external_network_id": "public",
+            "network_driver": "calico",
+            "cluster_distro": "ubuntu",
+            "coe": "kubernetes",
+            "server_type": "vm",
+            "labels": {},
+            "master_lb_enabled": True,
+            "floating_ip_enabled": True,
+        }
+        template = objects.ClusterTemplate(self.context, **{**fields, **changes})
+        template.create()
+        return template
+
+    # Requests, as Magnum's API casts them ---------------------------------------------------------
+    def create(self, masters: int = 1, workers: int = 1, **changes: Any) -> Any:
+        """A create request; errors of the driver are Magnum's to handle, as in the conductor."""
+        fields = {
+            "uuid": "99999999-8888-4777-8666-555555555555",
+            "name": "demo",
+            "project_id": "p1",
+            "user_id": "u1",
+            "cluster_template_id": self.template.uuid,
+            "labels": {},
+            "create_timeout": 60,
+            "floating_ip_enabled": True,
+            "master_lb_enabled": True,
+        }
+        cluster = objects.Cluster(self.context, **{**fields, **changes})
+        self.quietly(
+            cluster_conductor.Handler().cluster_create, self.context, cluster, masters, workers, 60
+        )
+        return self.cluster()
+
+    def resize(self, count: int, name: str = "default-worker", remove: Any = None) -> None:
+        handler = cluster_conductor.Handler()
+        cluster, group = self.cluster(), self.group(name)
+        self.quietly(handler.cluster_resize, self.context, cluster, count, remove, group)
+
+    def add_group(self, name: str, count: int = 1, **changes: Any) -> None:
+        fields = {
+            "name": name,
+            "cluster_id": self.cluster().uuid,
+            "project_id": "p1",
+            "image_id": "ubuntu-kube",
+            "flavor_id": "small",
+            "node_count": count,
+            "role": "worker",
+            "labels": {},
+            "min_node_count": 0,
+        }
+        group = objects.NodeGroup(self.context, **{**fields, **changes})
+        handler = nodegroup_conductor.Handler()
+        self.quietly(handler.nodegroup_create, self.context, self.cluster(), group)
+
+    def drop_group(self, name: str) -> None:
+        handler = nodegroup_conductor.Handler()
+        self.quietly(handler.nodegroup_delete, self.context, self.cluster(), self.group(name))
+
+    def delete(self) -> None:
+        handler = cluster_conductor.Handler()
+        self.quietly(handler.cluster_delete, self.context, self.cluster().uuid)
+
+    @staticmethod
+    def quietly(call: Any, *args: Any) -> None:
+        """Call a conductor handler; it has written what it raises, and oslo.messaging logs it."""
+        try:
+            call(*args)
+        except (errors.DriverError, exception.MagnumException) as error:
+            del error
+
+    # Periodic tasks -------------------------------------------------------------------------------
+    def tick(self, times: int = 1) -> None:
+        """The status task, for clusters that it would visit."""
+        for _ in range(times):
+            for cluster in objects.Cluster.list(self.context):
+                if cluster.status.endswith("_IN_PROGRESS"):
+                    job = periodic.ClusterUpdateJob(self.context, cluster)
+                    self.assertRaises(loopingcall.LoopingCallDone, job.update_status)
+
+    def poll(self) -> None:
+        """The health task."""
+        for cluster in objects.Cluster.list(self.context):
+            job = periodic.ClusterHealthUpdateJob(self.context, cluster)
+            self.assertRaises(loopingcall.LoopingCallDone, job.update_health_status)
+
+    # What Cluster API does ------------------------------------------------------------------------
+    def grow(self) -> None:
+        """Bring every object to what the release's values ask for."""
+        values = self.helm.live(NAMESPACE, RELEASE).values
+        groups = {one["name"]: one.get("machineCount", 0) for one in values["nodeGroups"]}
+        self.wither()
+        look = scenes.observed(groups, masters=values["controlPlane"]["machineCount"])
+        for one in scenes.objects(look):
+            self.kube.put(_KINDS[one["kind"]], one)
+
+    def wither(self) -> None:
+        """Everything that Cluster API keeps for the cluster goes."""
+        for kind in _KINDS.values():
+            for one in self.kube.list(kind, NAMESPACE):
+                self.kube.remove(kind, NAMESPACE, one["metadata"]["name"])
+
+    # Looks ----------------------------------------------------------------------------------------
+    def cluster(self) -> Any:
+        return objects.Cluster.get_by_name(self.context, "demo")
+
+    def group(self, name: str = "default-worker") -> Any:
+        return objects.NodeGroup.get_by_name(self.context, self.cluster().uuid, name)
+
+    def made(self, **more: Any) -> Any:
+        """A cluster that is CREATE_COMPLETE."""
+        self.create(**more)
+        self.grow()
+        self.tick(2)
+        return self.cluster()
+
+    def left(self) -> list[str]:
+        """What is on the management cluster, but for the project's namespace and role."""
+        return sorted(
+            f"{one['kind']}/{one['metadata']['name']}"
+            for one in self.kube.everything()
+            if one["kind"] not in ("Namespace", "RoleBinding")
+        )
+
+
+_KINDS = {
+    kind.name: kind
+    for kind in (
+        names.CLUSTER,
+        names.OPENSTACK_CLUSTER,
+        names.CONTROL_PLANE,
+        names.MACHINE_DEPLOYMENT,
+        names.MACHINE_SET,
+        names.MACHINE,
+        names.OPENSTACK_SERVER,
+        names.HELM_RELEASE,
+    )
+}
+
+
+def _path(place: Any) -> str:
+    if isinstance(place, types.ModuleType):
+        return place.__name__
+    return f"{place.__module__}.{place.__qualname__}"
