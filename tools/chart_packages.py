@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the charts' own packages: chart_packages.py DIRECTORY.
+"""Make the charts' own packages: chart_packages DIRECTORY.
 
 The charts have versions of their own and are released without the driver. Each package is what
 ``helm package`` makes of a chart in ``charts/``; its version is that of its Chart.yaml.
@@ -34,7 +34,7 @@ def package(helm: Path, chart: Path, target: Path) -> str:
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
-        print("usage: chart_packages.py DIRECTORY", file=sys.stderr)
+        print("usage: chart_packages DIRECTORY", file=sys.stderr)
         return 2
     target = Path(arguments[0])
     target.mkdir(parents=True, exist_ok=True)
