@@ -20,7 +20,8 @@ def of(observed: Observed, state: MagnumState) -> str:
     wanted: list[object] = [
         state.kubernetes_version,
         state.started.isoformat() if state.started else "",
-        sorted((group.name, group.count) for group in state.groups),
+        # A group that is being deleted is gone when everything is in place, and so is its row.
+        sorted((one.name, one.count) for one in state.groups if one.status[:7] != "DELETE_"),
     ]
     singles = (observed.cluster, observed.infrastructure, observed.control_plane)
     there = [_identity(one) for one in singles if not isinstance(one, Missing)]
