@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster under test: what was asked for, what Magnum says of it, and whether that is true."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+import json
+import time
+
+from magnum.tests.functional.k8s_capi_helm.sandbox import truth
+from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import MagnumApi, Rows
+from magnum.tests.functional.k8s_capi_helm.sandbox.management import Json, management
+from magnum.tests.functional.k8s_capi_helm.sandbox.tenant import Tenant
+from magnum.tests.functional.k8s_capi_helm.sandbox.truth import Intent
+from magnum.tests.functional.k8s_capi_helm.sandbox.workload import Workload
+
+#: Seconds between two looks at Magnum.
+INTERVAL = 0.5
+#: Seconds in which a step has to be through on two busy cores.
+LIMIT = 360.0
+#: Magnum's periodic pass, after which the last trace of a deleted cluster has to be swept.
+SWEPT_AFTER = 60.0
+DEFAULT_GROUP = "default-worker"
+
+
+class Cluster:
+    """One cluster from its creation on.
+
+    :param failed: nodegroups that are known to have failed and do not count.
+    """
+
+    def __init__(self, tenant: Tenant, magnum: MagnumApi, uuid: str, intent: Intent) -> None:
+        self.tenant = tenant
+        self.magnum = magnum
+        self.uuid = uuid
+        self.intent = intent
+        self.failed: set[str] = set()
+        self._workload: Workload | None = None
+
+    def rows(self) -> Rows:
+        """Magnum's rows; the cluster has to be there."""
+        rows = self.magnum.rows(self.uuid)
+        if rows is None:
+            raise AssertionError(f"Magnum knows no cluster {self.uuid}")
+        return rows
+
+    @property
+    def release(self) -> str:
+        """Name of the Helm release and of the Cluster."""
+        return str(self.rows().cluster["stack_id"])
+
+    def until(
+        self, answer: Callable[[Rows], bool], what: str, limit: float = LIMIT, *, fail: bool = True
+    ) -> Rows:
+        """Look at Magnum until *answer* holds.
+
+        :param what: is waited for, for the failure's text.
+        :param fail: a FAILED cluster ends the wait.
+        """
+        deadline = time.monotonic() + limit
+        while True:
+            rows = self.rows()
+            if answer(rows):
+                return rows
+            if fail and rows.status.endswith("_FAILED"):
+                raise AssertionError(f"waiting for {what}, Magnum says {rows}")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{what}: not after {limit:.0f} s; Magnum says {rows}")
+            time.sleep(INTERVAL)
+
+    def complete(self, word: str = "UPDATE", limit: float = LIMIT) -> Rows:
+        """Wait until Magnum says that all of the intent is there; it has to be true at once.
+
+        :param word: CREATE or UPDATE.
+        :raises AssertionError: Magnum fails, takes too long, or lies.
+        """
+        release = ""
+        believed: set[str] = set()
+
+        def said(rows: Rows) -> bool:
+            nonlocal release
+            release = release or rows.cluster.get("stack_id") or ""
+            told = self._told(rows)
+            for name in sorted(told - believed):
+                self._believe(rows, release, f"nodegroup {name}", name)
+                believed.add(name)
+            return rows.status == f"{word}_COMPLETE" and self._is_all(rows, told)
+
+        if word == "UPDATE":
+            believed |= self._told(self.rows())  # the request is not about them
+        rows = self.until(said, f"{word}_COMPLETE", limit)
+        self._believe(rows, release, "the cluster")
+        self._check_rows(rows)
+        return rows
+
+    def check_release(self) -> Json:
+        """Helm's release: deployed, with the counts of the intent and without any secret."""
+        release, name = self._live_release(), self.release
+        assert release["info"]["status"] == "deployed", release["info"]
+        values: Json = release["config"]
+        counts = {group["name"]: group["machineCount"] for group in values["nodeGroups"]}
+        assert counts == dict(self.intent.groups), f"{name}: values have {counts}"
+        assert values["controlPlane"]["machineCount"] == self.intent.control_plane, values
+        text = json.dumps(release)
+        for secret, piece in self._secret_texts():
+            assert piece not in text, f"{name}: the release holds what is in Secret {secret}"
+        return values
+
+    def workload(self) -> Workload:
+        """The tenant's way in, with a certificate that Magnum signed."""
+        if self._workload is None:
+            address = self.rows().cluster["api_address"]
+            self._workload = Workload(self.magnum, self.uuid, address)
+        return self._workload
+
+    def left(self) -> list[str]:
+        """What a cluster that Magnum does not know any more has left behind, the Lease apart."""
+        here = management().left(self.tenant.namespace)
+        kept = [one for one in here if not one.startswith("leases/")]
+        return [*kept, *self.tenant.left()]
+
+    def gone(self, limit: float = LIMIT) -> None:
+        """Wait until Magnum forgets the cluster; at that moment nothing of it may be left."""
+        deadline = time.monotonic() + limit
+        rows = self.magnum.rows(self.uuid)
+        while rows is not None:
+            assert rows.status != "DELETE_FAILED", rows
+            assert time.monotonic() < deadline, f"not deleted after {limit:.0f} s: {rows}"
+            time.sleep(INTERVAL)
+            rows = self.magnum.rows(self.uuid)
+        assert not self.left(), f"Magnum has forgotten the cluster, but there is: {self.left()}"
+
+    def swept(self) -> None:
+        """Wait until the Lease's tombstone is swept too."""
+        deadline = time.monotonic() + SWEPT_AFTER
+        while management().objects("Lease", self.tenant.namespace):
+            assert time.monotonic() < deadline, "the Lease is still there"
+            time.sleep(INTERVAL)
+
+    def _told(self, rows: Rows) -> set[str]:
+        """Groups that Magnum calls complete with the count that was asked for."""
+        counts = self.intent.counts
+        return {
+            name
+            for name, row in rows.groups.items()
+            if row["status"].endswith("_COMPLETE") and counts.get(name) == row["node_count"]
+        }
+
+    def _is_all(self, rows: Rows, told: set[str]) -> bool:
+        return told == set(self.intent.counts) and set(rows.groups) - told == self.failed
+
+    def _believe(self, rows: Rows, release: str, who: str, group: str | None = None) -> None:
+        look = truth.Look(self.tenant, release)
+        if group is not None:
+            wrong = truth.group_untruths(look, self.intent, group)
+        else:
+            wrong = truth.untruths(look, self.intent)
+            wrong += truth.node_untruths(self.workload(), look, self.intent)
+        assert not wrong, f"Magnum says that {who} is complete: {rows}, but {'; '.join(wrong)}"
+
+    def _check_rows(self, rows: Rows) -> None:
+        row, tenant = rows.cluster, self.tenant
+        assert not row.get("status_reason"), rows
+        assert row["coe_version"] == self.intent.version, row["coe_version"]
+        addresses = {f"https://{address}:6443" for address in tenant.floating_ips()}
+        assert row["api_address"] in addresses, (row["api_address"], addresses)
+        assert row["master_count"] == self.intent.control_plane, row["master_count"]
+        assert row["node_count"] == sum(self.intent.groups.values()), row["node_count"]
+        for name, count in self.intent.counts.items():
+            group = rows.groups[name]
+            assert not group.get("status_reason"), (name, group["status_reason"])
+            found = len(group["node_addresses"] or ())
+            assert found == count, f"{name}: {found} addresses of {count} machines"
+
+    def check_openstack(self) -> None:
+        """What the tenant has in OpenStack for a cluster with a network of its own."""
+        tenant = self.tenant
+        balancers = tenant.load_balancers()
+        assert list(balancers.values()) == ["ACTIVE"], balancers
+        assert len(tenant.floating_ips()) == 1, tenant.floating_ips()
+        assert len(tenant.networks()) == 1, tenant.networks()
+        assert len(tenant.security_groups()) == 2, tenant.security_groups()
+        assert len(tenant.credentials()) == 1, tenant.credentials()
+        ports = [one for one in tenant.left() if one.startswith("port ")]
+        assert len(ports) >= sum(self.intent.counts.values()) + 2, ports
+
+    def _live_release(self) -> Json:
+        release = management().release(self.tenant.namespace, self.release)
+        assert release is not None, "there is no Helm release"
+        return release
+
+    def _secret_texts(self) -> list[tuple[str, str]]:
+        """Pieces of this cluster's Secrets that must stand nowhere else."""
+        found = []
+        for secret in management().objects("Secret", self.tenant.namespace):
+            name = secret["metadata"]["name"]
+            if not name.startswith(self.release):
+                continue
+            for key, packed in (secret.get("data") or {}).items():
+                text = base64.b64decode(packed).decode(errors="replace")
+                if key == "clouds.yaml":
+                    found += [
+                        (name, line.split(":", 1)[1].strip())
+                        for line in text.splitlines()
+                        if "application_credential_secret" in line
+                    ]
+                elif key == "tls.key":
+                    found.append((name, text.splitlines()[1]))
+        assert len(found) >= 4, f"only {len(found)} secret texts: the check would prove nothing"
+        return found

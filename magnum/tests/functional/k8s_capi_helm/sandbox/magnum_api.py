@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Magnum's API as a tenant uses it: the newest microversion, rows as Magnum shows them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+Json = dict[str, Any]
+
+#: https://docs.openstack.org/magnum/latest/ "REST API Version History": nodegroups with 0 nodes
+#: need 1.10, node_labels and node_taints 1.14.
+_VERSION = {"OpenStack-API-Version": "container-infra latest"}
+
+
+class Refused(Exception):
+    """Magnum's API said no.
+
+    :ivar status: HTTP status.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"HTTP {status}: {text}")
+        self.status = status
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """A cluster's row and those of its nodegroups by name; the cluster's was read last."""
+
+    cluster: Json
+    groups: dict[str, Json]
+
+    @property
+    def status(self) -> str:
+        return str(self.cluster["status"])
+
+    @property
+    def reason(self) -> str:
+        return self.cluster.get("status_reason") or ""
+
+    def __str__(self) -> str:
+        groups = ", ".join(
+            f"{name} {row['status']} {row['node_count']}" for name, row in self.groups.items()
+        )
+        return f"{self.status} ({groups}) {self.reason}".rstrip()
+
+
+class MagnumApi:
+    """Requests to Magnum with a tenant's token.
+
+    :param connection: the tenant's connection of the SDK.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._adapter = connection.container_infrastructure_management
+
+    def template(self, **fields: Any) -> str:
+        """Make a cluster template; returns its uuid."""
+        return str(self._ask("post", "/clustertemplates", json=fields)["uuid"])
+
+    def delete_template(self, uuid: str) -> None:
+        self._ask("delete", f"/clustertemplates/{uuid}")
+
+    def create(self, **fields: Any) -> str:
+        """Ask for a cluster; returns its uuid."""
+        return str(self._ask("post", "/clusters", json=fields)["uuid"])
+
+    def rows(self, uuid: str) -> Rows | None:
+        """What Magnum shows of a cluster; None when the cluster is gone.
+
+        The groups are read before the cluster: a cluster is complete after its groups, so what is
+        returned is never younger groups beside an older cluster.
+        """
+        try:
+            listed = self._ask("get", f"/clusters/{uuid}/nodegroups")["nodegroups"]
+            groups = [
+                self._ask("get", f"/clusters/{uuid}/nodegroups/{one['uuid']}") for one in listed
+            ]
+            cluster = self._ask("get", f"/clusters/{uuid}")
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+            return None if self._is_gone(uuid) else self.rows(uuid)
+        return Rows(cluster, {row["name"]: row for row in groups})
+
+    def resize(self, uuid: str, count: int, **fields: Any) -> None:
+        self._ask("post", f"/clusters/{uuid}/actions/resize", json={"node_count": count, **fields})
+
+    def create_group(self, uuid: str, name: str, count: int, **fields: Any) -> None:
+        group = {"name": name, "node_count": count, "role": "worker", **fields}
+        self._ask("post", f"/clusters/{uuid}/nodegroups", json=group)
+
+    def delete_group(self, uuid: str, name: str) -> None:
+        self._ask("delete", f"/clusters/{uuid}/nodegroups/{name}")
+
+    def delete(self, uuid: str) -> None:
+        self._ask("delete", f"/clusters/{uuid}")
+
+    def authority(self, uuid: str) -> str:
+        """PEM of the cluster's certificate authority."""
+        return str(self._ask("get", f"/certificates/{uuid}")["pem"])
+
+    def sign(self, uuid: str, request: str) -> str:
+        """PEM of a certificate that Magnum signs for a certificate signing request."""
+        body = {"cluster_uuid": uuid, "csr": request}
+        return str(self._ask("post", "/certificates", json=body)["pem"])
+
+    def _is_gone(self, uuid: str) -> bool:
+        try:
+            self._ask("get", f"/clusters/{uuid}")
+        except Refused as refusal:
+            return refusal.status == 404
+        return False
+
+    def _ask(self, verb: str, path: str, **more: Any) -> Json:
+        answer = self._adapter.request(
+            path, verb.upper(), headers=dict(_VERSION), raise_exc=False, timeout=60, **more
+        )
+        if answer.status_code >= 400:
+            raise Refused(answer.status_code, answer.text[:500])
+        parsed: Json = answer.json() if answer.content else {}
+        return parsed

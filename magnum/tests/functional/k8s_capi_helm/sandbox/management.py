@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The management cluster as an onlooker reads it, with an administrator's rights."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import gzip
+import json
+import time
+from typing import Any
+
+import kubernetes
+
+from magnum.tests.functional.k8s_capi_helm.sandbox import setting
+from sandbox.management import kubeconfig
+
+Json = dict[str, Any]
+
+CAPI = "/apis/cluster.x-k8s.io/v1beta2"
+PATHS = {
+    "Cluster": f"{CAPI}/{{}}/clusters",
+    "MachineDeployment": f"{CAPI}/{{}}/machinedeployments",
+    "MachineSet": f"{CAPI}/{{}}/machinesets",
+    "Machine": f"{CAPI}/{{}}/machines",
+    "MachineHealthCheck": f"{CAPI}/{{}}/machinehealthchecks",
+    "KubeadmControlPlane": "/apis/controlplane.cluster.x-k8s.io/v1beta2/{}/kubeadmcontrolplanes",
+    "OpenStackCluster": "/apis/infrastructure.cluster.x-k8s.io/v1beta1/{}/openstackclusters",
+    "OpenStackServer": "/apis/infrastructure.cluster.x-k8s.io/v1alpha1/{}/openstackservers",
+    "HelmRelease": "/apis/addons.stackhpc.com/v1alpha1/{}/helmreleases",
+    "Manifests": "/apis/addons.stackhpc.com/v1alpha1/{}/manifests",
+    "Secret": "/api/v1/{}/secrets",
+    "Lease": "/apis/coordination.k8s.io/v1/{}/leases",
+}
+#: Connecting and reading, in seconds.
+_PATIENCE = (5.0, 20.0)
+#: What a project's namespace keeps when its last cluster is gone.
+_STAYS = frozenset(
+    {"serviceaccounts/default", "configmaps/kube-root-ca.crt", "rolebindings/magnum-k8s-capi-helm"}
+)
+
+
+class Management:
+    """Reads (and where a test says so, patches) the management cluster through plain JSON."""
+
+    def __init__(self) -> None:
+        path = str(kubeconfig(setting.state()))
+        self._client: Any = kubernetes.config.new_client_from_config(path)  # type: ignore[no-untyped-call]
+
+    def objects(self, kind: str, namespace: str) -> list[Json]:
+        """All objects of a kind of :data:`PATHS` in a namespace."""
+        items: list[Json] = self._ask("GET", _path(kind, namespace))["items"]
+        return items
+
+    def patch(self, kind: str, namespace: str, name: str, change: Json) -> None:
+        """A JSON merge patch."""
+        self._ask("PATCH", f"{_path(kind, namespace)}/{name}", change)
+
+    def release(self, namespace: str, name: str) -> Json | None:
+        """Helm's newest revision of a release, as Helm itself keeps it; None without one."""
+        selected = [
+            secret
+            for secret in self.objects("Secret", namespace)
+            if secret["type"] == "helm.sh/release.v1"
+            and secret["metadata"]["labels"]["name"] == name
+        ]
+        if not selected:
+            return None
+        newest = max(selected, key=lambda one: int(one["metadata"]["labels"]["version"]))
+        packed = base64.b64decode(base64.b64decode(newest["data"]["release"]))
+        release: Json = json.loads(gzip.decompress(packed))
+        return release
+
+    def left(self, namespace: str) -> list[str]:
+        """Everything in a namespace that outlives its clusters without need, as ``plural/name``."""
+        found = []
+        for path, plural in self._kinds:
+            try:
+                listed = self._ask("GET", f"{path}/namespaces/{namespace}/{plural}")
+            except kubernetes.client.ApiException as error:
+                if error.status in (404, 405):
+                    continue
+                raise
+            found += [f"{plural}/{one['metadata']['name']}" for one in listed.get("items") or ()]
+        return sorted(set(found) - _STAYS)
+
+    @functools.cached_property
+    def _kinds(self) -> list[tuple[str, str]]:
+        """Path and plural of every kind that lives in namespaces and can be listed; not events."""
+        groups = self._ask("GET", "/apis")["groups"]
+        paths = [f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups]
+        return [
+            (path, one["name"])
+            for path in ("/api/v1", *paths)
+            for one in self._ask("GET", path)["resources"]
+            if one["namespaced"] and "list" in one["verbs"] and one["name"] != "events"
+        ]
+
+    def _ask(self, verb: str, path: str, body: Json | None = None) -> Json:
+        accept = {"Accept": "application/json"}
+        if body is not None:
+            accept["Content-Type"] = "application/merge-patch+json"
+        request = self._client.param_serialize(
+            verb, path, header_params=accept, body=body, auth_settings=["BearerToken"]
+        )
+        answer = self._client.call_api(*request, _request_timeout=_PATIENCE)
+        text = answer.read()
+        if not 200 <= answer.status < 300:
+            raise kubernetes.client.ApiException(status=answer.status, reason=str(text)[:300])
+        parsed: Json = json.loads(text)
+        return parsed
+
+
+@functools.cache
+def management() -> Management:
+    """The sandbox's management cluster."""
+    return Management()
+
+
+def answers(limit: float) -> bool:
+    """Whether it answers (again) within so many seconds."""
+    deadline = time.monotonic() + limit
+    while time.monotonic() < deadline:
+        try:
+            management().objects("Lease", "default")
+            return True
+        except Exception:  # whatever the transport raises while nobody is there
+            time.sleep(0.5)
+    return False
+
+
+def _path(kind: str, namespace: str) -> str:
+    return PATHS[kind].format(f"namespaces/{namespace}")

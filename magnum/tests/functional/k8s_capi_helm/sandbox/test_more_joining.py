@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine that never joins, and nodes that can not be chosen yet."""
+
+from __future__ import annotations
+
+import time
+
+from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import INTERVAL
+from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
+
+_FAULT = "node-never-joins"
+#: Longer than two of Magnum's periodic passes.
+_STEADY = 30.0
+
+
+class Joining(Life):
+    """Kubeadm ends on no machine of one nodegroup."""
+
+    name = "joining"
+
+    @step
+    def create(self) -> None:
+        self.customer.create().complete("CREATE")
+
+    @step
+    def never_joins(self) -> None:
+        """The server runs, the node does not come: in progress, with a reason that says so."""
+        release = self.cluster.release
+        self.fault(_FAULT, True, f"^{release}-late-")
+        self.customer.create_group("late", 1)
+        self.cluster.until(lambda _: self._active() == 3, "the late server")
+        rows = self.cluster.until(
+            lambda rows: "late" in rows.groups and bool(rows.groups["late"]["status_reason"]),
+            "a reason on the group",
+        )
+        self.say(f"{rows.reason} / {rows.groups['late']['status_reason']}")
+        deadline = time.monotonic() + _STEADY
+        while time.monotonic() < deadline:
+            rows = self.cluster.rows()
+            assert rows.status == "UPDATE_IN_PROGRESS", rows
+            assert rows.groups["late"]["status"] == "CREATE_IN_PROGRESS", rows
+            assert rows.groups["default-worker"]["status"].endswith("_COMPLETE"), rows
+            time.sleep(INTERVAL)
+        assert "late" in rows.reason, rows.reason
+
+    @step
+    def joins(self) -> None:
+        """When the machine comes good everything comes good by itself."""
+        self.fault(_FAULT, False)
+        self.cluster.complete()
+
+    @step
+    def chosen_nodes(self) -> None:
+        """nodes_to_remove is refused with a sentence; counts and machines stay as they are."""
+        before = set(self.customer.tenant.servers())
+        chosen = sorted(before)[:1]
+        self.customer.magnum.resize(self.cluster.uuid, 0, nodes_to_remove=chosen)
+        rows = self.cluster.until(
+            lambda rows: rows.status == "UPDATE_FAILED", "the refusal", fail=False
+        )
+        assert "nodes_to_remove" in rows.reason, rows.reason
+        assert rows.groups["default-worker"]["node_count"] == 1, rows
+        assert set(self.customer.tenant.servers()) == before
+
+    @step
+    def resize_after_refusal(self) -> None:
+        """The next request, a proper one, goes through and clears the refusal."""
+        self.customer.resize(2)
+        self.cluster.until(lambda rows: rows.status != "UPDATE_FAILED", "the resize", fail=False)
+        self.cluster.complete()
+
+    @ending
+    def delete(self) -> None:
+        self.fault(_FAULT, False)
+        self.customer.delete()
+        self.customer.leave()
+
+    def _active(self) -> int:
+        return list(self.customer.tenant.servers().values()).count("ACTIVE")
+
+
+class TestJoining(LifeCase, life=Joining):
+    """A node never joins, then does; nodes_to_remove; delete."""
