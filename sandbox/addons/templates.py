@@ -141,8 +141,12 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         mergeconcat=mergeconcat,
         fromyaml=yaml.safe_load,
-        toyaml=lambda value: yaml.safe_dump(value),
-        b64encode=lambda text: base64.b64encode(text.encode()).decode(),
+        toyaml=yaml.safe_dump,
+        b64encode=lambda data: base64.b64encode(_bytes(data)).decode(),
         b64decode=lambda text: base64.b64decode(text).decode(),
     )
     return environment
+
+
+def _bytes(data: str | bytes) -> bytes:
+    return data.encode() if isinstance(data, str) else data

@@ -23,6 +23,10 @@ NAMESPACE = "capi-system"
 NAMES = ("capi-core", "capi-bootstrap-kubeadm", "capi-controlplane-kubeadm", "capo")
 MACHINES = "machines"
 ADDONS = "addon-provider"
+# ConfigMap in the namespace default that tells the machines what is wrong with them.
+MACHINE_FAULTS = "machines-faults"
+# The real addon provider waits 15 s; a sandbox is made for a short wait.
+ADDON_RETRY = 5
 START_TIMEOUT = 60.0
 # No object has this watch label: a manager that filters for it admits, and reconciles nothing.
 NOTHING = "nothing-is-reconciled"
@@ -68,7 +72,8 @@ def start_players(state: State, place: Path) -> None:
     health = f"127.0.0.1:{state.port(f'{MACHINES}-health')}"
     machines = [binaries.require(place, MACHINES), f"--health-addr={health}"]
     processes.start(state, MACHINES, machines, env=_environment(state))
-    addons = [sys.executable, "-m", "sandbox.addons", f"--port={state.port(f'{ADDONS}-health')}"]
+    port = state.port(f"{ADDONS}-health")
+    addons = [sys.executable, "-m", "sandbox.addons", f"--port={port}", f"--retry={ADDON_RETRY}"]
     processes.start(state, ADDONS, addons, env=_environment(state), cwd=CHECKOUT)
     for name, path in ((MACHINES, "/readyz"), (ADDONS, "/healthz")):
         processes.wait_ready(state, name, partial(healthy, state, name, path), START_TIMEOUT)

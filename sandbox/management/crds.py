@@ -28,13 +28,15 @@ def install(state: State, place: Path, api: Api, *, webhooks: bool = True) -> in
     """
     documents = wanted(state, place, webhooks=webhooks)
     mark = hashlib.sha256(json.dumps(documents).encode()).hexdigest()
-    if state.get("manifests") == mark:
+    # Beside the data of etcd, so that it goes when they go.
+    applied = state.path("management", "applied")
+    if applied.exists() and applied.read_text() == mark:
         return 0
     crds = [document for document in documents if document["kind"] == manifests.CRD]
     api.apply_all(crds)
     api.wait_established(document["metadata"]["name"] for document in crds)
     api.apply_all(document for document in documents if document["kind"] != manifests.CRD)
-    state.record(manifests=mark)
+    applied.write_text(mark)
     return len(documents)
 
 

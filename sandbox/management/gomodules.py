@@ -60,12 +60,15 @@ LOOPBACK = Change(
 )
 
 
-def contents(module: str) -> list[str]:
-    """Text of everything in a module of ours that decides what is built from it."""
+def contents(module: str, *, sources: bool = False) -> list[str]:
+    """Text of everything in a module of ours that decides what is built from it.
+
+    :param sources: True for programs that are ours: what their code says decides too.
+    """
     files = [GO / module / "go.mod", GO / module / "go.sum"]
-    files += sorted(
-        path for path in (GO / module).rglob("*.go") if not path.name.endswith("_test.go")
-    )
+    if sources:
+        found = (GO / module).rglob("*.go")
+        files += sorted(path for path in found if not path.name.endswith("_test.go"))
     return [f"{path.relative_to(GO)}\0{path.read_text()}" for path in files]
 
 

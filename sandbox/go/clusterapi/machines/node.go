@@ -57,14 +57,16 @@ func initialize(node *corev1.Node, server *unstructured.Unstructured) {
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
 		return taint.Key == uninitializedTaint
 	})
-	addresses, _, _ := unstructured.NestedSlice(server.Object, "status", "addresses")
-	for _, item := range addresses {
-		entry, _ := item.(map[string]any)
-		kind, _ := entry["type"].(string)
-		address, _ := entry["address"].(string)
-		if kind == string(corev1.NodeInternalIP) || kind == string(corev1.NodeExternalIP) {
-			node.Status.Addresses = append(node.Status.Addresses,
-				corev1.NodeAddress{Type: corev1.NodeAddressType(kind), Address: address})
+}
+
+// addAddresses gives the node the addresses of its machine that it does not have yet.
+func addAddresses(node *corev1.Node, known clusterv1.MachineAddresses) {
+	for _, address := range known {
+		kind := corev1.NodeAddressType(address.Type)
+		wanted := corev1.NodeAddress{Type: kind, Address: address.Address}
+		isIP := kind == corev1.NodeInternalIP || kind == corev1.NodeExternalIP
+		if isIP && !slices.Contains(node.Status.Addresses, wanted) {
+			node.Status.Addresses = append(node.Status.Addresses, wanted)
 		}
 	}
 }

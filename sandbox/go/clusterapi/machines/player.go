@@ -161,6 +161,9 @@ func (p *player) owners(ctx context.Context, server *unstructured.Unstructured) 
 	return nil, nil, nil
 }
 
+// longAgo is when things happened that this program was not there to see.
+var longAgo = time.Unix(0, 0)
+
 // guestOf remembers the machine; one that had joined before this program started is taken up
 // where it was.
 func (p *player) guestOf(server *unstructured.Unstructured, machine *clusterv1.Machine, cluster *clusterv1.Cluster) *guest {
@@ -176,7 +179,7 @@ func (p *player) guestOf(server *unstructured.Unstructured, machine *clusterv1.M
 		active: time.Now(), controlPlane: isControlPlane(machine),
 	}
 	if machine.Status.NodeRef.IsDefined() {
-		made.active = time.Time{}
+		made.active, made.initialized, made.networked = longAgo, longAgo, longAgo
 		// The Machine controller removes the Node near the end of a delete: do not bring it back.
 		made.registered = !machine.DeletionTimestamp.IsZero()
 	}

@@ -63,6 +63,9 @@ func (p *player) step(
 	}
 	was := node.DeepCopy()
 	after := guest.advance(node, server, addons, p.wait, time.Now())
+	if node.Spec.ProviderID != "" {
+		addAddresses(node, machine.Status.Addresses)
+	}
 	if faults.hit(notReady, name) {
 		setReady(node, corev1.ConditionUnknown)
 	}

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of the management cluster and of what is played in it."""
+
+from collections.abc import Callable
+import os
+import re
+import signal
+
+from sandbox import processes
+from sandbox.addons import rules
+from sandbox.faults import Fault
+from sandbox.management import binaries, controllers, server
+from sandbox.management.api import Api
+from sandbox.state import SandboxError, State
+
+APISERVER = "kube-apiserver"
+#: What the fault of the API server may be given: let requests wait instead of being refused.
+HANG = "hang"
+EVERYTHING = "."
+
+
+def pattern_fault(name: str, summary: str, config_map: str, key: str) -> Fault:
+    """A fault that a player reads from a ConfigMap in the namespace default.
+
+    :param key: key of the ConfigMap; its value is a regular expression on names of objects.
+    """
+    return Fault(name, summary, on=_writer(config_map, key), off=_eraser(config_map, key))
+
+
+def set_pattern(state: State, config_map: str, key: str, pattern: str | None) -> None:
+    """Write one key of a player's ConfigMap, or take it away.
+
+    :raises SandboxError: the management cluster cannot be reached.
+    """
+    api = Api(server.kubeconfig(state))
+    identity = {"name": config_map, "namespace": "default"}
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": identity}
+    found = api.get(f"/api/v1/namespaces/default/configmaps/{config_map}") or {}
+    data = dict(found.get("data") or {})
+    data.pop(key, None)
+    if pattern is not None:
+        data[key] = pattern
+    api.apply({**document, "data": data})
+
+
+def _writer(config_map: str, key: str) -> Callable[[State, str | None], str]:
+    def on(state: State, match: str | None) -> str:
+        try:
+            re.compile(match or EVERYTHING)
+        except re.error as error:
+            raise SandboxError(f"{match!r} is no regular expression: {error}") from error
+        set_pattern(state, config_map, key, match or EVERYTHING)
+        return f"{key} is on for every name that matches {match or EVERYTHING!r}"
+
+    return on
+
+
+def _eraser(config_map: str, key: str) -> Callable[[State], str]:
+    def off(state: State) -> str:
+        set_pattern(state, config_map, key, None)
+        return f"{key} is off"
+
+    return off
+
+
+def stop_api(state: State, match: str | None) -> str:
+    """End the API server, or let it hang: accept connections and answer nothing.
+
+    :raises SandboxError: ``match`` is neither None nor ``hang``, or the server does not run.
+    """
+    if match not in (None, HANG):
+        raise SandboxError(f"management-api-stopped: {match!r} is not {HANG!r}; leave it out or so")
+    entry = processes.recorded(state, APISERVER)
+    if entry is None or not entry.running:
+        raise SandboxError(f"{APISERVER} does not run; `python -m sandbox up` starts it")
+    if match == HANG:
+        os.kill(entry.pid, signal.SIGSTOP)
+        return "the API server of the management cluster answers no request"
+    processes.stop(state, APISERVER)
+    return "the API server of the management cluster is stopped"
+
+
+def start_api(state: State) -> str:
+    """Let the API server answer again, whatever was done to it.
+
+    :raises SandboxError: it does not come up in time.
+    """
+    entry = processes.recorded(state, APISERVER)
+    if entry is not None and entry.running:
+        os.kill(entry.pid, signal.SIGCONT)
+    server.start(state, binaries.build(state))
+    return "the API server of the management cluster answers"
+
+
+_MACHINES, _ADDONS = controllers.MACHINE_FAULTS, rules.FAULTS
+
+#: All faults by name.
+FAULTS: dict[str, Fault] = {
+    fault.name: fault
+    for fault in (
+        pattern_fault("node-never-joins", "kubeadm never ends on machines", _MACHINES, "no-node"),
+        pattern_fault("node-not-ready", "kubelet falls silent", _MACHINES, "not-ready"),
+        pattern_fault("wrong-kubelet", "nodes report an old kubelet", _MACHINES, "wrong-kubelet"),
+        pattern_fault("addon-fails", "Helm fails on addons", _ADDONS, "fail"),
+        pattern_fault("addon-stuck", "Helm does not end on addons", _ADDONS, "stuck"),
+        Fault(
+            "management-api-stopped",
+            f"the management cluster refuses connections, or with {HANG!r} answers nothing",
+            on=stop_api,
+            off=start_api,
+        ),
+    )
+}
