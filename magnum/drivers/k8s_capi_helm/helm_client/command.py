@@ -24,8 +24,8 @@ LOG = logging.getLogger(__name__)
 
 # Variables by which an operator's shell would send helm to another cluster, namespace or store.
 _MISLEADING = ("HELM_KUBE", "HELM_NAMESPACE", "HELM_DRIVER", "HELM_DEBUG", "HELM_MAX_HISTORY")
-# Helm ends by its own --timeout; the process gets this much longer to say so.
-_MARGIN = 15.0
+#: Helm ends by its own --timeout; the process gets this much longer to say so.
+MARGIN = 15.0
 
 
 class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
@@ -57,7 +57,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         )
         self._program = executable
         self._environment = environment(os.environ, kubeconfig)
-        self._limit = timeout + _MARGIN
+        self._limit = timeout + MARGIN
         self._stop = stop
 
     async def run(self, command: Sequence[object], input: bytes | None = None) -> bytes:

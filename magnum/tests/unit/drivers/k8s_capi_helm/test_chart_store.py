@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chart of a release: from which source, in which version, and never another one."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import tarfile
+import tempfile
+import threading
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+import testtools
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.chart_store import ChartStore, files
+from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
+from magnum.tests.unit.drivers.k8s_capi_helm.suites.helm_client import write_chart
+
+
+class Repository:
+    """The part of HelmClient that fetches charts, with charts of its own."""
+
+    def __init__(self, source: pathlib.Path) -> None:
+        self.source = source
+        self.pulls: list[tuple[str, str | None, str | None]] = []
+
+    def pull(
+        self, reference: str, *, repository: str | None, version: str | None, into: pathlib.Path
+    ) -> pathlib.Path:
+        self.pulls.append((reference, repository, version))
+        chart = self.source / str(version)
+        if not chart.is_dir():
+            raise errors.ChartNotFound("not in the repository")
+        unpacked = pathlib.Path(tempfile.mkdtemp(dir=into))
+        shutil.copytree(chart, unpacked / names.CLUSTER_CHART)
+        return unpacked
+
+
+class StoreCase(testtools.TestCase):
+    """Charts in a directory of the test."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.bundled = self.directory / "bundled"
+        self.first = write_chart(self.bundled / names.CLUSTER_CHART)
+        self.remote = Repository(self.directory / "remote")
+
+    def store(self, place: str = "store", **settings: Any) -> ChartStore:
+        """A store at *place*, which stands for a conductor."""
+        given = {"repository": None, "name": None, "default_version": None, **settings}
+        return ChartStore(
+            bundled=self.bundled,
+            directory=self.directory / place,
+            helm=self.remote,  # type: ignore[arg-type]
+            **given,
+        )
+
+    @staticmethod
+    def live(chart: Chart) -> LiveRelease:
+        return LiveRelease(
+            name="r",
+            namespace="n",
+            revision=1,
+            status="deployed",
+            chart_name=chart.name,
+            chart_version=chart.version,
+            chart_family=chart.family,
+            values={},
+        )
+
+
+class TestWanted(StoreCase):
+    """The chart for a new cluster."""
+
+    def test_the_bundled_one(self) -> None:
+        chart = self.store().wanted(None)
+        self.assertEqual(
+            ("openstack-cluster", "1.0.0", names.CHART_FAMILY, self.first.digest),
+            (chart.name, chart.version, chart.family, chart.digest),
+        )
+        self.assertTrue(pathlib.Path(chart.path).is_relative_to(self.directory / "store"))
+        self.assertEqual(self.first.digest, files.digest(pathlib.Path(chart.path)))
+
+    def test_a_version_that_is_bundled(self) -> None:
+        for version in ("1.0.0", "v1.0.0"):
+            self.assertEqual("1.0.0", self.store().wanted(version).version)
+
+    def test_a_version_that_is_not_bundled_is_refused(self) -> None:
+        for store, label in ((self.store(), "2.0.0"), (self.store(default_version="2.0.0"), None)):
+            error = self.assertRaises(errors.ChartNotFound, store.wanted, label)
+            self.assertIn("1.0.0, not 2.0.0", str(error))
+            self.assertIn("capi_helm_chart_version", str(error))
+
+    def test_the_label_wins_over_the_default(self) -> None:
+        self.assertEqual("1.0.0", self.store(default_version="2.0.0").wanted("1.0.0").version)
+
+    def test_a_directory(self) -> None:
+        write_chart(self.directory / "own" / "my-chart", "3.0.0", "my-chart")
+        for settings in (
+            {"repository": str(self.directory / "own"), "name": "my-chart"},
+            {"repository": f"{self.directory}/own/", "name": "my-chart"},
+            {"name": str(self.directory / "own" / "my-chart")},
+        ):
+            chart = self.store(**settings).wanted(None)
+            self.assertEqual(("my-chart", "3.0.0"), (chart.name, chart.version))
+
+    def test_an_archive_is_the_same_chart(self) -> None:
+        own = self.directory / "own"
+        own.mkdir()
+        for name in ("openstack-cluster-1.0.0.tgz", "other.tgz"):
+            with tarfile.open(own / name, "w:gz") as tar:
+                tar.add(self.first.path, "openstack-cluster")
+        for settings, version in (
+            ({"repository": str(own)}, "1.0.0"),
+            ({"name": str(own / "other.tgz")}, None),
+        ):
+            chart = self.store(**settings).wanted(version)
+            self.assertEqual(self.first.digest, chart.digest)
+            self.assertTrue((pathlib.Path(chart.path) / "templates" / "config.yaml").exists())
+
+    def test_a_repository(self) -> None:
+        write_chart(self.directory / "remote" / "0.27.0", "0.27.0")
+        for settings, pull in (
+            (
+                {"repository": "https://charts.example.org/"},
+                ("openstack-cluster", "https://charts.example.org", "0.27.0"),
+            ),
+            (
+                {"repository": "oci://example.org/charts", "name": "my"},
+                ("oci://example.org/charts/my", None, "0.27.0"),
+            ),
+            ({"name": "oci://example.org/c"}, ("oci://example.org/c", None, "0.27.0")),
+        ):
+            chart = self.store(**settings, default_version="0.27.0").wanted(None)
+            self.assertEqual(pull, self.remote.pulls[-1])
+            self.assertEqual("0.27.0", chart.version)
+        self.assertEqual([], list((self.directory / "store").glob(".*")))
+
+    def test_a_repository_needs_a_version(self) -> None:
+        store = self.store(repository="https://charts.example.org")
+        error = self.assertRaises(errors.ChartNotFound, store.wanted, None)
+        self.assertIn("default_helm_chart_version", str(error))
+        self.assertEqual([], self.remote.pulls)
+
+    def test_what_is_not_there_is_said_to_the_operator(self) -> None:
+        (self.directory / "empty").mkdir()
+        (self.directory / "nonsense.tgz").write_bytes(b"nonsense")
+        for settings in (
+            {"repository": str(self.directory / "nowhere")},
+            {"repository": str(self.directory / "empty")},
+            {"name": str(self.directory / "empty")},
+            {"name": str(self.directory / "nonsense.tgz")},
+            {"name": "not-bundled"},
+        ):
+            error = self.assertRaises(errors.ChartNotFound, self.store(**settings).wanted, "1.0.0")
+            self.assertIn("helm_chart_repo", str(error))
+            self.assertNotIn(str(self.directory), str(error))
+            self.assertIn(str(self.directory), error.detail)
+
+    def test_a_store_that_cannot_be_written(self) -> None:
+        (self.directory / "store").write_text("a file")
+        error = self.assertRaises(errors.ChartNotFound, self.store().wanted, None)
+        self.assertIn("cannot keep the chart", str(error))
+
+    def test_an_archive_does_not_write_elsewhere(self) -> None:
+        outside = self.directory / "outside"
+        with tarfile.open(self.directory / "evil.tgz", "w:gz") as tar:
+            tar.add(self.first.path, "openstack-cluster")
+            tar.add(f"{self.first.path}/Chart.yaml", "../../outside")
+        store = self.store(name=str(self.directory / "evil.tgz"))
+        self.assertRaises(errors.ChartNotFound, store.wanted, None)
+        self.assertFalse(outside.exists())
+
+    def test_many_at_once(self) -> None:
+        found: list[str] = []
+        store = self.store()
+        threads = [
+            threading.Thread(target=lambda: found.append(store.wanted(None).path)) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        self.assertEqual(8, len(found))
+        self.assertEqual(1, len(set(found)))
+        self.assertEqual([], list(pathlib.Path(found[0]).parent.glob(".*")))
+
+
+class TestOfRelease(StoreCase):
+    """The chart that a release has."""
+
+    def test_it_comes_from_the_store_without_its_source(self) -> None:
+        chart = self.store().wanted(None)
+        shutil.rmtree(self.bundled)
+        self.assertEqual(chart, self.store().of_release(self.live(chart), chart.digest))
+
+    def test_a_newer_bundled_one_is_not_taken_for_it(self) -> None:
+        chart = self.store().wanted(None)
+        shutil.rmtree(self.bundled)
+        write_chart(self.bundled / names.CLUSTER_CHART, "1.1.0")
+        store = self.store()
+        self.assertEqual(chart, store.of_release(self.live(chart), chart.digest))
+        self.assertEqual("1.1.0", store.wanted(None).version)
+
+    def test_another_conductor_gets_it_from_the_source(self) -> None:
+        chart = self.store().wanted(None)
+        found = self.store("another").of_release(self.live(chart), chart.digest)
+        self.assertEqual(chart.digest, found.digest)
+        self.assertNotEqual(chart.path, found.path)
+
+    def test_a_repository_is_asked_once(self) -> None:
+        write_chart(self.directory / "remote" / "0.27.0", "0.27.0")
+        store = self.store(repository="https://charts.example.org", default_version="0.27.0")
+        chart = store.wanted(None)
+        for _ in range(3):
+            store.of_release(self.live(chart), chart.digest)
+        self.assertEqual(1, len(self.remote.pulls))
+
+    def test_the_same_version_with_other_contents_is_refused(self) -> None:
+        chart = self.store().wanted(None)
+        (self.bundled / names.CLUSTER_CHART / "values.yaml").write_text("changed: true\n")
+        error = self.assertRaises(
+            errors.ChartNotFound,
+            self.store("another").of_release,
+            self.live(chart),
+            chart.digest,
+        )
+        self.assertIn("could replace its machines", str(error))
+        self.assertIn("other contents", error.detail)
+
+    def test_another_family_of_the_same_name_and_version_is_refused(self) -> None:
+        chart = self.store().wanted(None)
+        foreign = self.live(Chart(chart.name, chart.version, ""))
+        error = self.assertRaises(errors.ChartNotFound, self.store().of_release, foreign, "")
+        self.assertIn("openstack-cluster", str(error))
+
+    def test_a_release_without_a_digest_is_matched_by_version_and_family(self) -> None:
+        chart = self.store().wanted(None)
+        self.assertEqual(chart, self.store().of_release(self.live(chart), ""))
+
+    def test_a_version_that_is_nowhere(self) -> None:
+        gone = self.live(Chart("openstack-cluster", "0.9.0", "", names.CHART_FAMILY))
+        for digest in ("", "0" * 64):
+            error = self.assertRaises(errors.ChartNotFound, self.store().of_release, gone, digest)
+            self.assertIn("0.9.0", str(error))
+
+    def test_a_damaged_copy_is_made_anew(self) -> None:
+        store = self.store()
+        chart = store.wanted(None)
+        (pathlib.Path(chart.path) / "templates" / "config.yaml").write_text("damaged")
+        again = store.of_release(self.live(chart), chart.digest)
+        self.assertEqual(chart, again)
+        self.assertEqual(chart.digest, files.digest(pathlib.Path(again.path)))
+
+
+class TestDigest(StoreCase):
+    """What makes two charts the same."""
+
+    def test_tests_do_not_count(self) -> None:
+        chart = pathlib.Path(self.first.path)
+        for ignored in ("tests/a.yaml", "ci/b-values.yaml"):
+            (chart / ignored).parent.mkdir()
+            (chart / ignored).write_text("a: b")
+        self.assertEqual(self.first.digest, files.digest(chart))
+        (chart / "templates" / "tests").mkdir()
+        (chart / "templates" / "tests" / "a.yaml").write_text("a: b")
+        self.assertNotEqual(self.first.digest, files.digest(chart))
+
+    def test_a_linked_subchart_counts(self) -> None:
+        chart = pathlib.Path(self.first.path)
+        write_chart(self.bundled / "cluster-addons", "1.0.0", "cluster-addons")
+        (chart / "charts").mkdir()
+        (chart / "charts" / "cluster-addons").symlink_to("../../cluster-addons")
+        linked = files.digest(chart)
+        self.assertNotEqual(self.first.digest, linked)
+        kept = self.store().wanted(None)
+        self.assertEqual(linked, kept.digest)
+        copy = pathlib.Path(kept.path) / "charts" / "cluster-addons"
+        self.assertFalse(copy.is_symlink())
+        self.assertTrue((copy / "Chart.yaml").exists())
+
+    @given(
+        st.dictionaries(st.sampled_from("abcd"), st.binary(max_size=5), min_size=1),
+        st.dictionaries(st.sampled_from("abcd"), st.binary(max_size=5), min_size=1),
+    )
+    def test_it_differs_exactly_when_names_or_contents_do(
+        self, one: dict[str, bytes], two: dict[str, bytes]
+    ) -> None:
+        digests = []
+        for content in (one, two):
+            with tempfile.TemporaryDirectory() as directory:
+                for name, data in content.items():
+                    (pathlib.Path(directory) / name).write_bytes(data)
+                digests.append(files.digest(pathlib.Path(directory)))
+        self.assertEqual(one == two, digests[0] == digests[1])
