@@ -21,7 +21,8 @@ from sandbox.cloud.services import SERVICES
 from sandbox.state import cache_root, State
 
 CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
-CODE = Path(__file__).parent
+# The code that decides what is in the databases of a fresh cloud.
+CODE = [Path(__file__).with_name(f"{name}.py") for name in ("config", "schema", "seed", "services")]
 KEPT_FOLDERS = ("db", "data", "keys")
 SECRETS_FILE = "secrets.json"
 ORIGIN_FILE = "origin.json"
@@ -37,11 +38,11 @@ PLACES = (
 def folder() -> Path:
     """Where the snapshot of this code and these versions is or would be.
 
-    Two checkouts with the same sandbox code share it; any change of the code, of the pinned
-    versions or of what is really installed makes another.
+    Two checkouts with the same sandbox code share it; any change of that code, of the
+    pinned versions or of what is really installed makes another.
     """
     digest = hashlib.sha256(sys.version.encode())
-    for path in [CONSTRAINTS, *sorted(CODE.rglob("*.py"))]:
+    for path in [CONSTRAINTS, *CODE]:
         digest.update(path.read_bytes())
     for name in SERVICES:
         package = "openstack-placement" if name == "placement" else name

@@ -7,6 +7,7 @@ import os
 from unittest import mock
 
 from sandbox import cli, faults, leftovers
+from sandbox.state import SandboxError
 from sandbox.tests.test_state import StateCase
 
 
@@ -49,7 +50,7 @@ class TestCommands(StateCase):
         self.assertRegex(self.run_command("fault")[1], r"(?m)^quota +off ")
 
     def test_a_quota_is_a_number(self) -> None:
-        with self.assertRaisesRegex(faults.SandboxError, "'many' is not a number of servers"):
+        with self.assertRaisesRegex(SandboxError, "'many' is not a number of servers"):
             faults.quota_number("many")
 
 

@@ -139,7 +139,7 @@ class TestCloud(unittest.TestCase):
         assert entry is not None
         os.kill(entry.pid, signal.SIGKILL)
         wait("death", lambda: not entry.running)
-        self.assertIn(("nova", "stopped (real)"), cloud.status(self.box))
+        self.assertIn(("nova", "stopped"), cloud.status(self.box))
         cloud.up(self.box)
         self.server_is(server, "ACTIVE")
         self.tenant.compute.stop_server(server)
