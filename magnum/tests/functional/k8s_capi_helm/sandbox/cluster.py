@@ -69,6 +69,16 @@ class Cluster:
                 raise AssertionError(f"{what}: not after {limit:.0f} s; Magnum says {rows}")
             time.sleep(INTERVAL)
 
+    def steady(self, holds: Callable[[Rows], bool], seconds: float) -> Rows:
+        """Look at Magnum for some time, all of which *holds* has to hold; the last rows."""
+        deadline = time.monotonic() + seconds
+        rows = self.rows()
+        while time.monotonic() < deadline:
+            assert holds(rows), rows
+            time.sleep(INTERVAL)
+            rows = self.rows()
+        return rows
+
     def complete(self, word: str = "UPDATE", limit: float = LIMIT) -> Rows:
         """Wait until Magnum says that all of the intent is there; it has to be true at once.
 

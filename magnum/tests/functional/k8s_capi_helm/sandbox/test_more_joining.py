@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import time
-
-from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import INTERVAL
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
+from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 
 _FAULT = "node-never-joins"
 #: Longer than two of Magnum's periodic passes.
@@ -34,13 +32,7 @@ class Joining(Life):
             "a reason on the group",
         )
         self.say(f"{rows.reason} / {rows.groups['late']['status_reason']}")
-        deadline = time.monotonic() + _STEADY
-        while time.monotonic() < deadline:
-            rows = self.cluster.rows()
-            assert rows.status == "UPDATE_IN_PROGRESS", rows
-            assert rows.groups["late"]["status"] == "CREATE_IN_PROGRESS", rows
-            assert rows.groups["default-worker"]["status"].endswith("_COMPLETE"), rows
-            time.sleep(INTERVAL)
+        rows = self.cluster.steady(self._is_waiting, _STEADY)
         assert "late" in rows.reason, rows.reason
 
     @step
@@ -74,6 +66,15 @@ class Joining(Life):
         self.fault(_FAULT, False)
         self.customer.delete()
         self.customer.leave()
+
+    @staticmethod
+    def _is_waiting(rows: Rows) -> bool:
+        groups = {name: row["status"] for name, row in rows.groups.items()}
+        return (
+            rows.status == "UPDATE_IN_PROGRESS"
+            and groups["late"] == "CREATE_IN_PROGRESS"
+            and groups["default-worker"].endswith("_COMPLETE")
+        )
 
     def _active(self) -> int:
         return list(self.customer.tenant.servers().values()).count("ACTIVE")
