@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts, their scenarios, and what helm makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+import copy
+from dataclasses import dataclass, field
+import functools
+import json
+import os
+from pathlib import Path
+import shutil
+import subprocess
+from typing import Any
+
+import yaml
+
+CHARTS = Path(__file__).resolve().parents[5] / "charts"
+CLUSTER = CHARTS / "openstack-cluster"
+ADDONS = CHARTS / "cluster-addons"
+NAMESPACE = "magnum-p1"
+TIMEOUT = 60.0
+
+Values = dict[str, Any]
+Object = dict[str, Any]
+
+
+class HelmRefused(Exception):
+    """helm ended with an error; the text is what it said."""
+
+
+@functools.cache
+def helm() -> str:
+    """The helm program: $HELM, the one in $PATH, or the sandbox's own.
+
+    :raises RuntimeError: there is none and it cannot be built.
+    """
+    found = os.environ.get("HELM") or shutil.which("helm")
+    if found:
+        return found
+    try:
+        from sandbox import management
+
+        return str(management.build() / "helm")
+    except Exception as error:
+        raise RuntimeError(
+            f"The charts are tested with helm, which is not here ({error}): put helm 3.17 or newer "
+            "into PATH, or name it in the environment variable HELM."
+        ) from error
+
+
+def run(*arguments: str | Path, stdin: str | None = None) -> str:
+    """Output of helm.
+
+    :raises HelmRefused: helm failed.
+    """
+    done = subprocess.run(
+        [helm(), *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    if done.returncode:
+        raise HelmRefused(done.stderr)
+    return done.stdout
+
+
+def render(
+    chart: Path,
+    values: Values,
+    *,
+    release: str = "demo",
+    served: Sequence[str] = (),
+) -> list[Object]:
+    """The objects of a release.
+
+    :param served: group versions that the management cluster is said to serve.
+    :raises HelmRefused: schema or rules of the chart refuse the values.
+    """
+    text = run(
+        "template",
+        release,
+        chart,
+        *(f"--api-versions={version}" for version in served),
+        f"--namespace={NAMESPACE}",
+        "--values=-",
+        stdin=json.dumps(values),
+    )
+    return [found for found in yaml.safe_load_all(text) if found]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One supported shape of a cluster: a file ci/<name>-values.yaml of a chart."""
+
+    chart: Path
+    name: str
+    values: Values = field(hash=False)
+
+    @property
+    def golden(self) -> Path:
+        """Directory with one file per object that the scenario renders."""
+        return self.chart / "tests" / "golden" / self.name
+
+    @functools.cached_property
+    def objects(self) -> list[Object]:
+        """What the scenario renders."""
+        return render(self.chart, self.values)
+
+
+@functools.cache
+def scenarios(chart: Path) -> Mapping[str, Scenario]:
+    """All scenarios of a chart by name."""
+    suffix = "-values.yaml"
+    return {
+        path.name.removesuffix(suffix): Scenario(
+            chart, path.name.removesuffix(suffix), yaml.safe_load(path.read_text())
+        )
+        for path in sorted((chart / "ci").glob(f"*{suffix}"))
+    }
+
+
+def every_scenario() -> Iterator[Scenario]:
+    """The scenarios of all charts."""
+    for chart in (CLUSTER, ADDONS):
+        yield from scenarios(chart).values()
+
+
+def changed(values: Values, change: Mapping[str, Any]) -> Values:
+    """Values with other ones at dotted paths; a number in a path is a place in a list."""
+    result = copy.deepcopy(values)
+    for path, value in change.items():
+        *above, last = path.split(".")
+        place: Any = result
+        for step in above:
+            place = place[int(step)] if isinstance(place, list) else place.setdefault(step, {})
+        place[int(last) if isinstance(place, list) else last] = value
+    return result
+
+
+def identity(found: Object) -> tuple[str, str]:
+    """Kind and name of an object."""
+    return found["kind"], found["metadata"]["name"]
+
+
+def by_kind(objects: Sequence[Object], kind: str) -> list[Object]:
+    """The objects of a kind."""
+    return [found for found in objects if found["kind"] == kind]
+
+
+def only(objects: Sequence[Object], kind: str) -> Object:
+    """The one object of a kind.
+
+    :raises ValueError: there is none, or more than one.
+    """
+    (found,) = by_kind(objects, kind)
+    return found
