@@ -117,7 +117,7 @@ def servers_missing(
         server = by_name.get(name)
         if server is None:
             return Finding(f"machine {conditions.name(machine)} has no OpenStackServer")
-        if not conditions.condition(server, "InstanceReady").good:
+        if conditions.deleting(server) or not conditions.condition(server, "InstanceReady").good:
             return Finding(f"server {name} is not ready")
     return None
 

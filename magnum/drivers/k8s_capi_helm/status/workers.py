@@ -96,7 +96,8 @@ def _sets_behind(
         return Finding(f"the machines of {group.name} still follow its old template")
     counts = {conditions.counter(newest, key) for key in ("replicas", "readyReplicas")}
     counts |= {conditions.counter(newest, "availableReplicas"), replicas(newest)}
-    if not conditions.generation_seen(newest) or counts != {wanted}:
+    settled = conditions.generation_seen(newest) and not conditions.deleting(newest)
+    if not settled or counts != {wanted}:
         return Finding(f"the machines of {group.name} are not all available")
     for old in sets:
         if old is not newest and (replicas(old) != 0 or conditions.counter(old, "replicas") != 0):

@@ -43,7 +43,7 @@ class World:
     """What a watcher knows at one moment; objects of one API version of Cluster API."""
 
     core: str
-    things: dict[tuple[str, str], dict[str, Any]] = dataclasses.field(default_factory=dict)
+    things: dict[str, dict[str, dict[str, Any]]] = dataclasses.field(default_factory=dict)
 
     def take(self, line: dict[str, Any]) -> bool:
         """Take in one recorded line; False if it is of another version."""
@@ -51,22 +51,22 @@ class World:
         ours = group in (names.CORE_GROUP, names.CONTROL_PLANE_GROUP)
         if ours and line["api"] != self.core:
             return False
-        key = (line["kind"], line["name"])
+        kind = self.things.setdefault(line["kind"], {})
         if line["type"] == "DELETED":
-            self.things.pop(key, None)
+            kind.pop(line["name"], None)
         else:
-            self.things[key] = _renamed(line["object"])
+            kind[line["name"]] = _renamed(line["object"])
         return True
 
     def of(self, kind: str, cluster: str) -> tuple[dict[str, Any], ...]:
+        """The objects of a kind that belong to a cluster, as a look would find them."""
         found = []
-        for (one, name), thing in self.things.items():
-            if one != kind:
-                continue
-            labels = thing.get("metadata", {}).get("labels") or {}
-            mine = labels.get(names.LABEL_CLUSTER_NAME) == cluster or name == cluster
+        for name, thing in self.things.get(kind, {}).items():
             if kind == "Event":
                 mine = str(thing["involvedObject"].get("name", "")).startswith(cluster)
+            else:
+                labels = thing["metadata"].get("labels") or {}
+                mine = labels.get(names.LABEL_CLUSTER_NAME) == cluster or name == cluster
             if mine:
                 found.append(thing)
         return tuple(found)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Health: four keys that dashboards know, and never a good word about what is not known."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm import model, status
+from magnum.drivers.k8s_capi_helm.model import Missing
+from magnum.tests.unit.drivers.k8s_capi_helm import scenes
+from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
+
+FINE = dict.fromkeys(("cluster", "infrastructure", "controlplane", "nodegroup"), "Ready")
+
+
+class HealthTest(testtools.TestCase):
+    def judge(self, observed: model.Observed, **state: object) -> tuple[str, dict[str, str]]:
+        verdict = status.judge(observed, scenes.state("UPDATE_COMPLETE", **state), NOW)
+        for text in verdict.health_reason.values():
+            self.assertIsInstance(text, str)
+        return verdict.health, dict(verdict.health_reason)
+
+    def check(self, observed: model.Observed, health: str, key: str, text: str) -> None:
+        found, reasons = self.judge(observed)
+        self.assertEqual(health, found, reasons)
+        self.assertIn(text, reasons[key])
+
+    def test_all_is_well(self):
+        for version in ("v1beta2", "v1beta1"):
+            health, reasons = self.judge(scenes.observed(version=version))
+            self.assertEqual(("HEALTHY", {**FINE, "api": "ok"}), (health, reasons))
+
+    def test_unreachable_since_when(self):
+        lost = dataclasses.replace(scenes.observed(), unreachable="connection refused")
+        health, reasons = self.judge(lost)
+        self.assertEqual("UNKNOWN", health)
+        self.assertEqual({"management": "unreachable since 2026-11-21T12:00:00Z"}, reasons)
+        before = {"management": "unreachable since 2026-11-21T09:00:00Z"}
+        self.assertEqual((("UNKNOWN"), before), self.judge(lost, health_reason=before))
+
+    def test_an_old_look_is_unknown(self):
+        old = dataclasses.replace(scenes.observed(), at=NOW - datetime.timedelta(minutes=6))
+        self.assertEqual("UNKNOWN", self.judge(old)[0])
+
+    def test_three_ways_not_to_know(self):
+        for kind, key in (
+            ("cluster", "cluster"),
+            ("infrastructure", "infrastructure"),
+            ("control_plane", "controlplane"),
+        ):
+            for why, text in (
+                (Missing.UNREADABLE, "could not be read"),
+                (Missing.NOT_FOUND, "not found"),
+            ):
+                self.check(
+                    dataclasses.replace(scenes.observed(), **{kind: why}), "UNKNOWN", key, text
+                )
+        for kind in ("machine_deployments", "machine_sets", "machines"):
+            self.check(
+                dataclasses.replace(scenes.observed(), **{kind: Missing.UNREADABLE}),
+                "UNKNOWN",
+                "nodegroup",
+                "could not be read",
+            )
+        stale = scenes.observed()
+        stale.cluster["metadata"]["generation"] = 3
+        self.check(stale, "UNKNOWN", "cluster", "not looked at since")
+
+    def test_a_node_down_is_named_as_kubectl_names_it(self):
+        observed = scenes.observed()
+        observed.machines[-1]["status"]["nodeRef"] = {"name": "node-7"}
+        scenes.say(observed.machines[-1], "Ready", "False", "* NodeHealthy: Node.Ready is Unknown")
+        self.check(
+            observed,
+            "UNHEALTHY",
+            "nodegroup",
+            "default-worker: node-7: NodeHealthy: Node.Ready is Unknown",
+        )
+        observed = scenes.observed()
+        scenes.say(observed.machines[0], "Ready", "False", "* EtcdMemberHealthy: no")
+        self.check(observed, "UNHEALTHY", "controlplane", "EtcdMemberHealthy: no")
+
+    def test_missing_machines_count(self):
+        observed = scenes.observed()
+        fewer = dataclasses.replace(observed, machines=observed.machines[:-1])
+        self.check(fewer, "UNHEALTHY", "nodegroup", "default-worker: 1 of 2 machines")
+        without = dataclasses.replace(observed, servers=observed.servers[:-1])
+        self.check(without, "UNHEALTHY", "nodegroup", "has no OpenStackServer")
+
+    def test_a_group_that_is_not_there(self):
+        state = scenes.state("UPDATE_COMPLETE", {"default-worker": 2, "gpu": 1})
+        verdict = status.judge(scenes.observed(), state, NOW)
+        self.assertEqual("UNHEALTHY", verdict.health)
+        self.assertIn("gpu: not found", verdict.health_reason["nodegroup"])
+
+    def test_parts(self):
+        for kind, condition, state, key, health in (
+            ("cluster", "Available", "False", "cluster", "UNHEALTHY"),
+            ("cluster", "RemoteConnectionProbe", "False", "api", "UNKNOWN"),
+            ("control_plane", "Available", "False", "controlplane", "UNHEALTHY"),
+            ("infrastructure", "APIEndpointReady", "False", "infrastructure", "UNHEALTHY"),
+        ):
+            observed = scenes.observed()
+            scenes.say(getattr(observed, kind), condition, state, "the words")
+            self.check(observed, health, key, "the words")
+        observed = scenes.observed()
+        scenes.say(observed.control_plane, "Available", "True", "* 1 of 3 etcd members")
+        self.check(observed, "UNHEALTHY", "controlplane", "1 of 3 etcd members")
+        observed = scenes.observed()
+        observed.infrastructure["status"] = {"failureMessage": "network filter matches nothing"}
+        self.check(observed, "UNHEALTHY", "infrastructure", "network filter matches nothing")
+
+    def test_a_core_addon_that_was_taken_away(self):
+        observed = dataclasses.replace(scenes.observed(), addons=scenes.core_addons()[1:])
+        self.check(observed, "UNHEALTHY", "addons", "cni-calico")

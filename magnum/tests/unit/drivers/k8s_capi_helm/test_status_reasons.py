@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reasons: the deepest object that says why, its class in front, one bounded line."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm import model, status
+from magnum.drivers.k8s_capi_helm.errors import Cause
+from magnum.drivers.k8s_capi_helm.status import finding
+from magnum.tests.unit.drivers.k8s_capi_helm import scenes
+from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
+
+QUOTA = (
+    "error creating Openstack instance: Expected HTTP response code [200 202] when accessing "
+    '[POST http://nova/v2.1/servers], but got 403 instead: {"forbidden": {"code": 403, '
+    '"message": "Quota exceeded for cores: Requested 4, but already used 8 of 10 cores"}}'
+)
+NETWORK_QUOTA = (
+    "Failed to reconcile network: Expected HTTP response code [201 202] when accessing [POST "
+    'http://neutron/v2.0/networks], but got 409 instead: {"NeutronError": {"type": "OverQuota", '
+    '"message": "Quota exceeded for resources: [\'network\'].", "detail": ""}}'
+)
+
+
+def building() -> model.Observed:
+    """A cluster whose last worker is being built: its server is not there yet."""
+    observed = scenes.observed()
+    machine, server = observed.machines[-1], observed.servers[-1]
+    scenes.say(machine, "Ready", "False", "* InfrastructureReady: not yet")
+    scenes.say(machine, "InfrastructureReady", "False", "not yet")
+    scenes.say(machine, "NodeHealthy", "Unknown", "Waiting for OpenStackMachine")
+    del machine["status"]["nodeRef"]
+    server["status"].update(instanceState="BUILDING", ready=False)
+    scenes.say(server, "Ready", "False")
+    scenes.say(server, "InstanceReady", "False", reason="InstanceNotReady")
+    return observed
+
+
+def reason(observed: model.Observed, group: str | None = None, **state: Any) -> str:
+    verdict = status.judge(observed, scenes.state(**state), NOW)
+    texts = {one.name: one.reason for one in verdict.groups}
+    return str(texts[group] if group else verdict.reason)
+
+
+class DeepestTest(testtools.TestCase):
+    """Each fault stands on its own object, and is told from there."""
+
+    def test_only_slow(self):
+        self.assertEqual(
+            "waiting: 1 of 2 default-worker machines are ready; server of machine "
+            f"{scenes.RELEASE}-default-worker-m1 is being made",
+            reason(building()),
+        )
+
+    def test_nova_quota_stands_on_the_server_only(self):
+        observed = building()
+        scenes.say(observed.servers[-1], "InstanceReady", "False", QUOTA, "InstanceCreateFailed")
+        for text in (reason(observed), reason(observed, "default-worker")):
+            self.assertEqual(
+                "quota: Quota exceeded for cores: Requested 4, but already used 8 of 10 cores "
+                f"(server {scenes.RELEASE}-default-worker-m1); "
+                "1 of 2 default-worker machines are ready",
+                text,
+            )
+        verdict = status.judge(observed, scenes.state(), NOW)
+        self.assertEqual("CREATE_IN_PROGRESS", verdict.status)
+
+    def test_another_groups_fault_is_not_a_groups_reason(self):
+        observed = building()
+        scenes.say(observed.servers[-1], "InstanceReady", "False", QUOTA, "InstanceCreateFailed")
+        scenes.say(observed.control_plane, "RollingOut", "True")
+        self.assertNotIn("quota", reason(observed, "default-master"))
+
+    def test_a_server_in_error_is_told_by_nova(self):
+        observed = building()
+        observed.servers[-1]["status"]["instanceState"] = "ERROR"
+        scenes.say(observed.servers[-1], "InstanceReady", "False", "", "InstanceStateError")
+        failed = status.servers_in_error(observed)
+        self.assertEqual((observed.servers[-1]["status"]["instanceID"],), failed)
+        self.assertIn("internal: Nova has put the server into ERROR", reason(observed))
+        told = {failed[0]: "No valid host was found. There are not enough hosts available."}
+        told_by_nova = reason(dataclasses.replace(observed, server_faults=told))
+        self.assertTrue(told_by_nova.startswith("capacity: No valid host was found."))
+
+    def test_a_server_whose_image_is_not_found_says_nothing(self):
+        observed = building()
+        observed.servers[-1]["status"] = {}
+        self.assertTrue(reason(observed).startswith("image: image, flavor or network of server"))
+        observed.servers[-1]["metadata"]["creationTimestamp"] = "2026-11-21T11:59:50Z"
+        self.assertTrue(reason(observed).startswith("waiting:"))
+
+    def test_network_quota_stands_on_the_openstack_cluster(self):
+        observed = scenes.observed()
+        scenes.say(observed.infrastructure, "NetworkReady", "False", NETWORK_QUOTA)
+        scenes.say(observed.infrastructure, "Ready", "False", "failed", "OpenStackError")
+        self.assertTrue(
+            reason(observed).startswith(
+                "quota: Quota exceeded for resources: ['network'].; the network"
+            )
+        )
+
+    def test_a_silent_openstack_cluster(self):
+        observed = scenes.observed()
+        observed.infrastructure["status"] = {}
+        self.assertIn("nothing is reported since 11:00 UTC", reason(observed))
+
+    def test_a_node_that_does_not_join(self):
+        observed = building()
+        machine = observed.machines[-1]
+        scenes.say(machine, "InfrastructureReady", "True")
+        scenes.say(machine, "NodeHealthy", "Unknown", "Waiting for a Node to exist")
+        self.assertTrue(reason(observed).startswith("bootstrap: machine"), reason(observed))
+        fresh = "2026-11-21T11:58:00Z"
+        scenes.say(machine, "InfrastructureReady", "True", lastTransitionTime=fresh)
+        self.assertIn("is up, its node has not joined yet", reason(observed))
+        message = "Health check failed:\n  * Node failed to report startup in 10m0s"
+        scenes.say(machine, "HealthCheckSucceeded", "False", message, "NodeStartupTimeout")
+        self.assertIn("bootstrap: machine", reason(observed))
+        self.assertIn("Health check failed: Node failed to report startup", reason(observed))
+
+    def test_an_image_with_another_kubelet(self):
+        observed = scenes.observed()
+        scenes.say(
+            observed.machines[-1],
+            "UpToDate",
+            "False",
+            "* Node.status.nodeInfo.kubeletVersion v1.30.0, v1.34.4 required",
+        )
+        self.assertIn("image: machine", reason(observed))
+        self.assertIn("kubeletVersion v1.30.0, v1.34.4 required", reason(observed))
+
+    def test_a_held_back_machine_set(self):
+        skew = '* MachineSet version is newer ("KubernetesVersionSkew" preflight check failed)'
+        stable = '* The control plane is upgrading ("ControlPlaneIsStable" preflight check failed)'
+        for why, wanted in ((skew, "request: "), (stable, "wait for the control plane")):
+            observed = scenes.observed()
+            observed = dataclasses.replace(observed, machines=observed.machines[:-1])
+            message = f"Scaling up from 1 to 2 replicas is blocked because:\n{why}"
+            scenes.say(observed.machine_sets[0], "ScalingUp", "True", message)
+            self.assertIn(wanted, reason(observed))
+
+    def test_events_are_the_last_witness(self):
+        observed = building()
+        name = observed.servers[-1]["metadata"]["name"]
+        told = scenes.event("OpenStackServer", name, "Failedcreateport", NETWORK_QUOTA)
+        with_event = dataclasses.replace(observed, events=(told,))
+        self.assertTrue(reason(with_event).startswith("quota: Quota exceeded for resources"))
+        old = scenes.event(
+            "OpenStackServer",
+            name,
+            "Failedcreateport",
+            NETWORK_QUOTA,
+            NOW - datetime.timedelta(minutes=31),
+        )
+        fine = scenes.event(
+            "OpenStackServer",
+            observed.servers[0]["metadata"]["name"],
+            "Failedcreateport",
+            NETWORK_QUOTA,
+        )
+        normal = scenes.event("OpenStackServer", name, "Successfulcreateserver", "Created server")
+        for quiet in (old, fine, normal):
+            self.assertTrue(
+                reason(dataclasses.replace(observed, events=(quiet,))).startswith("waiting")
+            )
+
+    def test_a_fault_that_healed_leaves_nothing(self):
+        observed = scenes.observed()
+        name = observed.servers[-1]["metadata"]["name"]
+        told = scenes.event("OpenStackServer", name, "Failedcreateserver", QUOTA)
+        observed = dataclasses.replace(observed, events=(told,))
+        first = status.judge(observed, scenes.state(), NOW)
+        second = status.judge(observed, scenes.state(first_look=first.fingerprint), NOW)
+        self.assertEqual(("CREATE_COMPLETE", None), (second.status, second.reason))
+
+    def test_stages_of_a_machine(self):
+        name = f"machine {scenes.RELEASE}-control-plane-m0"
+        just_now = {"lastTransitionTime": "2026-11-21T11:59:00Z"}
+        for kind, wanted in (
+            ("BootstrapConfigReady", f"{name} waits for its bootstrap data"),
+            ("InfrastructureReady", f"server of {name} is being made"),
+            ("NodeHealthy", f"{name} is not ready: Node.Ready: cni"),
+        ):
+            observed = scenes.observed()
+            scenes.say(observed.machines[0], "Ready", "False", "...")
+            scenes.say(observed.machines[0], "InfrastructureReady", "True", **just_now)
+            scenes.say(observed.machines[0], kind, "False", "* Node.Ready: cni", **just_now)
+            line = f"waiting: 2 of 3 control plane machines are ready; {wanted}"
+            self.assertEqual(line, reason(observed))
+
+
+class WordsTest(testtools.TestCase):
+    """Classes, unwrapping and bounds."""
+
+    def test_classes(self):
+        for text, cause in (
+            (QUOTA, Cause.QUOTA),
+            ("No valid host was found. There are not enough hosts", Cause.CAPACITY),
+            ("got 401 instead: Unauthorized", Cause.CREDENTIAL),
+            ("The request you have made requires authentication", Cause.CREDENTIAL),
+            ("got 403 instead: Policy doesn't allow os_compute_api", Cause.PERMISSION),
+            ("no images were found with the given image filter", Cause.IMAGE),
+            ("no flavors were found: name=m1", Cause.REQUEST),
+            ("Failed to create load balancer: provider gone", Cause.NETWORK),
+            ("kubelet did not answer", Cause.BOOTSTRAP),
+            ("something else", Cause.INTERNAL),
+        ):
+            self.assertIs(cause, finding.cause_of(text), text)
+
+    def test_unwrapping(self):
+        for text, wanted in (
+            (QUOTA, "Quota exceeded for cores: Requested 4, but already used 8 of 10 cores"),
+            (NETWORK_QUOTA, "Quota exceeded for resources: ['network']."),
+            ('500: {"faultstring": "Provider down", "debuginfo": null}', "Provider down"),
+            ('{"a": 1} then {"badRequest": {"message": "no"}}', "no"),
+            ("plain words", "plain words"),
+            ("a {template} that is no JSON", "a {template} that is no JSON"),
+            ('{"code": 3}', '{"code": 3}'),
+        ):
+            self.assertEqual(wanted, finding.unwrapped(text), text)
+
+    def test_one_bounded_line(self):
+        observed = building()
+        scenes.say(observed.servers[-1], "InstanceReady", "False", "quota\n" + "very long " * 200)
+        for text in (reason(observed), reason(observed, "default-worker")):
+            self.assertTrue(len(text) <= finding.REASON_LIMIT and "\n" not in text, text)
+            self.assertTrue(text.startswith("quota: "))
+            self.assertTrue(text.endswith("; 1 of 2 default-worker machines are ready"), text)
