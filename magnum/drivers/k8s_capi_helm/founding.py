@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+import contextlib
 import datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import assembly, errors, names, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json, Operation, Verb
 
 LOG = logging.getLogger(__name__)
 
@@ -22,21 +23,19 @@ ROLE = "magnum-k8s-capi-helm"
 
 
 def open_namespace(ports: Ports, namespace: str, project_id: str) -> None:
-    """Make the project's namespace and bind the driver's own role in it; both may be there "
-    "already."""
-    ports.kube.apply(
+    """Make the project's namespace and bind the driver's own role in it; both may be there.
+
+    They are made, never changed: the driver has no right to change them everywhere.
+    """
+    _ensure(
+        ports,
         names.NAMESPACE,
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": namespace, "labels": {names.LABEL_PROJECT: project_id}},
-        },
+        {"metadata": {"name": namespace, "labels": {names.LABEL_PROJECT: project_id}}},
     )
-    ports.kube.apply(
+    _ensure(
+        ports,
         names.ROLE_BINDING,
         {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
             "metadata": {"name": ROLE, "namespace": namespace},
             "roleRef": {
                 "apiGroup": "rbac.authorization.k8s.io",
@@ -113,6 +112,14 @@ def has_credential(ports: Ports, request: ClusterRequest) -> bool:
     """Whether the credential of the cluster was saved; without it nothing can be built."""
     name = names.credential_secret(request.release)
     return ports.kube.get(names.SECRET, request.namespace, name) is not None
+
+
+def _ensure(ports: Ports, kind: names.Kind, manifest: Json) -> None:
+    metadata = manifest["metadata"]
+    if ports.kube.get(kind, metadata.get("namespace"), metadata["name"]) is None:
+        with contextlib.suppress(errors.Conflict):
+            # Another worker may be opening the same namespace.
+            ports.kube.create(kind, manifest)
 
 
 def _own_subject(ports: Ports) -> dict[str, str]:

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver's own role is enough for what the ports do, and is no more than that.
+
+The identity is a service account with the rights of ``manifests/rbac.yaml``; namespaces are made as
+the driver makes them. The promises of the Lease and of Helm are then kept under that identity.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import tempfile
+import types
+from typing import Any
+import uuid
+
+import kubernetes.client
+import kubernetes.config
+import testtools
+import yaml
+
+from magnum.drivers.k8s_capi_helm import errors, founding, names
+from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.tests.functional.k8s_capi_helm import envtest
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client, operations
+
+RBAC = pathlib.Path(founding.__file__).parent / "manifests" / "rbac.yaml"
+CLUSTER_ROLE = names.Kind(
+    "rbac.authorization.k8s.io", "ClusterRole", "clusterroles", ("v1",), namespaced=False
+)
+CLUSTER_ROLE_BINDING = names.Kind(
+    "rbac.authorization.k8s.io",
+    "ClusterRoleBinding",
+    "clusterrolebindings",
+    ("v1",),
+    namespaced=False,
+)
+SERVICE_ACCOUNT = names.Kind("", "ServiceAccount", "serviceaccounts", ("v1",))
+
+
+class LeastPrivilegeCase(testtools.TestCase):
+    """``kube`` is the driver's identity, ``admin`` the one that installed its rights."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.admin = KubeClient(envtest.kubeconfig())
+        self.account = f"driver-{uuid.uuid4().hex[:12]}"
+        self.admin.apply(
+            SERVICE_ACCOUNT, {"metadata": {"name": self.account, "namespace": "default"}}
+        )
+        self.addCleanup(self.admin.delete, SERVICE_ACCOUNT, "default", self.account)
+        self.install_rights()
+        self.kube = KubeClient(str(self.write_kubeconfig()))
+
+    def install_rights(self) -> None:
+        """As the operator does, for the account of this test."""
+        for document in yaml.safe_load_all(RBAC.read_text()):
+            if document["kind"] == "ClusterRole":
+                self.admin.apply(CLUSTER_ROLE, document)
+                continue
+            document["metadata"]["name"] = self.account
+            document["subjects"] = [
+                {"kind": "ServiceAccount", "name": self.account, "namespace": "default"}
+            ]
+            self.admin.apply(CLUSTER_ROLE_BINDING, document)
+            self.addCleanup(self.admin.delete, CLUSTER_ROLE_BINDING, None, self.account)
+
+    def write_kubeconfig(self) -> pathlib.Path:
+        """The administrator's kubeconfig with the token of the account in it."""
+        here = pathlib.Path(envtest.kubeconfig())
+        api = kubernetes.config.new_client_from_config(str(here))
+        self.addCleanup(api.close)
+        token = kubernetes.client.CoreV1Api(api).create_namespaced_service_account_token(
+            self.account,
+            "default",
+            {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
+            _request_timeout=(5, 30),
+        )
+        config = yaml.safe_load(here.read_text())
+        for user in config["users"]:
+            user["user"] = {"token": token.status.token}
+        for cluster in config["clusters"]:
+            authority = cluster["cluster"].get("certificate-authority")
+            if authority:
+                cluster["cluster"]["certificate-authority"] = str(here.parent / authority)
+        path = self.directory / "kubeconfig"
+        path.write_text(yaml.safe_dump(config))
+        return path
+
+    def make_namespace(self) -> str:
+        """A namespace as the driver makes it for a project."""
+        name = f"suite-{uuid.uuid4().hex[:12]}"
+        ports: Any = types.SimpleNamespace(kube=self.kube)
+        founding.open_namespace(ports, name, "project-1")
+        self.addCleanup(self.admin.delete, names.NAMESPACE, None, name)
+        return name
+
+
+class TestTheLease(LeastPrivilegeCase, operations.OperationsTests):
+    """The record and the lock."""
+
+    def test_without_a_namespace_there_is_a_conflict_in_the_end(self) -> None:
+        # Where the role is not bound, the driver is not even told that there is nothing.
+        self.assertRaises(
+            errors.ManagementRefused,
+            self.conductor().open,
+            "no-such-namespace",
+            operations.RELEASE,
+            cluster_uuid="u",
+            project_id="p",
+        )
+
+
+class TestHelm(LeastPrivilegeCase, helm_client.HelmTests):
+    """Releases."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.helm = HelmClient(self.kube, executable=envtest.helm(), timeout=60)
+        self.chart = helm_client.write_chart(self.directory / "chart")
+
+    def test_no_release_is_none(self) -> None:
+        self.assertIsNone(self.helm.live(self.make_namespace(), helm_client.RELEASE))
+        self.assertRaises(
+            errors.ManagementRefused, self.helm.live, "no-such-namespace", helm_client.RELEASE
+        )
+
+
+class TestLimits(LeastPrivilegeCase):
+    """What the driver may not do."""
+
+    def test_a_namespace_can_be_opened_twice(self) -> None:
+        name = self.make_namespace()
+        ports: Any = types.SimpleNamespace(kube=self.kube)
+        founding.open_namespace(ports, name, "project-1")
+        secret = {"metadata": {"name": "one", "namespace": name}, "stringData": {"a": "b"}}
+        self.assertTrue(self.kube.apply(names.SECRET, secret)["metadata"]["uid"])
+
+    def test_secrets_of_others_stay_theirs(self) -> None:
+        self.make_namespace()
+        for call in (
+            lambda: self.kube.list(names.SECRET, None),
+            lambda: self.kube.list(names.SECRET, "default"),
+            lambda: self.kube.get(names.SECRET, "kube-system", "one"),
+        ):
+            error = self.assertRaises(errors.ManagementRefused, call)
+            self.assertIn("role of the driver", str(error))
+
+    def test_it_gives_itself_no_more_rights(self) -> None:
+        binding = {
+            "metadata": {"name": "too-much", "namespace": self.make_namespace()},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+        }
+        self.assertRaises(errors.ManagementRefused, self.kube.create, names.ROLE_BINDING, binding)
