@@ -51,7 +51,8 @@ class ClusterAddonsTest(unittest.TestCase):
             "csi-cinder-storageclass",
             "metrics-server",
         }
-        self.assertEqual(usual | {"cni-calico"}, components(self.small))
+        calico = {"cni-calico", "cni-calico-globalnetpolicy"}
+        self.assertEqual(usual | calico, components(self.small))
         self.assertEqual(
             usual | {"cni-cilium", "k8s-keystone-auth", "kube-prometheus-stack", "loki-stack"},
             components(self.wide),
@@ -97,6 +98,28 @@ class ClusterAddonsTest(unittest.TestCase):
             [("172.16.0.0/13", 26), ("fd00:100::/64", 122)],
             [(pool["cidr"], pool["blockSize"]) for pool in pools],
         )
+
+    def test_calico_keeps_pods_from_novas_metadata(self) -> None:
+        deny, allow = addon_operator.manifests(self.small, "cni-calico-globalnetpolicy")
+        self.assertLess(deny["spec"]["order"], allow["spec"]["order"])
+        self.assertIn("openstack-system", deny["spec"]["namespaceSelector"])
+        self.assertEqual(
+            [("Deny", 4, ["169.254.169.254/32"]), ("Deny", 6, ["fe80::a9fe:a9fe/128"])],
+            [
+                (rule["action"], rule["ipVersion"], rule["destination"]["nets"])
+                for rule in deny["spec"]["egress"]
+            ],
+        )
+        self.assertEqual("default.demo-deny-egress", deny["metadata"]["name"])
+
+    def test_calico_without_denied_networks_has_no_policy(self) -> None:
+        given = rendering.scenarios(rendering.CLUSTER)["minimal"].values
+        path = "addons.cni.calico.globalNetworkPolicy"
+        objects = rendering.render(
+            rendering.CLUSTER,
+            rendering.changed(given, {path: {"denyEgressCidrs": [], "denyv6EgressCidrs": []}}),
+        )
+        self.assertEqual([], addon_operator.manifests(objects, "cni-calico-globalnetpolicy"))
 
     def test_cilium_knows_the_api_servers_address(self) -> None:
         values = addon_operator.values(self.wide, "cni-cilium")

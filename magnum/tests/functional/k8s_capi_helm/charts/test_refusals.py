@@ -43,6 +43,14 @@ CLUSTER_RULES: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("even control plane", {"controlPlane.machineCount": 2}, "machineCount is 2.* odd"),
     (
+        "a control plane that would lose its only machine",
+        {
+            "controlPlane.machineCount": 1,
+            "controlPlane.rolloutStrategy": {"rollingUpdate": {"maxSurge": 0}},
+        },
+        "maxSurge 0 .* machineCount is 1: have at least three machines",
+    ),
+    (
         "Keystone tokens on an old Kubernetes",
         {"authWebhook": "k8s-keystone-auth", "kubernetesVersion": "1.31.9"},
         "authWebhook k8s-keystone-auth needs Kubernetes 1.32.* v1.31.9",
