@@ -56,6 +56,15 @@ class Driver(driver.Driver):  # type: ignore[misc]
         :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
         """
         groups = list(cluster.nodegroups)
+        try:
+            self._create(context, cluster, groups, cluster_create_timeout)
+        except errors.DriverError as error:
+            LOG.error("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+            for group in groups:
+                rows.put(group, status=Status.CREATE_FAILED, status_reason=str(error))
+            raise
+
+    def _create(self, context: Any, cluster: Any, groups: list[Any], timeout: int) -> None:
         intake.validate_new_cluster(cluster, groups, CONF)
         release = names.release(cluster.name)
         request = intake.cluster_request(cluster, groups, CONF, release=release)
@@ -67,8 +76,8 @@ class Driver(driver.Driver):  # type: ignore[misc]
         founding.open_namespace(ports, request.namespace, request.project_id)
         rows.put(cluster, stack_id=release)
         now = passes.utc_now()
-        timeout = cluster_create_timeout or cluster.create_timeout
-        founding.open_record(ports, request, now, intake.deadline(now, timeout))
+        limit = intake.deadline(now, timeout or cluster.create_timeout)
+        founding.open_record(ports, request, now, limit)
         with ports.operations.hold(
             request.namespace, release, wait=CONF.capi_helm.lock_wait
         ) as hold:

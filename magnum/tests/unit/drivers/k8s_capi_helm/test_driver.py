@@ -73,6 +73,9 @@ class TestCreate(world.World):
                 self.assertEqual("CREATE_FAILED", cluster.status)
                 self.assertTrue(cluster.status_reason.endswith("."), cluster.status_reason)
                 self.assertIsNone(cluster.stack_id)
+                for group in cluster.nodegroups:
+                    self.assertEqual("CREATE_FAILED", group.status)
+                    self.assertEqual(cluster.status_reason, group.status_reason)
                 self.assertEqual(([], {}), (self.left(), self.cloud.credentials))
                 self.delete()
                 self.tick()
