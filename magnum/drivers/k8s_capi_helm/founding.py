@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import contextlib
-import contextlib
 import datetime
 from typing import Any
 
@@ -120,14 +119,6 @@ def _ensure(ports: Ports, kind: names.Kind, manifest: Json) -> None:
     if ports.kube.get(kind, metadata.get("namespace"), metadata["name"]) is None:
         with contextlib.suppress(errors.Conflict):
             # Another worker may be opening the same namespace.
-            ports.kube.create(kind, manifest)
-
-
-def _ensure(ports: Ports, kind: names.Kind, manifest: Json) -> None:
-    """Make an object that is not there; one that is there is left as its maker wants it."""
-    metadata = manifest["metadata"]
-    if ports.kube.get(kind, metadata.get("namespace"), metadata["name"]) is None:
-        with contextlib.suppress(errors.Conflict):  # somebody else's request for the same project
             ports.kube.create(kind, manifest)
 
 
