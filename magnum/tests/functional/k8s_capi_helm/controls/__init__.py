@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controls: drivers and charts that are broken on purpose, to see the tests catch them."""

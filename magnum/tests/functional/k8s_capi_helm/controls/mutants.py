@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of mutants: what is broken, where, how, and which tests stand guard.
+
+A mutant is one small change of one file. Its text has to be there exactly once, so a change of the
+code that a mutant is about breaks the table loudly and not silently.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+
+DRIVER = "magnum/drivers/k8s_capi_helm"
+CLUSTER = "charts/openstack-cluster"
+ADDONS = "charts/cluster-addons"
+
+
+class Suite(enum.StrEnum):
+    """Where the tests are, cheapest first; the value is their package below magnum.tests."""
+
+    UNIT = "unit.drivers.k8s_capi_helm"
+    CHARTS = "functional.k8s_capi_helm.charts"
+    ENVTEST = "functional.k8s_capi_helm.envtest"
+    FUNCTIONAL = "functional.k8s_capi_helm.sandbox"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mutant:
+    """One broken driver or chart.
+
+    :ivar sentence: what it does wrong.
+    :ivar file: from the root of the checkout.
+    :ivar old: stands in the file exactly once; ``new`` takes its place.
+    :ivar near: modules (or, functional, whole test ids) of the suite that should catch it, which
+        are tried before the rest of the suite.
+    """
+
+    name: str
+    sentence: str
+    file: str
+    old: str
+    new: str
+    suite: Suite
+    near: tuple[str, ...]
+
+
+_TWO_LOOKS = "if found and found == state.first_look:"
+
+_STATUS = (
+    Mutant(
+        "always-complete",
+        "COMPLETE as soon as Helm has taken the values",
+        f"{DRIVER}/status/__init__.py",
+        _TWO_LOOKS,
+        "if state.applied:",
+        Suite.UNIT,
+        ("test_status_lifecycle",),
+    ),
+    Mutant(
+        "one-look",
+        "COMPLETE after one look instead of two that agree",
+        f"{DRIVER}/status/__init__.py",
+        _TWO_LOOKS,
+        "if found:",
+        Suite.UNIT,
+        ("test_status_lifecycle",),
+    ),
+    Mutant(
+        "any-generation",
+        "status of an older generation is believed",
+        f"{DRIVER}/conditions.py",
+        "return isinstance(generation, int) and observed == generation",
+        "return isinstance(generation, int) and observed is not None",
+        Suite.UNIT,
+        ("test_conditions",),
+    ),
+    Mutant(
+        "unreadable-is-gone",
+        "what could not be read counts as not there, so an outage looks like a deletion",
+        f"{DRIVER}/observer.py",
+        "return Missing.NOT_FOUND if found is None else found",
+        "return Missing.NOT_FOUND if found is None or self._unreachable else found",
+        Suite.UNIT,
+        ("test_observer",),
+    ),
+    Mutant(
+        "healthy-in-the-dark",
+        "HEALTHY while the management cluster cannot be read",
+        f"{DRIVER}/status/health.py",
+        'return UNKNOWN, {"management"',
+        'return HEALTHY, {"management"',
+        Suite.UNIT,
+        ("test_status_health",),
+    ),
+)
+
+_CHANGE = (
+    Mutant(
+        "group-dropped",
+        "a nodegroup that failed or is not in the rows any more is dropped without being asked",
+        f"{DRIVER}/change.py",
+        "            if name not in entitled.gone:\n                result.append(entry)\n",
+        "            continue\n",
+        Suite.UNIT,
+        ("test_change",),
+    ),
+    Mutant(
+        "group-back-again",
+        "a nodegroup that is being deleted is rendered again",
+        f"{DRIVER}/intake.py",
+        '_NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)',
+        '_NOT_RENDERED = ("CREATE_FAILED",)',
+        Suite.UNIT,
+        ("test_intake",),
+    ),
+    Mutant(
+        "resize-renders-all",
+        "a resize brings today's template, image and configuration along",
+        f"{DRIVER}/change.py",
+        "if live is None or entitled.everything:",
+        "if live is None or entitled.everything or entitled.counts:",
+        Suite.UNIT,
+        ("test_change",),
+    ),
+    Mutant(
+        "label-ignored",
+        "the label auto_healing_enabled is ignored",
+        f"{DRIVER}/helm_values/__init__.py",
+        '{"enabled": request.labels.auto_healing_enabled}',
+        '{"enabled": True}',
+        Suite.UNIT,
+        ("test_helm_values",),
+    ),
+    Mutant(
+        "secret-in-values",
+        "the credential stands in the values, and so in Helm's release",
+        f"{DRIVER}/reconcile.py",
+        "    chart = _chart(ports, request, live, hold.record)\n",
+        "    chart = _chart(ports, request, live, hold.record)\n"
+        "    name = founding.names.credential_secret(request.release)\n"
+        "    secret = ports.kube.get(founding.names.SECRET, request.namespace, name)\n"
+        '    values["machineMetadata"] = dict((secret or {}).get("data") or {})\n',
+        Suite.UNIT,
+        ("test_driver",),
+    ),
+)
+
+_DELETION = (
+    Mutant(
+        "secret-first",
+        "the credential is deleted before the machines, which then stay for ever",
+        f"{DRIVER}/deletion.py",
+        "    if release_present:\n",
+        "    if secrets_present:\n        return Step(Action.REMOVE_SECRETS)\n"
+        "    if release_present:\n",
+        Suite.UNIT,
+        ("test_deletion",),
+    ),
+    Mutant(
+        "any-management-cluster",
+        "an empty management cluster proves that a cluster is deleted",
+        f"{DRIVER}/deletion.py",
+        "    if not proof:\n        return Step(Action.NO_PROOF, NO_PROOF_SENTENCE)\n",
+        "    if not proof:\n        return Step(Action.DONE)\n",
+        Suite.UNIT,
+        ("test_deletion",),
+    ),
+    Mutant(
+        "anybodys-release",
+        "a release of another cluster is taken for ours",
+        f"{DRIVER}/ownership.py",
+        "return record.cluster_uuid == whose.cluster_uuid",
+        "return bool(record.cluster_uuid)",
+        Suite.UNIT,
+        ("test_driver",),
+    ),
+    Mutant(
+        "tenants-own-interface",
+        "clouds.yaml lacks endpoint_type, the only spelling that the OpenStack provider reads",
+        f"{DRIVER}/secrets.py",
+        '        "endpoint_type": interface,\n',
+        "",
+        Suite.UNIT,
+        ("test_secrets",),
+    ),
+)
+
+_CHARTS = (
+    Mutant(
+        "names-cut",
+        "long names are cut without a hash, so two of them become one",
+        f"{CLUSTER}/templates/_names.tpl",
+        '{{ $name | trunc (sub $max 9 | int) | trimSuffix "-" }}-{{ sha256sum $name | trunc 8 }}',
+        '{{ $name | trunc $max | trimSuffix "-" }}',
+        Suite.CHARTS,
+        ("test_names",),
+    ),
+    Mutant(
+        "count-ignored",
+        "a nodegroup has one machine, whatever its machineCount says",
+        f"{CLUSTER}/templates/node-groups/machine-deployment.yaml",
+        "replicas: {{ $group.machineCount | int }}",
+        "replicas: 1",
+        Suite.CHARTS,
+        ("test_scenarios",),
+    ),
+    Mutant(
+        "metadata-leaks",
+        "server metadata of the first nodegroup reaches all of them",
+        f"{CLUSTER}/templates/node-groups/_spec.tpl",
+        '"above" .group.machineMetadata)',
+        '"above" ((index .root.Values.nodeGroups 0).machineMetadata | default dict))',
+        Suite.CHARTS,
+        ("test_isolation",),
+    ),
+    Mutant(
+        "network-waits-for-nodes",
+        "the network addon waits for ready nodes, which wait for the network",
+        f"{ADDONS}/files/addons/cni-calico.yaml",
+        "bootstrap: true",
+        "bootstrap: false",
+        Suite.CHARTS,
+        ("test_addons",),
+    ),
+    Mutant(
+        "template-not-kept",
+        "Helm deletes a machine template that machines still refer to",
+        f"{CLUSTER}/templates/node-groups/machine-template.yaml",
+        "    helm.sh/resource-policy: keep\n",
+        "    helm.sh/resource-policy: default\n",
+        Suite.CHARTS,
+        ("test_cluster_objects",),
+    ),
+)
+
+_ENVTEST = (
+    Mutant(
+        "lock-for-everybody",
+        "the Lease is taken while somebody else holds it",
+        f"{DRIVER}/operations/lock.py",
+        'if holder in ("", me) or self._expired(namespace, release, found):',
+        "if True:",
+        Suite.ENVTEST,
+        ("test_operations",),
+    ),
+)
+
+_FUNCTIONAL = (
+    Mutant(
+        "another-authority",
+        "Cluster API makes its own CA, so certificates that Magnum signs open nothing",
+        f"{DRIVER}/secrets.py",
+        "names.ca_secret(owner.release, purpose),",
+        'names.ca_secret(owner.release, f"magnum-{purpose}"),',
+        Suite.FUNCTIONAL,
+        ("test_core_everyday.TestEveryday.test_01_create",),
+    ),
+)
+
+MUTANTS = (*_STATUS, *_CHANGE, *_DELETION, *_CHARTS, *_ENVTEST, *_FUNCTIONAL)
