@@ -15,7 +15,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.helm_client import failures, releases
-from magnum.drivers.k8s_capi_helm.helm_client.command import SupervisedCommand
+from magnum.drivers.k8s_capi_helm.helm_client.command import identity, SupervisedCommand
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
 from magnum.drivers.k8s_capi_helm.operations import Hold
@@ -46,6 +46,7 @@ class HelmClient:
         self._timeout = timeout
         self._guard = threading.Lock()
         self._known_version = ""
+        self._known_binary: tuple[object, ...] = ()
 
     def live(self, namespace: str, release: str) -> LiveRelease | None:
         """The newest revision of a release, without a helm process; None when there is none.
@@ -140,14 +141,16 @@ class HelmClient:
         return pathlib.Path(pulled)
 
     def version(self) -> str:
-        """Helm's version, such as ``3.21.4``; asked once.
+        """Helm's version, such as ``3.21.4``; asked again when the binary is another one.
 
         :raises errors.HelmUnusable: it cannot be run, or its version is not supported.
         """
+        binary = identity(self._executable)
         with self._guard:
-            if not self._known_version:
+            if binary != self._known_binary or not self._known_version:
                 command = self._command(timeout=_VERSION_TIMEOUT)
                 self._known_version = supported(self._run(command.version()))
+                self._known_binary = binary
             return self._known_version
 
     # ---------------------------------------------------------------------------------------------
@@ -185,7 +188,7 @@ class HelmClient:
                 f"{namespace}/{release}: revision {before} before, "
                 f"{after.revision if after else 'none'} after",
             )
-        if after.revision != before + 1 or after.values != json.loads(json.dumps(values)):
+        if after.revision != before + 1 or _plain(after.values) != _plain(values):
             raise errors.Busy(
                 "Another change of this cluster's release has come in between. It will be tried "
                 "again.",
@@ -238,6 +241,12 @@ def supported(text: str) -> str:
             f"helm version says {text.strip()[:200]!r}",
         )
     return ".".join(str(part) for part in parts)
+
+
+def _plain(values: Json) -> Json:
+    """Values as they compare: on its way through helm every number is a float."""
+    plain: Json = json.loads(json.dumps(values), parse_int=float)
+    return plain
 
 
 def _never() -> bool:

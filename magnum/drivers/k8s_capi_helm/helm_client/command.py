@@ -71,9 +71,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         """
         arguments = [str(part) for part in command]
         LOG.debug("helm %s", " ".join(arguments))
-        program = shutil.which(self._program)
-        if program is None:
-            raise failures.unusable(f"'{self._program}' is not an executable in PATH")
+        program = find(self._program)
         try:
             finished = supervisor.run(
                 [program, *arguments],
@@ -85,6 +83,31 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         except OSError as error:
             raise failures.unusable(f"{program}: {error.strerror}") from None
         return failures.output(arguments, finished)
+
+
+def find(executable: str) -> str:
+    """The path of helm.
+
+    :param executable: a path, or a name to look up in ``PATH``.
+    :raises errors.HelmUnusable: there is none that may be executed.
+    """
+    program = shutil.which(executable)
+    if program is None:
+        raise failures.unusable(f"'{executable}' is not an executable in PATH")
+    return program
+
+
+def identity(executable: str) -> tuple[object, ...]:
+    """What tells one helm binary from another one that has taken its place.
+
+    :raises errors.HelmUnusable: there is none that may be executed.
+    """
+    program = find(executable)
+    try:
+        status = os.stat(program)
+    except OSError as error:
+        raise failures.unusable(f"{program}: {error.strerror}") from None
+    return program, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def environment(own: Mapping[str, str], kubeconfig: str | None) -> dict[str, str]:

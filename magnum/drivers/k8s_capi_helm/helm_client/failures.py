@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import re
 
+from oslo_log import log as logging
+
 from magnum.drivers.k8s_capi_helm import errors, supervisor
+
+LOG = logging.getLogger(__name__)
 
 _DETAIL_LIMIT = 4000
 _SENTENCE_LIMIT = 500
@@ -41,6 +45,8 @@ def output(arguments: Sequence[str], finished: supervisor.Finished) -> bytes:
             f"{run} {finished.end.value}, exit status {finished.code}: {words[-_DETAIL_LIMIT:]}",
         )
     if finished.code == 0:
+        if words:
+            LOG.warning("%s says: %s", run, words[-_DETAIL_LIMIT:])
         return finished.stdout
     raise meaning(words, detail)
 

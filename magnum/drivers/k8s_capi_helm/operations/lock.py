@@ -74,6 +74,7 @@ class Lock:
             began = self.clock()
             found = self.kube.get(names.LEASE, namespace, names.lease(release))
             if found is None:
+                self._forget(namespace, release)
                 raise lease.absent(release)
             holder = lease.holder(found)
             if holder in ("", me) or self._expired(namespace, release, found):
@@ -88,8 +89,7 @@ class Lock:
                     if self.clock() >= give_up:
                         raise
                 else:
-                    with self._guard:
-                        self._seen.pop((namespace, release), None)
+                    self._forget(namespace, release)
                     return began, record
             rest = give_up - self.clock()
             if rest <= 0:
@@ -100,6 +100,10 @@ class Lock:
                 )
             poll = min(_LONGEST_POLL, self.duration / 10)
             self._pause(min(rest, poll * random.uniform(0.5, 1.5)))  # noqa: S311 - no secret
+
+    def _forget(self, namespace: str, release: str) -> None:
+        with self._guard:
+            self._seen.pop((namespace, release), None)
 
     def _expired(self, namespace: str, release: str, found: Json) -> bool:
         """Whether this process has seen the lock without a renewal for its whole duration."""

@@ -452,6 +452,20 @@ class TestProcess(testtools.TestCase):
         self.helm("no-such-helm").uninstall(NAMESPACE, suite.RELEASE)
         self.assertIsNone(self.helm("no-such-helm").live(NAMESPACE, suite.RELEASE))
 
+    def test_another_binary_is_asked_for_its_version(self) -> None:
+        helm = self.helm()
+        self.assertEqual("3.21.4", helm.version())
+        self.stand_in("true", version="v3.17.12")
+        self.assertEqual("3.17.12", helm.version())
+        self.executable.unlink()
+        self.assertRaises(errors.HelmUnusable, helm.version)
+
+    def test_numbers_that_helm_rounds_are_the_same(self) -> None:
+        self.writes(1, {"n": float(2**53), "m": 1})
+        values = {"n": 2**53 + 1, "m": 1.0}
+        done = self.helm().apply(NAMESPACE, suite.RELEASE, self.chart, values)
+        self.assertEqual(1, done.revision)
+
     def test_threads_do_not_disturb_each_other(self) -> None:
         helm, found = self.helm(), []
         threads = [threading.Thread(target=lambda: found.append(helm.version())) for _ in "1234"]

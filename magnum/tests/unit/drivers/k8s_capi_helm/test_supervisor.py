@@ -120,6 +120,10 @@ class TestEnd(SupervisorCase):
         done = self.shell("trap '' TERM; while :; do sleep 0.1; done", timeout=0.2, grace=0.2)
         self.assertEqual((End.TIMED_OUT, -signal.SIGKILL), (done.end, done.code))
 
+    def test_too_late_and_frozen(self) -> None:
+        done = self.shell("kill -STOP $$", timeout=0.2, grace=0.2)
+        self.assertEqual((End.TIMED_OUT, -signal.SIGKILL), (done.end, done.code))
+
     def test_stopped_at_once_without_being_asked(self) -> None:
         marker = self.directory / "asked"
 
