@@ -171,7 +171,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
             r"context deadline exceeded|tls handshake timeout|network is unreachable|"
             r"no route to host|no such host|etcdserver|too many requests|unexpected EOF|"
             r"http2: |client rate limiter|server is currently unable|internal error occurred: "
-            r"failed calling webhook|service unavailable|context canceled|operation timed out",
+            r"failed calling webhook|service unavailable|context canceled|timed out",
             _unreachable,
         ),
         (r"release: not found|release not loaded", _absent),

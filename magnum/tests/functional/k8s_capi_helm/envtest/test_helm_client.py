@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 import gzip
 import json
 import pathlib
+import subprocess
+import sys
 import tempfile
 import threading
+import time
 from typing import Any
 import uuid
 
@@ -19,6 +23,7 @@ from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.operations import Hold, Operations
 from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
 
@@ -274,6 +279,114 @@ class TestRecovery(suite.HelmSuite, HelmCase):
         self.assertEqual(2, len(outcomes))
         last = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "c"})
         self.assertEqual(({"text": "c"}, "deployed"), (last.values, last.status))
+
+
+#: A conductor that is in the middle of a helm run; killed by its test.
+CONDUCTOR = """
+import sys
+from magnum.drivers.k8s_capi_helm.chart_store import files
+from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+import pathlib
+config, helm, chart, namespace, release = sys.argv[1:]
+HelmClient(KubeClient(config), executable=helm, timeout=300).apply(
+    namespace, release, files.read(pathlib.Path(chart)), {"text": "b", "hang": True}
+)
+"""
+
+
+class TestInterruption(suite.HelmSuite, HelmCase):
+    """What becomes of a real helm that is in the middle of its run."""
+
+    def status(self, namespace: str) -> str:
+        live = self.helm.live(namespace, suite.RELEASE)
+        return live.status if live else ""
+
+    def until(self, happened: Callable[[], bool], limit: float = 60) -> None:
+        end = time.monotonic() + limit
+        while not happened():
+            if time.monotonic() > end:
+                self.fail("it did not happen in time")
+            threading.Event().wait(0.1)
+
+    def helms_of(self, namespace: str) -> list[str]:
+        """The processes that have the namespace among their arguments."""
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                arguments = entry.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if namespace.encode() in arguments and b"upgrade" in arguments:
+                found.append(entry.parent.name)
+        return found
+
+    def test_a_killed_conductor_takes_its_helm_along_and_the_next_one_goes_on(self) -> None:
+        for first in (None, {"text": "a"}):
+            namespace = self.make_namespace()
+            if first is not None:
+                self.helm.apply(namespace, suite.RELEASE, self.chart, first)
+            pending = "pending-install" if first is None else "pending-upgrade"
+            conductor = subprocess.Popen(
+                [
+                    *(sys.executable, "-W", "ignore", "-c", CONDUCTOR),
+                    *(envtest.kubeconfig(), envtest.helm(), self.chart.path),
+                    *(namespace, suite.RELEASE),
+                ]
+            )
+            self.addCleanup(conductor.wait)
+            self.addCleanup(conductor.kill)
+            self.until(lambda ns=namespace, status=pending: self.status(ns) == status)
+            self.assertEqual(1, len(self.helms_of(namespace)))
+            conductor.kill()
+            self.until(lambda ns=namespace: not self.helms_of(ns))
+            self.assertEqual(pending, self.status(namespace))
+            done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "c"})
+            self.assertEqual("deployed", done.status)
+            found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+            self.assertEqual({"text": "c"}, found["data"])
+
+    def test_who_loses_the_lock_loses_helm(self) -> None:
+        namespace = self.make_namespace()
+        operations = Operations(self.kube, holder="one", lease_duration=60)
+        operations.open(namespace, suite.RELEASE, cluster_uuid="u", project_id="p")
+        failed: list[errors.DriverError] = []
+
+        def work() -> None:
+            try:
+                with operations.hold(namespace, suite.RELEASE, wait=0) as hold:
+                    holds.append(hold)
+                    self.helm.apply(namespace, suite.RELEASE, self.chart, {"hang": True}, hold=hold)
+            except errors.DriverError as error:
+                failed.append(error)
+
+        holds: list[Hold] = []
+        worker = threading.Thread(target=work)
+        worker.start()
+        self.until(lambda: self.status(namespace) == "pending-install")
+        lease = self.kube.get(names.LEASE, namespace, names.lease(suite.RELEASE))
+        lease["spec"]["holderIdentity"] = "two/1"
+        self.kube.replace(names.LEASE, lease)
+        holds[0].renew()
+        worker.join(60)
+        self.assertEqual([errors.HelmInterrupted], [type(error) for error in failed])
+        self.assertEqual([], self.helms_of(namespace))
+        self.assertEqual("two/1", operations.read(namespace, suite.RELEASE).holder)
+
+    def test_helm_ends_by_its_own_timeout(self) -> None:
+        namespace = self.make_namespace()
+        hasty = HelmClient(self.kube, executable=envtest.helm(), timeout=2)
+        error = self.assertRaises(
+            errors.HelmInterrupted,
+            hasty.apply,
+            namespace,
+            suite.RELEASE,
+            self.chart,
+            {"hang": True},
+        )
+        self.assertTrue(error.retryable)
+        done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "a"})
+        self.assertEqual("deployed", done.status)
 
 
 class TestWithoutTheManagementCluster(HelmCase):

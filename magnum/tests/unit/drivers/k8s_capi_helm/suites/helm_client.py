@@ -22,7 +22,7 @@ version: 1.0.0
 annotations:
   {names.CHART_FAMILY_ANNOTATION}: {names.CHART_FAMILY}
 """
-#: Renders what ``text`` says; ``fail`` refuses, ``kind`` makes an object of a kind of choice.
+#: Renders what ``text`` says; ``fail`` refuses, ``kind`` makes an object of another kind.
 TEMPLATE = """\
 {{- with .Values.fail }}{{ fail . }}{{ end }}
 apiVersion: {{ .Values.apiVersion | default "v1" }}
@@ -31,6 +31,22 @@ metadata:
   name: {{ .Release.Name }}
 data:
   text: {{ .Values.text | quote }}
+"""
+#: With ``hang``, helm waits in the middle of its run: nobody ever runs this Job.
+HOOK = """\
+{{- if .Values.hang }}
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ .Release.Name }}
+  annotations:
+    helm.sh/hook: pre-install,pre-upgrade
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: none, image: none}]
+{{- end }}
 """
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
@@ -45,6 +61,7 @@ def write_chart(directory: pathlib.Path, version: str = "1.0.0", name: str = "")
     (directory / "values.yaml").write_text("")
     (directory / "values.schema.json").write_text(json.dumps(SCHEMA))
     (directory / "templates" / "config.yaml").write_text(TEMPLATE)
+    (directory / "templates" / "hook.yaml").write_text(HOOK)
     return files.read(directory)
 
 
