@@ -20,8 +20,13 @@ def of(observed: Observed, state: MagnumState) -> str:
     wanted: list[object] = [
         state.kubernetes_version,
         state.started.isoformat() if state.started else "",
-        # A group that is being deleted is gone when everything is in place, and so is its row.
-        sorted((one.name, one.count) for one in state.groups if one.status[:7] != "DELETE_"),
+        # A group that is being deleted is gone when everything is in place, and so is its row; the
+        # count of an autoscaled one follows what was found, which the generations tell of.
+        sorted(
+            (one.name, "autoscaled" if one.autoscaled else str(one.count))
+            for one in state.groups
+            if not one.status.startswith("DELETE_")
+        ),
     ]
     singles = (observed.cluster, observed.infrastructure, observed.control_plane)
     there = [_identity(one) for one in singles if not isinstance(one, Missing)]

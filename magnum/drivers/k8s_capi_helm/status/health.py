@@ -36,7 +36,7 @@ def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str
     parts = {
         "cluster": _cluster(observed.cluster),
         "infrastructure": _infrastructure(observed.infrastructure),
-        "controlplane": _control_plane(observed, state),
+        "controlplane": _control_plane(observed),
         "nodegroup": _node_groups(observed, state),
         "api": _api(observed.cluster),
     }
@@ -116,7 +116,7 @@ def _infrastructure(owner: Json | Missing) -> Part:
     return HEALTHY, READY
 
 
-def _control_plane(observed: Observed, state: MagnumState) -> Part:
+def _control_plane(observed: Observed) -> Part:
     owner = observed.control_plane
     absent = _absent(owner)
     if absent or isinstance(owner, Missing):

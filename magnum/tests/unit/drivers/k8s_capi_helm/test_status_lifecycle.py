@@ -138,6 +138,11 @@ class GroupTest(testtools.TestCase):
         verdict = twice(grown, dataclasses.replace(state, groups=groups))
         self.assertEqual("UPDATE_COMPLETE", verdict.status)
         self.assertEqual(4, row(verdict, "default-worker").node_count)
+        counted = tuple(
+            dataclasses.replace(one, count=4) if one.autoscaled else one for one in groups
+        )
+        again = status.judge(grown, dataclasses.replace(state, groups=counted), NOW)
+        self.assertEqual(verdict.fingerprint, again.fingerprint)
         narrow = tuple(
             dataclasses.replace(one, maximum=3) if one.autoscaled else one for one in groups
         )
