@@ -7,7 +7,7 @@ TOX := $(RUNNER)/bin/tox
 export PATH := $(CURDIR)/$(RUNNER)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test functional docs charts clean
+.PHONY: help demo test functional controls docs charts clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,16 +21,27 @@ test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pe
 functional: $(TOX) ## Everything that can be done in the sandbox
 	@$(RUNNER)/bin/python tools/stages.py functional
 
+controls: $(TOX) ## Break driver and charts on purpose, show what catches it (FUNCTIONAL=1: in the sandbox too)
+	@$(TOX) -q run -e controls -- $(if $(FUNCTIONAL),--functional) $(MUTANTS)
+
+controls: $(TOX) ## Break driver and charts on purpose, and print which test catches each
+	@$(RUNNER)/bin/python tools/stages.py controls
+
 docs: $(TOX) ## Build the documents in doc/build/html
 	@$(RUNNER)/bin/python tools/stages.py docs releasenotes
 
 charts: $(TOX) ## Lint the charts, test them, and make their packages in dist/charts
 	@$(RUNNER)/bin/python tools/stages.py charts chart-packages
 
-clean: ## Stop the sandbox; remove what was built here (the cache of Go binaries stays)
-	@if [ -x .tox/sandbox/bin/python ]; then .tox/sandbox/bin/python -m sandbox down; fi
+clean: ## Stop the sandboxes; remove what was made here (the cache of Go binaries stays)
+	@if [ -x .tox/sandbox/bin/python ]; then \
+		for state in .sandbox .sandbox-test .sandbox-envtest .sandbox-controls; do \
+			[ ! -d $$state ] || .tox/sandbox/bin/python -m sandbox --dir $$state down; \
+		done; \
+	fi
+	rm -rf .sandbox .sandbox-test .sandbox-envtest .sandbox-controls .venv
 	rm -rf $(RUNNER) .tox .stages .stestr .mypy_cache .ruff_cache .hypothesis
-	rm -rf build dist *.egg-info doc/build doc/source/_generated releasenotes/build
+	rm -rf build dist *.egg-info functional-tests.log doc/build doc/source/_generated releasenotes/build
 
 $(TOX): tools/bootstrap.sh
 	@PYTHON="$(PYTHON)" sh tools/bootstrap.sh $(RUNNER)
