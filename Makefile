@@ -24,9 +24,6 @@ functional: $(TOX) ## Everything that can be done in the sandbox
 controls: $(TOX) ## Break driver and charts on purpose, show what catches it (FUNCTIONAL=1: in the sandbox too)
 	@$(TOX) -q run -e controls -- $(if $(FUNCTIONAL),--functional) $(MUTANTS)
 
-controls: $(TOX) ## Break driver and charts on purpose, and print which test catches each
-	@$(RUNNER)/bin/python tools/stages.py controls
-
 docs: $(TOX) ## Build the documents in doc/build/html
 	@$(RUNNER)/bin/python tools/stages.py docs releasenotes
 

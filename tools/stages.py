@@ -97,7 +97,6 @@ STAGES = {
             live=True,
         ),
         Stage("functional", "functional", 120, counts=True, binaries=True, sandbox=True, live=True),
-        Stage("controls", "controls", 120, binaries=True, sandbox=True, live=True),
         Stage("chart-packages", "chart-packages", 5, binaries=True, sandbox=True, live=True),
         Stage("demo", "demo", 45, binaries=True, sandbox=True, live=True),
     )
