@@ -112,7 +112,7 @@ class ClusterObjectsTest(unittest.TestCase):
             return found["spec"]["checks"].get("unhealthyMachineConditions")
 
         self.assertEqual(
-            [{"type": "InfrastructureReady", "status": "False", "timeoutSeconds": 600}],
+            [{"type": "InfrastructureReady", "status": "False", "timeoutSeconds": 1200}],
             conditions(),
         )
         self.assertIsNone(conditions(nodeGroupDefaults__healthCheck={"neverCameUpTimeout": ""}))
