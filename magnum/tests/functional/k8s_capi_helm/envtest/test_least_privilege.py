@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm import errors, founding, names
 from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.tests.functional.k8s_capi_helm import envtest
-from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client, operations
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client, lock, operations
 
 RBAC = pathlib.Path(founding.__file__).parent / "manifests" / "rbac.yaml"
 CLUSTER_ROLE = names.Kind(
@@ -99,8 +99,12 @@ class LeastPrivilegeCase(testtools.TestCase):
         return name
 
 
-class TestTheLease(LeastPrivilegeCase, operations.OperationsTests):
-    """The record and the lock."""
+class TestLock(LeastPrivilegeCase, lock.LockTests):
+    """The lock of the Lease."""
+
+
+class TestRecord(LeastPrivilegeCase, operations.RecordTests):
+    """The record in the Lease."""
 
     def test_without_a_namespace_there_is_a_conflict_in_the_end(self) -> None:
         # Where the role is not bound, the driver is not even told that there is nothing.

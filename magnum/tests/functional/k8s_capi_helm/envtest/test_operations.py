@@ -7,11 +7,20 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.tests.functional.k8s_capi_helm import envtest
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import lock
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import operations as suite
 
 
-class TestOperations(suite.OperationsTests, testtools.TestCase):
-    """The promises of the Lease."""
+class TestRecord(suite.RecordTests, testtools.TestCase):
+    """Nothing that was written is lost."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = KubeClient(envtest.kubeconfig())
+
+
+class TestLock(lock.LockTests, testtools.TestCase):
+    """There is one holder."""
 
     def setUp(self) -> None:
         super().setUp()

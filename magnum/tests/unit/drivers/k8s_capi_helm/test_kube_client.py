@@ -3,43 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import contextlib
-import os
-import pathlib
-import tempfile
 import time
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.kube_client import KubeClient, kubeconfig, request
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient, request
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import kube_client as suite
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
-
-GONE = {"kind": "Status", "reason": "NotFound", "details": {"name": "one", "kind": "leases"}}
-NO_KIND = {"kind": "Status", "reason": "NotFound", "details": {}}
-
-
-def status(reason: str, message: str = "", **details: Any) -> dict[str, Any]:
-    """A refusal as Kubernetes words it."""
-    return {"kind": "Status", "reason": reason, "message": message, "details": details}
-
-
-def one_after_another(*answers: wire.Answer) -> Callable[[wire.Seen], wire.Answer]:
-    """A server's answers, the last one for ever, besides what kinds there are."""
-    rest = list(answers)
-
-    def give(seen: wire.Seen) -> wire.Answer:
-        if seen.path.count("/") == 3 and seen.path.startswith("/apis/"):
-            return 200, wire.CORE_GROUPS
-        return rest.pop(0) if len(rest) > 1 else rest[0]
-
-    return give
 
 
 class TestFakeKube(suite.KubeClientTests, testtools.TestCase):
@@ -51,37 +26,7 @@ class TestFakeKube(suite.KubeClientTests, testtools.TestCase):
         self.kube.unserved.add(suite.ABSENT)
 
 
-class WireCase(testtools.TestCase):
-    """A client whose server answers as the test tells it."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
-        self.server = self.serve()
-        self.config = wire.write_kubeconfig(self.directory / "config", self.server.url)
-        self.kube = KubeClient(str(self.config), connect_timeout=0.3, read_timeout=0.3, pause=0.001)
-
-    def serve(self) -> wire.Server:
-        """A server on which nothing is there but the kinds."""
-        server = wire.Server(one_after_another((404, GONE)))
-        self.addCleanup(server.close)
-        return server
-
-    def answer(self, *answers: wire.Answer) -> None:
-        """Give these answers one after another, the last one for ever; discovery always works."""
-        self.server.answer = one_after_another(*answers)
-
-    def sent(self) -> list[str]:
-        """The methods of the requests that were about objects."""
-        return [seen.method for seen in self.server.seen if "/namespaces/" in seen.path]
-
-    def lease(self, **metadata: Any) -> dict[str, Any]:
-        return {"metadata": {"name": "one", "namespace": "n", **metadata}}
-
-
-class TestAttempts(WireCase):
+class TestAttempts(wire.WireCase):
     """How often what is sent."""
 
     def test_passing_trouble_passes(self) -> None:
@@ -92,7 +37,7 @@ class TestAttempts(WireCase):
             self.assertEqual(["GET"] * 3, self.sent())
 
     def test_trouble_that_stays_is_unreachable_after_three_attempts(self) -> None:
-        self.answer((500, status("InternalError", "failed calling webhook x")))
+        self.answer((500, wire.status("InternalError", "failed calling webhook x")))
         error = self.assertRaises(
             errors.ManagementUnreachable, self.kube.get, names.LEASE, "n", "one"
         )
@@ -124,7 +69,7 @@ class TestAttempts(WireCase):
         self.assertEqual(["POST"] * 3, self.sent())
 
     def test_a_role_that_was_just_bound_is_waited_for(self) -> None:
-        forbidden = (403, status("Forbidden"))
+        forbidden = (403, wire.status("Forbidden"))
         self.answer(forbidden, forbidden, forbidden, forbidden, (201, {"ok": 1}))
         self.assertEqual({"ok": 1}, self.kube.create(names.LEASE, self.lease()))
         self.answer(forbidden)
@@ -135,7 +80,7 @@ class TestAttempts(WireCase):
     def test_refusals_are_not_repeated(self) -> None:
         for code in (400, 403, 405, 413, 415, 422):
             self.server.seen.clear()
-            self.answer((code, status("Invalid", "spec.x: Invalid value")))
+            self.answer((code, wire.status("Invalid", "spec.x: Invalid value")))
             error = self.assertRaises(
                 errors.ManagementRefused, self.kube.apply, names.LEASE, self.lease()
             )
@@ -146,7 +91,7 @@ class TestAttempts(WireCase):
 
     def test_conflicts(self) -> None:
         for code in (409, 410):
-            self.answer((code, status("Conflict")))
+            self.answer((code, wire.status("Conflict")))
             error = self.assertRaises(errors.Conflict, self.kube.apply, names.LEASE, self.lease())
             self.assertIn("Lease 'one' in namespace 'n'", str(error))
             self.assertTrue(error.retryable)
@@ -156,7 +101,7 @@ class TestAttempts(WireCase):
         self.assertRaises(errors.ManagementUnreachable, self.kube.get, names.LEASE, "n", "one")
 
 
-class TestTime(WireCase):
+class TestTime(wire.WireCase):
     """Nothing holds a thread for long."""
 
     def bounded(self, limit: float) -> errors.ManagementUnreachable:
@@ -184,102 +129,7 @@ class TestTime(WireCase):
         self.assertEqual([], self.server.seen)
 
 
-class TestIdentity(WireCase):
-    """Which kubeconfig is used, and when it is read again."""
-
-    def token(self, kube: KubeClient | None = None) -> str:
-        """The token that a request carries."""
-        (kube or self.kube).get(names.LEASE, "n", "one")
-        return self.server.seen[-1].token.partition(" ")[2]
-
-    def environ(self, **variables: str | None) -> None:
-        """Environment variables for the rest of the test; None for unset."""
-        for name, value in variables.items():
-            old = os.environ.get(name)
-            self.addCleanup(self.put_back, name, old)
-            self.put_back(name, value)
-
-    @staticmethod
-    def put_back(name: str, value: str | None) -> None:
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-
-    def test_other_contents_are_another_identity(self) -> None:
-        self.assertEqual("first", self.token())
-        wire.write_kubeconfig(self.config, self.server.url, {"token": "other"})
-        self.assertEqual("other", self.token())
-
-    def test_another_server_is_another_cluster(self) -> None:
-        self.token()
-        other = self.serve()
-        wire.write_kubeconfig(self.config, other.url)
-        before = len(self.server.seen)
-        self.kube.get(names.LEASE, "n", "one")
-        self.assertEqual(before, len(self.server.seen))
-        self.assertEqual(1, len(other.seen))
-
-    def test_a_file_that_it_refers_to(self) -> None:
-        token = self.directory / "token"
-        token.write_text("first")
-        wire.write_kubeconfig(self.config, self.server.url, {"tokenFile": "token"})
-        self.assertEqual("first", self.token())
-        token.write_text("other")
-        self.assertEqual("other", self.token())
-
-    def test_a_refused_token_is_read_again_once(self) -> None:
-        self.answer((401, status("Unauthorized")), (404, GONE))
-        self.assertIsNone(self.kube.get(names.LEASE, "n", "one"))
-        self.answer((401, status("Unauthorized")))
-        self.server.seen.clear()
-        error = self.assertRaises(errors.ManagementRefused, self.kube.get, names.LEASE, "n", "one")
-        self.assertEqual(2, len(self.sent()))
-        self.assertIn("kubeconfig", str(error))
-
-    def test_the_order_of_places(self) -> None:
-        home = self.directory / "home"
-        (home / ".kube").mkdir(parents=True)
-        self.environ(HOME=str(home), KUBECONFIG=None)
-        self.assertIsNone(kubeconfig.find(None))
-        default = wire.write_kubeconfig(
-            home / ".kube" / "config", self.server.url, {"token": "home"}
-        )
-        self.assertEqual(str(default), kubeconfig.find(None))
-        self.assertEqual("home", self.token(KubeClient(None)))
-        named = wire.write_kubeconfig(self.directory / "named", self.server.url, {"token": "named"})
-        self.environ(KUBECONFIG=str(named))
-        self.assertEqual("named", self.token(KubeClient(None)))
-        self.assertEqual(str(named), KubeClient(None).kubeconfig_path)
-        self.assertEqual("first", self.token(KubeClient(str(self.config))))
-        self.assertEqual("~/x".replace("~", str(home)), kubeconfig.find("~/x"))
-
-    def test_what_cannot_be_used_says_where_and_no_secrets(self) -> None:
-        self.environ(KUBECONFIG=None, HOME=str(self.directory / "nobody"))
-        broken = {
-            "missing": None,
-            "not-yaml": "token: [s3cret\n",
-            "a-list": "- s3cret\n",
-            "empty": "",
-            "no-context": "apiVersion: v1\nkind: Config\ns3cret: 1\n",
-        }
-        for name, text in broken.items():
-            path = self.directory / name
-            if text is not None:
-                path.write_text(text)
-            error = self.assertRaises(
-                errors.ManagementRefused, KubeClient(str(path)).get, names.LEASE, "n", "one"
-            )
-            self.assertIn("kubeconfig_file", str(error))
-            self.assertIn(str(path), error.detail)
-            self.assertNotIn("s3cret", str(error) + error.detail)
-        error = self.assertRaises(
-            errors.ManagementRefused, KubeClient(None).get, names.LEASE, "n", "one"
-        )
-        self.assertIn("service account", error.detail)
-
-
-class TestVersions(WireCase):
+class TestVersions(wire.WireCase):
     """Which version of a kind is talked about."""
 
     def serve_versions(self, *versions: str) -> None:
@@ -287,7 +137,7 @@ class TestVersions(WireCase):
             _, _, _, version, *rest = seen.path.split("/")
             if version not in versions:
                 return 404, b"404 page not found\n"
-            return (404, GONE) if rest else (200, wire.CORE_GROUPS)
+            return (404, wire.GONE) if rest else (200, wire.CORE_GROUPS)
 
         self.server.answer = give
 
@@ -330,7 +180,7 @@ class TestVersions(WireCase):
         self.assertEqual("of/another", manifest["apiVersion"])
 
 
-class TestLists(WireCase):
+class TestLists(wire.WireCase):
     """Long lists come in pages."""
 
     def page(self, seen: wire.Seen, *, expired: bool = False) -> wire.Answer:
@@ -339,7 +189,7 @@ class TestLists(WireCase):
         item = {"metadata": {"name": f"p{len(self.sent())}"}}
         if "continue=" in seen.path:
             if expired:
-                return 410, status("Expired")
+                return 410, wire.status("Expired")
             return 200, {"items": [item], "metadata": {}}
         more = {"continue": "a/b=&"} if "limit=" in seen.path else {}
         return 200, {"items": [item], "metadata": more, "apiVersion": "coordination.k8s.io/v1"}
@@ -361,20 +211,20 @@ class TestLists(WireCase):
         self.assertNotIn("limit=", self.server.seen[-1].path)
 
 
-class TestSecrecy(WireCase):
+class TestSecrecy(wire.WireCase):
     """What is in a Secret comes out of no error."""
 
     def test_the_servers_words_about_a_secret_are_not_repeated(self) -> None:
         manifest = {"metadata": {"name": "one", "namespace": "n"}, "stringData": {"a": "s3cret"}}
         cause = {"field": "data[a]", "message": "bad value s3cret"}
         for code in (400, 422, 500):
-            self.answer((code, status("Invalid", "got s3cret", causes=[cause])))
+            self.answer((code, wire.status("Invalid", "got s3cret", causes=[cause])))
             error = self.assertRaises(errors.DriverError, self.kube.apply, names.SECRET, manifest)
             self.assertNotIn("s3cret", f"{error} {error.detail} {error!r}")
             self.assertIn("data[a]", error.detail)
 
     def test_the_token_is_in_no_error(self) -> None:
-        self.answer((403, status("Forbidden", "no")))
+        self.answer((403, wire.status("Forbidden", "no")))
         error = self.assertRaises(errors.ManagementRefused, self.kube.get, names.SECRET, "n", "one")
         self.assertNotIn("first", f"{error} {error.detail}")
 

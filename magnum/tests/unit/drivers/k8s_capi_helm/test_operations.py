@@ -8,11 +8,20 @@ import testtools
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.kube_client.request import unreachable
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import lock
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import operations as suite
 
 
-class TestOperations(suite.OperationsTests, testtools.TestCase):
-    """The promises of the Lease."""
+class TestRecord(suite.RecordTests, testtools.TestCase):
+    """Nothing that was written is lost."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = FakeKube()
+
+
+class TestLock(lock.LockTests, testtools.TestCase):
+    """There is one holder."""
 
     def setUp(self) -> None:
         super().setUp()

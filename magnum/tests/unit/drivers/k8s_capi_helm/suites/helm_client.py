@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import gzip
 import json
 import pathlib
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.chart_store import files
-from magnum.drivers.k8s_capi_helm.model import Chart
+from magnum.drivers.k8s_capi_helm.model import Chart, Json
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
 
 RELEASE = "demo-abcdefghijkl"
+NAMESPACE = "magnum-p"
 CONFIG_MAP = names.Kind("", "ConfigMap", "configmaps", ("v1",))
 CHART_YAML = f"""\
 apiVersion: v2
@@ -63,6 +66,48 @@ def write_chart(directory: pathlib.Path, version: str = "1.0.0", name: str = "")
     (directory / "templates" / "config.yaml").write_text(TEMPLATE)
     (directory / "templates" / "hook.yaml").write_text(HOOK)
     return files.read(directory)
+
+
+def secret(
+    revision: int,
+    status: str,
+    values: Json | None,
+    *,
+    annotations: Json | None = None,
+    pack: Any = gzip.compress,
+) -> Json:
+    """The Secret of a revision, as Helm writes it."""
+    if annotations is None:
+        annotations = {names.CHART_FAMILY_ANNOTATION: names.CHART_FAMILY}
+    release = {
+        "name": RELEASE,
+        "namespace": NAMESPACE,
+        "version": revision,
+        "info": {"status": status},
+        "config": values,
+        "chart": {
+            "metadata": {
+                "name": "openstack-cluster",
+                "version": "1.0.0",
+                "annotations": annotations,
+            }
+        },
+    }
+    packed = base64.b64encode(pack(json.dumps(release).encode()))
+    return {
+        "type": "helm.sh/release.v1",
+        "metadata": {
+            "name": f"sh.helm.release.v1.{RELEASE}.v{revision}",
+            "namespace": NAMESPACE,
+            "labels": {
+                "owner": "helm",
+                "name": RELEASE,
+                "status": status,
+                "version": str(revision),
+            },
+        },
+        "data": {"release": base64.b64encode(packed).decode()},
+    }
 
 
 class HelmSuite(KubeClientSuite):

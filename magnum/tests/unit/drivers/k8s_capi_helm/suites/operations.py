@@ -6,7 +6,6 @@ Time is a number that the tests set. Two ``Operations`` with clocks of their own
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import threading
 from typing import Any
@@ -90,10 +89,9 @@ class OperationsSuite(KubeClientSuite):
         return self.assertRaises(errors.Busy, take)
 
 
-class OperationsTests(OperationsSuite):
-    """The promises."""
+class RecordTests(OperationsSuite):
+    """The promises of the record."""
 
-    # The record ----------------------------------------------------------------------------------
     def test_open_makes_the_lease_once(self) -> None:
         operations, namespace = self.opened()
         lease = self.kube.get(names.LEASE, namespace, f"{RELEASE}-magnum")
@@ -224,141 +222,3 @@ class OperationsTests(OperationsSuite):
         self.assertEqual(("uuid-1", ()), (record.cluster_uuid, record.operations))
         self.assertTrue(operations.sweep(namespace, RELEASE))
         self.assertIsNone(operations.read(namespace, RELEASE))
-
-    # The lock ------------------------------------------------------------------------------------
-    def test_a_lock_has_one_holder(self) -> None:
-        clock = Clock()
-        one, namespace = self.opened("one")
-        two = self.conductor("two", clock)
-        with one.hold(namespace, RELEASE, wait=0) as hold:
-            self.assertFalse(hold.lost())
-            self.assertTrue(hold.record.holder.startswith("one/"))
-            error = self.assertBusy(two, namespace, wait=10)
-            self.assertIn("one/", error.detail)
-            self.assertTrue(1010 <= clock.now < 1012, clock.now)
-        self.assertEqual("", one.read(namespace, RELEASE).holder)
-        with two.hold(namespace, RELEASE, wait=0) as hold:
-            self.assertTrue(hold.record.holder.startswith("two/"))
-
-    def test_two_threads_of_one_conductor_are_two_holders(self) -> None:
-        one, namespace = self.opened()
-        with one.hold(namespace, RELEASE, wait=0):
-            self.assertBusy(one, namespace, wait=0)
-
-    def test_who_waits_gets_it_when_it_is_given_back(self) -> None:
-        clock = Clock()
-        one, namespace = self.opened("one")
-        two = self.conductor("two", clock)
-        first = contextlib.ExitStack()
-        first.enter_context(one.hold(namespace, RELEASE, wait=0))
-        clock.on_pause.append(first.close)
-        with two.hold(namespace, RELEASE, wait=30) as hold:
-            self.assertFalse(hold.lost())
-        self.assertTrue(clock.now < 1010, clock.now)
-
-    def test_an_exception_gives_the_lock_back(self) -> None:
-        one, namespace = self.opened()
-
-        def fail() -> None:
-            with one.hold(namespace, RELEASE, wait=0):
-                raise KeyError("of the body")
-
-        self.assertRaises(KeyError, fail)
-        self.assertEqual("", one.read(namespace, RELEASE).holder)
-
-    def test_a_dead_holder_is_followed_after_its_lease(self) -> None:
-        clock, namespace = Clock(), self.dead_holder()
-        two = self.conductor("two", clock)
-        # Other conductors' clocks and the times in the Lease do not matter: only what is seen.
-        self.assertBusy(two, namespace, wait=0)
-        clock.now += DURATION - 1
-        self.assertBusy(two, namespace, wait=0)
-        clock.now += 2
-        with two.hold(namespace, RELEASE, wait=0) as hold:
-            self.assertFalse(hold.lost())
-
-    def test_a_dead_holder_is_followed_while_waiting(self) -> None:
-        clock, namespace = Clock(), self.dead_holder()
-        with self.conductor("two", clock).hold(namespace, RELEASE, wait=2 * DURATION):
-            self.assertTrue(DURATION < clock.now - 1000 < DURATION + 5, clock.now)
-
-    def test_a_renewed_lease_is_not_taken(self) -> None:
-        mine, theirs = Clock(), Clock(5.0)
-        one, namespace = self.opened("one", mine)
-        two = self.conductor("two", theirs)
-        with one.hold(namespace, RELEASE, wait=0) as hold:
-            for _ in range(5):
-                self.assertBusy(two, namespace, wait=0)
-                theirs.now += DURATION * 0.9
-                mine.now += DURATION * 0.7
-                self.assertFalse(hold.lost())
-                hold.renew()
-            self.assertBusy(two, namespace, wait=0)
-
-    def test_records_are_written_while_the_lock_is_held(self) -> None:
-        one, namespace = self.opened()
-        with one.hold(namespace, RELEASE, wait=0) as hold:
-            self.conductor("two").add(namespace, RELEASE, operation("a"))
-            hold.renew()
-            self.assertEqual((operation("a"),), hold.record.operations)
-            self.assertFalse(hold.lost())
-        self.assertEqual((operation("a"),), one.read(namespace, RELEASE).operations)
-
-    def test_who_cannot_renew_loses_it_before_others_may_take_it(self) -> None:
-        clock = Clock()
-        one, namespace = self.opened("one", clock)
-        with one.hold(namespace, RELEASE, wait=0) as hold:
-            clock.now += DURATION * 0.7
-            self.assertFalse(hold.lost())
-            clock.now += DURATION * 0.1
-            self.assertTrue(hold.lost())
-
-    def test_a_frozen_holder_knows_when_it_wakes_up(self) -> None:
-        mine, theirs = Clock(), Clock()
-        one, namespace = self.opened("one", mine)
-        two = self.conductor("two", theirs)
-        with one.hold(namespace, RELEASE, wait=0) as hold:
-            self.assertBusy(two, namespace, wait=0)
-            theirs.now += DURATION + 1
-            with two.hold(namespace, RELEASE, wait=0) as other:
-                # Even with a clock that stood still, the next renewal tells.
-                hold.renew()
-                self.assertTrue(hold.lost())
-                self.assertFalse(other.lost())
-                self.assertTrue(one.read(namespace, RELEASE).holder.startswith("two/"))
-        self.assertEqual("", one.read(namespace, RELEASE).holder)
-
-    def test_who_lost_it_gives_nothing_back(self) -> None:
-        mine, theirs = Clock(), Clock()
-        one, namespace = self.opened("one", mine)
-        two = self.conductor("two", theirs)
-        later = contextlib.ExitStack()
-        with one.hold(namespace, RELEASE, wait=0):
-            self.assertBusy(two, namespace, wait=0)
-            theirs.now += DURATION + 1
-            later.enter_context(two.hold(namespace, RELEASE, wait=0))
-        self.assertTrue(one.read(namespace, RELEASE).holder.startswith("two/"))
-        later.close()
-
-    def test_the_lease_that_goes_away_is_lost(self) -> None:
-        one, namespace = self.opened()
-        with one.hold(namespace, RELEASE, wait=0) as hold:
-            self.kube.delete(names.LEASE, namespace, f"{RELEASE}-magnum")
-            hold.renew()
-            self.assertTrue(hold.lost())
-
-    def test_the_lock_is_renewed_by_itself(self) -> None:
-        namespace = self.make_namespace()
-        one = Operations(self.kube, holder="one", lease_duration=1)
-        one.open(namespace, RELEASE, cluster_uuid="u", project_id="p")
-        renewed = threading.Event()
-        with one.hold(namespace, RELEASE, wait=0) as hold:
-            name = f"{RELEASE}-magnum"
-            first = self.kube.get(names.LEASE, namespace, name)["spec"]["renewTime"]
-            for _ in range(100):
-                if self.kube.get(names.LEASE, namespace, name)["spec"]["renewTime"] != first:
-                    renewed.set()
-                    break
-                renewed.wait(0.05)
-            self.assertTrue(renewed.is_set())
-            self.assertFalse(hold.lost())

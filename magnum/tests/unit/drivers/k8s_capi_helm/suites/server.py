@@ -8,10 +8,14 @@ import dataclasses
 import http.server
 import json
 import pathlib
+import tempfile
 import threading
 from typing import Any
 
+import testtools
 import yaml
+
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 
 CORE_GROUPS = {"resources": [{"name": "leases"}, {"name": "clusters"}]}
 
@@ -104,3 +108,54 @@ def write_kubeconfig(
         )
     )
     return path
+
+
+GONE = {"kind": "Status", "reason": "NotFound", "details": {"name": "one", "kind": "leases"}}
+NO_KIND = {"kind": "Status", "reason": "NotFound", "details": {}}
+
+
+def status(reason: str, message: str = "", **details: Any) -> dict[str, Any]:
+    """A refusal as Kubernetes words it."""
+    return {"kind": "Status", "reason": reason, "message": message, "details": details}
+
+
+def one_after_another(*answers: Answer) -> Callable[[Seen], Answer]:
+    """A server's answers, the last one for ever, besides what kinds there are."""
+    rest = list(answers)
+
+    def give(seen: Seen) -> Answer:
+        if seen.path.count("/") == 3 and seen.path.startswith("/apis/"):
+            return 200, CORE_GROUPS
+        return rest.pop(0) if len(rest) > 1 else rest[0]
+
+    return give
+
+
+class WireCase(testtools.TestCase):
+    """A client whose server answers as the test tells it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.server = self.serve()
+        self.config = write_kubeconfig(self.directory / "config", self.server.url)
+        self.kube = KubeClient(str(self.config), connect_timeout=0.3, read_timeout=0.3, pause=0.001)
+
+    def serve(self) -> Server:
+        """A server on which nothing is there but the kinds."""
+        server = Server(one_after_another((404, GONE)))
+        self.addCleanup(server.close)
+        return server
+
+    def answer(self, *answers: Answer) -> None:
+        """Give these answers one after another, the last one for ever; discovery always works."""
+        self.server.answer = one_after_another(*answers)
+
+    def sent(self) -> list[str]:
+        """The methods of the requests that were about objects."""
+        return [seen.method for seen in self.server.seen if "/namespaces/" in seen.path]
+
+    def lease(self, **metadata: Any) -> dict[str, Any]:
+        return {"metadata": {"name": "one", "namespace": "n", **metadata}}

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ports in memory: a management cluster and a Helm that tests can look into and trip up.
+
+Each has the signatures of its port and passes the same suite as the real one (``suites``, run in
+the unit tests on these and in the ``envtest`` tests on a real kube-apiserver and a real Helm).
+"""
+
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.helm import FakeHelm
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.kube import FakeKube
+
+__all__ = ["FakeHelm", "FakeKube"]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Helm in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import copy
+import json
+import pathlib
+import threading
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
+from magnum.drivers.k8s_capi_helm.operations import Hold
+
+
+class FakeHelm:
+    """Helm in memory, with HelmClient's methods.
+
+    :ivar refusal: raised by the next runs of helm, until it is set to None.
+    :ivar runs: helm runs so far: (verb, release, values).
+    :ivar on_apply: called with each release that was applied; puts the chart's objects in place.
+    :ivar on_uninstall: called with the namespace and the name of each release that was taken away.
+    """
+
+    def __init__(self) -> None:
+        self.refusal: errors.DriverError | None = None
+        self.runs: list[tuple[str, str, Json]] = []
+        self.on_apply: Callable[[LiveRelease], None] | None = None
+        self.on_uninstall: Callable[[str, str], None] | None = None
+        self.releases: dict[tuple[str, str], LiveRelease] = {}
+        self._lock = threading.RLock()
+
+    def live(self, namespace: str, release: str) -> LiveRelease | None:
+        return copy.deepcopy(self.releases.get((namespace, release)))
+
+    def apply(
+        self,
+        namespace: str,
+        release: str,
+        chart: Chart,
+        values: Json,
+        *,
+        hold: Hold | None = None,
+    ) -> LiveRelease:
+        with self._lock:
+            self._run("apply", release, values)
+            if hold is not None and hold.lost():
+                raise errors.Busy("Another worker may have taken over this cluster.")
+            before = self.releases.get((namespace, release))
+            live = LiveRelease(
+                name=release,
+                namespace=namespace,
+                revision=before.revision + 1 if before else 1,
+                status="deployed",
+                chart_name=chart.name,
+                chart_version=chart.version,
+                chart_family=chart.family,
+                values=json.loads(json.dumps(values)),
+            )
+            self.releases[namespace, release] = live
+        if self.on_apply is not None:
+            self.on_apply(live)
+        return copy.deepcopy(live)
+
+    def uninstall(self, namespace: str, release: str) -> None:
+        with self._lock:
+            if (namespace, release) not in self.releases:
+                return
+            self._run("uninstall", release, {})
+            del self.releases[namespace, release]
+        if self.on_uninstall is not None:
+            self.on_uninstall(namespace, release)
+
+    def pull(
+        self, reference: str, *, repository: str | None, version: str | None, into: pathlib.Path
+    ) -> pathlib.Path:
+        raise errors.ChartNotFound(f"There is no chart '{reference}' in version {version}.")
+
+    def version(self) -> str:
+        if isinstance(self.refusal, errors.HelmUnusable):
+            raise self.refusal
+        return "3.21.4"
+
+    def _run(self, verb: str, release: str, values: Json) -> None:
+        self.runs.append((verb, release, copy.deepcopy(values)))
+        if self.refusal is not None:
+            raise self.refusal

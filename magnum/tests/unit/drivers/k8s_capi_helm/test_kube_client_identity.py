@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who the client of the management cluster is, and when it looks again."""
+
+from __future__ import annotations
+
+import os
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient, kubeconfig
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
+
+
+class TestIdentity(wire.WireCase):
+    """Which kubeconfig is used, and when it is read again."""
+
+    def token(self, kube: KubeClient | None = None) -> str:
+        """The token that a request carries."""
+        (kube or self.kube).get(names.LEASE, "n", "one")
+        return self.server.seen[-1].token.partition(" ")[2]
+
+    def environ(self, **variables: str | None) -> None:
+        """Environment variables for the rest of the test; None for unset."""
+        for name, value in variables.items():
+            old = os.environ.get(name)
+            self.addCleanup(self.put_back, name, old)
+            self.put_back(name, value)
+
+    @staticmethod
+    def put_back(name: str, value: str | None) -> None:
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+    def test_other_contents_are_another_identity(self) -> None:
+        self.assertEqual("first", self.token())
+        wire.write_kubeconfig(self.config, self.server.url, {"token": "other"})
+        self.assertEqual("other", self.token())
+
+    def test_another_server_is_another_cluster(self) -> None:
+        self.token()
+        other = self.serve()
+        wire.write_kubeconfig(self.config, other.url)
+        before = len(self.server.seen)
+        self.kube.get(names.LEASE, "n", "one")
+        self.assertEqual(before, len(self.server.seen))
+        self.assertEqual(1, len(other.seen))
+
+    def test_a_file_that_it_refers_to(self) -> None:
+        token = self.directory / "token"
+        token.write_text("first")
+        wire.write_kubeconfig(self.config, self.server.url, {"tokenFile": "token"})
+        self.assertEqual("first", self.token())
+        token.write_text("other")
+        self.assertEqual("other", self.token())
+
+    def test_a_refused_token_is_read_again_once(self) -> None:
+        self.answer((401, wire.status("Unauthorized")), (404, wire.GONE))
+        self.assertIsNone(self.kube.get(names.LEASE, "n", "one"))
+        self.answer((401, wire.status("Unauthorized")))
+        self.server.seen.clear()
+        error = self.assertRaises(errors.ManagementRefused, self.kube.get, names.LEASE, "n", "one")
+        self.assertEqual(2, len(self.sent()))
+        self.assertIn("kubeconfig", str(error))
+
+    def test_the_order_of_places(self) -> None:
+        home = self.directory / "home"
+        (home / ".kube").mkdir(parents=True)
+        self.environ(HOME=str(home), KUBECONFIG=None)
+        self.assertIsNone(kubeconfig.find(None))
+        default = wire.write_kubeconfig(
+            home / ".kube" / "config", self.server.url, {"token": "home"}
+        )
+        self.assertEqual(str(default), kubeconfig.find(None))
+        self.assertEqual("home", self.token(KubeClient(None)))
+        named = wire.write_kubeconfig(self.directory / "named", self.server.url, {"token": "named"})
+        self.environ(KUBECONFIG=str(named))
+        self.assertEqual("named", self.token(KubeClient(None)))
+        self.assertEqual(str(named), KubeClient(None).kubeconfig_path)
+        self.assertEqual("first", self.token(KubeClient(str(self.config))))
+        self.assertEqual("~/x".replace("~", str(home)), kubeconfig.find("~/x"))
+
+    def test_what_cannot_be_used_says_where_and_no_secrets(self) -> None:
+        self.environ(KUBECONFIG=None, HOME=str(self.directory / "nobody"))
+        broken = {
+            "missing": None,
+            "not-yaml": "token: [s3cret\n",
+            "a-list": "- s3cret\n",
+            "empty": "",
+            "no-context": "apiVersion: v1\nkind: Config\ns3cret: 1\n",
+        }
+        for name, text in broken.items():
+            path = self.directory / name
+            if text is not None:
+                path.write_text(text)
+            error = self.assertRaises(
+                errors.ManagementRefused, KubeClient(str(path)).get, names.LEASE, "n", "one"
+            )
+            self.assertIn("kubeconfig_file", str(error))
+            self.assertIn(str(path), error.detail)
+            self.assertNotIn("s3cret", str(error) + error.detail)
+        error = self.assertRaises(
+            errors.ManagementRefused, KubeClient(None).get, names.LEASE, "n", "one"
+        )
+        self.assertIn("service account", error.detail)
