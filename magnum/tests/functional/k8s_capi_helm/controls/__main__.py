@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Break the driver and the charts, one way at a time, and print which test catches each.
 
-``python -m magnum.tests.functional.k8s_capi_helm.controls [MUTANT ...]``; with ``FUNCTIONAL`` set,
-mutants that only a run in the sandbox shows are tried as well. It ends with 1 if one survives.
+``python -m magnum.tests.functional.k8s_capi_helm.controls [--functional] [MUTANT ...]``; with
+``--functional``, mutants that only a run in the sandbox shows are tried as well. It ends with 1 if
+one survives.
 """
 
 from __future__ import annotations
 
+import argparse
 import concurrent.futures
 import dataclasses
-import os
 from pathlib import Path
 import queue
 import sys
@@ -85,17 +86,24 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def main(names: list[str]) -> int:
-    wanted = [
-        mutant
-        for mutant in MUTANTS
-        if (mutant.name in names)
-        or (not names and (mutant.suite is not Suite.FUNCTIONAL or os.environ.get("FUNCTIONAL")))
-    ]
-    unknown = set(names) - {mutant.name for mutant in MUTANTS}
+def _chosen() -> list[Mutant]:
+    """The mutants that the command line asks for."""
+    by_name = {mutant.name: mutant for mutant in MUTANTS}
+    parser = argparse.ArgumentParser(prog="controls", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--functional", action="store_true", help="those of the sandbox, too")
+    parser.add_argument("mutants", nargs="*", metavar="MUTANT", help=", ".join(by_name))
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.mutants) - set(by_name))
     if unknown:
-        _say(f"controls: there is no mutant {', '.join(sorted(unknown))}")
-        return 2
+        parser.error(f"there is no mutant {', '.join(unknown)}")
+    if arguments.mutants:
+        return [by_name[name] for name in arguments.mutants]
+    fast = [mutant for mutant in MUTANTS if mutant.suite is not Suite.FUNCTIONAL]
+    return list(MUTANTS) if arguments.functional else fast
+
+
+def main() -> int:
+    wanted = _chosen()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trees: queue.Queue[Tree] = queue.Queue()
@@ -120,4 +128,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -21,13 +21,15 @@ INTERVAL = 0.5
 LIMIT = 360.0
 #: Magnum's periodic pass, after which the last trace of a deleted cluster has to be swept.
 SWEPT_AFTER = 60.0
+_ROW_AFTER = 60.0
 DEFAULT_GROUP = "default-worker"
 
 
 class Cluster:
     """One cluster from its creation on.
 
-    :param failed: nodegroups that are known to have failed and do not count.
+    :ivar intent: what was asked for up to now.
+    :ivar failed: nodegroups that are known to have failed and do not count.
     """
 
     def __init__(self, tenant: Tenant, magnum: MagnumApi, uuid: str, intent: Intent) -> None:
@@ -37,6 +39,7 @@ class Cluster:
         self.intent = intent
         self.failed: set[str] = set()
         self._workload: Workload | None = None
+        self._release = ""
 
     def rows(self) -> Rows:
         """Magnum's rows; the cluster has to be there."""
@@ -45,10 +48,19 @@ class Cluster:
             raise AssertionError(f"Magnum knows no cluster {self.uuid}")
         return rows
 
+    def appear(self) -> None:
+        """Wait for the row, which Magnum makes after its API has answered."""
+        deadline = time.monotonic() + _ROW_AFTER
+        while self.magnum.rows(self.uuid) is None:
+            assert time.monotonic() < deadline, f"no row after {_ROW_AFTER:.0f} s"
+            time.sleep(INTERVAL)
+
     @property
     def release(self) -> str:
-        """Name of the Helm release and of the Cluster."""
-        return str(self.rows().cluster["stack_id"])
+        """Name of the Helm release and of the Cluster, which Magnum shows as ``cluster_id``."""
+        self._release = self._release or self.rows().cluster.get("cluster_id") or ""
+        assert self._release, f"Magnum shows no cluster_id of cluster {self.uuid}"
+        return self._release
 
     def until(
         self, answer: Callable[[Rows], bool], what: str, limit: float = LIMIT, *, fail: bool = True
@@ -85,22 +97,19 @@ class Cluster:
         :param word: CREATE or UPDATE.
         :raises AssertionError: Magnum fails, takes too long, or lies.
         """
-        release = ""
         believed: set[str] = set()
 
         def said(rows: Rows) -> bool:
-            nonlocal release
-            release = release or rows.cluster.get("stack_id") or ""
             told = self._told(rows)
             for name in sorted(told - believed):
-                self._believe(rows, release, f"nodegroup {name}", name)
+                self._believe(rows, f"nodegroup {name}", name)
                 believed.add(name)
             return rows.status == f"{word}_COMPLETE" and self._is_all(rows, told)
 
         if word == "UPDATE":
             believed |= self._told(self.rows())  # the request is not about them
         rows = self.until(said, f"{word}_COMPLETE", limit)
-        self._believe(rows, release, "the cluster")
+        self._believe(rows, "the cluster")
         self._check_rows(rows)
         return rows
 
@@ -160,8 +169,8 @@ class Cluster:
     def _is_all(self, rows: Rows, told: set[str]) -> bool:
         return told == set(self.intent.counts) and set(rows.groups) - told == self.failed
 
-    def _believe(self, rows: Rows, release: str, who: str, group: str | None = None) -> None:
-        look = truth.Look(self.tenant, release)
+    def _believe(self, rows: Rows, who: str, group: str | None = None) -> None:
+        look = truth.Look(self.tenant, self.release)
         if group is not None:
             wrong = truth.group_untruths(look, self.intent, group)
         else:

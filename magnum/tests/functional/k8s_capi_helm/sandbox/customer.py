@@ -50,7 +50,7 @@ class Customer:
         return self._templates[-1]
 
     def create(self, *, workers: int = 1, template: str | None = None, **fields: Any) -> Cluster:
-        """Ask for a cluster; nobody waits for it here."""
+        """Ask for a cluster; nobody waits for more than its row here."""
         uuid = self.magnum.create(
             name=self._name,
             cluster_template_id=template or self.template(),
@@ -60,6 +60,7 @@ class Customer:
         )
         intent = Intent(VERSION, 1, {DEFAULT_GROUP: workers})
         self.cluster = Cluster(self.tenant, self.magnum, uuid, intent)
+        self.cluster.appear()
         return self.cluster
 
     def resize(self, count: int) -> None:

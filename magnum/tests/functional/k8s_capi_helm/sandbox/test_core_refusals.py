@@ -13,6 +13,7 @@ class Refusals(Life):
     """A tenant who makes mistakes before anything is built."""
 
     name = "refusals"
+    independent = True
 
     @step
     def wrong_label(self) -> None:
