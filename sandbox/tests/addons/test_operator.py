@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the operator does to an addon, step by step, on objects in memory."""
+
+import asyncio
+from typing import Any
+import unittest
+
+import kopf
+
+from sandbox.addons import rules
+from sandbox.addons.operator import configure, Operator, Options
+from sandbox.management.connection import Refused
+from sandbox.tests.addons.builders import addon, cluster, Document, secret, seen
+
+QUICK = Options(install=0.0, retry=15.0)
+
+
+class Shelf:
+    """The management cluster as the operator sees it, and all that was written to it."""
+
+    def __init__(self, **different: Any) -> None:
+        self.different = different
+        self.stuck_for = 0
+        self.gone = False
+        self.statuses: list[Document] = []
+        self.patches: list[Document] = []
+        self.watched: list[str] = []
+        self.checksums: list[tuple[str, str]] = []
+        self.users: list[Document] = []
+
+    def look(self, document: rules.Document) -> rules.Seen:
+        return seen(dict(document), **self.different)
+
+    def get(self, version: str, namespace: str, plural: str, name: str) -> Document | None:
+        """Only the ConfigMap with the faults is asked for; ``stuck`` ends after some looks."""
+        self.stuck_for -= 1
+        return {"data": {"stuck": "."}} if self.stuck_for >= 0 else None
+
+    def patch_addon(self, document: rules.Document, patch: Document, subresource: str = "") -> None:
+        if self.gone:
+            raise Refused("PATCH: 404 not found", 404)
+        if subresource:
+            self.statuses.append(patch["status"])
+        else:
+            self.patches.append(patch["metadata"])
+
+    def watch_source(self, kind: str, source: Document) -> None:
+        self.watched.append(f"{kind} {source['metadata']['name']}")
+
+    def note_checksum(self, document: rules.Document, kind: str, source: rules.Document) -> None:
+        self.checksums.append((document["metadata"]["name"], source["metadata"]["name"]))
+
+    def addons_using(self, kind: str, namespace: str, name: str) -> list[Document]:
+        return self.users
+
+    @property
+    def phases(self) -> list[str]:
+        return [str(status["phase"]) for status in self.statuses]
+
+
+class OperatorCase(unittest.TestCase):
+    def run_on(
+        self, shelf: Shelf, document: Document | None = None, operator: Operator | None = None
+    ) -> Operator:
+        """Let the operator handle a new or changed addon."""
+        operator = operator or self.operator(shelf)
+        asyncio.run(operator.updated(body=document or addon()))  # type: ignore[arg-type]
+        return operator
+
+    def operator(self, shelf: Shelf) -> Operator:
+        return Operator(shelf, QUICK)  # type: ignore[arg-type]
+
+
+class TestInstall(OperatorCase):
+    def test_a_new_addon_goes_through_all_phases_to_revision_1(self) -> None:
+        shelf = Shelf()
+        self.run_on(shelf)
+        self.assertEqual(["Pending", "Preparing", "Installing", "Deployed"], shelf.phases)
+        self.assertEqual(1, shelf.statuses[-1]["revision"])
+        self.assertIsNone(shelf.statuses[-1]["failureMessage"])
+
+    def test_a_deployed_addon_is_upgraded_to_the_next_revision(self) -> None:
+        shelf, first = Shelf(), addon()
+        operator = self.run_on(shelf, first)
+        shelf.statuses.clear()
+        changed = {**addon(valuesSources=[{"template": "a: 1"}])}
+        changed["status"] = {"phase": "Deployed", "revision": 1}
+        self.run_on(shelf, changed, operator)
+        self.assertEqual(["Preparing", "Upgrading", "Deployed"], shelf.phases)
+        self.assertEqual(2, shelf.statuses[-1]["revision"])
+
+    def test_the_same_chart_and_values_are_not_installed_again(self) -> None:
+        shelf = Shelf()
+        operator = self.run_on(shelf)
+        shelf.statuses.clear()
+        same = {**addon(), "status": {"phase": "Deployed", "revision": 1}}
+        self.run_on(shelf, same, operator)
+        self.assertEqual([], shelf.statuses)
+
+    def test_after_a_restart_a_deployed_addon_is_left_alone(self) -> None:
+        shelf = Shelf()
+        self.run_on(shelf, {**addon(), "status": {"phase": "Deployed", "revision": 1}})
+        self.assertEqual([], shelf.statuses)
+
+    def test_resources_of_manifests_are_shown(self) -> None:
+        shelf = Shelf()
+        text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n"
+        self.run_on(shelf, addon("Manifests", manifestSources=[{"template": text}]))
+        wanted = [{"apiVersion": "v1", "kind": "Namespace", "name": "n"}]
+        self.assertEqual(wanted, shelf.statuses[-1]["resources"])
+
+    def test_a_stuck_run_goes_on_when_the_fault_is_over(self) -> None:
+        shelf = Shelf()
+        shelf.stuck_for = 1
+        self.run_on(shelf)
+        self.assertEqual("Deployed", shelf.phases[-1])
+
+    def test_an_addon_deleted_meanwhile_is_no_error(self) -> None:
+        shelf = Shelf()
+        shelf.gone = True
+        document = addon()
+        document["metadata"]["labels"] = rules.labels(document)
+        document["metadata"]["ownerReferences"] = [rules.owner(cluster())]
+        self.run_on(shelf, document)
+        self.assertEqual([], shelf.statuses)
+
+
+class TestWaitingAndRefusing(OperatorCase):
+    def test_a_closed_gate_is_asked_again_after_the_retry_delay(self) -> None:
+        shelf = Shelf(cluster=cluster())
+        with self.assertRaises(kopf.TemporaryError) as caught:
+            self.run_on(shelf)
+        self.assertEqual(
+            (15.0, "cluster 'rel' is not ready"), (caught.exception.delay, str(caught.exception))
+        )
+        self.assertEqual(["Pending"], shelf.phases)
+
+    def test_label_and_owner_are_set_before_the_gate(self) -> None:
+        shelf = Shelf(cluster=cluster())
+        with self.assertRaises(kopf.TemporaryError):
+            self.run_on(shelf)
+        (patch,) = shelf.patches
+        self.assertEqual("rel", patch["labels"]["addons.stackhpc.com/cluster"])
+        self.assertEqual("uid-of-cluster", patch["ownerReferences"][0]["uid"])
+
+    def test_label_and_owner_are_late(self) -> None:
+        shelf = Shelf(identity=None)
+        with self.assertRaises(kopf.TemporaryError):
+            self.run_on(shelf)
+        self.assertEqual([], shelf.patches)
+
+    def test_without_identity_it_crashes_and_stays_pending(self) -> None:
+        shelf = Shelf(infra_cluster={"spec": {}})
+        with self.assertRaisesRegex(RuntimeError, "identityRef"):
+            self.run_on(shelf)
+        self.assertEqual(["Pending"], shelf.phases)
+
+    def test_a_failure_is_permanent_and_says_why(self) -> None:
+        shelf = Shelf()
+        with self.assertRaises(kopf.PermanentError):
+            self.run_on(shelf, addon(valuesSources=[{"template": "a: {{ b.c }}"}]))
+        self.assertEqual("Failed", shelf.phases[-1])
+        self.assertIn("'b' is undefined", shelf.statuses[-1]["failureMessage"])
+
+    def test_a_paused_addon_is_left_alone(self) -> None:
+        shelf = Shelf()
+        self.run_on(shelf, addon(paused=True))
+        self.assertEqual((["Pending"], []), (shelf.phases, shelf.patches))
+
+
+class TestSources(OperatorCase):
+    def test_sources_are_watched_and_their_checksum_noted(self) -> None:
+        values = secret("rel-values", **{"values.yaml": "a: 1"})
+        shelf = Shelf(sources={("Secret", "rel-values"): values})
+        self.run_on(shelf, addon(valuesSources=[{"secret": {"name": "rel-values"}}]))
+        self.assertEqual(["Secret rel-values"], shelf.watched)
+        self.assertEqual([("rel-ccm", "rel-values")], shelf.checksums)
+
+    def test_a_changed_source_is_told_to_every_addon_that_uses_it(self) -> None:
+        shelf = Shelf()
+        shelf.users = [addon(name="one"), addon(name="two")]
+        body: Any = secret("rel-values", a="1")
+        asyncio.run(self.operator(shelf).source_changed(body=body, type="MODIFIED"))
+        self.assertEqual([("one", "rel-values"), ("two", "rel-values")], shelf.checksums)
+
+    def test_a_deleted_source_is_told_to_nobody(self) -> None:
+        shelf = Shelf()
+        shelf.users = [addon(name="one")]
+        body: Any = secret("rel-values", a="1")
+        asyncio.run(self.operator(shelf).source_changed(body=body, type="DELETED"))
+        self.assertEqual([], shelf.checksums)
+
+
+class TestDelete(OperatorCase):
+    def deleted(self, shelf: Shelf, document: Document | None = None) -> None:
+        body: Any = document or addon()
+        asyncio.run(self.operator(shelf).deleted(body=body))
+
+    def test_an_addon_of_a_living_cluster_is_uninstalled(self) -> None:
+        shelf = Shelf()
+        self.deleted(shelf)
+        self.assertEqual(["Uninstalling"], shelf.phases)
+
+    def test_an_addon_of_a_dying_cluster_goes_at_once(self) -> None:
+        shelf = Shelf(cluster=cluster(phase="Deleting"))
+        self.deleted(shelf)
+        self.assertEqual([], shelf.phases)
+
+
+class TestSettings(unittest.TestCase):
+    def test_finalizer_and_annotations_are_those_of_the_addon_provider(self) -> None:
+        settings = kopf.OperatorSettings()
+        configure(settings=settings)
+        self.assertEqual("addons.stackhpc.com/finalizer", settings.persistence.finalizer)
+        body: Any = kopf.Body({"metadata": {"name": "x"}, "spec": {"a": 1}})
+        patch = kopf.Patch()
+        store = settings.persistence.diffbase_storage
+        store.store(body=body, patch=patch, essence=store.build(body=body))
+        self.assertIn(
+            "addons.stackhpc.com/last-handled-configuration", patch["metadata"]["annotations"]
+        )
+        record: Any = {"retries": 1, "message": "cluster 'rel' is not ready"}
+        patch = kopf.Patch()
+        settings.persistence.progress_storage.store(
+            key=kopf.HandlerId("handle_addon_updated/spec"), record=record, body=body, patch=patch
+        )
+        self.assertIn(
+            "addons.stackhpc.com/handle_addon_updated.spec", patch["metadata"]["annotations"]
+        )
