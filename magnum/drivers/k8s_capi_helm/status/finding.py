@@ -21,7 +21,7 @@ _CAUSES: tuple[tuple[Cause, str], ...] = (
     (Cause.CREDENTIAL, r"\b401\b|unauthori[sz]ed|authenticat|application credential"),
     (Cause.PERMISSION, r"\b403\b|forbidden|policy does(?:n't| not) allow"),
     (Cause.IMAGE, r"\bimages?\b"),
-    (Cause.REQUEST, r"\bflavors?\b|keypair|key_name|availability zone"),
+    (Cause.REQUEST, r"\bflavors?\b|keypair|key_name|availability zone|volume type"),
     (
         Cause.NETWORK,
         r"network|subnet|router|security ?group|floating ?ip|load ?balancer|listener|\bports?\b"

@@ -112,15 +112,22 @@ def _revision(machine_set: Json) -> int:
 
 def leftovers(observed: Observed) -> Finding | None:
     """Machines that no group holds any more, and groups on their way out."""
+    if isinstance(observed.machine_deployments, Missing):
+        return Finding("MachineDeployments could not be read")
+    for deployment in observed.machine_deployments:
+        if conditions.deleting(deployment):
+            return Finding(f"{conditions.name(deployment)} is being deleted")
+    return _orphans(observed)
+
+
+def _orphans(observed: Observed) -> Finding | None:
+    """Machines and MachineSets whose MachineDeployment is gone; unreadable counts as there."""
     if (
         isinstance(observed.machine_deployments, Missing)
         or isinstance(observed.machine_sets, Missing)
         or isinstance(observed.machines, Missing)
     ):
         return Finding("the machines could not be read")
-    for deployment in observed.machine_deployments:
-        if conditions.deleting(deployment):
-            return Finding(f"{conditions.name(deployment)} is being deleted")
     known = {conditions.name(one) for one in observed.machine_deployments}
     for one in (*observed.machines, *observed.machine_sets):
         owner = conditions.label(one, names.LABEL_DEPLOYMENT_NAME)
@@ -131,11 +138,12 @@ def leftovers(observed: Observed) -> Finding | None:
 
 def gone(group: GroupState, observed: Observed) -> bool:
     """Nothing of the group is left, and that could be read."""
-    lists = (observed.machine_deployments, observed.machine_sets, observed.machines)
-    if any(isinstance(one, Missing) for one in lists) or leftovers(observed) is not None:
+    if isinstance(observed.machine_deployments, Missing) or _orphans(observed) is not None:
         return False
-    assert not isinstance(observed.machine_deployments, Missing)
-    owners = machines.deployments_of(group.name, observed.machine_deployments)
-    return not owners and not any(
-        machines.of_group(one, group.name, ()) for one in lists if not isinstance(one, Missing)
+    if machines.deployments_of(group.name, observed.machine_deployments):
+        return False
+    return not any(
+        machines.of_group(listed, group.name, ())
+        for listed in (observed.machine_sets, observed.machines)
+        if not isinstance(listed, Missing)
     )

@@ -137,6 +137,12 @@ class NotCompleteTest(testtools.TestCase):
         self.check("1 of 2", self.changed("machines", "status.nodeRef", None))
         self.check("2 of 3 control plane", self.changed("machines", "spec.version", "v1.3", 0))
 
+    def test_conditions_that_do_not_say_of_which_generation_they_are(self):
+        observed = self.changed("machines", "metadata.generation", 3)
+        for said in observed.machines[-1]["status"]["conditions"]:
+            del said["observedGeneration"]
+        self.check("1 of 2 default-worker machines", observed)
+
     def test_an_old_machine_beside_enough_new_ones(self):
         observed = scenes.observed()
         old = scenes.machine("default-worker", 7)

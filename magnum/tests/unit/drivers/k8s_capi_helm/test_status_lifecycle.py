@@ -121,6 +121,15 @@ class GroupTest(testtools.TestCase):
         not_applied = dataclasses.replace(state, applied=False)
         self.assertFalse(row(twice(self.look(), not_applied), "gpu").gone)
 
+    def test_groups_go_one_by_one(self):
+        look = self.look(gpu=1)
+        look.machine_deployments[1]["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
+        state = self.state(gpu="DELETE_IN_PROGRESS")
+        small = dataclasses.replace(state.groups[-1], name="small")
+        verdict = twice(look, dataclasses.replace(state, groups=(*state.groups, small)))
+        self.assertEqual([True, False], [row(verdict, name).gone for name in ("small", "gpu")])
+        self.assertIn("gpu is being deleted", row(verdict, "gpu").reason)
+
     def test_a_group_that_was_refused_keeps_nobody_waiting(self):
         verdict = twice(self.look(), self.state(gpu="CREATE_FAILED"))
         self.assertEqual("UPDATE_COMPLETE", verdict.status)
