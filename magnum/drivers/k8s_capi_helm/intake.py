@@ -156,11 +156,17 @@ def validate_new_nodegroup(row: Any, cluster: Any) -> None:
         )
 
 
-def validate_resize(request: ClusterRequest, name: str) -> None:
-    """Refuse a node count where the autoscaler sets it: it would have no effect.
+def validate_resize(cluster: Any, request: ClusterRequest, name: str) -> None:
+    """Refuse a node count that cannot be, or that would have no effect.
 
-    :raises errors.InvalidRequest: naming the group and its bounds.
+    :raises errors.InvalidRequest: naming the group.
     """
+    masters = request.control_plane
+    if name == masters.name and masters.count > 1 and not cluster.master_lb_enabled:
+        raise errors.InvalidRequest(
+            f"{masters.count} control plane nodes need a load balancer before them, and this "
+            "cluster was made without one (master_lb_enabled). Create a new cluster with one."
+        )
     for group in request.node_groups:
         counts = helm_values.group_counts(group, request.labels)
         if group.name == name and counts.get("autoscale"):

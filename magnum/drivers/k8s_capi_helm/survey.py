@@ -52,7 +52,7 @@ def judge(
     state = intake.magnum_state(
         cluster, rows, record, live, applied=applied, refusal=refusal, waiting=waiting
     )
-    verdict = status.judge(observed, state, now)
+    verdict = _with_notices(status.judge(observed, state, now), intake.notices(cluster, conf))
     return Finding(verdict, record, bool(observed.unreachable))
 
 
@@ -68,6 +68,14 @@ def _read(
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return None, None, False
+
+
+def _with_notices(verdict: Verdict, notices: tuple[str, ...]) -> Verdict:
+    """What the tenant should know stays visible while it is true, whatever the health is."""
+    if not notices:
+        return verdict
+    texts = {**verdict.health_reason, "notice": " ".join(notices)}
+    return dataclasses.replace(verdict, health_reason=texts)
 
 
 def _with_faults(observed: Observed, cloud: Callable[[], Cloud]) -> Observed:

@@ -125,7 +125,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
     def _resize(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         ownership.require(assembly.ports(CONF), cluster, CONF)
-        intake.validate_resize(passes.request(cluster, CONF), nodegroup.name)
+        intake.validate_resize(cluster, passes.request(cluster, CONF), nodegroup.name)
         rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
         self._begin(cluster, Verb.RESIZE, nodegroup.name)
         passes.advance(context, cluster, CONF)

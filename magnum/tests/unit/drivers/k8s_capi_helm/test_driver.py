@@ -372,6 +372,13 @@ class TestHealth(world.World):
         self.assertEqual("UNKNOWN", cluster.health_status)
         self.assertIn("management", cluster.health_status_reason)
 
+    def test_labels_without_effect_are_said_while_they_are_there(self):
+        self.made(labels={"etcd_tag": "v3.5"})
+        self.poll()
+        cluster = self.cluster()
+        self.assertEqual("HEALTHY", cluster.health_status)
+        self.assertIn("etcd_tag", cluster.health_status_reason["notice"])
+
     def test_a_missed_deadline_heals_when_it_comes_good(self):
         self.made()
         self.config(group="capi_helm", update_timeout=1)
