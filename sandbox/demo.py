@@ -5,10 +5,11 @@ Everything is done as the tenant, through ``openstack coe`` and ``kubectl``; onl
 operator's, and the proof at the end looks everywhere.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
 import json
+import os
 from pathlib import Path
 import shlex
 import signal
@@ -220,9 +221,10 @@ class Demo:
         raise SandboxError(f"openstack coe cluster show {CLUSTER}: {done.stderr.strip()}")
 
     def _run(
-        self, command: list[str], variables: Mapping[str, str]
+        self, command: list[str], variables: dict[str, str]
     ) -> subprocess.CompletedProcess[str]:
-        environment = cli.environment(self.state) | dict(variables)
+        # `coe cluster config` wants to know for which shell it prints.
+        environment = os.environ | {"SHELL": "/bin/sh"} | cli.environment(self.state) | variables
         return subprocess.run(
             command,
             env=environment,
