@@ -21,6 +21,7 @@ _RELEASE_HEAD = 30
 _RELEASE_TAIL = 12
 _TAIL_ALPHABET = string.ascii_lowercase + string.digits
 _RELEASE_SHAPE = re.compile(r"(?:[a-z0-9](?:[-a-z0-9]{0,29}[a-z0-9])?-)?[a-z0-9]{12}\Z")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 
 
@@ -114,7 +115,10 @@ def release(cluster_name: str) -> str:
     :param cluster_name: any text; characters outside ``[a-z0-9]`` become hyphens.
     :returns: at most 43 characters, a valid Helm release name and DNS label.
     """
-    head = re.sub(r"[^a-z0-9]+", "-", cluster_name.lower())[:_RELEASE_HEAD].strip("-")
+    head = re.sub(r"[^a-z0-9]+", "-", cluster_name.lower()).strip("-")
+    if head[:1].isdigit():  # Cluster API wants an RFC 1035 label
+        head = f"k{head}"
+    head = head[:_RELEASE_HEAD].strip("-")
     tail = "".join(secrets.choice(_TAIL_ALPHABET) for _ in range(_RELEASE_TAIL))
     return f"{head}-{tail}" if head else f"k{tail[1:]}"
 
@@ -124,7 +128,8 @@ def is_release(text: str | None) -> bool:
 
     Heat stacks (a UUID) and clusters of magnum-cluster-api (``kube-xxxxx``) do not have it.
     """
-    return bool(text) and len(text or "") <= 43 and _RELEASE_SHAPE.match(text or "") is not None
+    name = text or ""
+    return len(name) <= 43 and bool(_RELEASE_SHAPE.match(name)) and not _UUID.match(name)
 
 
 def namespace(prefix: str, project_id: str) -> str:
