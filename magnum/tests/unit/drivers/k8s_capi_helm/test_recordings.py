@@ -157,6 +157,39 @@ def counters_equal(observed: model.Observed) -> bool:
     )
 
 
+def complete_look(path: pathlib.Path, version: str) -> Look | None:
+    """The first look of a recording that finds everything in place."""
+    for look in looks(path, version, clusters(path)[0]):
+        if not look.mark and look.state.applied and look.state.groups and truth(look.observed):
+            verdict = status.judge(look.observed, look.state, look.at)
+            if verdict.fingerprint:
+                return look
+    return None
+
+
+def breaks(observed: model.Observed) -> Iterator[model.Observed]:
+    """Looks that lack one object, or have one that its controller has not seen yet."""
+    for kind in ("cluster", "infrastructure", "control_plane"):
+        for why in model.Missing:
+            yield dataclasses.replace(observed, **{kind: why})
+    for kind in ("machine_deployments", "machine_sets", "machines", "servers"):
+        listed = getattr(observed, kind)
+        yield dataclasses.replace(observed, **{kind: model.Missing.UNREADABLE})
+        for index, thing in enumerate(listed):
+            rest = (*listed[:index], *listed[index + 1 :])
+            if not is_leftover(thing):
+                yield dataclasses.replace(observed, **{kind: rest})
+            if kind != "servers" and not is_leftover(thing):
+                meta = {**thing["metadata"], "generation": thing["metadata"]["generation"] + 1}
+                aged = (*rest, {**thing, "metadata": meta})
+                yield dataclasses.replace(observed, **{kind: aged})
+
+
+def is_leftover(thing: Json) -> bool:
+    """An old, empty MachineSet, which may stay or go."""
+    return thing["kind"] == "MachineSet" and thing["spec"].get("replicas") == 0
+
+
 NAIVE: dict[str, Callable[[model.Observed], bool]] = {
     "MachineDeployments are Running": phase_running,
     "the Cluster is Available": cluster_available,
@@ -205,6 +238,18 @@ class ReplayTest(testtools.TestCase):
             if deletion.gone(look.observed):
                 self.assertEqual(((), ()), (look.observed.servers, look.observed.machines), when)
         return said
+
+    def test_every_piece_of_a_recorded_complete_look_counts(self):
+        tried = 0
+        for path in self.files:
+            for version in VERSIONS:
+                look = complete_look(path, version)
+                for broken in breaks(look.observed) if look else ():
+                    verdict = status.judge(broken, look.state, look.at)
+                    self.assertEqual("", verdict.fingerprint, f"{path.name} {version}")
+                    self.assertFalse(deletion.gone(broken))
+                    tried += 1
+        self.assertTrue(tried > 0)
 
     def test_what_others_take_for_done_would_be_caught(self):
         lies = dict.fromkeys(NAIVE, 0)
