@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 import dataclasses
 
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 import testtools
 
 from magnum.drivers.k8s_capi_helm import deletion, model, status
@@ -61,10 +61,6 @@ def holder(thing: Json) -> Json:
     return thing["status"].get("v1beta2", thing["status"])
 
 
-#: A complete look takes a while to make; pieces are few enough to be met.
-many = settings(max_examples=60, deadline=None)
-
-
 class LawTest(testtools.TestCase):
     def break_it(
         self, observed: model.Observed, change: Callable[[model.Observed], model.Observed]
@@ -82,7 +78,6 @@ class LawTest(testtools.TestCase):
         self.assertEqual(("UPDATE_IN_PROGRESS", ""), (verdict.status, verdict.fingerprint))
         self.assertTrue(verdict.reason)
 
-    @many
     @given(scene, strategies.sampled_from(LISTS), index)
     def test_an_object_that_is_missing(self, observed, kind, number):
         def change(look: model.Observed) -> model.Observed:
@@ -94,7 +89,6 @@ class LawTest(testtools.TestCase):
         self.assert_not_done(verdict)
         self.assertNotEqual("HEALTHY", verdict.health)
 
-    @many
     @given(scene, strategies.sampled_from((*SINGLES, *LISTS)), strategies.sampled_from(Missing))
     def test_a_kind_that_is_not_there(self, observed, kind, why):
         value = () if why is Missing.NOT_FOUND and kind in LISTS else why
@@ -102,7 +96,6 @@ class LawTest(testtools.TestCase):
         self.assert_not_done(verdict)
         self.assertNotEqual("HEALTHY", verdict.health)
 
-    @many
     @given(scene, strategies.sampled_from(CORE), index)
     def test_an_object_that_its_controller_has_not_seen(self, observed, kind, number):
         def change(look: model.Observed) -> model.Observed:
@@ -113,7 +106,6 @@ class LawTest(testtools.TestCase):
         self.assert_not_done(verdict)
         self.assertNotEqual("HEALTHY", verdict.health)
 
-    @many
     @given(scene, strategies.sampled_from((*SINGLES, *LISTS)), index)
     def test_a_status_that_is_gone(self, observed, kind, number):
         def change(look: model.Observed) -> model.Observed:
@@ -124,7 +116,6 @@ class LawTest(testtools.TestCase):
         self.assert_not_done(verdict)
         self.assertNotEqual("HEALTHY", verdict.health)
 
-    @many
     @given(scene, strategies.sampled_from((*SINGLES, *LISTS)), index)
     def test_an_object_that_is_going(self, observed, kind, number):
         def change(look: model.Observed) -> model.Observed:
@@ -133,7 +124,6 @@ class LawTest(testtools.TestCase):
 
         self.assert_not_done(self.break_it(observed, change))
 
-    @many
     @given(
         scene,
         strategies.sampled_from(
@@ -162,7 +152,6 @@ class LawTest(testtools.TestCase):
         if name in VITAL.get(kind, ()):
             self.assertNotEqual("HEALTHY", verdict.health)
 
-    @many
     @given(
         scene,
         strategies.sampled_from(["control_plane", "machine_sets"]),
@@ -178,7 +167,6 @@ class LawTest(testtools.TestCase):
 
         self.assert_not_done(self.break_it(observed, change))
 
-    @many
     @given(scene, strategies.sets(strategies.sampled_from((*SINGLES, *LISTS[:-1])), min_size=1))
     def test_unreadable_is_never_gone(self, observed, kinds):
         lost = dataclasses.replace(observed, **dict.fromkeys(kinds, Missing.UNREADABLE))
