@@ -34,7 +34,6 @@ NODE_COLUMNS = (
 COMMAND_TIMEOUT = 120
 CLUSTER_TIMEOUT = 900
 EMPTY_TIMEOUT = 120
-ASK_EVERY_SECONDS = 3
 
 
 def run(state: State, keep: bool) -> int:
@@ -65,9 +64,13 @@ def run(state: State, keep: bool) -> int:
 
 @dataclasses.dataclass
 class Demo:
-    """The story, step by step, with the seconds of each."""
+    """The story, step by step, with the seconds of each.
+
+    :ivar pause: seconds between two looks at the same thing.
+    """
 
     state: State
+    pause: float = 3.0
     times: list[tuple[str, float]] = dataclasses.field(default_factory=list)
     failed: bool = True  # until the last step has said otherwise
 
@@ -141,7 +144,7 @@ class Demo:
                 break
             if time.monotonic() > deadline:
                 raise SandboxError(f"left behind: {json.dumps(left, default=sorted)}")
-            time.sleep(ASK_EVERY_SECONDS)
+            time.sleep(self.pause)
         progress.say(f"nothing is left of: {', '.join(now)}")
 
     @contextlib.contextmanager
@@ -185,7 +188,7 @@ class Demo:
                 raise SandboxError(f"the cluster is {seen['status']}: {seen['status_reason']}")
             if time.monotonic() > deadline:
                 raise SandboxError(f"still {shown.strip()} after {CLUSTER_TIMEOUT} s")
-            time.sleep(ASK_EVERY_SECONDS)
+            time.sleep(self.pause)
 
     def nodes(self, expected: int) -> None:
         """Show the nodes as the tenant sees them.
