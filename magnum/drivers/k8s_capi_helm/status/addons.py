@@ -62,7 +62,7 @@ def core_missing(addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()
     for alternatives in CORE:
         there = [one for one in addons if component(one) in alternatives]
         if not there and not alternatives & off:
-            return Finding(f"addon {' or '.join(sorted(alternatives))} has not been made yet")
+            return Finding(f"addon {' or '.join(sorted(alternatives))} is not there")
     waiting = [one for one in addons if is_core(one) and not done(one)]
     failed = [one for one in waiting if fault(one)]
     if failed:
