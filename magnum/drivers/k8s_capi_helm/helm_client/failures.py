@@ -65,8 +65,10 @@ def meaning(words: str, detail: str) -> errors.DriverError:
 
     :param detail: for the operator: everything that is known of the run.
     """
+    # Before its error helm may log warnings, which quote the same error in another form.
+    error = words[words.rfind("\nError: ") + 1 :]
     for pattern, make in _FAMILIES:
-        if found := pattern.search(words):
+        if found := pattern.search(error):
             return make(found, detail)
     return errors.HelmRefused(
         "Helm could not apply the chart of this cluster. Ask the operator to look into the log of "
@@ -178,14 +180,15 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
         (
             r"chart \"[^\"]*\" (version \"[^\"]*\" )?(matching \S+ )?not found|"
             r"failed to (download|fetch)|path \"[^\"]*\" not found|not a valid chart repository|"
-            r"no chart version found|Chart\.yaml file is missing|repo \S+ not found|"
-            r"failed to perform \"(FetchReference|Resolve)\"|improper constraint|: not found$",
+            r"no chart version found|unable to detect chart|Chart\.yaml file is missing|"
+            r"repo \S+ not found|failed to perform \"(FetchReference|Resolve)\"|improper constraint|: not found$",
             _chart_not_found,
         ),
         (r"denied (the )?request: (?P<why>.*)", _denied),
         (r"namespaces \"(?P<namespace>[^\"]+)\" not found", _no_namespace),
         (r"no matches for kind \"(?P<kind>[^\"]+)\"", _no_kind),
         (r"(?P<why>\S+ \"[^\"]*\" is invalid: .*)", _denied),
+        (r"failed to create typed patch object \([^)]*\): (?P<why>.*)", _denied),
         (r"is forbidden: |\bUnauthorized\b|provide credentials", _forbidden),
         (
             r"values don't meet the specifications of the schema\(s\) in the following chart\(s\):"

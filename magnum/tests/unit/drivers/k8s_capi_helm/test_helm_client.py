@@ -17,7 +17,7 @@ from magnum.drivers.k8s_capi_helm.supervisor import End, Finished
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeHelm, FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
 
-#: What Helm 3.21.4 wrote to stderr against a real API server, and what it means.
+#: What Helm 3.21.4 and 4.2.4 wrote to stderr against a real API server, and what it means.
 WORDS: tuple[tuple[str, type[errors.DriverError], str], ...] = (
     (
         "Error: values don't meet the specifications of the schema(s) in the following chart(s):\n"
@@ -113,6 +113,25 @@ WORDS: tuple[tuple[str, type[errors.DriverError], str], ...] = (
     ),
     (
         'Error: failed to perform "FetchReference" on source: registry/x:1.0.0: not found',
+        errors.ChartNotFound,
+        "capi_helm_chart_version",
+    ),
+    (
+        "Error: server-side apply failed for object n/x apps/v1, Kind=Deployment: failed to create "
+        "typed patch object (n/x; apps/v1, Kind=Deployment): .data: field not declared in schema",
+        errors.HelmRefused,
+        "refused a part of this cluster: .data: field not declared in schema",
+    ),
+    (
+        'level=WARN msg="upgrade failed" name=x error="failed to create resource: Deployment.apps '
+        '\\"x\\" is invalid: [spec.selector: Required value]"\nError: UPGRADE FAILED: failed to '
+        'create resource: Deployment.apps "x" is invalid: [spec.selector: Required value]',
+        errors.HelmRefused,
+        'part of this cluster: Deployment.apps "x" is invalid: [spec.selector: Required value]',
+    ),
+    (
+        "Error: unable to detect chart at /tmp/Chart.yaml: open /tmp/Chart.yaml: no such file or "
+        "directory",
         errors.ChartNotFound,
         "capi_helm_chart_version",
     ),
