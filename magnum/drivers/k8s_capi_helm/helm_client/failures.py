@@ -181,7 +181,8 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
             r"chart \"[^\"]*\" (version \"[^\"]*\" )?(matching \S+ )?not found|"
             r"failed to (download|fetch)|path \"[^\"]*\" not found|not a valid chart repository|"
             r"no chart version found|unable to detect chart|Chart\.yaml file is missing|"
-            r"repo \S+ not found|failed to perform \"(FetchReference|Resolve)\"|improper constraint|: not found$",
+            r"repo \S+ not found|failed to perform \"(FetchReference|Resolve)\"|"
+            r"improper constraint|: not found$",
             _chart_not_found,
         ),
         (r"denied (the )?request: (?P<why>.*)", _denied),
