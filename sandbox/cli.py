@@ -2,6 +2,7 @@
 """The commands of the sandbox: up, down, status, reset, logs, env, fault, build, demo."""
 
 import argparse
+from collections.abc import Callable
 import concurrent.futures
 import contextlib
 import os
@@ -95,15 +96,26 @@ def up(state: State, certificates: str | None = None) -> None:
     with _turn(state):
         bin_dir = management.build(state)
         state.record(bin_dir=str(bin_dir))
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            halves = [pool.submit(cloud.up, state, store), pool.submit(management.up, state)]
-        for half in halves:
-            half.result()
+        _both(lambda: cloud.up(state, store), lambda: management.up(state))
         cloud.start_magnum(state, bin_dir)
     progress.say(
         f"sandbox is up after {time.monotonic() - begin:.1f} s, "
         f"{memory_mib(state):.0f} MiB of memory, state in {state.root}"
     )
+
+
+def _both(*parts: Callable[[], None]) -> None:
+    """Run the parts side by side; when one fails or the user interrupts, the others give up."""
+    processes.allow_starts()
+    pool = concurrent.futures.ThreadPoolExecutor(len(parts))
+    try:
+        for done in concurrent.futures.as_completed([pool.submit(part) for part in parts]):
+            done.result()
+    except BaseException:
+        processes.refuse_starts()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def down(state: State) -> None:
@@ -136,6 +148,8 @@ def environment(state: State) -> dict[str, str]:
 
     :raises SandboxError: the sandbox was never up.
     """
+    from sandbox.cloud.lifecycle import without_proxy
+
     bin_dir = state.get("bin_dir")
     if bin_dir is None:
         raise SandboxError(f"there is no sandbox in {state.root}; run `python -m sandbox up`")
@@ -143,6 +157,7 @@ def environment(state: State) -> dict[str, str]:
         "OS_CLIENT_CONFIG_FILE": str(state.path("cloud", "clouds.yaml")),
         "OS_CLOUD": "demo",
         "KUBECONFIG": str(state.path("management", "kubeconfig")),
+        **without_proxy(),
         "PATH": os.pathsep.join(
             [bin_dir, str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         ),

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 import signal
 import subprocess
+import threading
 import time
 
 from sandbox.state import SandboxError, State
@@ -23,6 +24,7 @@ LOG_LINES_SHOWN = 15
 
 # Kept because Python warns of a child object that goes away before its process does.
 _children: list[subprocess.Popen[bytes]] = []
+_refusing = threading.Event()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,28 +64,35 @@ def start(
     :raises SandboxError: the program is not there, it ended, or it is not ready in time; the
         text ends with the last lines of its log. A process that is late is ended.
     """
+    check_not_refused()
     if not alive(state, name):
-        environment = {**(os.environ if env is None else env), OWNER_VARIABLE: str(state.root)}
-        with state.log(name).open("ab") as log:
-            try:
-                child = subprocess.Popen(
-                    list(argv),
-                    env=environment,
-                    cwd=cwd,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise SandboxError(
-                    f"{name} cannot be started: {argv[0]}: {error.strerror}; "
-                    "run `python -m sandbox up` to build what is missing"
-                ) from error
-        record(state, name, child.pid)
-        _children.append(child)
+        _spawn(state, name, argv, os.environ if env is None else env, cwd)
     if ready is not None:
         wait_ready(state, name, ready, timeout)
+
+
+def _spawn(
+    state: State, name: str, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
+) -> subprocess.Popen[bytes]:
+    with state.log(name).open("ab") as log:
+        try:
+            child = subprocess.Popen(
+                list(argv),
+                env={**env, OWNER_VARIABLE: str(state.root)},
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxError(
+                f"{name} cannot be started: {argv[0]}: {error.strerror}; "
+                "run `python -m sandbox up` to build what is missing"
+            ) from error
+    record(state, name, child.pid)
+    _children.append(child)
+    return child
 
 
 def wait_ready(state: State, name: str, ready: Callable[[], bool], timeout: float) -> None:
@@ -93,6 +102,7 @@ def wait_ready(state: State, name: str, ready: Callable[[], bool], timeout: floa
     """
     deadline = time.monotonic() + timeout
     while not ready():
+        check_not_refused()
         if not alive(state, name):
             raise SandboxError(f"{name} ended while starting.\n{log_tail(state, name)}")
         if time.monotonic() > deadline:
@@ -100,6 +110,55 @@ def wait_ready(state: State, name: str, ready: Callable[[], bool], timeout: floa
             stop(state, name)
             raise SandboxError(f"{name} was not ready after {timeout:.0f} s.\n{tail}")
         time.sleep(0.1)
+
+
+def run(
+    state: State, name: str, argv: Sequence[str], *, env: Mapping[str, str], timeout: float
+) -> None:
+    """Run a program that ends by itself, and wait for its end.
+
+    Like any process of the sandbox it is found and ended when its starter was killed.
+
+    :raises SandboxError: it did not end well, or not in time; the text ends with its log.
+    """
+    check_not_refused()
+    stop(state, name)  # one of a killed starter
+    child = _spawn(state, name, argv, env, None)
+    deadline = time.monotonic() + timeout
+    try:
+        while child.poll() is None:
+            check_not_refused()
+            if time.monotonic() > deadline:
+                raise SandboxError(
+                    f"{name} did not end within {timeout:.0f} s.\n{log_tail(state, name)}"
+                )
+            time.sleep(0.1)
+    finally:
+        stop(state, name, timeout=1.0)
+    if child.returncode != 0:
+        raise SandboxError(f"{name} ended with status {child.returncode}.\n{log_tail(state, name)}")
+
+
+def refuse_starts() -> None:
+    """From now on every start and every wait for one in this process raises: it is to end.
+
+    For a thread that ends the sandbox while others still start it.
+    """
+    _refusing.set()
+
+
+def allow_starts() -> None:
+    """The opposite of :func:`refuse_starts`."""
+    _refusing.clear()
+
+
+def check_not_refused() -> None:
+    """For loops that wait for something.
+
+    :raises SandboxError: starts are refused.
+    """
+    if _refusing.is_set():
+        raise SandboxError("the start was given up, because another part failed or was ended")
 
 
 def record(state: State, name: str, pid: int) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import secrets
 import shutil
 import socket
-import subprocess
 import sys
 import time
 
@@ -102,7 +101,7 @@ def _service_status(state: State, name: str) -> str:
 
 def _stop(state: State) -> None:
     parent.forget(state)
-    for name in reversed(SERVICES):
+    for name in (*reversed(SERVICES), *(f"schema-{name}" for name in schema.MAKERS)):
         processes.stop(state, name)
     processes.stop(state, parent.NAME)
 
@@ -152,20 +151,13 @@ def _make_schemas(state: State) -> None:
 
 
 def _make_schema(state: State, name: str) -> None:
-    log = state.log(f"schema-{name}")
-    with log.open("w") as file:
-        done = subprocess.run(
-            [sys.executable, "-m", "sandbox.cloud.schema", name, str(state.root)],
-            env=_environment(state) | {"OS_BOOTSTRAP_PASSWORD": _secrets(state)["password"]},
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            timeout=schema.COMMAND_TIMEOUT,
-            check=False,
-        )
-    if done.returncode != 0:
-        tail = processes.log_tail(state, f"schema-{name}")
-        raise SandboxError(f"the database of {name} could not be made.\n{tail}")
+    processes.run(
+        state,
+        f"schema-{name}",
+        [sys.executable, "-m", "sandbox.cloud.schema", name, str(state.root)],
+        env=_environment(state) | {"OS_BOOTSTRAP_PASSWORD": _secrets(state)["password"]},
+        timeout=schema.COMMAND_TIMEOUT,
+    )
 
 
 def _environment(state: State) -> dict[str, str]:
@@ -177,10 +169,18 @@ def _environment(state: State) -> dict[str, str]:
         if key not in NOT_PASSED_ON and not key.startswith("OS_")
     }
     return kept | {
+        **without_proxy(),
         "PYTHONPATH": str(announced),
         "XDG_CACHE_HOME": str(state.path("cloud", "cache")),  # plug-in look-ups are cached there
         processes.OWNER_VARIABLE: str(state.root),
     }
+
+
+def without_proxy() -> dict[str, str]:
+    """Variables that keep requests to this machine from a proxy, whatever others it is for."""
+    known = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    spared = ",".join(filter(None, [known, "127.0.0.0/8", HOST, "localhost"]))
+    return {"no_proxy": spared, "NO_PROXY": spared}
 
 
 def _start(
@@ -235,6 +235,7 @@ def _wait(state: State, name: str) -> None:
     """Wait until the service answers or its process has ended."""
     deadline = time.monotonic() + START_TIMEOUT
     while not (processes.alive(state, name) and _answers(state, name)):
+        processes.check_not_refused()
         if not processes.alive(state, parent.NAME):
             tail = processes.log_tail(state, parent.NAME)
             raise SandboxError(f"the parent of all services ended.\n{tail}")

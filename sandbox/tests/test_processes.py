@@ -129,3 +129,44 @@ class TestStop(ProcessCase):
         self.start("b", FOREVER)
         self.start("a", FOREVER)
         self.assertEqual(["b", "a"], [entry.name for entry in processes.all_recorded(self.box)])
+
+
+class TestRun(ProcessCase):
+    def run_python(self, code: str, timeout: float = 30) -> None:
+        processes.run(
+            self.box, "tool", [sys.executable, "-c", code], env=os.environ, timeout=timeout
+        )
+
+    def test_its_output_is_in_the_log_and_it_is_forgotten(self) -> None:
+        self.run_python("print('made')")
+        self.assertIn("made", self.box.log("tool").read_text())
+        self.assertIsNone(processes.recorded(self.box, "tool"))
+
+    def test_a_failure_shows_its_log(self) -> None:
+        with self.assertRaisesRegex(SandboxError, "(?s)tool ended with status 1.*no such table"):
+            self.run_python("raise SystemExit('no such table')")
+
+    def test_what_does_not_end_is_ended(self) -> None:
+        with self.assertRaisesRegex(SandboxError, "tool did not end within 0 s"):
+            self.run_python("import signal; signal.pause()", timeout=0.2)
+        self.assertEqual([], processes.owned(self.box))
+
+
+class TestRefusal(ProcessCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.addCleanup(processes.allow_starts)
+
+    def test_nothing_starts_while_the_sandbox_ends(self) -> None:
+        processes.refuse_starts()
+        with self.assertRaisesRegex(SandboxError, "the start was given up"):
+            processes.start(self.box, "one", FOREVER)
+        self.assertEqual([], processes.owned(self.box))
+
+    def test_who_waits_gives_up(self) -> None:
+        def refuse() -> bool:
+            processes.refuse_starts()
+            return False
+
+        with self.assertRaisesRegex(SandboxError, "the start was given up"):
+            processes.start(self.box, "one", FOREVER, ready=refuse)
