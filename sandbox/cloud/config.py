@@ -5,19 +5,16 @@ Options are those of each service's configuration reference; what is unusual is 
 Files are written anew at every start, so that ports and paths are those of this sandbox.
 """
 
-from collections.abc import Mapping
 import dataclasses
-import os
 from pathlib import Path
 import sys
 import uuid
 
+from sandbox.cloud.ini import ini, merged, Sections, write_private
 from sandbox.cloud.services import auth_url, COMPUTE_HOSTS, HOST, REGION, SERVICES
 from sandbox.state import State
 
 CERTIFICATE_STORES = ("barbican", "x509keypair")
-
-Sections = dict[str, dict[str, object]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -277,30 +274,3 @@ class Configuration:
 
     def _scratch(self, name: str, folder: str = "") -> Path:
         return self.paths.scratch / name / folder
-
-
-def merged(base: Sections, more: Mapping[str, Mapping[str, object]]) -> Sections:
-    """The options of both; of one that is in both, the second's."""
-    return {
-        section: {**base.get(section, {}), **more.get(section, {})}
-        for section in dict.fromkeys([*base, *more])
-    }
-
-
-def ini(sections: Mapping[str, Mapping[str, object]]) -> str:
-    """The text of an oslo.config file; ``$`` is not expanded."""
-    lines = []
-    for section, options in sections.items():
-        lines.append(f"[{section}]")
-        lines += [f"{key} = {str(value).replace('$', '$$')}" for key, value in options.items()]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner may read, as it may hold a password."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(path.name + ".draft")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    draft.replace(path)

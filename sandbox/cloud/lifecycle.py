@@ -14,7 +14,8 @@ import time
 
 from sandbox import processes, progress
 from sandbox.cloud import parent, plugins, schema, snapshot
-from sandbox.cloud.config import CERTIFICATE_STORES, Configuration, Paths, write_private
+from sandbox.cloud.config import CERTIFICATE_STORES, Configuration, Paths
+from sandbox.cloud.ini import write_private
 from sandbox.cloud.services import HOST, SERVICES
 from sandbox.state import SandboxError, State
 

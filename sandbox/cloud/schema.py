@@ -13,7 +13,8 @@ import subprocess
 import sys
 from typing import Any
 
-from sandbox.cloud.config import Paths, write_private
+from sandbox.cloud.config import Paths
+from sandbox.cloud.ini import write_private
 from sandbox.cloud.services import auth_url, REGION
 from sandbox.state import State
 

@@ -8,7 +8,7 @@ from typing import Any
 import openstack
 import yaml
 
-from sandbox.cloud.config import write_private
+from sandbox.cloud.ini import write_private
 from sandbox.cloud.services import auth_url, COMPUTE_HOSTS, REGION, SERVICES
 from sandbox.state import State
 

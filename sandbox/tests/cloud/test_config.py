@@ -4,7 +4,8 @@
 import configparser
 import stat
 
-from sandbox.cloud.config import compute_node_id, Configuration, ini, merged, Paths, write_private
+from sandbox.cloud.config import compute_node_id, Configuration, Paths
+from sandbox.cloud.ini import ini, merged, write_private
 from sandbox.cloud.services import COMPUTE_HOSTS, SERVICES
 from sandbox.tests.test_state import StateCase
 
