@@ -29,8 +29,7 @@ _RETRIES = 2
 
 
 class Clients(Protocol):
-    """What is needed of ``magnum.common.clients.OpenStackClients``: openstacksdk proxies, made "
-    "lazily."""
+    """What is needed of ``magnum.common.clients.OpenStackClients``: proxies, made lazily."""
 
     def glance(self) -> Any: ...
     def nova(self) -> Any: ...
@@ -203,8 +202,7 @@ class Cloud:
 
 @contextlib.contextmanager
 def _asking(service: str, what: str) -> Iterator[None]:
-    """Turn what the libraries raise while *service* is asked for *what* into this driver's "
-    "errors."""
+    """Turn what the libraries raise, while *service* is asked for *what*, into our errors."""
     try:
         yield
     except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:

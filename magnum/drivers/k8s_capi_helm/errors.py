@@ -50,8 +50,7 @@ class DriverError(Exception):
 
 
 class InvalidRequest(DriverError):
-    """A field of the cluster, template or nodegroup is wrong or not supported; nothing was "
-    "touched."""
+    """A field of the rows is wrong or not supported; nothing was touched."""
 
     cause = Cause.REQUEST
 

@@ -53,8 +53,7 @@ def open_record(
     now: datetime.datetime,
     deadline: datetime.datetime | None,
 ) -> None:
-    """Make the Lease that from now on proves whose release this is, with the create pending in "
-    "it."""
+    """Make the Lease that proves from now on whose release this is; the create is pending."""
     ports.operations.open(
         request.namespace,
         request.release,

@@ -28,8 +28,7 @@ class KeyPair:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owner:
-    """Whom the Secrets belong to; written on each as labels, so that they can be found and "
-    "proved."""
+    """Whom the Secrets belong to; labels on each of them find and prove them."""
 
     release: str
     namespace: str

@@ -43,8 +43,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
     @property
     def provides(self) -> list[dict[str, str]]:
-        """Server type, distribution and orchestration engine of the clusters this driver can "
-        "make."""
+        """Server type, distribution and orchestration engine of the clusters made here."""
         return [
             {"server_type": "vm", "os": distro, "coe": "kubernetes"} for distro in intake.DISTROS
         ]

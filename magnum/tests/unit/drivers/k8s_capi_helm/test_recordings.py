@@ -213,7 +213,7 @@ class ReplayTest(testtools.TestCase):
             for version in VERSIONS:
                 for cluster in clusters(path):
                     completed += self.replay(path, version, cluster)
-        self.assertTrue(completed > 0)
+        self.assertGreater(completed, 0)
 
     def replay(self, path: pathlib.Path, version: str, cluster: str) -> int:
         """Replays one file; returns how often the judge said COMPLETE where the mark says so."""
@@ -249,7 +249,7 @@ class ReplayTest(testtools.TestCase):
                     self.assertEqual("", verdict.fingerprint, f"{path.name} {version}")
                     self.assertFalse(deletion.gone(broken))
                     tried += 1
-        self.assertTrue(tried > 0)
+        self.assertGreater(tried, 0)
 
     def test_what_others_take_for_done_would_be_caught(self):
         lies = dict.fromkeys(NAIVE, 0)

@@ -135,7 +135,7 @@ class RecordTests(OperationsSuite):
             cluster_uuid="u",
             project_id="p",
         )
-        self.assertTrue(clock.now < 1000 + DURATION)
+        self.assertLess(clock.now, 1000 + DURATION)
 
     def test_without_a_lease(self) -> None:
         operations, namespace = self.conductor(), self.make_namespace()
