@@ -138,10 +138,31 @@ class NotCompleteTest(testtools.TestCase):
         self.check("2 of 3 control plane", self.changed("machines", "spec.version", "v1.3", 0))
 
     def test_conditions_that_do_not_say_of_which_generation_they_are(self):
-        observed = self.changed("machines", "metadata.generation", 3)
-        for said in observed.machines[-1]["status"]["conditions"]:
-            del said["observedGeneration"]
-        self.check("1 of 2 default-worker machines", observed)
+        for kind, wanted in (
+            ("machines", "1 of 2 default-worker machines"),
+            ("control_plane", "change of the control plane has not been taken up"),
+        ):
+            observed = self.changed(kind, "metadata.generation", 3)
+            found = getattr(observed, kind)
+            for said in (found if kind == "control_plane" else found[-1])["status"]["conditions"]:
+                del said["observedGeneration"]
+            self.check(wanted, observed)
+
+    def test_an_empty_group_of_another_version(self):
+        observed = scenes.observed({"default-worker": 0})
+        for thing in (*observed.machine_deployments, *observed.machine_sets):
+            thing["spec"]["template"]["spec"]["version"] = "v1.33.0"
+        groups = {"default-worker": 0}
+        self.check("default-worker is not yet set to version 1.34.4", observed, groups=groups)
+
+    def test_what_is_left_of_a_group_without_a_row(self):
+        whole = scenes.observed({"default-worker": 2, "gone": 1})
+        whole.machine_deployments[1]["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
+        self.check("gone is being deleted", whole)
+        left = dataclasses.replace(whole, machine_deployments=whole.machine_deployments[:1])
+        self.check("of a deleted group is still there", left)
+        left = dataclasses.replace(left, machines=left.machines[:-1])
+        self.check("of a deleted group is still there", left)
 
     def test_an_old_machine_beside_enough_new_ones(self):
         observed = scenes.observed()

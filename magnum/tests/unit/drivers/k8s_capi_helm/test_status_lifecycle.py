@@ -121,6 +121,11 @@ class GroupTest(testtools.TestCase):
         not_applied = dataclasses.replace(state, applied=False)
         self.assertFalse(row(twice(self.look(), not_applied), "gpu").gone)
 
+    def test_a_group_in_a_progress_of_another_kind_is_waited_for(self):
+        verdict = twice(self.look(gpu=1), self.state(gpu="ROLLBACK_IN_PROGRESS"))
+        self.assertEqual("UPDATE_IN_PROGRESS", verdict.status)
+        self.assertEqual("ROLLBACK_IN_PROGRESS", row(verdict, "gpu").status)
+
     def test_groups_go_one_by_one(self):
         look = self.look(gpu=1)
         look.machine_deployments[1]["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
