@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
-import yaml
 
+from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import CHARTS, Object
 
 Schema = dict[str, Any]
@@ -49,8 +49,8 @@ def _directories() -> list[Path]:
 def _documents() -> Iterator[Object]:
     for directory in _directories():
         for path in sorted(directory.rglob("*.yaml")):
-            for document in yaml.safe_load_all(path.read_text()):
-                if document and document.get("kind") == "CustomResourceDefinition":
+            for document in rendering.documents(path.read_text()):
+                if document.get("kind") == "CustomResourceDefinition":
                     yield document
 
 

@@ -22,6 +22,9 @@ ADDONS = CHARTS / "cluster-addons"
 NAMESPACE = "magnum-p1"
 TIMEOUT = 60.0
 
+#: The same language, ten times as fast where libyaml is there.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 Values = dict[str, Any]
 Object = dict[str, Any]
 
@@ -80,16 +83,25 @@ def render(
     :param served: group versions that the management cluster is said to serve.
     :raises HelmRefused: schema or rules of the chart refuse the values.
     """
-    text = run(
+    return documents(_rendered(chart, json.dumps(values), release, tuple(served)))
+
+
+@functools.cache
+def _rendered(chart: Path, values: str, release: str, served: tuple[str, ...]) -> str:
+    return run(
         "template",
         release,
         chart,
         *(f"--api-versions={version}" for version in served),
         f"--namespace={NAMESPACE}",
         "--values=-",
-        stdin=json.dumps(values),
+        stdin=values,
     )
-    return [found for found in yaml.safe_load_all(text) if found]
+
+
+def documents(text: str) -> list[Object]:
+    """The documents of a YAML text, without empty ones."""
+    return [found for found in yaml.load_all(text, Loader=_LOADER) if found]
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ import uuid
 
 from kubernetes import client, config, dynamic
 
-from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Values
+from magnum.tests.functional.k8s_capi_helm.envtest import helm, kubeconfig
 
 TIMEOUT = 60
 
@@ -29,7 +29,7 @@ class ChartCase(unittest.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.kubeconfig = envtest.kubeconfig()
+        self.kubeconfig = kubeconfig()
         untyped: Any = config
         self.api = untyped.new_client_from_config(self.kubeconfig)
         self.addCleanup(self.api.close)
@@ -68,7 +68,7 @@ class ChartCase(unittest.TestCase):
         """
         return subprocess.run(
             [
-                envtest.helm(),
+                helm(),
                 *map(str, arguments),
                 f"--kubeconfig={self.kubeconfig}",
                 f"--namespace={self.namespace}",
