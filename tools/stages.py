@@ -317,6 +317,11 @@ class Runner:
             print(self.sum, flush=True)
 
 
+def _end(*_: object) -> None:
+    """A request to end, from whoever started this, is a Ctrl-C: no stage is left running."""
+    raise KeyboardInterrupt
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="stages", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
@@ -326,6 +331,8 @@ def main(arguments: list[str]) -> int:
         help="'test' stands for: " + " ".join(TEST),
         metavar="STAGE",
     )
+    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGHUP, _end)
     names: list[str] = []
     for name in parser.parse_args(arguments).stages:
         names += TEST if name == "test" else [name]

@@ -15,8 +15,10 @@ from sandbox.cloud.config import compute_node_id
 
 
 class Driver(fake.FakeDriver):  # type: ignore[misc]
-    """Nova's own fake driver, with two things that it lacks: it survives a restart of the
-    service, and each host keeps the identity of its compute node."""
+    """Nova's own fake driver, with two things that it lacks.
+
+    It survives a restart of the service, and each host keeps the identity of its compute node.
+    """
 
     vcpus = 64
     memory_mb = 262144

@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import io
 from pathlib import Path
+import signal
 import sys
 import tempfile
 import unittest
@@ -106,6 +107,10 @@ class TestRun(unittest.TestCase):
         self.assertEqual(1, status)
         self.assertIn("it took longer than", out)
 
-
-if __name__ == "__main__":
-    unittest.main()
+    def test_an_end_from_outside_stops_the_stage(self) -> None:
+        stage = self.stage("asked", "import os, signal; os.kill(os.getppid(), signal.SIGTERM)")
+        previous = signal.signal(signal.SIGTERM, stages._end)
+        self.addCleanup(signal.signal, signal.SIGTERM, previous)
+        status, out = self.run_stages(stage)
+        self.assertEqual(1, status)
+        self.assertIn("Interrupted", out)
