@@ -213,4 +213,4 @@ def require(place: Path, name: str) -> str:
     path = shutil.which(place / name)
     if path is None:
         raise SandboxError(f"{name} is not in {place}; run `python -m sandbox up` to build it")
-    return path
+    return str(path)
