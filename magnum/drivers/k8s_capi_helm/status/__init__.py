@@ -7,13 +7,11 @@ already; none reads anything. What is absent, unreadable or stale is never a yes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 import datetime
 
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import (
-    GroupVerdict,
     MagnumState,
     Missing,
     Observed,
@@ -49,7 +47,7 @@ def judge(observed: Observed, state: MagnumState, now: datetime.datetime) -> Ver
     """
     observed = _fresh(observed, now)
     rows = tuple(groups.judge(one, observed, state, now) for one in state.groups)
-    gap = _missing(observed, state, rows)
+    gap = _missing(observed, state)
     found = "" if gap else fingerprint.of(observed, state)
     status, reason = _lifecycle(observed, state, now, gap, found)
     healthy, texts = health.judge(observed, state)
@@ -93,10 +91,11 @@ def _fresh(observed: Observed, now: datetime.datetime) -> Observed:
     )
 
 
-def _missing(
-    observed: Observed, state: MagnumState, rows: Iterable[GroupVerdict]
-) -> Finding | None:
-    """The first thing that keeps the whole from being what was asked for, or None."""
+def _missing(observed: Observed, state: MagnumState) -> Finding | None:
+    """The first thing that keeps the whole from being what was asked for, or None.
+
+    None leaves no group in progress: each is judged by the same questions.
+    """
     if observed.unreachable:
         return Finding("the management cluster cannot be read", Cause.MANAGEMENT)
     if not state.applied:
@@ -107,15 +106,7 @@ def _missing(
         or workers.leftovers(observed)
         or addons.core_missing(observed.addons, state.without_addons)
         or infrastructure.cluster_missing(observed.cluster)
-        or _in_progress(rows)
     )
-
-
-def _in_progress(rows: Iterable[GroupVerdict]) -> Finding | None:
-    for row in rows:
-        if row.status.endswith("_IN_PROGRESS") and not row.gone:
-            return Finding(f"node group {row.name} is in progress")
-    return None
 
 
 def _lifecycle(

@@ -121,10 +121,17 @@ class GroupTest(testtools.TestCase):
         not_applied = dataclasses.replace(state, applied=False)
         self.assertFalse(row(twice(self.look(), not_applied), "gpu").gone)
 
-    def test_a_group_in_a_progress_of_another_kind_is_waited_for(self):
-        verdict = twice(self.look(gpu=1), self.state(gpu="ROLLBACK_IN_PROGRESS"))
-        self.assertEqual("UPDATE_IN_PROGRESS", verdict.status)
-        self.assertEqual("ROLLBACK_IN_PROGRESS", row(verdict, "gpu").status)
+    def test_a_complete_cluster_has_no_group_in_progress(self):
+        for word in ("CREATE", "UPDATE", "DELETE", "ROLLBACK"):
+            for look in (self.look(), self.look(gpu=1)):
+                verdict = twice(look, self.state(gpu=f"{word}_IN_PROGRESS"))
+                open_rows = [
+                    one.name
+                    for one in verdict.groups
+                    if one.status.endswith("_IN_PROGRESS") and not one.gone
+                ]
+                complete = verdict.status == "UPDATE_COMPLETE"
+                self.assertEqual(complete, not open_rows, (word, open_rows))
 
     def test_groups_go_one_by_one(self):
         look = self.look(gpu=1)
