@@ -6,6 +6,7 @@ Files are written anew at every start, so that ports and paths are those of this
 """
 
 import dataclasses
+import os
 from pathlib import Path
 import sys
 import uuid
@@ -15,6 +16,10 @@ from sandbox.cloud.services import auth_url, COMPUTE_HOSTS, HOST, REGION, SERVIC
 from sandbox.state import State
 
 CERTIFICATE_STORES = ("barbican", "x509keypair")
+
+# Seconds until auto healing replaces a machine without a server. Servers come up at once here;
+# but a worker waits for the control plane too.
+SERVER_START_TIMEOUT = "120"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -254,7 +259,12 @@ class Configuration:
             "keystone_auth": self._user("magnum"),
             "cinder": {"default_docker_volume_type": ""},
             "drivers": {"verify_ca": True},
-            "capi_helm": {"kubeconfig_file": self.kubeconfig},
+            "capi_helm": {
+                "kubeconfig_file": self.kubeconfig,
+                "server_start_timeout": os.environ.get(
+                    "SANDBOX_SERVER_START_TIMEOUT", SERVER_START_TIMEOUT
+                ),
+            },
             **{f"{name}_client": dict(client) for name in clients},
         }
 

@@ -22,7 +22,7 @@ from sandbox.state import cache_root, State
 
 CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 # The code that decides what is in the databases of a fresh cloud.
-CODE = [Path(__file__).with_name(f"{name}.py") for name in ("config", "schema", "seed", "services")]
+CODE = [Path(__file__).with_name(f"{name}.py") for name in ("schema", "seed", "services")]
 KEPT_FOLDERS = ("db", "data", "keys")
 SECRETS_FILE = "secrets.json"
 ORIGIN_FILE = "origin.json"
