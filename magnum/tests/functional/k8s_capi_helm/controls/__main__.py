@@ -75,7 +75,7 @@ def _sound(tree: Tree, mutants: list[Mutant]) -> str:
     """What fails without any mutant: then nothing would be shown by a failure."""
     for suite in sorted({mutant.suite for mutant in mutants} - {Suite.FUNCTIONAL}):
         near = {name for mutant in mutants if mutant.suite is suite for name in mutant.near}
-        outcome = tree.run(suite, sorted({name.partition(".")[0] for name in near}))
+        outcome = tree.run(suite, sorted(near))
         if outcome.failed:
             return f"{outcome.failed} fails without any mutant:\n{outcome.output}"
     return ""

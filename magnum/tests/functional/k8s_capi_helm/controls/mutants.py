@@ -54,7 +54,7 @@ _STATUS = (
         _TWO_LOOKS,
         "if state.applied:",
         Suite.UNIT,
-        ("test_status_lifecycle",),
+        ("test_status_lifecycle.LifecycleTest",),
     ),
     Mutant(
         "one-look",
@@ -63,7 +63,7 @@ _STATUS = (
         _TWO_LOOKS,
         "if found:",
         Suite.UNIT,
-        ("test_status_lifecycle",),
+        ("test_status_lifecycle.LifecycleTest",),
     ),
     Mutant(
         "any-generation",
@@ -72,16 +72,21 @@ _STATUS = (
         "return isinstance(generation, int) and observed == generation",
         "return isinstance(generation, int) and observed is not None",
         Suite.UNIT,
-        ("test_conditions",),
+        ("test_conditions.ReadingTest",),
     ),
     Mutant(
         "unreadable-is-gone",
         "what could not be read counts as not there, so an outage looks like a deletion",
         f"{DRIVER}/observer.py",
-        "return Missing.NOT_FOUND if found is None else found",
-        "return Missing.NOT_FOUND if found is None or self._unreachable else found",
+        "found = self._kube.get(kind, self._namespace, name)\n"
+        "        except errors.DriverError as error:\n"
+        "            self._note(kind, error)\n"
+        "            return Missing.UNREADABLE\n",
+        "found = self._kube.get(kind, self._namespace, name)\n"
+        "        except errors.DriverError:\n"
+        "            return Missing.NOT_FOUND\n",
         Suite.UNIT,
-        ("test_observer",),
+        ("test_observer.LookTest",),
     ),
     Mutant(
         "healthy-in-the-dark",
@@ -90,7 +95,7 @@ _STATUS = (
         'return UNKNOWN, {"management"',
         'return HEALTHY, {"management"',
         Suite.UNIT,
-        ("test_status_health",),
+        ("test_status_health.HealthTest",),
     ),
 )
 
@@ -102,7 +107,7 @@ _CHANGE = (
         "            if name not in entitled.gone:\n                result.append(entry)\n",
         "            continue\n",
         Suite.UNIT,
-        ("test_change",),
+        ("test_change.TestNextValues",),
     ),
     Mutant(
         "group-back-again",
@@ -111,7 +116,7 @@ _CHANGE = (
         '_NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)',
         '_NOT_RENDERED = ("CREATE_FAILED",)',
         Suite.UNIT,
-        ("test_intake",),
+        ("test_intake.TestRequest",),
     ),
     Mutant(
         "resize-renders-all",
@@ -120,7 +125,7 @@ _CHANGE = (
         "if live is None or entitled.everything:",
         "if live is None or entitled.everything or entitled.counts:",
         Suite.UNIT,
-        ("test_change",),
+        ("test_change.TestNextValues",),
     ),
     Mutant(
         "label-ignored",
@@ -129,7 +134,7 @@ _CHANGE = (
         '{"enabled": request.labels.auto_healing_enabled}',
         '{"enabled": True}',
         Suite.UNIT,
-        ("test_helm_values",),
+        ("test_helm_values.TestContract.test_every_label_moves_the_values",),
     ),
     Mutant(
         "secret-in-values",
@@ -141,7 +146,10 @@ _CHANGE = (
         "    secret = ports.kube.get(founding.names.SECRET, request.namespace, name)\n"
         '    values["machineMetadata"] = dict((secret or {}).get("data") or {})\n',
         Suite.UNIT,
-        ("test_driver",),
+        (
+            "test_driver.TestCreate."
+            "test_secrets_are_founded_before_the_chart_and_never_in_its_values",
+        ),
     ),
 )
 
@@ -154,7 +162,7 @@ _DELETION = (
         "    if secrets_present:\n        return Step(Action.REMOVE_SECRETS)\n"
         "    if release_present:\n",
         Suite.UNIT,
-        ("test_deletion",),
+        ("test_deletion.OrderTest",),
     ),
     Mutant(
         "any-management-cluster",
@@ -163,7 +171,7 @@ _DELETION = (
         "    if not proof:\n        return Step(Action.NO_PROOF, NO_PROOF_SENTENCE)\n",
         "    if not proof:\n        return Step(Action.DONE)\n",
         Suite.UNIT,
-        ("test_deletion",),
+        ("test_deletion.OrderTest",),
     ),
     Mutant(
         "anybodys-release",
@@ -172,7 +180,7 @@ _DELETION = (
         "return record.cluster_uuid == whose.cluster_uuid",
         "return bool(record.cluster_uuid)",
         Suite.UNIT,
-        ("test_driver",),
+        ("test_driver.TestDelete.test_a_release_of_another_cluster_is_not_touched",),
     ),
     Mutant(
         "tenants-own-interface",
@@ -193,7 +201,7 @@ _CHARTS = (
         '{{ $name | trunc (sub $max 9 | int) | trimSuffix "-" }}-{{ sha256sum $name | trunc 8 }}',
         '{{ $name | trunc $max | trimSuffix "-" }}',
         Suite.CHARTS,
-        ("test_names",),
+        ("test_names.NameTest",),
     ),
     Mutant(
         "count-ignored",
@@ -202,7 +210,7 @@ _CHARTS = (
         "replicas: {{ $group.machineCount | int }}",
         "replicas: 1",
         Suite.CHARTS,
-        ("test_scenarios",),
+        ("test_scenarios.ScenarioTest.test_objects_are_those_on_record",),
     ),
     Mutant(
         "metadata-leaks",
@@ -211,7 +219,7 @@ _CHARTS = (
         '"above" .group.machineMetadata)',
         '"above" ((index .root.Values.nodeGroups 0).machineMetadata | default dict))',
         Suite.CHARTS,
-        ("test_isolation",),
+        ("test_isolation.IsolationTest",),
     ),
     Mutant(
         "network-waits-for-nodes",
@@ -220,7 +228,7 @@ _CHARTS = (
         "bootstrap: true",
         "bootstrap: false",
         Suite.CHARTS,
-        ("test_addons",),
+        ("test_addons.ClusterAddonsTest.test_what_nodes_need_to_become_ready_waits_for_no_node",),
     ),
     Mutant(
         "template-not-kept",
@@ -229,7 +237,10 @@ _CHARTS = (
         "    helm.sh/resource-policy: keep\n",
         "    helm.sh/resource-policy: default\n",
         Suite.CHARTS,
-        ("test_cluster_objects",),
+        (
+            "test_cluster_objects.ClusterObjectsTest."
+            "test_helm_keeps_what_cluster_api_deletes_in_order",
+        ),
     ),
 )
 

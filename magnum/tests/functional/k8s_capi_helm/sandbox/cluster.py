@@ -18,7 +18,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.workload import Workload
 #: Seconds between two looks at Magnum.
 INTERVAL = 0.5
 #: Seconds in which a step has to be through on two busy cores.
-LIMIT = 360.0
+LIMIT = 600.0
 #: Magnum's periodic pass, after which the last trace of a deleted cluster has to be swept.
 SWEPT_AFTER = 60.0
 _ROW_AFTER = 60.0
@@ -187,7 +187,7 @@ class Cluster:
         assert row["master_count"] == self.intent.control_plane, row["master_count"]
         assert row["node_count"] == sum(self.intent.groups.values()), row["node_count"]
         for name, count in self.intent.counts.items():
-            group = rows.groups[name]
+            group = self.magnum.group(self.uuid, name)
             assert not group.get("status_reason"), (name, group["status_reason"])
             found = len(group["node_addresses"] or ())
             assert found == count, f"{name}: {found} addresses of {count} machines"

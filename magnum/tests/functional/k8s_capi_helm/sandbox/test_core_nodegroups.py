@@ -36,8 +36,8 @@ class NodeGroups(Life):
         self.customer.magnum.create_group(cluster.uuid, "tainted", 1, node_taints=[taint])
         cluster.failed.add("tainted")
         rows = cluster.complete()
-        group = rows.groups["tainted"]
-        assert group["status"] == "CREATE_FAILED", rows
+        assert rows.groups["tainted"]["status"] == "CREATE_FAILED", rows
+        group = self.customer.magnum.group(cluster.uuid, "tainted")
         assert "node_taints" in group["status_reason"], group["status_reason"]
         values = cluster.check_release()
         assert "tainted" not in [one["name"] for one in values["nodeGroups"]]
