@@ -63,11 +63,14 @@ class ClusterAddonsTest(unittest.TestCase):
         self.assertEqual({"metrics-server"}, components(bare))
 
     def test_what_nodes_need_to_become_ready_waits_for_no_node(self) -> None:
-        for found in self.wide:
+        early = {"cni-calico", "cni-cilium", "cloud-config", "ccm-openstack"}
+        seen = set()
+        for found in (*self.small, *self.wide):
             component = found["metadata"]["labels"].get("capi.stackhpc.com/component")
-            early = component in ("cni-cilium", "cloud-config", "ccm-openstack")
-            if early and found["kind"] in ("HelmRelease", "Manifests"):
+            if component in early and found["kind"] in ("HelmRelease", "Manifests"):
+                seen.add(component)
                 self.assertIs(True, found["spec"]["bootstrap"], component)
+        self.assertEqual(early, seen)
 
     def test_network_and_cloud_controller_run_on_uninitialized_nodes(self) -> None:
         for objects, component, path in (
