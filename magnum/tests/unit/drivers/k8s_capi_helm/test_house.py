@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+import functools
 from pathlib import Path
 import subprocess
 import sys
@@ -100,6 +101,7 @@ class Source:
                     yield node, node.func.id
 
 
+@functools.cache
 def sources(root: Path) -> list[Source]:
     """The Python files below a directory; what a chart holds is not ours to judge."""
     return [
