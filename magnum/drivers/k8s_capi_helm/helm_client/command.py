@@ -17,8 +17,8 @@ import shutil
 from oslo_log import log as logging
 import pyhelm3.command
 
-from magnum.drivers.k8s_capi_helm import supervisor
 from magnum.drivers.k8s_capi_helm.helm_client import failures
+from magnum.drivers.k8s_capi_helm.supervisor import run as supervise
 
 LOG = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         LOG.debug("helm %s", " ".join(arguments))
         program = find(self._program)
         try:
-            finished = supervisor.run(
+            finished = supervise(
                 [program, *arguments],
                 stdin=input or b"",
                 env=self._environment,

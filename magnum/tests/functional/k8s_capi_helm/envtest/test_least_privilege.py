@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm import errors, founding, names
 from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.tests.functional.k8s_capi_helm import envtest
-from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client, lock, operations
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client, operations
 
 RBAC = pathlib.Path(founding.__file__).parent / "manifests" / "rbac.yaml"
 CLUSTER_ROLE = names.Kind(
@@ -41,47 +41,62 @@ SERVICE_ACCOUNT = names.Kind("", "ServiceAccount", "serviceaccounts", ("v1",))
 class LeastPrivilegeCase(testtools.TestCase):
     """``kube`` is the driver's identity, ``admin`` the one that installed its rights."""
 
+    admin: KubeClient
+    account: str
+    token: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.admin = KubeClient(envtest.kubeconfig())
+        cls.account = f"driver-{uuid.uuid4().hex[:12]}"
+        account = {"metadata": {"name": cls.account, "namespace": "default"}}
+        cls.admin.apply(SERVICE_ACCOUNT, account)
+        cls.addClassCleanup(cls.admin.delete, SERVICE_ACCOUNT, "default", cls.account)
+        cls.install_rights()
+        cls.token = cls.ask_for_token()
+
     def setUp(self) -> None:
         super().setUp()
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.directory = pathlib.Path(directory.name)
-        self.admin = KubeClient(envtest.kubeconfig())
-        self.account = f"driver-{uuid.uuid4().hex[:12]}"
-        self.admin.apply(
-            SERVICE_ACCOUNT, {"metadata": {"name": self.account, "namespace": "default"}}
-        )
-        self.addCleanup(self.admin.delete, SERVICE_ACCOUNT, "default", self.account)
-        self.install_rights()
         self.kube = KubeClient(str(self.write_kubeconfig()))
 
-    def install_rights(self) -> None:
-        """As the operator does, for the account of this test."""
+    @classmethod
+    def install_rights(cls) -> None:
+        """As the operator does, for the account of these tests."""
         for document in yaml.safe_load_all(RBAC.read_text()):
             if document["kind"] == "ClusterRole":
-                self.admin.apply(CLUSTER_ROLE, document)
+                cls.admin.apply(CLUSTER_ROLE, document)
                 continue
-            document["metadata"]["name"] = self.account
+            document["metadata"]["name"] = cls.account
             document["subjects"] = [
-                {"kind": "ServiceAccount", "name": self.account, "namespace": "default"}
+                {"kind": "ServiceAccount", "name": cls.account, "namespace": "default"}
             ]
-            self.admin.apply(CLUSTER_ROLE_BINDING, document)
-            self.addCleanup(self.admin.delete, CLUSTER_ROLE_BINDING, None, self.account)
+            cls.admin.apply(CLUSTER_ROLE_BINDING, document)
+            cls.addClassCleanup(cls.admin.delete, CLUSTER_ROLE_BINDING, None, cls.account)
+
+    @classmethod
+    def ask_for_token(cls) -> str:
+        """A token of the account, as a pod of it has one."""
+        api = kubernetes.config.new_client_from_config(envtest.kubeconfig())
+        with api:
+            answer = kubernetes.client.CoreV1Api(api).create_namespaced_service_account_token(
+                cls.account,
+                "default",
+                {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
+                _request_timeout=(5, 30),
+            )
+        token: str = answer.status.token
+        return token
 
     def write_kubeconfig(self) -> pathlib.Path:
         """The administrator's kubeconfig with the token of the account in it."""
         here = pathlib.Path(envtest.kubeconfig())
-        api = kubernetes.config.new_client_from_config(str(here))
-        self.addCleanup(api.close)
-        token = kubernetes.client.CoreV1Api(api).create_namespaced_service_account_token(
-            self.account,
-            "default",
-            {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
-            _request_timeout=(5, 30),
-        )
         config = yaml.safe_load(here.read_text())
         for user in config["users"]:
-            user["user"] = {"token": token.status.token}
+            user["user"] = {"token": self.token}
         for cluster in config["clusters"]:
             authority = cluster["cluster"].get("certificate-authority")
             if authority:
@@ -97,10 +112,6 @@ class LeastPrivilegeCase(testtools.TestCase):
         founding.open_namespace(ports, name, "project-1")
         self.addCleanup(self.admin.delete, names.NAMESPACE, None, name)
         return name
-
-
-class TestLock(LeastPrivilegeCase, lock.LockTests):
-    """The lock of the Lease."""
 
 
 class TestRecord(LeastPrivilegeCase, operations.RecordTests):

@@ -10,20 +10,20 @@ import json
 import pathlib
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.chart_store import files
 from magnum.drivers.k8s_capi_helm.model import Chart, Json
+from magnum.drivers.k8s_capi_helm.names import CHART_FAMILY, CHART_FAMILY_ANNOTATION, Kind
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
 
 RELEASE = "demo-abcdefghijkl"
 NAMESPACE = "magnum-p"
-CONFIG_MAP = names.Kind("", "ConfigMap", "configmaps", ("v1",))
+CONFIG_MAP = Kind("", "ConfigMap", "configmaps", ("v1",))
 CHART_YAML = f"""\
 apiVersion: v2
 name: openstack-cluster
 version: 1.0.0
 annotations:
-  {names.CHART_FAMILY_ANNOTATION}: {names.CHART_FAMILY}
+  {CHART_FAMILY_ANNOTATION}: {CHART_FAMILY}
 """
 #: Renders what ``text`` says; ``fail`` refuses, ``kind`` makes an object of another kind.
 TEMPLATE = """\
@@ -78,7 +78,7 @@ def secret(
 ) -> Json:
     """The Secret of a revision, as Helm writes it."""
     if annotations is None:
-        annotations = {names.CHART_FAMILY_ANNOTATION: names.CHART_FAMILY}
+        annotations = {CHART_FAMILY_ANNOTATION: CHART_FAMILY}
     release = {
         "name": RELEASE,
         "namespace": NAMESPACE,

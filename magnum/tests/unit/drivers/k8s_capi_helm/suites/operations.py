@@ -49,6 +49,7 @@ class OperationsSuite(KubeClientSuite):
     assertIn: Any
     assertIsNone: Any
     assertRaises: Any
+    assertLess: Any
     assertTrue: Any
     assertFalse: Any
     assertNotEqual: Any
