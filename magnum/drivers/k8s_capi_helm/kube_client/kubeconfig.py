@@ -68,6 +68,9 @@ def fingerprint(path: str | None) -> str:
 def load(path: str | None) -> kubernetes.client.ApiClient:
     """A client for the identity at *path*; None means the service account of the pod.
 
+    An exec plugin of the kubeconfig is run by the Kubernetes client, which waits for it without a
+    limit: a plugin that hangs holds the thread that asks.
+
     :raises errors.ManagementRefused: it holds nothing that can be used.
     """
     configuration = kubernetes.client.Configuration()
