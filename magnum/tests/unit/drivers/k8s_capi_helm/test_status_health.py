@@ -113,6 +113,12 @@ class HealthTest(testtools.TestCase):
         observed.infrastructure["status"] = {"failureMessage": "network filter matches nothing"}
         self.check(observed, "UNHEALTHY", "infrastructure", "network filter matches nothing")
 
+    def test_what_nobody_can_see_is_not_known_to_be_bad(self):
+        observed = scenes.observed()
+        scenes.say(observed.cluster, "Available", "False", "* RemoteConnectionProbe: failed")
+        scenes.say(observed.cluster, "RemoteConnectionProbe", "False", "Probe failed")
+        self.check(observed, "UNKNOWN", "cluster", "Probe failed")
+
     def test_a_core_addon_that_was_taken_away(self):
         observed = dataclasses.replace(scenes.observed(), addons=scenes.core_addons()[1:])
         self.check(observed, "UNHEALTHY", "addons", "cni-calico")
