@@ -37,6 +37,16 @@ CLUSTER_RULES: list[tuple[str, dict[str, Any], str]] = [
         "apiServer.allowedCIDRs and apiServer.allowedCidrs .* differ",
     ),
     (
+        "allowed networks that nobody keeps",
+        {"apiServer.allowedCidrs": ["10.0.0.0/8"], "apiServer.enableLoadBalancer": False},
+        "apiServer.allowedCIDRs is kept by the load balancer",
+    ),
+    (
+        "an address that is not wanted",
+        {"apiServer.floatingIP": "203.0.113.9", "apiServer.associateFloatingIP": False},
+        "apiServer.floatingIP is 203.0.113.9, but apiServer.associateFloatingIP is false",
+    ),
+    (
         "floating IP without a network for it",
         {"clusterNetworking.disableExternalNetwork": True},
         "set apiServer.associateFloatingIP to false",
