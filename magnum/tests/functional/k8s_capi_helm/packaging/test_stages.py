@@ -85,6 +85,10 @@ class TestRun(unittest.TestCase):
         self.assertEqual((0, "3 passed, 0 failed, 1 skipped"), (status, out.splitlines()[-1]))
         self.assertEqual("3 passed, 0 failed, 1 skipped\n", stages.CLOSING.read_text())
 
+    def test_a_check_alone_has_a_sum_too(self) -> None:
+        status, out = self.run_stages(self.stage("check", "raise SystemExit(1)", counts=False))
+        self.assertEqual((1, "0 passed, 1 failed, 0 skipped"), (status, out.splitlines()[-1]))
+
     def test_a_failure_is_shown_with_its_log_and_the_rest_runs(self) -> None:
         bad = self.stage("bad", "print('the reason'); raise SystemExit(3)", counts=False)
         good = self.stage("good", f"print({STESTR.format(1, 1, 0, 0, 0)!r})")
