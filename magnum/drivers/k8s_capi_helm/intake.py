@@ -125,6 +125,11 @@ def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any], conf: Any) -> 
         raise errors.InvalidRequest(
             "The cluster template names no external network. Create one with --external-network."
         )
+    for row in nodegroups:
+        if row.role == _MASTER and row.node_count % 2 == 0:
+            raise errors.InvalidRequest(
+                f"master_count is {row.node_count}: etcd needs an odd number of control plane nodes."
+            )
     labels.parse(cluster.labels or {}, conf_module.label_defaults(conf), template.labels or {})
     for row in nodegroups:
         validate_new_nodegroup(row, cluster)

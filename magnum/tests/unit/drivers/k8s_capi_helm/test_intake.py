@@ -190,6 +190,11 @@ class TestRefusals(testtools.TestCase):
         outside = group("extra", node_count=5, max_node_count=3)
         self.assertIn("outside", self.refused(cluster(), rows(outside)))
 
+    def test_an_even_number_of_masters(self):
+        for count in (0, 2):
+            groups = [group("default-master", role="master", node_count=count), group()]
+            self.assertIn(f"master_count is {count}", self.refused(cluster(), groups))
+
     def test_no_external_network(self):
         text = self.refused(cluster(cluster_template=template(external_network_id=None)))
         self.assertIn("external network", text)
