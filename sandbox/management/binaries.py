@@ -113,7 +113,7 @@ def build(cache: State | Path | None = None) -> Path:
     :raises SandboxError: Go is missing or too old, or a build failed.
     """
     root = cache if isinstance(cache, Path) else cache_root()
-    place = root / "bin" / _digest(*(program.digest() for program in PROGRAMS), manifests.digest())
+    place = _place(root)
     if _complete(place):
         return place
     with file_lock(root / "go" / ".lock"):
@@ -121,6 +121,16 @@ def build(cache: State | Path | None = None) -> Path:
             place.mkdir(parents=True, exist_ok=True)
             _fill(place, root / "go")
     return place
+
+
+def built(cache: Path | None = None) -> bool:
+    """Whether everything is there, so that :func:`build` would do nothing."""
+    return _complete(_place(cache or cache_root()))
+
+
+def _place(root: Path) -> Path:
+    digests = [program.digest() for program in PROGRAMS]
+    return root / "bin" / _digest(*digests, manifests.digest())
 
 
 def _complete(place: Path) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import os
 import re
 import signal
+import time
 
 from sandbox import processes
 from sandbox.addons import rules
@@ -17,6 +18,7 @@ APISERVER = "kube-apiserver"
 #: What the fault of the API server may be given: let requests wait instead of being refused.
 HANG = "hang"
 EVERYTHING = "."
+SILENCE_TIMEOUT = 20.0
 
 
 def pattern_fault(name: str, summary: str, config_map: str, key: str) -> Fault:
@@ -75,9 +77,18 @@ def stop_api(state: State, match: str | None) -> str:
         raise SandboxError(f"{APISERVER} does not run; `python -m sandbox up` starts it")
     if match == HANG:
         os.kill(entry.pid, signal.SIGSTOP)
+        _wait_silent(Api(server.kubeconfig(state)))
         return "the API server of the management cluster answers no request"
     processes.stop(state, APISERVER)
     return "the API server of the management cluster is stopped"
+
+
+def _wait_silent(api: Api) -> None:
+    """Its threads stop one after the other, on a busy machine with some time between."""
+    deadline = time.monotonic() + SILENCE_TIMEOUT
+    while api.answers():
+        if time.monotonic() > deadline:
+            raise SandboxError(f"{APISERVER} still answers {SILENCE_TIMEOUT:.0f} s after SIGSTOP")
 
 
 def start_api(state: State) -> str:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The certificates and tokens of one management cluster, made once and kept in its state."""
 
+import dataclasses
 import datetime
 import ipaddress
 import os
@@ -15,6 +16,24 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from sandbox.state import State
 
 LIFETIME = datetime.timedelta(days=3650)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """A certificate and its private key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    @property
+    def pem(self) -> bytes:
+        """The certificate as PEM."""
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    @property
+    def key_pem(self) -> bytes:
+        """The private key as PEM, not encrypted."""
+        return _key_pem(self.key)
 
 
 class Pki:
@@ -37,13 +56,11 @@ class Pki:
         self.folder.chmod(0o700)
         if self.service_account_key.exists():  # written last
             return
-        authority_key = ec.generate_private_key(ec.SECP256R1())
-        authority = _certificate("sandbox-ca", authority_key, None, authority_key)
-        key = ec.generate_private_key(ec.SECP256R1())
-        certificate = _certificate("sandbox", key, authority, authority_key)
-        write_private(self.authority, _pem(authority))
-        write_private(self.certificate, _pem(certificate))
-        write_private(self.key, _key_pem(key))
+        authority = make_pair("sandbox-ca")
+        pair = make_pair("sandbox", authority)
+        write_private(self.authority, authority.pem)
+        write_private(self.certificate, pair.pem)
+        write_private(self.key, pair.key_pem)
         signer = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         write_private(self.service_account_key, _key_pem(signer))
 
@@ -65,19 +82,15 @@ def write_private(path: Path, content: bytes) -> None:
     draft.replace(path)
 
 
-def _certificate(
-    name: str,
-    key: ec.EllipticCurvePrivateKey,
-    issuer: x509.Certificate | None,
-    issuer_key: ec.EllipticCurvePrivateKey,
-) -> x509.Certificate:
+def make_pair(name: str, issuer: Pair | None = None) -> Pair:
     """A CA when there is no issuer, else a certificate for 127.0.0.1 as server and as client."""
+    key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
-        .issuer_name(issuer.subject if issuer else subject)
+        .issuer_name(issuer.certificate.subject if issuer else subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(minutes=5))
@@ -90,13 +103,13 @@ def _certificate(
     else:
         loopback = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-        identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
+        identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
         builder = (
             builder.add_extension(x509.SubjectAlternativeName(loopback), critical=False)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(identifier, critical=False)
         )
-    return builder.sign(issuer_key, hashes.SHA256())
+    return Pair(builder.sign(issuer.key if issuer else key, hashes.SHA256()), key)
 
 
 def _signing_usage() -> x509.KeyUsage:
@@ -112,10 +125,6 @@ def _signing_usage() -> x509.KeyUsage:
         False,
     )
     return x509.KeyUsage(digital_signature=True, key_cert_sign=True, crl_sign=True, **rest)
-
-
-def _pem(certificate: x509.Certificate) -> bytes:
-    return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def _key_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
