@@ -9,9 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from cryptography.hazmat.primitives import serialization
+from openstack.exceptions import SDKException
+from oslo_log import log as logging
 
+from magnum.common import cert_manager as stores
+from magnum.common import exception
 from magnum.conductor.handlers.common import cert_manager
 from magnum.drivers.k8s_capi_helm.secrets import KeyPair
+
+LOG = logging.getLogger(__name__)
 
 #: Purpose in Cluster API -> type in Magnum's certificate manager.
 _MAGNUM_TYPES = {"ca": "kubernetes", "etcd": "etcd", "proxy": "front_proxy"}
@@ -33,6 +39,23 @@ def key_pairs(context: Any, cluster: Any) -> dict[str, KeyPair]:
     key = _text(cert_manager.get_cluster_magnum_cert(cluster, context).get_decrypted_private_key())
     pairs["sa"] = KeyPair(_public_half(key), key)
     return pairs
+
+
+def remove_forgotten(context: Any, cluster: Any) -> None:
+    """Remove the two CAs that Magnum makes for a cluster and does not delete with it.
+
+    ``cert_manager.delete_certificates_from_cluster`` of Magnum 23 deletes the cluster's CA and
+    Magnum's own certificate, not the CAs of etcd and of the front proxy. What cannot be removed is
+    logged: the cluster is gone, and its row must not stay for that.
+    """
+    backend = stores.get_backend().CertManager
+    for field in ("etcd_ca_cert_ref", "front_proxy_ca_cert_ref"):
+        ref = getattr(cluster, field)
+        if ref:
+            try:
+                backend.delete_cert(ref, resource_ref=cluster.uuid, context=context)
+            except (exception.MagnumException, SDKException) as error:
+                LOG.warning("Certificate %s of cluster %s is left: %s", ref, cluster.uuid, error)
 
 
 def _public_half(key: str) -> str:

@@ -128,7 +128,7 @@ def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any], conf: Any) -> 
     for row in nodegroups:
         if row.role == _MASTER and row.node_count % 2 == 0:
             raise errors.InvalidRequest(
-                f"master_count is {row.node_count}: etcd needs an odd number of control plane nodes."
+                f"master_count is {row.node_count}: etcd needs an odd number of nodes."
             )
     labels.parse(cluster.labels or {}, conf_module.label_defaults(conf), template.labels or {})
     for row in nodegroups:

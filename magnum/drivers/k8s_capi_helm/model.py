@@ -286,13 +286,17 @@ class MagnumState:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupVerdict:
-    """What a nodegroup's row should say; ``gone`` means that its row can be destroyed."""
+    """What a nodegroup's row should say; ``gone`` means that its row can be destroyed.
+
+    :ivar node_count: None where the row's own count holds.
+    :ivar addresses: None when nobody could read them.
+    """
 
     name: str
     status: str
     reason: str | None
     node_count: int | None = None
-    addresses: tuple[str, ...] = ()
+    addresses: tuple[str, ...] | None = None
     gone: bool = False
 
 

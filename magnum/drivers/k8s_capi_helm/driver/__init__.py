@@ -216,7 +216,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         if not rows.follow(cluster, context):
             return
         if cluster.status == Status.DELETE_IN_PROGRESS:
-            passes.delete_on(cluster, CONF)
+            passes.delete_on(context, cluster, CONF)
         else:
             passes.advance(context, cluster, CONF)
 

@@ -12,6 +12,7 @@ from oslo_log import log as logging
 from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm import (
     assembly,
+    certificates,
     deletion,
     errors,
     intake,
@@ -75,9 +76,10 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
     rows.write(context, cluster, judged, found, ports, namespace)
 
 
-def delete_on(cluster: Any, conf: Any) -> None:
+def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     """One pass of a deletion; only here a cluster becomes DELETE_COMPLETE."""
     if not names.is_release(cluster.stack_id):
+        certificates.remove_forgotten(context, cluster)
         rows.put(cluster, status=Status.DELETE_COMPLETE, status_reason=None)
         return
     ports, owner, now = assembly.ports(conf), ownership.owner(cluster, conf), utc_now()
@@ -89,6 +91,7 @@ def delete_on(cluster: Any, conf: Any) -> None:
         rows.put(cluster, status_reason=str(error))
         return
     if step.action is deletion.Action.DONE:
+        certificates.remove_forgotten(context, cluster)
         rows.put(cluster, status=Status.DELETE_COMPLETE, status_reason=None)
         _sweep_later(ports, owner)
     elif step.action is deletion.Action.NO_PROOF or late:

@@ -93,13 +93,13 @@ def _write_group(row: Any, verdict: GroupVerdict) -> None:
         row.destroy()
         return
     count = row.node_count if verdict.node_count is None else verdict.node_count
-    addresses = list(verdict.addresses) or row.node_addresses
+    known = verdict.addresses is not None
     put(
         row,
         status=verdict.status,
         status_reason=verdict.reason,
         node_count=count,
-        node_addresses=addresses,
+        node_addresses=list(verdict.addresses or ()) if known else row.node_addresses,
     )
 
 

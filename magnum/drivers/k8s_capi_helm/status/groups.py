@@ -54,9 +54,15 @@ def judge(
         status=status,
         reason=reason,
         node_count=_node_count(group, observed),
-        addresses=machines.addresses(_machines(group, observed)),
+        addresses=_addresses(group, observed),
         gone=gone,
     )
+
+
+def _addresses(group: GroupState, observed: Observed) -> tuple[str, ...] | None:
+    if isinstance(observed.machines, Missing) or isinstance(observed.machine_deployments, Missing):
+        return None
+    return machines.addresses(_machines(group, observed))
 
 
 def _lifecycle(

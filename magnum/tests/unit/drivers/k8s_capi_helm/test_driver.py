@@ -147,7 +147,7 @@ class TestResize(world.World):
         self.grow()
         self.tick(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
-        self.assertEqual(0, self.group().node_count)
+        self.assertEqual((0, []), (self.group().node_count, self.group().node_addresses))
 
     def test_needs_neither_image_nor_cloud(self):
         self.made()
@@ -280,6 +280,7 @@ class TestDelete(world.World):
         self.wither()
         self.tick()
         self.assertTrue(self.gone())
+        self.assertEqual([], objects.X509KeyPair.list(self.context))
         self.assertEqual([f"Lease/{RELEASE}-magnum"], self.left())
         self.assertEqual({}, self.cloud.credentials)
         deleted = [(kind, name) for verb, kind, _, name in self.kube.calls if verb == "delete"]
