@@ -142,7 +142,7 @@ def _fill(place: Path, store: Path) -> None:
     builds = []
     for program in PROGRAMS:
         stored = store / f"{program.name}-{program.digest()}"
-        source = stored if stored.exists() else find(program)
+        source = stored if stored.exists() else find(program, store)
         if source is None:
             builds.append((program, stored))
         else:
@@ -175,15 +175,20 @@ def _compile(program: Program, target: Path, store: Path) -> None:
         step.size(target)
 
 
-def find(program: Program) -> Path | None:
-    """The program in ``$KUBEBUILDER_ASSETS`` or ``$PATH``, if it is there in the right version."""
+def find(program: Program, store: Path | None = None) -> Path | None:
+    """The program in ``$KUBEBUILDER_ASSETS`` or ``$PATH``, if it is there in the right version.
+
+    :param store: what lies there is no find: it was built from something else than is wanted now.
+    """
     if not program.ask:
         return None
     for folder in (os.environ.get("KUBEBUILDER_ASSETS", ""), *os.get_exec_path()):
-        path = Path(folder, program.name) if folder else None
-        if path and os.access(path, os.X_OK) and same_minor(ask_version(path, program), program):
+        path = Path(folder, program.name).resolve()
+        if not folder or not os.access(path, os.X_OK) or path.parent == (store or path):
+            continue
+        if same_minor(ask_version(path, program), program):
             progress.say(f"{program.name} is taken from {path}")
-            return path.resolve()
+            return path
     return None
 
 

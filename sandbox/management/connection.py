@@ -37,8 +37,11 @@ class Connection:
     """
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
-        connect: Any = config.new_client_from_config
-        self._client: Any = connect(str(kubeconfig) if kubeconfig else None)
+        settings = client.Configuration()
+        load: Any = config.load_kube_config
+        load(str(kubeconfig) if kubeconfig else None, client_configuration=settings)
+        settings.proxy = None  # one that the environment names has no way to our loopback
+        self._client: Any = client.ApiClient(settings)
 
     def request(
         self,

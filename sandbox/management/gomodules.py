@@ -22,6 +22,11 @@ OLDEST = (1, 26)
 # From here on Go fetches the version that go.mod asks for by itself.
 OLDEST_SELF_UPDATING = (1, 21)
 LIST_TIMEOUT = 600.0
+TRIES = 3
+NETWORK_TROUBLE = re.compile(
+    r"dial tcp|i/o timeout|TLS handshake timeout|connection reset|unexpected EOF"
+    r"|: 5\d\d (Bad Gateway|Service Unavailable|Gateway Timeout)"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +87,7 @@ def require_go() -> None:
         raise SandboxError(
             f"Go is needed to build the management cluster and is not in PATH: {wanted}"
         )
-    answer = _go(["go", "env", "GOVERSION", "GOTOOLCHAIN"], Path("/"), 30.0, GOTOOLCHAIN=None)
+    answer = _go(["go", "env", "GOVERSION", "GOTOOLCHAIN"], Path("/"), 30.0)
     version, _, toolchain = answer.strip().partition("\n")
     judge_go(version, toolchain)
 
@@ -107,8 +112,16 @@ def judge_go(version: str, toolchain: str) -> None:
 def run(module: str, command: list[str], timeout: float) -> str:
     """Run a go command in a module of ours and return its output.
 
+    A download that the network broke off is tried again; Go keeps what it has got.
+
     :raises SandboxError: it failed or took longer than ``timeout`` seconds.
     """
+    for _ in range(TRIES - 1):
+        try:
+            return _go(command, GO / module, timeout)
+        except SandboxError as error:
+            if not NETWORK_TROUBLE.search(str(error)):
+                raise
     return _go(command, GO / module, timeout)
 
 
@@ -152,10 +165,8 @@ def _make_writable(tree: Path) -> None:
             os.chmod(Path(folder, name), 0o600)
 
 
-def _go(command: list[str], place: Path, timeout: float, **variables: str | None) -> str:
-    settings: dict[str, str | None] = {**os.environ, "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}
-    settings.update(variables)
-    environment = {key: value for key, value in settings.items() if value is not None}
+def _go(command: list[str], place: Path, timeout: float) -> str:
+    environment = {**os.environ, "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}
     try:
         done = subprocess.run(
             command, cwd=place, env=environment, capture_output=True, text=True, timeout=timeout

@@ -60,6 +60,15 @@ class TestFind(Case):
             shutil.move(self.program(says), folder / "helm")
         self.assertEqual(second / "helm", self.search(PATH=f"{first}{os.pathsep}{second}"))
 
+    def test_what_was_built_earlier_is_no_find(self) -> None:
+        store = self.place / "go"
+        store.mkdir()
+        shutil.move(self.program("v3.21.4"), store / "helm-of-old")
+        (self.place / "helm").symlink_to(store / "helm-of-old")
+        with mock.patch.dict(os.environ, {"PATH": str(self.place), "KUBEBUILDER_ASSETS": ""}):
+            self.assertIsNone(binaries.find(binaries.HELM, store))
+            self.assertIsNotNone(binaries.find(binaries.HELM))
+
     def test_our_own_programs_are_never_looked_for(self) -> None:
         self.program("v1.14.2", name="capi-core")
         (core,) = (program for program in binaries.PROGRAMS if program.name == "capi-core")

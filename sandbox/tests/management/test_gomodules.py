@@ -39,6 +39,32 @@ class TestGo(unittest.TestCase):
             gomodules.run("helm", ["sleep", "60"], 0.1)
 
 
+class TestNetwork(unittest.TestCase):
+    """A command that fails with some words until it was run often enough."""
+
+    def tries(self, words: str, needed: int) -> tuple[int, bool]:
+        """How often it was run, and whether it succeeded in the end."""
+        place = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, place)
+        count = place / "count"
+        enough = f"[ $(wc -l < {count}) -ge {needed} ]"
+        script = f"echo x >> {count}; {enough} || {{ echo '{words}' >&2; exit 1; }}"
+        try:
+            gomodules.run("helm", ["sh", "-c", script], 60.0)
+            done = True
+        except SandboxError:
+            done = False
+        return len(count.read_text().split()), done
+
+    def test_what_the_network_broke_off_is_tried_three_times(self) -> None:
+        words = "Get https://proxy.example.org: dial tcp: i/o timeout"
+        self.assertEqual((3, True), self.tries(words, needed=3))
+        self.assertEqual((3, False), self.tries(words, needed=4))
+
+    def test_any_other_failure_is_final(self) -> None:
+        self.assertEqual((1, False), self.tries("syntax error", needed=2))
+
+
 class TestChange(unittest.TestCase):
     def setUp(self) -> None:
         self.place = Path(tempfile.mkdtemp())
