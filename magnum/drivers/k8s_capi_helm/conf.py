@@ -111,8 +111,9 @@ _OPERATIONS = [
         default=600,
         min=0,
         help="Seconds after which auto healing replaces a machine whose server never came up, for "
-        "example because a quota was met. Has to be longer than the slowest server takes here; 0 "
-        "for the chart's own value. Clusters keep the value that they were made with.",
+        "example because a quota was met. Has to be longer than the slowest server takes here. "
+        "Workers have twice the time, because theirs begins while the control plane comes up. 0 "
+        "for the chart's own values. Clusters keep the value that they were made with.",
     ),
     cfg.FloatOpt(
         "lock_wait",

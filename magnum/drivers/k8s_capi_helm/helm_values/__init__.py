@@ -178,15 +178,19 @@ def _node_group_defaults(request: ClusterRequest) -> Json:
                 *({"network": {"filter": {"name": name}}} for name in labels.extra_network_names),
             ]
         }
-    values["healthCheck"] = _health_check(request)
+    values["healthCheck"] = _health_check(request, patience=2)
     return values
 
 
-def _health_check(request: ClusterRequest) -> Json:
-    """Whether machines are replaced, and how long a server may take to come up before it is."""
+def _health_check(request: ClusterRequest, *, patience: int = 1) -> Json:
+    """Whether machines are replaced, and how long a server may take to come up before it is.
+
+    :param patience: how many times the site's time; a worker's clock starts with its Machine, which
+        is made while the control plane is still coming up.
+    """
     values: Json = {"enabled": request.labels.auto_healing_enabled}
     if request.server_start_timeout:
-        values["neverCameUpTimeout"] = f"{request.server_start_timeout}s"
+        values["neverCameUpTimeout"] = f"{patience * request.server_start_timeout}s"
     return values
 
 

@@ -7,7 +7,7 @@ import types
 from oslo_config import cfg
 import testtools
 
-from magnum.drivers.k8s_capi_helm import conf, errors, intake
+from magnum.drivers.k8s_capi_helm import conf, errors, helm_values, intake
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     Flavor,
@@ -294,3 +294,25 @@ class TestState(testtools.TestCase):
     def test_no_limit_is_no_deadline(self):
         self.assertIsNone(intake.deadline(NOW, 0))
         self.assertEqual(NOW + datetime.timedelta(minutes=2), intake.deadline(NOW, 2))
+
+
+class TestHealing(testtools.TestCase):
+    def checks(self, seconds):
+        site = config(server_start_timeout=seconds)
+        request = intake.cluster_request(cluster(), rows(), site)
+        facts = CloudFacts(
+            image_id="i",
+            kubernetes_version="1.34.4",
+            os_distro="ubuntu",
+            flavors={"small": Flavor("f", "small", 2, 4096, 20)},
+            auth_url="http://k/v3",
+        )
+        values = helm_values.render(request, facts)
+        parts = (values["controlPlane"], values["nodeGroupDefaults"])
+        return [part["healthCheck"].get("neverCameUpTimeout") for part in parts]
+
+    def test_a_site_says_how_long_a_server_may_take(self):
+        self.assertEqual(["300s", "600s"], self.checks(300))
+
+    def test_or_leaves_it_to_the_chart(self):
+        self.assertEqual([None, None], self.checks(0))
