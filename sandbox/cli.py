@@ -100,7 +100,7 @@ def up(state: State, certificates: str | None = None) -> None:
         cloud.start_magnum(state, bin_dir)
     progress.say(
         f"sandbox is up after {time.monotonic() - begin:.1f} s, "
-        f"{memory_mib(state):.0f} MiB of memory, state in {state.root}"
+        f"{processes.memory_mib(processes.owned(state)):.0f} MiB of memory, state in {state.root}"
     )
 
 
@@ -164,16 +164,6 @@ def environment(state: State) -> dict[str, str]:
     }
 
 
-def memory_mib(state: State) -> float:
-    """Memory of all its processes in MiB: proportional set size, so shared pages count once."""
-    kib = 0
-    for pid in processes.owned(state):
-        with contextlib.suppress(OSError):  # it ended meanwhile
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            kib += sum(int(line.split()[1]) for line in rollup.splitlines() if line[:4] == "Pss:")
-    return kib / 1024
-
-
 def _turn(state: State) -> contextlib.AbstractContextManager[None]:
     """One command at a time changes what runs; the next one waits."""
     return file_lock(state.root / ".turn.lock")
@@ -202,8 +192,9 @@ def _status(state: State, _: argparse.Namespace) -> int:
         print(f"{name:32} {condition:10} {where}".rstrip())
     for name in state.get("faults", []):
         print(f"fault {name} is on")
+    pids = processes.owned(state)
     print(
-        f"{len(processes.owned(state))} processes, {memory_mib(state):.0f} MiB of memory, "
+        f"{len(pids)} processes, {processes.memory_mib(pids):.0f} MiB of memory, "
         f"{progress.disk_mib(state.root):.0f} MiB of disk in {state.root}"
     )
     return 0 if all(condition.startswith("running") for _, condition in parts) else 3

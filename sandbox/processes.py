@@ -5,7 +5,8 @@ A process is known by its pid *and* the kernel's start time of that pid, so that
 kernel has given to somebody else meanwhile is never signalled.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
 import dataclasses
 import json
 import os
@@ -227,6 +228,16 @@ def owned(state: State) -> list[int]:
         if mark in environment.split(b"\0") and pid != os.getpid() and _start_time(pid):
             found.append(pid)
     return found
+
+
+def memory_mib(pids: Iterable[int]) -> float:
+    """Memory of processes in MiB: proportional set size, so shared pages count once."""
+    kib = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            kib += sum(int(line.split()[1]) for line in rollup.splitlines() if line[:4] == "Pss:")
+    return kib / 1024
 
 
 def log_tail(state: State, name: str, lines: int = LOG_LINES_SHOWN) -> str:

@@ -187,7 +187,7 @@ def without_proxy() -> dict[str, str]:
 def _start(
     state: State, names: list[str], env: dict[str, str] | None = None, bootstrap: bool = False
 ) -> None:
-    with progress.step(f"cloud: start {', '.join(names)}"):
+    with progress.step(f"cloud: start {', '.join(names)}") as step:
         processes.start(
             state,
             parent.NAME,
@@ -204,6 +204,9 @@ def _start(
             _identity(state)
         for name in names:
             _wait(state, name)
+        entries = [processes.recorded(state, name) for name in (parent.NAME, *names)]
+        used = processes.memory_mib(entry.pid for entry in entries if entry)
+        step.note(f"{used:.0f} MiB of memory")
 
 
 def _refuse_stranger(state: State, name: str) -> None:
@@ -223,13 +226,14 @@ def _identity(state: State) -> None:
 def _seed(state: State, complete: bool) -> None:
     from sandbox.cloud import seed
 
-    with progress.step("cloud: seed and warm up"):
+    with progress.step("cloud: seed and warm up") as step:
         if complete:
             seed.resources(state)
             snapshot.keep(state)
         seed.external_network(state)
         seed.keypair(state)
         seed.warm_up(state)
+        step.size(Paths.of(state).databases)
 
 
 def _wait(state: State, name: str) -> None:

@@ -170,3 +170,12 @@ class TestRefusal(ProcessCase):
 
         with self.assertRaisesRegex(SandboxError, "the start was given up"):
             processes.start(self.box, "one", FOREVER, ready=refuse)
+
+
+class TestMemory(ProcessCase):
+    def test_a_process_takes_some_and_a_dead_one_none(self) -> None:
+        self.start("one", FOREVER)
+        pid = self.pid("one")
+        self.assertGreater(processes.memory_mib([pid]), 1.0)
+        processes.stop(self.box, "one")
+        self.assertEqual(0.0, processes.memory_mib([pid]))
