@@ -193,6 +193,27 @@ _DELETION = (
     ),
 )
 
+_FOUNDING = (
+    Mutant(
+        "another-authority",
+        "Cluster API makes its own CA, so certificates that Magnum signs open nothing",
+        f"{DRIVER}/secrets.py",
+        "names.ca_secret(owner.release, purpose),",
+        'names.ca_secret(owner.release, f"magnum-{purpose}"),',
+        Suite.UNIT,
+        ("test_secrets",),
+    ),
+    Mutant(
+        "credential-forgotten",
+        "an application credential that could not be saved is not taken back",
+        f"{DRIVER}/founding.py",
+        "cloud.delete_credential(request.user_id, credential.id)",
+        "LOG.error(credential.id)",
+        Suite.UNIT,
+        ("test_driver.TestCreate.test_a_credential_that_cannot_be_saved_is_taken_back",),
+    ),
+)
+
 _CHARTS = (
     Mutant(
         "names-cut",
@@ -258,14 +279,23 @@ _ENVTEST = (
 
 _FUNCTIONAL = (
     Mutant(
-        "another-authority",
-        "Cluster API makes its own CA, so certificates that Magnum signs open nothing",
-        f"{DRIVER}/secrets.py",
-        "names.ca_secret(owner.release, purpose),",
-        'names.ca_secret(owner.release, f"magnum-{purpose}"),',
+        "no-rights",
+        "the driver does not bind its role in the namespaces that it makes",
+        f"{DRIVER}/founding.py",
+        '"subjects": [_own_subject(ports)],',
+        '"subjects": [],',
         Suite.FUNCTIONAL,
-        ("test_core_everyday.TestEveryday.test_01_create",),
+        ("test_core_young.TestYoung",),
+    ),
+    Mutant(
+        "lease-left",
+        "the Lease of a deleted cluster stays behind",
+        f"{DRIVER}/driver/passes.py",
+        "_SWEEP_AFTER = 30.0",
+        "_SWEEP_AFTER = 3000.0",
+        Suite.FUNCTIONAL,
+        ("test_core_young.TestYoung",),
     ),
 )
 
-MUTANTS = (*_STATUS, *_CHANGE, *_DELETION, *_CHARTS, *_ENVTEST, *_FUNCTIONAL)
+MUTANTS = (*_STATUS, *_CHANGE, *_DELETION, *_FOUNDING, *_CHARTS, *_ENVTEST, *_FUNCTIONAL)

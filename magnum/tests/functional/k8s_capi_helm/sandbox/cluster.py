@@ -8,10 +8,9 @@ from collections.abc import Callable
 import json
 import time
 
-from magnum.tests.functional.k8s_capi_helm.sandbox import truth
+from magnum.tests.functional.k8s_capi_helm.sandbox import tenant, truth
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import MagnumApi, Rows
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import Json, management
-from magnum.tests.functional.k8s_capi_helm.sandbox.tenant import Tenant
 from magnum.tests.functional.k8s_capi_helm.sandbox.truth import Intent
 from magnum.tests.functional.k8s_capi_helm.sandbox.workload import Workload
 
@@ -32,10 +31,11 @@ class Cluster:
     :ivar failed: nodegroups that are known to have failed and do not count.
     """
 
-    def __init__(self, tenant: Tenant, magnum: MagnumApi, uuid: str, intent: Intent) -> None:
-        self.tenant = tenant
+    def __init__(self, owner: tenant.Tenant, magnum: MagnumApi, uuid: str, intent: Intent) -> None:
+        self.tenant = owner
         self.magnum = magnum
         self.uuid = uuid
+        self.name = ""
         self.intent = intent
         self.failed: set[str] = set()
         self._workload: Workload | None = None
@@ -54,6 +54,7 @@ class Cluster:
         while self.magnum.rows(self.uuid) is None:
             assert time.monotonic() < deadline, f"no row after {_ROW_AFTER:.0f} s"
             time.sleep(INTERVAL)
+        self.name = self.rows().cluster["name"]
 
     @property
     def release(self) -> str:
@@ -137,7 +138,8 @@ class Cluster:
         """What a cluster that Magnum does not know any more has left behind, the Lease apart."""
         here = management().left(self.tenant.namespace)
         kept = [one for one in here if not one.startswith("leases/")]
-        return [*kept, *self.tenant.left()]
+        authorities = [f"certificate {one}" for one in tenant.certificates(self.name)]
+        return [*kept, *authorities, *self.tenant.left()]
 
     def gone(self, limit: float = LIMIT) -> None:
         """Wait until Magnum forgets the cluster; at that moment nothing of it may be left."""
@@ -179,10 +181,10 @@ class Cluster:
         assert not wrong, f"Magnum says that {who} is complete: {rows}, but {'; '.join(wrong)}"
 
     def _check_rows(self, rows: Rows) -> None:
-        row, tenant = rows.cluster, self.tenant
+        row = rows.cluster
         assert not row.get("status_reason"), rows
         assert row["coe_version"] == self.intent.version, row["coe_version"]
-        addresses = {f"https://{address}:6443" for address in tenant.floating_ips()}
+        addresses = {f"https://{address}:6443" for address in self.tenant.floating_ips()}
         assert row["api_address"] in addresses, (row["api_address"], addresses)
         assert row["master_count"] == self.intent.control_plane, row["master_count"]
         # Magnum adds up all rows, those of failed groups too.
@@ -196,14 +198,14 @@ class Cluster:
 
     def check_openstack(self) -> None:
         """What the tenant has in OpenStack for a cluster with a network of its own."""
-        tenant = self.tenant
-        balancers = tenant.load_balancers()
+        own = self.tenant
+        balancers = own.load_balancers()
         assert list(balancers.values()) == ["ACTIVE"], balancers
-        assert len(tenant.floating_ips()) == 1, tenant.floating_ips()
-        assert len(tenant.networks()) == 1, tenant.networks()
-        assert len(tenant.security_groups()) == 2, tenant.security_groups()
-        assert len(tenant.credentials()) == 1, tenant.credentials()
-        ports = [one for one in tenant.left() if one.startswith("port ")]
+        assert len(own.floating_ips()) == 1, own.floating_ips()
+        assert len(own.networks()) == 1, own.networks()
+        assert len(own.security_groups()) == 2, own.security_groups()
+        assert len(own.credentials()) == 1, own.credentials()
+        ports = [one for one in own.left() if one.startswith("port ")]
         assert len(ports) >= sum(self.intent.counts.values()) + 2, ports
 
     def _live_release(self) -> Json:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import Cluster, DEFAULT_GROUP
@@ -52,7 +53,7 @@ class Customer:
     def create(self, *, workers: int = 1, template: str | None = None, **fields: Any) -> Cluster:
         """Ask for a cluster; nobody waits for more than its row here."""
         uuid = self.magnum.create(
-            name=self._name,
+            name=f"{self._name}-{secrets.token_hex(3)}",
             cluster_template_id=template or self.template(),
             master_count=1,
             node_count=workers,

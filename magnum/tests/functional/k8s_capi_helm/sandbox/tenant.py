@@ -145,5 +145,14 @@ class Tenant:
         return found
 
 
+def certificates(name: str) -> list[str]:
+    """Barbican's containers with the CAs of a cluster of that name, which are the service's own."""
+    state = setting.state()
+    if state.get("certificates") != "barbican":
+        return []
+    magnum = seed.connect(state, "admin", user="magnum", project="service")
+    return [one.container_ref for one in magnum.key_manager.containers() if one.name == name]
+
+
 def _admin() -> Any:
     return seed.connect(setting.state(), "admin")
