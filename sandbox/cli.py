@@ -128,7 +128,6 @@ def down(state: State) -> None:
             with contextlib.suppress(SandboxError):
                 part(state)
         processes.stop_all(state)
-    state.record(faults=None)
 
 
 def reset(state: State, certificates: str | None = None) -> None:
@@ -139,7 +138,7 @@ def reset(state: State, certificates: str | None = None) -> None:
             if path.name in KEPT_BY_RESET:
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-        state.record(cloud_ready=None)
+        state.record(cloud_ready=None, faults=None)
     up(state, certificates)
 
 

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between the parent process, a service and the user."""
+
+from collections.abc import Callable, Iterable
+import io
+from typing import Any
+import unittest
+
+from sandbox.cloud import child, parent, plugins
+from sandbox.cloud.services import SERVICES
+from sandbox.tests.test_state import StateCase
+
+
+class TestAccessLog(unittest.TestCase):
+    def call(self, application: child.Application, query: str = "") -> str:
+        log = io.StringIO()
+        environ = {
+            "REQUEST_METHOD": "GET",
+            "PATH_INFO": "/v3",
+            "QUERY_STRING": query,
+            "HTTP_USER_AGENT": "curl",
+        }
+        child.access_logged("keystone", application, log)(environ, lambda *_: None)
+        return log.getvalue()
+
+    def test_one_line_per_request(self) -> None:
+        def answer(_: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+            start("300 Multiple Choices", [])
+            return []
+
+        self.assertRegex(
+            self.call(answer, "a=1"), r"^\d+\.\d{3} keystone GET /v3\?a=1 300 \d+ms curl\n$"
+        )
+
+    def test_a_request_that_broke_is_logged_too(self) -> None:
+        log = io.StringIO()
+
+        def broken(_: dict[str, Any], __: Callable[..., Any]) -> Iterable[bytes]:
+            raise ValueError("x")
+
+        with self.assertRaises(ValueError):
+            child.access_logged("nova", broken, log)(
+                {"REQUEST_METHOD": "POST", "PATH_INFO": "/"}, lambda *_: None
+            )
+        self.assertIn(" nova POST / - ", log.getvalue())
+
+
+class TestWishes(StateCase):
+    def test_a_wish_is_read_by_another_process_s_state(self) -> None:
+        parent.want(self.sandbox(), "magnum", {"PATH": "/bin"})
+        self.assertEqual({"PATH": "/bin"}, parent.wanted(self.sandbox())["magnum"].env)
+
+    def test_a_later_wish_is_a_new_start(self) -> None:
+        box = self.sandbox()
+        parent.want(box, "nova")
+        first = parent.wanted(box)["nova"].asked
+        parent.want(box, "nova")
+        self.assertGreater(parent.wanted(box)["nova"].asked, first)
+
+    def test_nothing_is_wanted_after_forget(self) -> None:
+        box = self.sandbox()
+        parent.want(box, "nova")
+        parent.forget(box)
+        self.assertEqual({}, parent.wanted(box))
+
+
+class TestCatalog(StateCase):
+    def test_endpoints_have_this_sandbox_s_ports(self) -> None:
+        box = self.sandbox()
+        self.assertEqual(
+            f"http://127.0.0.1:{box.port('cinder')}/v3/%(project_id)s",
+            SERVICES["cinder"].endpoint(box),
+        )
+
+    def test_no_two_services_are_of_one_kind(self) -> None:
+        self.assertEqual(len(SERVICES), len({service.kind for service in SERVICES.values()}))
+
+
+class TestPlugins(StateCase):
+    def test_the_sandbox_is_found_where_it_is_announced(self) -> None:
+        folder = plugins.announce(self.place / "plugins")
+        plugins.announce(folder)
+        self.assertTrue((folder / "sandbox" / "cloud" / "plugins" / "network.py").exists())
+        text = (folder / "sandbox_cloud-0.dist-info" / "entry_points.txt").read_text()
+        self.assertIn("ovn = sandbox.cloud.plugins.loadbalancer:Driver", text)
