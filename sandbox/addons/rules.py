@@ -28,14 +28,14 @@ FAULTS = "addons-faults"
 class Phase(enum.StrEnum):
     """status.phase of an addon."""
 
-    UNKNOWN = "Unknown"
-    PENDING = "Pending"
-    PREPARING = "Preparing"
-    INSTALLING = "Installing"
-    UPGRADING = "Upgrading"
-    DEPLOYED = "Deployed"
-    FAILED = "Failed"
-    UNINSTALLING = "Uninstalling"
+    UNKNOWN = "Unknown"  # of an addon whose status nobody has written yet
+    PENDING = "Pending"  # seen; it waits for its Cluster, an identity or a gate
+    PREPARING = "Preparing"  # the gate is open: values are rendered
+    INSTALLING = "Installing"  # Helm runs for the first time
+    UPGRADING = "Upgrading"  # Helm runs, and there was a revision before
+    DEPLOYED = "Deployed"  # Helm has ended well; revision counts its runs
+    FAILED = "Failed"  # refused, with failureMessage, until spec or annotations change
+    UNINSTALLING = "Uninstalling"  # deleted while its Cluster lives: Helm runs once more
 
 
 class Act(enum.Enum):

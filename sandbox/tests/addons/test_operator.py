@@ -207,6 +207,19 @@ class TestDelete(OperatorCase):
         self.assertEqual([], shelf.phases)
 
 
+class TestPhases(OperatorCase):
+    def test_every_phase_but_that_of_an_unseen_addon_is_reached(self) -> None:
+        shelf = Shelf()
+        self.run_on(shelf)
+        self.run_on(shelf, {**addon(bootstrap=True), "status": {"phase": "Failed", "revision": 1}})
+        with self.assertRaises(kopf.PermanentError):
+            self.run_on(shelf, addon(valuesSources=[{"template": "a: {{ b.c }}"}]))
+        body: Any = addon()
+        asyncio.run(self.operator(shelf).deleted(body=body))
+        reached = {rules.Phase(phase) for phase in shelf.phases}
+        self.assertEqual(set(rules.Phase) - {rules.Phase.UNKNOWN}, reached)
+
+
 class TestSettings(unittest.TestCase):
     def test_finalizer_and_annotations_are_those_of_the_addon_provider(self) -> None:
         settings = kopf.OperatorSettings()

@@ -4,6 +4,7 @@
 It is started once for all tests of this module; nobody reconciles but the two players.
 """
 
+import json
 import os
 from pathlib import Path
 import shutil
@@ -14,6 +15,7 @@ from typing import Any
 import unittest
 
 from sandbox import management, processes
+from sandbox.addons import rules
 from sandbox.management import binaries, controllers, faults
 from sandbox.management.api import Api
 from sandbox.management.connection import Connection, Refused
@@ -162,6 +164,79 @@ class TestPlayers(Case):
         self.api.apply(broken)
         self.until("it fails", lambda: cast.addon_status("broken").get("phase") == "Failed")
         self.assertIn("'b' is undefined", cast.addon_status("broken")["failureMessage"])
+
+
+# What a client may look at to know that an addon is done, and by whose doing.
+DONE = {
+    "phase": lambda addon: addon["status"]["phase"] == "Deployed",
+    "revision": lambda addon: addon["status"]["revision"] == 1,
+    "finalizer": lambda addon: rules.FINALIZER in addon["metadata"]["finalizers"],
+    "owned by its Cluster": lambda addon: (
+        [owner["kind"] for owner in addon["metadata"]["ownerReferences"]] == ["Cluster"]
+    ),
+    "label of its Cluster": lambda addon: (
+        addon["metadata"]["labels"]["addons.stackhpc.com/cluster"] == addon["spec"]["clusterName"]
+    ),
+    "this spec was handled last": lambda addon: (
+        json.loads(annotations(addon)[f"{rules.GROUP}/{rules.LAST_HANDLED}"])["spec"]
+        == addon["spec"]
+    ),
+    "nothing is under way": lambda addon: (
+        not [key for key in annotations(addon) if key.startswith(f"{rules.GROUP}/handle_addon")]
+    ),
+    "checksum of its values": lambda addon: (
+        "secret.addons.stackhpc.com/done-values" in annotations(addon)
+    ),
+}
+
+
+def annotations(addon: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = addon["metadata"].get("annotations") or {}
+    return found
+
+
+class TestAddonObject(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        self.cast = played.Cast(self.admin, self.state, NAMESPACE, "done")
+        self.cast.enter()
+        self.addCleanup(self.cast.leave)
+        self.cast.say_initialized()
+        self.values = played.secret(NAMESPACE, "done-values", {"values.yaml": b"a: 1"})
+        self.api.apply(self.values)
+        release = played.helm_release(NAMESPACE, "done", "ccm")
+        release["spec"]["valuesSources"] = [{"secret": {"name": "done-values"}}]
+        self.path = played.path_of(release)
+        self.api.apply(release)
+
+    def test_every_sign_of_being_done_is_there(self) -> None:
+        for what, holds in DONE.items():
+            with self.subTest(what):
+                self.until(what, lambda holds=holds: self.holds(holds))
+
+    def test_a_changed_secret_makes_helm_run_again(self) -> None:
+        self.until("it is installed", lambda: self.revision() == 1)
+        changed = played.secret(NAMESPACE, "done-values", {"values.yaml": b"a: 2"})
+        self.api.apply(changed)
+        self.until("it is upgraded", lambda: self.revision() == 2)
+
+    def test_deleting_it_uninstalls_it(self) -> None:
+        self.until("it is installed", lambda: self.revision() == 1)
+        self.api.delete(self.path)
+        self.until("it is gone", lambda: self.api.get(self.path) is None)
+
+    def tearDown(self) -> None:
+        self.api.delete(self.path)
+        self.until("it is gone", lambda: self.api.get(self.path) is None)
+
+    def revision(self) -> int:
+        return int(((self.api.get(self.path) or {}).get("status") or {}).get("revision") or 0)
+
+    def holds(self, sign: Any) -> bool:
+        try:
+            return bool(sign(self.api.get(self.path)))
+        except KeyError:
+            return False
 
 
 class TestRecovery(Case):
