@@ -135,11 +135,10 @@ class Cluster:
         return self._workload
 
     def left(self) -> list[str]:
-        """What a cluster that Magnum does not know any more has left behind, the Lease apart."""
+        """What there is besides Magnum's row and its certificates; the Lease apart."""
         here = management().left(self.tenant.namespace)
         kept = [one for one in here if not one.startswith("leases/")]
-        authorities = [f"certificate {one}" for one in tenant.certificates(self.name)]
-        return [*kept, *authorities, *self.tenant.left()]
+        return [*kept, *self.tenant.left()]
 
     def gone(self, limit: float = LIMIT) -> None:
         """Wait until Magnum forgets the cluster; at that moment nothing of it may be left."""
@@ -150,7 +149,8 @@ class Cluster:
             assert time.monotonic() < deadline, f"not deleted after {limit:.0f} s: {rows}"
             time.sleep(INTERVAL)
             rows = self.magnum.rows(self.uuid)
-        assert not self.left(), f"Magnum has forgotten the cluster, but there is: {self.left()}"
+        left = [*self.left(), *tenant.certificates(self.name)]
+        assert not left, f"Magnum has forgotten the cluster, but there is: {left}"
 
     def swept(self) -> None:
         """Wait until the Lease's tombstone is swept too."""
