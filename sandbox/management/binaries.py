@@ -7,6 +7,7 @@ works at a time, so that a killed one leaves nothing half done.
 """
 
 import dataclasses
+import fcntl
 import hashlib
 import os
 from pathlib import Path
@@ -116,11 +117,25 @@ def build(cache: State | Path | None = None) -> Path:
     place = _place(root)
     if _complete(place):
         return place
-    with file_lock(root / "go" / ".lock"):
+    lock = root / "go" / ".lock"
+    if _held(lock):
+        progress.say("somebody else builds the programs already; waiting until that is done")
+    with file_lock(lock):
         if not _complete(place):  # somebody else may have built while this one waited
             place.mkdir(parents=True, exist_ok=True)
             _fill(place, root / "go")
     return place
+
+
+def _held(lock: Path) -> bool:
+    """Whether another process or thread holds a lock right now."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def built(cache: Path | None = None) -> bool:

@@ -27,6 +27,8 @@ ADDONS = "addon-provider"
 MACHINE_FAULTS = "machines-faults"
 # The real addon provider waits 15 s; a sandbox is made for a short wait.
 ADDON_RETRY = 5
+#: Path below which each says whether it is ready.
+HEALTH = {**dict.fromkeys(NAMES, "/readyz"), MACHINES: "/readyz", ADDONS: "/healthz"}
 START_TIMEOUT = 60.0
 # No object has this watch label: a manager that filters for it admits, and reconciles nothing.
 NOTHING = "nothing-is-reconciled"
@@ -77,13 +79,13 @@ def start_players(state: State, place: Path) -> None:
     port = state.port(f"{ADDONS}-health")
     addons = [sys.executable, "-m", "sandbox.addons", f"--port={port}", f"--retry={ADDON_RETRY}"]
     processes.start(state, ADDONS, addons, env=_environment(state), cwd=CHECKOUT)
-    for name, path in ((MACHINES, "/readyz"), (ADDONS, "/healthz")):
-        processes.wait_ready(state, name, partial(healthy, state, name, path), START_TIMEOUT)
+    for name in (MACHINES, ADDONS):
+        processes.wait_ready(state, name, partial(healthy, state, name), START_TIMEOUT)
 
 
-def healthy(state: State, name: str, path: str = "/readyz") -> bool:
+def healthy(state: State, name: str) -> bool:
     """Whether a controller says that it is ready."""
-    address = f"http://127.0.0.1:{state.port(f'{name}-health')}{path}"
+    address = f"http://127.0.0.1:{state.port(f'{name}-health')}{HEALTH[name]}"
     try:
         with _DIRECT.open(address, timeout=2.0) as answer:
             return bool(answer.status == 200)

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sandbox import processes, progress
 from sandbox.management import binaries, controllers, crds, server
+from sandbox.management.api import Api
 from sandbox.state import State
 
 #: Everything that runs, in order of start; what is played says so.
@@ -66,8 +67,23 @@ def down(state: State) -> None:
 
 
 def status(state: State) -> list[tuple[str, str]]:
-    """Name and state of every process, such as ``("etcd", "running (real)")``."""
-    return [
-        (name, f"{'running' if processes.alive(state, name) else 'stopped'} ({kind})")
-        for name, kind in PROCESSES.items()
-    ]
+    """Name and state of every process, such as ``("etcd", "running (real)")``.
+
+    One that runs and does not answer is ``not answering``.
+    """
+    return [(name, f"{_condition(state, name)} ({kind})") for name, kind in PROCESSES.items()]
+
+
+def _condition(state: State, name: str) -> str:
+    if not processes.alive(state, name):
+        return "stopped"
+    return "running" if _answers(state, name) else "not answering"
+
+
+def _answers(state: State, name: str) -> bool:
+    """Whether a process says that it is well, as far as it can be asked."""
+    if name == "kube-apiserver":
+        return Api(server.kubeconfig(state)).answers()
+    if name in controllers.HEALTH:
+        return controllers.healthy(state, name)
+    return True

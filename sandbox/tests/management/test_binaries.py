@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a program is built, when a found one is taken, and what makes it be built again."""
 
+from concurrent.futures import ThreadPoolExecutor
+import contextlib
+import io
 import os
 from pathlib import Path
 import shutil
@@ -9,7 +12,7 @@ import unittest
 from unittest import mock
 
 from sandbox.management import binaries, manifests
-from sandbox.state import SandboxError, State
+from sandbox.state import file_lock, SandboxError, State
 
 
 class Case(unittest.TestCase):
@@ -98,6 +101,16 @@ class TestBuild(Case):
     def test_the_place_is_the_same_as_long_as_nothing_changes(self) -> None:
         cache = self.cache()
         self.assertEqual(binaries.build(cache), binaries.build(cache))
+
+    def test_a_second_builder_says_that_it_waits_and_takes_what_the_first_built(self) -> None:
+        cache = self.cache()
+        printed = io.StringIO()
+        with ThreadPoolExecutor(1) as pool, contextlib.redirect_stdout(printed):
+            with file_lock(cache / "go" / ".lock"):
+                second = pool.submit(binaries.build, cache)
+                while "waiting" not in printed.getvalue():
+                    self.assertFalse(second.done())
+            self.assertTrue((second.result(60.0) / "etcd").exists())
 
     def test_a_state_means_the_cache_of_the_user(self) -> None:
         cache = self.cache()

@@ -263,5 +263,7 @@ class TestRecovery(Case):
             with self.subTest(how or "stopped"):
                 fault.on(self.state, how)
                 self.assertFalse(self.api.answers())
+                said = dict(management.status(self.state))["kube-apiserver"]
+                self.assertEqual("not answering (real)" if how else "stopped (real)", said)
                 fault.off(self.state)
                 self.assertTrue(self.api.answers())
