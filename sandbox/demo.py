@@ -50,7 +50,8 @@ def run(state: State, keep: bool) -> int:
         demo.play()
     except (SandboxError, subprocess.TimeoutExpired) as error:
         progress.say(f"FAILED: {error}")
-        demo.failed = True
+    except KeyboardInterrupt:
+        progress.say("interrupted")
     finally:
         if keep or ran_before:
             _say_how_to_talk(state)
