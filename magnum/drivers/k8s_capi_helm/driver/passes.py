@@ -10,6 +10,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.common import context as magnum_context
+from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import (
     assembly,
     certificates,
@@ -26,12 +27,15 @@ from magnum.drivers.k8s_capi_helm import (
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.driver import rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Verdict
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Operation, Record, Verb, Verdict
+from magnum.objects import cluster as cluster_object
 
 LOG = logging.getLogger(__name__)
 
 #: A create that has not saved its release by then has died.
 _CREATE_START_LIMIT = datetime.timedelta(minutes=10)
+#: What an operator has to mend and no tenant can: the request is as good as before, and goes on.
+_OPERATORS_TURN = (errors.ManagementRefused, errors.HelmUnusable)
 #: Seconds until the tombstone of a deleted cluster is removed: Magnum destroys the row in between.
 _SWEEP_AFTER = 30.0
 
@@ -55,20 +59,27 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
     namespace = intake.namespace(cluster, conf)
     waiting = refusal = ""
     try:
-        if ownership.is_being_deleted(ports.operations.read(namespace, cluster.stack_id)):
+        record = ports.operations.read(namespace, cluster.stack_id)
+        if ownership.is_being_deleted(record):
             rows.intend(cluster, Status.DELETE_IN_PROGRESS)
             return
         if not ownership.is_proved(ports, ownership.owner(cluster, conf)):
+            if cluster.status == Status.CREATE_IN_PROGRESS and _has_just_begun(cluster):
+                return
             raise errors.NotOurs(
                 f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
                 "belongs to this cluster. An operator has to check the driver's kubeconfig."
             )
+        _limit_update(ports, cluster, record, conf, now)
         waiting = reconcile.bring_up(
             ports, lambda: request(cluster, conf), admin_cloud, conf, now
         ).waiting
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        waiting, refusal = (str(error), "") if error.retryable else ("", str(error))
+        if error.retryable or isinstance(error, _OPERATORS_TURN):
+            waiting = str(error)
+        else:
+            refusal = str(error)
     judged = list(cluster.nodegroups)
     found = survey.judge(
         ports, cluster, judged, conf, now, cloud=admin_cloud, refusal=refusal, waiting=waiting
@@ -79,8 +90,7 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
 def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     """One pass of a deletion; only here a cluster becomes DELETE_COMPLETE."""
     if not names.is_release(cluster.stack_id):
-        certificates.remove_forgotten(context, cluster)
-        rows.put(cluster, status=Status.DELETE_COMPLETE, status_reason=None)
+        _finish_deletion(context, cluster)
         return
     ports, owner, now = assembly.ports(conf), ownership.owner(cluster, conf), utc_now()
     try:
@@ -91,8 +101,7 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
         rows.put(cluster, status_reason=str(error))
         return
     if step.action is deletion.Action.DONE:
-        certificates.remove_forgotten(context, cluster)
-        rows.put(cluster, status=Status.DELETE_COMPLETE, status_reason=None)
+        _finish_deletion(context, cluster)
         _sweep_later(ports, owner)
     elif step.action is deletion.Action.NO_PROOF or late:
         rows.put(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
@@ -110,14 +119,14 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
     if cluster.status == Status.DELETE_FAILED:
         if not found.unreachable and ownership.is_proved(ports, ownership.owner(cluster, conf)):
             rows.put(cluster, status=Status.DELETE_IN_PROGRESS)
+    elif ownership.is_being_deleted(found.record):
+        if cluster.status != Status.DELETE_IN_PROGRESS:
+            rows.intend(cluster, Status.DELETE_IN_PROGRESS)
+    elif _is_overtaken(cluster, judged):
+        rows.put(cluster, status=Status.UPDATE_IN_PROGRESS)
     elif cluster.status.endswith("_FAILED"):
         namespace = intake.namespace(cluster, conf)
         rows.write(context, cluster, judged, found, ports, namespace)
-    elif cluster.status.endswith("_COMPLETE") and any(
-        row.status.endswith("_IN_PROGRESS") for row in judged
-    ):
-        # A nodegroup verb and a pass that had looked before it crossed each other.
-        rows.put(cluster, status=Status.UPDATE_IN_PROGRESS)
     return found.verdict
 
 
@@ -126,10 +135,61 @@ def utc_now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
+def sweep(ports: assembly.Ports, owner: secrets.Owner) -> None:
+    """Remove the tombstone of a cluster whose row is gone; until then it is the only proof."""
+    admin = magnum_context.make_admin_context(all_tenants=True)
+    try:
+        cluster_object.Cluster.get_by_uuid(admin, owner.cluster_uuid)
+        return
+    except exception.ClusterNotFound:
+        pass
+    try:
+        ports.operations.sweep(owner.namespace, owner.release)
+    except errors.DriverError as error:
+        LOG.warning("Lease of release %s stays behind: %s", owner.release, error)
+
+
+def _finish_deletion(context: Any, cluster: Any) -> None:
+    """Tell Magnum to destroy the row. Nothing is saved: should this conductor die before Magnum
+    has, the row is still DELETE_IN_PROGRESS and the next pass comes here again.
+    """
+    certificates.remove_forgotten(context, cluster)
+    cluster.status, cluster.status_reason = Status.DELETE_COMPLETE, None
+
+
+def _is_overtaken(cluster: Any, groups: list[Any]) -> bool:
+    """Whether nobody carries on what a nodegroup's row says is in progress.
+
+    A verb and a pass that had looked before it crossed each other; or Magnum has made the whole
+    cluster UPDATE_FAILED because one of several requests was refused.
+    """
+    rests = cluster.status.endswith("_COMPLETE") or cluster.status == Status.UPDATE_FAILED
+    return rests and any((row.status or "").endswith("_IN_PROGRESS") for row in groups)
+
+
+def _limit_update(
+    ports: assembly.Ports, cluster: Any, record: Record | None, conf: Any, now: datetime.datetime
+) -> None:
+    """Give an update that could not be written down when it was asked for its time from now on."""
+    if cluster.status != Status.UPDATE_IN_PROGRESS or (record is not None and record.operations):
+        return
+    limit = intake.deadline(now, conf.capi_helm.update_timeout)
+    ports.operations.add(
+        intake.namespace(cluster, conf),
+        cluster.stack_id,
+        Operation(id="update", verb=Verb.RESIZE, started=now, deadline=limit),
+    )
+
+
+def _has_just_begun(cluster: Any) -> bool:
+    """Whether the create may still be on its way to what has to be there first."""
+    created = cluster.created_at
+    return created is None or utc_now() - created < _CREATE_START_LIMIT
+
+
 def _fail_unfounded(cluster: Any) -> None:
     """A row without a release: its create has just begun, or its conductor died."""
-    created = cluster.created_at
-    if created is None or utc_now() - created < _CREATE_START_LIMIT:
+    if _has_just_begun(cluster):
         return
     rows.put(
         cluster,
@@ -147,13 +207,6 @@ def _is_late(ports: assembly.Ports, owner: secrets.Owner, now: datetime.datetime
 
 def _sweep_later(ports: assembly.Ports, owner: secrets.Owner) -> None:
     """Remove the tombstone once Magnum has removed the row; a crash before that does no harm."""
-
-    def sweep() -> None:
-        try:
-            ports.operations.sweep(owner.namespace, owner.release)
-        except errors.DriverError as error:
-            LOG.warning("Lease of release %s stays behind: %s", owner.release, error)
-
-    timer = threading.Timer(_SWEEP_AFTER, sweep)
+    timer = threading.Timer(_SWEEP_AFTER, sweep, (ports, owner))
     timer.daemon = True
     timer.start()

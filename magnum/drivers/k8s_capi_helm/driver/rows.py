@@ -33,12 +33,17 @@ def intend(row: Any, status: str) -> None:
 
 
 def follow(cluster: Any, context: Any) -> bool:
-    """Whether *cluster* still has its status in the database; takes the newer one over when not."""
+    """Whether *cluster* is still as in the database; takes what is newer over when it is not.
+
+    Its status tells of verbs that came since, its stack id of a create that has just begun.
+    """
     current = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
-    if current.status == cluster.status:
+    if (current.status, current.stack_id) == (cluster.status, cluster.stack_id):
         return True
-    cluster.status, cluster.status_reason = current.status, current.status_reason
-    cluster.obj_reset_changes(["status", "status_reason"])
+    newer = ("status", "status_reason", "stack_id")
+    for field in newer:
+        setattr(cluster, field, getattr(current, field))
+    cluster.obj_reset_changes(newer)
     return False
 
 

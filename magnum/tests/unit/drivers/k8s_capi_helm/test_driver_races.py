@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What crosses: passes and verbs, refusals and other requests, crashes, an operator's repairs."""
+
+import datetime
+import json
+
+from magnum import objects
+from magnum.drivers.k8s_capi_helm import errors, names, ownership
+from magnum.drivers.k8s_capi_helm.driver import passes
+from magnum.tests.unit.drivers.k8s_capi_helm import world
+from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
+
+
+class TestCrossing(world.World):
+    def test_a_pass_before_the_lease_is_made_does_not_fail_the_create(self):
+        def look_now(verb, kind, name):
+            if verb == "create" and kind == names.LEASE:
+                self.kube.before = None
+                self.tick()
+
+        self.kube.before = look_now
+        self.assertEqual("CREATE_IN_PROGRESS", self.create().status)
+        self.grow()
+        self.tick(2)
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+
+    def test_a_lease_that_never_came_is_said_in_the_end(self):
+        self.create()
+        self.helm.releases.clear()
+        for name in (names.lease(RELEASE), names.credential_secret(RELEASE)):
+            self.kube.remove(names.LEASE if "magnum" in name else names.SECRET, NAMESPACE, name)
+        cluster = self.cluster()
+        cluster.created_at = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+        self.driver.update_cluster_status(self.context, cluster)
+        self.assertEqual("CREATE_FAILED", self.cluster().status)
+        self.assertIn("proves", self.cluster().status_reason)
+
+    def test_a_refused_request_stops_no_other_one(self):
+        self.made()
+        with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
+            self.add_group("extra")
+        self.resize(1, remove=["server-1"])
+        self.assertEqual("UPDATE_FAILED", self.cluster().status)
+        self.poll()
+        self.tick()
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual("CREATE_COMPLETE", self.group("extra").status)
+
+    def test_a_deletion_that_a_verdict_wrote_over_goes_on(self):
+        self.made()
+        self.delete()
+        cluster = self.cluster()
+        cluster.status = "UPDATE_COMPLETE"
+        cluster.save()
+        self.poll()
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+
+    def test_a_conductor_that_dies_before_the_row_goes_leaves_it_to_the_next(self):
+        self.made()
+        self.delete()
+        self.tick()
+        self.wither()
+        cluster = self.cluster()
+        self.driver.update_cluster_status(self.context, cluster)
+        self.assertEqual("DELETE_COMPLETE", cluster.status)
+        owner = ownership.owner(cluster, world.CONF)
+        passes.sweep(self.ports, owner)
+        self.assertEqual([f"Lease/{RELEASE}-magnum"], self.left())
+        self.tick()
+        self.assertEqual([], objects.Cluster.list(self.context))
+        passes.sweep(self.ports, owner)
+        self.assertEqual([], self.left())
+
+
+class TestOperatorsRepairs(world.World):
+    """What an operator has to mend is no fault of the request, which goes on when it is mended."""
+
+    def test_credentials_of_magnum_that_ended(self):
+        def refuse(verb, kind, name):
+            raise errors.ManagementRefused("The credentials are not accepted. Ask the operator.")
+
+        self.create()
+        self.kube.before = refuse
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual("CREATE_IN_PROGRESS", cluster.status)
+        self.assertIn("Ask the operator", cluster.status_reason)
+        self.kube.before = None
+        self.grow()
+        self.tick(2)
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+
+    def test_helm_that_is_missing_for_a_while(self):
+        self.made()
+        self.helm.refusal = errors.HelmUnusable("Helm cannot be run. Ask the operator.")
+        self.resize(2)
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual("UPDATE_IN_PROGRESS", cluster.status)
+        self.assertIn("Ask the operator", cluster.status_reason)
+        self.helm.refusal = None
+        self.tick()
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_a_request_made_during_an_outage_has_a_deadline_all_the_same(self):
+        self.made()
+        self.kube.unreachable = True
+        self.resize(2)
+        self.kube.unreachable = False
+        self.tick()
+        [operation] = self.ports.operations.read(NAMESPACE, RELEASE).operations
+        self.assertIsNotNone(operation.deadline)
+        year = datetime.datetime.now(datetime.UTC).year
+        text = json.dumps(self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE)))
+        self.kube.put(names.LEASE, json.loads(text.replace(f"{year}-", "2020-")))
+        self.tick()
+        self.assertEqual("UPDATE_FAILED", self.cluster().status)
+        self.assertTrue(self.cluster().status_reason.startswith("timeout:"))
