@@ -29,14 +29,21 @@ def up(state: State, certificates: str = "barbican") -> None:
 
     :param certificates: where Magnum is to keep certificates: ``barbican``, or ``x509keypair``
         (Magnum's own database), in which case Barbican is not started.
-    :raises SandboxError: a service does not start; the text shows the end of its log.
+    :raises SandboxError: a service does not start; the text shows the end of its log. Or there
+        are certificates elsewhere already.
     """
     if certificates not in CERTIFICATE_STORES:
         raise SandboxError(
             f"--certificates {certificates}: choose one of {', '.join(CERTIFICATE_STORES)}"
         )
-    state.record(certificates=certificates)
     fresh = not state.get("cloud_ready")
+    before = state.get("certificates")
+    if not fresh and before != certificates:
+        raise SandboxError(
+            f"the certificates of this sandbox are in {before}; "
+            f"`python -m sandbox reset --certificates {certificates}` begins anew"
+        )
+    state.record(certificates=certificates)
     if fresh:
         _stop(state)
         snapshot_there = snapshot.exists()

@@ -6,8 +6,10 @@ import io
 from typing import Any
 import unittest
 
+from sandbox import cloud
 from sandbox.cloud import child, parent, plugins
 from sandbox.cloud.services import SERVICES
+from sandbox.state import SandboxError
 from sandbox.tests.test_state import StateCase
 
 
@@ -83,3 +85,20 @@ class TestPlugins(StateCase):
         self.assertTrue((folder / "sandbox" / "cloud" / "plugins" / "network.py").exists())
         text = (folder / "sandbox_cloud-0.dist-info" / "entry_points.txt").read_text()
         self.assertIn("ovn = sandbox.cloud.plugins.loadbalancer:Driver", text)
+
+
+class TestCertificates(StateCase):
+    def test_an_unknown_store_shows_the_known_ones(self) -> None:
+        with self.assertRaisesRegex(SandboxError, "choose one of barbican, x509keypair"):
+            cloud.up(self.sandbox(), "vault")
+
+    def test_the_store_stays_while_there_may_be_certificates(self) -> None:
+        self.sandbox().record(certificates="barbican", cloud_ready=True)
+        with self.assertRaisesRegex(SandboxError, "reset --certificates x509keypair"):
+            cloud.up(self.sandbox(), "x509keypair")
+        self.assertEqual("barbican", self.sandbox().get("certificates"))
+
+    def test_barbican_is_not_started_without_need(self) -> None:
+        self.sandbox().record(certificates="x509keypair")
+        names = [name for name, _ in cloud.status(self.sandbox())]
+        self.assertEqual([name for name in SERVICES if name != "barbican"], names)
