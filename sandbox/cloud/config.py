@@ -30,18 +30,22 @@ class Paths:
 
     @classmethod
     def of(cls, state: State) -> "Paths":
+        """Those of one sandbox."""
         return cls(state.path("cloud", "x").parent)
 
     @property
     def databases(self) -> Path:
+        """One SQLite file per service, two more for Nova."""
         return self.root / "db"
 
     @property
     def data(self) -> Path:
+        """What services keep in files: the bytes of images."""
         return self.root / "data"
 
     @property
     def scratch(self) -> Path:
+        """Locks and working directories, which need not outlive a stop."""
         return self.root / "scratch"
 
     def conf(self, name: str) -> Path:
@@ -53,6 +57,7 @@ class Paths:
         return self.root / "etc" / name / f"{name}.conf"
 
     def database_url(self, name: str) -> str:
+        """The database ``name`` as SQLAlchemy wants it."""
         return f"sqlite:///{self.databases / name}.sqlite"
 
 
@@ -84,6 +89,7 @@ class Configuration:
 
     @property
     def paths(self) -> Paths:
+        """Where the files go."""
         return Paths.of(self.state)
 
     def write(self) -> None:
