@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping
+import contextlib
 import dataclasses
 import os
 from pathlib import Path
@@ -29,6 +30,9 @@ CLOSING = LOGS / "closing"
 SANDBOX_PYTHON = ROOT / ".tox" / "sandbox" / "bin" / "python"
 BUILD = "build"
 TAIL = 40
+
+#: Stands in the environment of everything that a stage starts, daemons too.
+MARK = "K8S_CAPI_HELM_STAGE"
 
 #: What stestr prints of a test that failed.
 FAILED = re.compile(r"^\{\d+\} (\S.*?) \[[\d.]+s\] \.\.\. FAILED$", re.M)
@@ -144,10 +148,11 @@ class Run:
         self.seconds = 0.0
         self._overdue = False
         self._name, self._live = name, live
+        self._mark = f"{name}-{os.getpid()}-{time.monotonic_ns()}"
         self._process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=environment(os.environ),
+            env={**environment(os.environ), MARK: self._mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -175,15 +180,17 @@ class Run:
         self.stop()
 
     def stop(self) -> None:
-        """End the stage and everything that it started in its session."""
+        """End the stage and everything that it started, in whatever session that is."""
         for number, patience in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
-            try:
-                os.killpg(self._process.pid, number)
+            for pid in marked(f"{MARK}={self._mark}"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(patience)
-            except ProcessLookupError:
-                return
-            except subprocess.TimeoutExpired:
-                continue
+        # One that was just being started has been missed.
+        for pid in marked(f"{MARK}={self._mark}"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def wait(self) -> int:
         """The exit status, once the output is complete; not 0 if it took too long."""
@@ -192,6 +199,7 @@ class Run:
         self._timer.cancel()
         self.seconds = time.monotonic() - self.begin
         if self._overdue:
+            self._timer.join(60.0)  # it is still stopping what the stage has started
             with self.log.open("a") as log:
                 log.write(
                     f"\nStopped: it took longer than {self._timer.interval / 60:.0f} minutes.\n"
@@ -200,6 +208,17 @@ class Run:
 
     def running(self) -> bool:
         return self._process.poll() is None
+
+
+def marked(mark: str) -> list[int]:
+    """Processes whose environment has the mark, "NAME=value"."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):  # it ended, or belongs to another user
+                if mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
 
 
 def environment(ours: Mapping[str, str]) -> dict[str, str]:

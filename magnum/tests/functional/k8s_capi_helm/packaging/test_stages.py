@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import os
 from pathlib import Path
 import signal
 import sys
@@ -30,6 +31,25 @@ Ran: {0} tests in 1.2 sec.
  - Unexpected Success: {3}
  - Failed: {4}
 """
+
+
+def children_of_mark(stage: str) -> list[int]:
+    """Processes that any run of a stage of this process has started."""
+    mark = f"{stages.MARK}={stage}-{os.getpid()}-".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be collected does not."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
 
 
 class TestTally(unittest.TestCase):
@@ -105,11 +125,15 @@ class TestRun(unittest.TestCase):
         self.assertEqual(1, status)
         self.assertIn("\nsome.test_of.ours\n", out)
 
-    def test_a_stage_that_takes_too_long_is_stopped_with_its_children(self) -> None:
-        program = "import subprocess; subprocess.run(['sleep', '600'])"
+    def test_a_stage_that_takes_too_long_is_stopped_with_its_daemons(self) -> None:
+        program = (
+            "import subprocess; subprocess.Popen(['sleep', '601'], start_new_session=True);"
+            "subprocess.run(['sleep', '600'])"
+        )
         status, out = self.run_stages(self.stage("long", program, minutes=0.02))
         self.assertEqual(1, status)
         self.assertIn("it took longer than", out)
+        self.assertEqual([], [pid for pid in children_of_mark("long") if alive(pid)])
 
     def test_an_end_from_outside_stops_the_stage(self) -> None:
         stage = self.stage("asked", "import os, signal; os.kill(os.getppid(), signal.SIGTERM)")
