@@ -15,7 +15,13 @@ import datetime
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import helm_values
-from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    Json,
+    NodeGroupRequest,
+    Operation,
+    Verb,
+)
 
 #: Stands in ``Operation.groups`` for the control plane; no nodegroup can be called like that.
 CONTROL_PLANE = "controlPlane"
@@ -72,7 +78,7 @@ def next_values(live: Json | None, wanted: Json, operations: Iterable[Operation]
 
     :param live: values of the live release; None if there is none, then *wanted* is taken whole.
     :param wanted: what the rows ask for now. For operations that only resize or delete,
-        :func:`helm_values.counts` is enough.
+        :func:`sizes` is enough.
     :param operations: the pending ones; a resize without groups means the whole cluster, and
         :data:`CONTROL_PLANE` among its groups the control plane.
     :returns: new values that share nothing with the arguments, which are left alone. Without an
@@ -90,6 +96,18 @@ def next_values(live: Json | None, wanted: Json, operations: Iterable[Operation]
     return result
 
 
+def sizes(live: Json, request: ClusterRequest) -> Json:
+    """The part of the values that a resize may move, as the rows ask for it.
+
+    Whether a group is sized by the autoscaler, and between which bounds of the labels, was settled
+    when it was made: a site's new defaults of these labels are nobody's request.
+    """
+    have, wanted = _groups(live), helm_values.counts(request)
+    entries = zip(request.node_groups, wanted["nodeGroups"], strict=True)
+    groups = [_settled(have.get(group.name), group, entry) for group, entry in entries]
+    return {**wanted, "nodeGroups": groups}
+
+
 def pending(live: Json | None, request: ClusterRequest) -> tuple[Operation, ...]:
     """What still has to be done so that the live release says what the rows ask for.
 
@@ -102,7 +120,7 @@ def pending(live: Json | None, request: ClusterRequest) -> tuple[Operation, ...]
     if live is None:
         return (_operation(Verb.CREATE, ()),)
     have = _groups(live)
-    want = _groups(helm_values.counts(request))
+    want = _groups(sizes(live, request))
     resized = [
         name for name in want if name in have and _meaning(have[name]) != _meaning(want[name])
     ]
@@ -140,13 +158,28 @@ def _counted(entry: Json, wanted: Json) -> Json:
     return {**kept, **{key: wanted[key] for key in COUNT_KEYS if key in wanted}}
 
 
+def _settled(have: Json | None, group: NodeGroupRequest, wanted: Json) -> Json:
+    """The wanted size of a group in the way in which the live one has its size."""
+    if have is None:
+        return wanted
+    if not _is_autoscaled(have):
+        return {"name": group.name, "machineCount": group.count}
+    if group.maximum is not None and _is_autoscaled(wanted):
+        return wanted
+    return {"name": group.name, **{key: have[key] for key in COUNT_KEYS if key in have}}
+
+
+def _is_autoscaled(entry: Mapping[str, Any]) -> bool:
+    return str(entry.get("autoscale", False)).lower() == "true"
+
+
 def _groups(values: Mapping[str, Any]) -> dict[str, Json]:
     return {entry["name"]: entry for entry in values.get("nodeGroups") or ()}
 
 
 def _meaning(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     """Who sets the size of a nodegroup, and to what; other spellings of it are equal."""
-    if str(entry.get("autoscale", False)).lower() == "true":
+    if _is_autoscaled(entry):
         return "autoscaled", entry.get("machineCountMin"), entry.get("machineCountMax")
     return "fixed", entry.get("machineCount")
 

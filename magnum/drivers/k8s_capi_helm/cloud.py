@@ -58,13 +58,32 @@ class Cloud:
             image_id=image["id"],
             kubernetes_version=image["kube_version"],
             os_distro=image["os_distro"],
-            flavors=self._flavors(wanted),
+            flavors=self.flavors(wanted),
             auth_url=self.auth_url(interface),
             external_network_id=self._network(request.external_network, request, external=True),
             fixed_network_id=self._network(request.fixed_network, request),
             fixed_subnet_id=self._subnet(request.fixed_subnet, request),
             volume_types=self._volume_types(),
         )
+
+    def flavors(self, wanted: Iterable[str]) -> Mapping[str, Flavor]:
+        """Flavors by the texts, names or ids, that they are asked for with.
+
+        :raises errors.CloudRefused: one of them is not there.
+        :raises errors.CloudUnreachable: Nova does not answer.
+        """
+        found: dict[str, Flavor] = {}
+        compute = self._proxy(self._clients.nova)
+        for name in sorted(set(wanted)):
+            with _asking("Nova", f"flavor '{name}'"):
+                flavor = compute.find_flavor(name, ignore_missing=True)
+            if flavor is None:
+                raise errors.CloudRefused(
+                    f"Flavor '{name}' does not exist or is not visible to this project. "
+                    "Choose one that 'openstack flavor list' shows."
+                )
+            found[name] = Flavor(flavor.id, flavor.name, flavor.vcpus, flavor.ram, flavor.disk)
+        return found
 
     def auth_url(self, interface: str) -> str:
         """Keystone's v3 URL on one of its interfaces (``public``, ``internal``, ``admin``)."""
@@ -89,20 +108,6 @@ class Cloud:
             "kube_version": version,
             "os_distro": str(properties.get("os_distro") or ""),
         }
-
-    def _flavors(self, wanted: Iterable[str]) -> dict[str, Flavor]:
-        found: dict[str, Flavor] = {}
-        compute = self._proxy(self._clients.nova)
-        for name in sorted(wanted):
-            with _asking("Nova", f"flavor '{name}'"):
-                flavor = compute.find_flavor(name, ignore_missing=True)
-            if flavor is None:
-                raise errors.CloudRefused(
-                    f"Flavor '{name}' does not exist or is not visible to this project. "
-                    "Choose one that 'openstack flavor list' shows."
-                )
-            found[name] = Flavor(flavor.id, flavor.name, flavor.vcpus, flavor.ram, flavor.disk)
-        return found
 
     def _network(
         self, name: str | None, request: ClusterRequest, *, external: bool = False

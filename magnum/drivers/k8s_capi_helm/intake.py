@@ -11,17 +11,20 @@ from collections.abc import Iterable, Mapping
 import datetime
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm import change, errors, labels, names
 from magnum.drivers.k8s_capi_helm import conf as conf_module
-from magnum.drivers.k8s_capi_helm import errors, helm_values, labels, names
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
+    Flavor,
     GroupState,
+    Json,
     LiveRelease,
     MagnumState,
     NodeGroupRequest,
     Record,
 )
+from magnum.drivers.k8s_capi_helm.status import addons
 
 DISTROS = ("ubuntu",)
 CNIS = ("calico", "cilium")
@@ -161,9 +164,10 @@ def validate_new_nodegroup(row: Any, cluster: Any) -> None:
         )
 
 
-def validate_resize(cluster: Any, request: ClusterRequest, name: str) -> None:
+def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json) -> None:
     """Refuse a node count that cannot be, or that would have no effect.
 
+    :param live: values of the live release, {} when nobody can read them.
     :raises errors.InvalidRequest: naming the group.
     """
     masters = request.control_plane
@@ -172,9 +176,8 @@ def validate_resize(cluster: Any, request: ClusterRequest, name: str) -> None:
             f"{masters.count} control plane nodes need a load balancer before them, and this "
             "cluster was made without one (master_lb_enabled). Create a new cluster with one."
         )
-    for group in request.node_groups:
-        counts = helm_values.group_counts(group, request.labels)
-        if group.name == name and counts.get("autoscale"):
+    for counts in change.sizes(live, request)["nodeGroups"]:
+        if counts["name"] == name and counts.get("autoscale"):
             raise errors.InvalidRequest(
                 f"Nodegroup '{name}' is sized by the autoscaler, between "
                 f"{counts['machineCountMin']} and {counts['machineCountMax']} nodes; this version "
@@ -185,7 +188,7 @@ def validate_resize(cluster: Any, request: ClusterRequest, name: str) -> None:
 def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
     """Refuse what the cloud's answers make impossible.
 
-    :raises errors.InvalidRequest: wrong distribution, or a flavor below the operator's minimum.
+    :raises errors.InvalidRequest: wrong distribution or flavor, or an unknown version.
     """
     if facts.os_distro not in DISTROS:
         raise errors.InvalidRequest(
@@ -198,8 +201,16 @@ def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
             "Kubernetes it holds. Set it on the image, for example kube_version=v1.34.4, choose "
             "another image, or set the label kube_tag."
         )
+    check_flavors(facts.flavors, conf)
+
+
+def check_flavors(flavors: Mapping[str, Flavor], conf: Any) -> None:
+    """Refuse flavors that are too small for a node.
+
+    :raises errors.InvalidRequest: one is below the operator's minimum.
+    """
     least_ram, least_cpu = conf.capi_helm.minimum_flavor_ram, conf.capi_helm.minimum_flavor_vcpus
-    for flavor in facts.flavors.values():
+    for flavor in flavors.values():
         if flavor.ram < least_ram or flavor.vcpus < least_cpu:
             raise errors.InvalidRequest(
                 f"Flavor '{flavor.name}' has {flavor.ram} MiB of memory and {flavor.vcpus} vCPUs; "
@@ -238,25 +249,8 @@ def magnum_state(
         refusal=refusal,
         health_reason=dict(cluster.health_status_reason or {}),
         waiting=waiting,
-        without_addons=_without_addons(values),
+        without_addons=addons.switched_off(values),
     )
-
-
-def _without_addons(values: Mapping[str, Any]) -> frozenset[str]:
-    """Core addons that a release's values switch off; the charts have all of them on by default."""
-    addons = values.get("addons", {})
-    openstack = addons.get("openstack", {})
-    switches = {
-        "csi-cinder": openstack.get("csiCinder", {}),
-        "ccm-openstack": openstack.get("ccm", {}),
-        "cloud-config": openstack,
-    }
-    off = {name for name, part in switches.items() if part.get("enabled") is False}
-    if openstack.get("enabled") is False:
-        off |= set(switches)
-    if addons.get("cni", {}).get("enabled") is False or addons.get("cni", {}).get("type") == "none":
-        off |= {"cni-calico", "cni-cilium"}
-    return frozenset(off)
 
 
 def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime | None:

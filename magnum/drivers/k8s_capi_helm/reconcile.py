@@ -33,8 +33,6 @@ LOG = logging.getLogger(__name__)
 
 #: How long a create may take from its Lease to its saved credential before it counts as dead.
 _FOUNDING_TIME = datetime.timedelta(minutes=3)
-#: Verbs whose values cannot be had from the live release alone.
-_ASK_CLOUD = (Verb.CREATE, Verb.NODEGROUP_CREATE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -137,8 +135,9 @@ def _wanted(
     facts: CloudFacts | None,
 ) -> tuple[Json, tuple[Operation, ...]]:
     operations = change.pending(live.values if live else None, request)
-    if not any(operation.verb in _ASK_CLOUD for operation in operations):
-        return helm_values.counts(request), operations
+    if live is not None:
+        new = {n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups}
+        return _extended(live, request, new, cloud, conf), operations
     facts = facts or cloud().facts(request, interface=conf.capi_helm.app_cred_interface_type)
     intake.check_facts(request, facts, conf)
     wanted = helm_values.render(
@@ -148,6 +147,28 @@ def _wanted(
         allowed_topologies=conf.capi_helm.csi_cinder_allowed_topologies,
     )
     return wanted, operations
+
+
+def _extended(
+    live: LiveRelease,
+    request: ClusterRequest,
+    new: set[str],
+    cloud: Callable[[], Cloud],
+    conf: Any,
+) -> Json:
+    """The counts that the rows ask for and the entries of new groups.
+
+    Of the cloud only their flavors are asked for: the image, networks and volume types of a cluster
+    are those of its live release, and may be gone or others by now.
+    """
+    wanted = change.sizes(live.values, request)
+    groups = [group for group in request.node_groups if group.name in new]
+    if groups:
+        flavors = cloud().flavors(group.flavor for group in groups)
+        intake.check_flavors(flavors, conf)
+        entries = {one.name: helm_values.node_group(one, request.labels, flavors) for one in groups}
+        wanted["nodeGroups"] = [entries.get(one["name"], one) for one in wanted["nodeGroups"]]
+    return wanted
 
 
 def _apply(

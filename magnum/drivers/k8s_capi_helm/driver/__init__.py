@@ -123,8 +123,15 @@ class Driver(driver.Driver):  # type: ignore[misc]
         self._resize(context, cluster, nodegroup or cluster.default_ng_worker)
 
     def _resize(self, context: Any, cluster: Any, nodegroup: Any) -> None:
-        ownership.require(assembly.ports(CONF), cluster, CONF)
-        intake.validate_resize(cluster, passes.request(cluster, CONF), nodegroup.name)
+        ports = assembly.ports(CONF)
+        ownership.require(ports, cluster, CONF)
+        request = passes.request(cluster, CONF)
+        try:
+            live = ports.helm.live(request.namespace, request.release)
+        except errors.ManagementUnreachable:
+            live = None
+        values = live.values if live else {}
+        intake.validate_resize(cluster, request, nodegroup.name, values)
         rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
         self._begin(cluster, Verb.RESIZE, nodegroup.name)
         passes.advance(context, cluster, CONF)
@@ -166,11 +173,21 @@ class Driver(driver.Driver):  # type: ignore[misc]
         try:
             ownership.require(ports, cluster, CONF)
             intake.validate_new_nodegroup(nodegroup, cluster)
+            self._check_flavor(context, nodegroup)
         except errors.DriverError as error:
             rows.put(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
             return
         self._begin(cluster, Verb.NODEGROUP_CREATE, nodegroup.name)
         passes.advance(context, cluster, CONF)
+
+    @staticmethod
+    def _check_flavor(context: Any, nodegroup: Any) -> None:
+        try:
+            flavors = assembly.cloud(context).flavors([nodegroup.flavor_id])
+        except errors.CloudUnreachable as error:
+            LOG.warning("Nodegroup %s: %s %s", nodegroup.uuid, error, error.detail)
+            return
+        intake.check_flavors(flavors, CONF)
 
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Not supported by this version.

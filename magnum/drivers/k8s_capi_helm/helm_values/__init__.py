@@ -8,12 +8,18 @@ left out, so that the chart's default holds; booleans and numbers are never text
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.helm_values import storage
 from magnum.drivers.k8s_capi_helm.labels import Labels
-from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json, NodeGroupRequest
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudFacts,
+    ClusterRequest,
+    Flavor,
+    Json,
+    NodeGroupRequest,
+)
 
 
 def render(
@@ -48,7 +54,9 @@ def render(
     values["apiServer"] = _api_server(request)
     values["controlPlane"] = _control_plane(request, facts)
     values["nodeGroupDefaults"] = _node_group_defaults(request)
-    values["nodeGroups"] = [_node_group(group, labels, facts) for group in request.node_groups]
+    values["nodeGroups"] = [
+        node_group(group, labels, facts.flavors) for group in request.node_groups
+    ]
     values["addons"] = _addons(request, facts, storage_class_default, allowed_topologies)
     return values
 
@@ -61,6 +69,19 @@ def counts(request: ClusterRequest) -> Json:
             {"name": group.name, **group_counts(group, request.labels)}
             for group in request.node_groups
         ],
+    }
+
+
+def node_group(group: NodeGroupRequest, labels: Labels, flavors: Mapping[str, Flavor]) -> Json:
+    """The entry of a nodegroup that is new.
+
+    :param flavors: by the text that the group uses.
+    :raises errors.InvalidRequest: its flavor is not among *flavors*.
+    """
+    return {
+        "name": group.name,
+        "machineFlavor": _flavor(group, flavors),
+        **group_counts(group, labels),
     }
 
 
@@ -152,7 +173,7 @@ def _control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
     labels = request.labels
     values: Json = {
         "machineCount": request.control_plane.count,
-        "machineFlavor": _flavor(request.control_plane, facts),
+        "machineFlavor": _flavor(request.control_plane, facts.flavors),
     }
     if labels.availability_zone:
         values["failureDomains"] = [labels.availability_zone]
@@ -201,22 +222,14 @@ def _boot_volume(labels: Labels) -> Json:
     return volume
 
 
-def _node_group(group: NodeGroupRequest, labels: Labels, facts: CloudFacts) -> Json:
-    return {
-        "name": group.name,
-        "machineFlavor": _flavor(group, facts),
-        **group_counts(group, labels),
-    }
-
-
-def _flavor(group: NodeGroupRequest, facts: CloudFacts) -> str:
+def _flavor(group: NodeGroupRequest, flavors: Mapping[str, Flavor]) -> str:
     """The flavor's name, which is what an OpenStackMachineTemplate takes."""
-    if group.flavor not in facts.flavors:
+    if group.flavor not in flavors:
         raise errors.InvalidRequest(
             f"Flavor '{group.flavor}' of nodegroup '{group.name}' does not exist: choose one that "
             "'openstack flavor list' shows."
         )
-    return facts.flavors[group.flavor].name
+    return flavors[group.flavor].name
 
 
 def _addons(

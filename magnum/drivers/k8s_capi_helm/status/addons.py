@@ -8,8 +8,9 @@ addon provider has worked through stands in an annotation that its framework, ko
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 import json
+from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conditions, names
 from magnum.drivers.k8s_capi_helm.errors import Cause
@@ -49,6 +50,23 @@ def done(addon: Json) -> bool:
         return False
     same = isinstance(handled, dict) and handled.get("spec") == addon.get("spec")
     return same and conditions.dig(addon, "status", "phase") == "Deployed"
+
+
+def switched_off(values: Mapping[str, Any]) -> frozenset[str]:
+    """Core addons that a release's values switch off; the charts have all of them on by default."""
+    own = values.get("addons", {})
+    openstack = own.get("openstack", {})
+    switches = {
+        "csi-cinder": openstack.get("csiCinder", {}),
+        "ccm-openstack": openstack.get("ccm", {}),
+        "cloud-config": openstack,
+    }
+    off = {name for name, part in switches.items() if part.get("enabled") is False}
+    if openstack.get("enabled") is False:
+        off |= set(switches)
+    if own.get("cni", {}).get("enabled") is False or own.get("cni", {}).get("type") == "none":
+        off |= {"cni-calico", "cni-cilium"}
+    return frozenset(off)
 
 
 def core_missing(addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()) -> Finding | None:

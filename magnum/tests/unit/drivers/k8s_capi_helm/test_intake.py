@@ -235,20 +235,25 @@ class TestResize(testtools.TestCase):
         labels = {"auto_scaling_enabled": "true"}
         request = intake.cluster_request(cluster(labels=labels), groups, config())
         error = self.assertRaises(
-            errors.InvalidRequest, intake.validate_resize, cluster(), request, "default-worker"
+            errors.InvalidRequest,
+            intake.validate_resize,
+            cluster(),
+            request,
+            "default-worker",
+            {},
         )
         self.assertIn("between 1 and 4", str(error))
-        self.assertIsNone(intake.validate_resize(cluster(), request, "default-master"))
+        self.assertIsNone(intake.validate_resize(cluster(), request, "default-master", {}))
 
     def test_three_masters_need_the_balancer_that_a_cluster_was_made_with(self):
         groups = [group("default-master", role="master", node_count=3), group()]
         alone = cluster(master_lb_enabled=False)
         request = intake.cluster_request(alone, groups, config())
         error = self.assertRaises(
-            errors.InvalidRequest, intake.validate_resize, alone, request, "default-master"
+            errors.InvalidRequest, intake.validate_resize, alone, request, "default-master", {}
         )
         self.assertIn("load balancer", str(error))
-        self.assertIsNone(intake.validate_resize(cluster(), request, "default-master"))
+        self.assertIsNone(intake.validate_resize(cluster(), request, "default-master", {}))
 
 
 class TestState(testtools.TestCase):

@@ -57,11 +57,14 @@ class FakeCloud:
             image_id="image-1",
             kubernetes_version=scenes.VERSION,
             os_distro=self.distro,
-            flavors={"small": Flavor("f-1", "small", 2, 4096, 20)},
+            flavors=self.flavors(["small"]),
             auth_url="http://keystone/v3",
             external_network_id="net-1",
             volume_types=("fast",),
         )
+
+    def flavors(self, wanted: Any) -> dict[str, Flavor]:
+        return {name: Flavor(f"id-{name}", name, 2, 4096, 20) for name in wanted}
 
     def create_credential(self, user_id: str, name: str, text: str) -> ApplicationCredential:
         self.credentials[f"id-{name}"] = user_id

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live release is the record: what was not asked for stays, whatever the cloud says today."""
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.tests.unit.drivers.k8s_capi_helm import world
+from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
+
+
+class TestRecord(world.World):
+    def entries(self):
+        return {one["name"]: one for one in self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]}
+
+    def scale_by_default(self):
+        group = "capi_helm_cluster_labels"
+        self.config(group=group, auto_scaling_enabled=True, min_node_count=1, max_node_count=5)
+
+    def test_a_new_default_makes_no_group_autoscaled(self):
+        self.made(workers=2)
+        before = self.entries()["default-worker"]
+        self.scale_by_default()
+        self.add_group("extra", 1)
+        self.assertEqual(before, self.entries()["default-worker"])
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_a_group_of_fixed_size_is_resized_under_a_new_default(self):
+        self.made(workers=2)
+        self.scale_by_default()
+        self.resize(3)
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        entry = self.entries()["default-worker"]
+        self.assertEqual((3, None), (entry["machineCount"], entry.get("autoscale")))
+
+    def test_an_autoscaled_group_keeps_its_bounds_without_the_default(self):
+        self.scale_by_default()
+        cluster = self.create(workers=2)
+        cluster.status = "CREATE_COMPLETE"
+        cluster.save()
+        before = self.entries()["default-worker"]
+        self.assertEqual(5, before["machineCountMax"])
+        self.config(group="capi_helm_cluster_labels", auto_scaling_enabled=False)
+        self.resize(3, "default-master")
+        self.assertEqual(before, self.entries()["default-worker"])
+        self.resize(4)
+        self.assertIn("sized by the autoscaler", self.cluster().status_reason)
+
+    def test_a_new_group_needs_its_flavor_and_nothing_else_of_the_cloud(self):
+        self.made()
+        before = self.entries()
+        self.cloud.refusal = errors.CloudRefused("Image 'ubuntu-kube' does not exist.")
+        self.add_group("extra", 2)
+        self.assertEqual("CREATE_IN_PROGRESS", self.group("extra").status)
+        extra = {"name": "extra", "machineFlavor": "small", "machineCount": 2}
+        self.assertEqual({**before, "extra": extra}, self.entries())
+
+    def test_a_new_group_with_a_flavor_that_is_too_small_fails_in_a_sentence(self):
+        self.made()
+        self.config(group="capi_helm", minimum_flavor_ram=8192)
+        self.add_group("extra")
+        self.tick()
+        self.assertEqual("CREATE_FAILED", self.group("extra").status)
+        self.assertIn("8192 MiB", self.group("extra").status_reason)
+        self.assertNotIn("extra", self.entries())
