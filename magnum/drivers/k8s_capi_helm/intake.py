@@ -148,6 +148,11 @@ def validate_new_nodegroup(row: Any, cluster: Any) -> None:
             f"Nodegroup name '{row.name}' cannot be used: expected lower-case letters, digits and "
             "hyphens, beginning and ending with a letter or digit, at most 63 characters."
         )
+    if not row.flavor_id:
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' has no flavor. Name one of 'openstack flavor list', with "
+            "--flavor and --master-flavor."
+        )
     if row.image_id and row.image_id != cluster.cluster_template.image_id:
         _not_yet(f"nodegroup '{row.name}'", "image_id", row.image_id)
     if row.docker_volume_size:
@@ -304,6 +309,6 @@ def _nameservers(text: str | None) -> tuple[str, ...]:
 
 def _floating_ip(cluster: Any, texts: Mapping[str, str], typed: labels.Labels) -> bool:
     """The label where it was given, else Magnum's own field."""
-    if "master_lb_floating_ip_enabled" in texts:
+    if texts.get("master_lb_floating_ip_enabled", "").strip():
         return typed.master_lb_floating_ip_enabled
     return bool(cluster.floating_ip_enabled) and typed.master_lb_floating_ip_enabled

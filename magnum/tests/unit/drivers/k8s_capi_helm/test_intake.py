@@ -129,6 +129,8 @@ class TestRequest(testtools.TestCase):
         label = {"master_lb_floating_ip_enabled": "true"}
         self.assertFalse(self.request(floating_ip_enabled=False).floating_ip)
         self.assertTrue(self.request(floating_ip_enabled=False, labels=label).floating_ip)
+        empty = {"master_lb_floating_ip_enabled": ""}
+        self.assertFalse(self.request(floating_ip_enabled=False, labels=empty).floating_ip)
 
     def test_flannel_of_old_templates_is_calico_and_said(self):
         old = template(network_driver="flannel")
@@ -183,6 +185,11 @@ class TestRefusals(testtools.TestCase):
         ):
             text = self.refused(cluster(), rows(group("extra", **{field: value})))
             self.assertTrue(field in text or "boot_volume_size" in text, text)
+
+    def test_a_group_without_a_flavor(self):
+        self.assertIn(
+            "'extra' has no flavor", self.refused(cluster(), rows(group("extra", flavor_id=None)))
+        )
 
     def test_names_and_bounds_of_groups(self):
         for name in ("GPU", "a_b", "-a", "a" * 64):
