@@ -17,7 +17,10 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 PLACEMENT_WAIT_SECONDS = 120
 # Threads that answer requests. Nova's and Neutron's requests wait for those of other services.
-API_THREADS = {"nova": 8, "neutron": 8, "keystone": 8}
+# Keystone gets one: its AuthContextMiddleware keeps the token of "the" request on itself
+# (keystone/server/flask/request_processing/middleware/auth_context.py), and with two at a time
+# a request is now and then judged by the other one's token.
+API_THREADS = {"nova": 8, "neutron": 8, "keystone": 1}
 DEFAULT_API_THREADS = 4
 
 
