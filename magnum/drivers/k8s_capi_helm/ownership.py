@@ -76,9 +76,10 @@ def is_proved(ports: Ports, whose: secrets.Owner) -> bool:
 
 
 def is_being_deleted(record: Record | None) -> bool:
-    """Whether a deletion is pending: nodegroup verbs overwrite the row's DELETE_IN_PROGRESS."""
-    operations = record.operations if record else ()
-    return any(operation.verb is Verb.DELETE for operation in operations)
+    """Whether a deletion is pending or through: nodegroup verbs overwrite the row's status."""
+    if record is None:
+        return False
+    return record.tombstone or any(one.verb is Verb.DELETE for one in record.operations)
 
 
 def _is_labelled(secret: Json | None, whose: secrets.Owner) -> bool:

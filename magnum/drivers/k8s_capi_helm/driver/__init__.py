@@ -76,7 +76,12 @@ class Driver(driver.Driver):  # type: ignore[misc]
         rows.put(cluster, stack_id=release)
         now = passes.utc_now()
         limit = intake.deadline(now, timeout or cluster.create_timeout)
-        founding.open_record(ports, request, now, limit)
+        try:
+            founding.open_record(ports, request, now, limit)
+        except errors.DriverError:
+            # Nothing proves a release without a Lease: a row with its name could not be deleted.
+            rows.put(cluster, stack_id=None)
+            raise
         with ports.operations.hold(
             request.namespace, release, wait=CONF.capi_helm.lock_wait
         ) as hold:

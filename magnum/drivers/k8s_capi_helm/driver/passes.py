@@ -191,12 +191,12 @@ def _fail_unfounded(cluster: Any) -> None:
     """A row without a release: its create has just begun, or its conductor died."""
     if _has_just_begun(cluster):
         return
-    rows.put(
-        cluster,
-        status=Status.CREATE_FAILED,
-        status_reason="The creation was interrupted before anything was made. "
-        "Delete this cluster and create it again.",
+    reason = (
+        "The creation was interrupted before anything was made. "
+        "Delete this cluster and create it again."
     )
+    for row in (*cluster.nodegroups, cluster):
+        rows.put(row, status=Status.CREATE_FAILED, status_reason=reason)
 
 
 def _is_late(ports: assembly.Ports, owner: secrets.Owner, now: datetime.datetime) -> bool:

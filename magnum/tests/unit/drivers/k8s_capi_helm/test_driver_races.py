@@ -35,6 +35,43 @@ class TestCrossing(world.World):
         self.assertEqual("CREATE_FAILED", self.cluster().status)
         self.assertIn("proves", self.cluster().status_reason)
 
+    def test_a_create_that_could_not_make_its_lease_can_be_deleted(self):
+        def vanish(verb, kind, name):
+            if verb == "create" and kind == names.LEASE:
+                raise errors.ManagementUnreachable("The management cluster does not answer.")
+
+        self.kube.before = vanish
+        cluster = self.create()
+        self.assertEqual(("CREATE_FAILED", None), (cluster.status, cluster.stack_id))
+        self.delete()
+        self.tick()
+        self.assertEqual([], objects.Cluster.list(self.context))
+
+    def test_an_interrupted_create_says_so_on_its_groups_too(self):
+        cluster = self.create()
+        cluster.stack_id = None
+        cluster.created_at = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+        passes.advance(self.context, cluster, world.CONF)
+        self.assertEqual("CREATE_FAILED", self.cluster().status)
+        for group in self.cluster().nodegroups:
+            self.assertEqual("CREATE_FAILED", group.status)
+            self.assertIn("interrupted", group.status_reason)
+
+    def test_a_late_request_builds_nothing_on_a_tombstone(self):
+        self.made()
+        self.delete()
+        self.ports.operations.bury(NAMESPACE, RELEASE)
+        runs = len(self.helm.runs)
+        cluster = self.cluster()
+        cluster.status = "UPDATE_IN_PROGRESS"
+        cluster.save()
+        group = self.group()
+        group.node_count = 3
+        group.save()
+        self.tick()
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+        self.assertEqual(runs, len(self.helm.runs))
+
     def test_a_refused_request_stops_no_other_one(self):
         self.made()
         with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
