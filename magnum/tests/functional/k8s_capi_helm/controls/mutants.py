@@ -146,10 +146,7 @@ _CHANGE = (
         "    secret = ports.kube.get(founding.names.SECRET, request.namespace, name)\n"
         '    values["machineMetadata"] = dict((secret or {}).get("data") or {})\n',
         Suite.UNIT,
-        (
-            "test_driver.TestCreate."
-            "test_secrets_are_founded_before_the_chart_and_never_in_its_values",
-        ),
+        ("test_laws.TestSecrets",),
     ),
 )
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import json
 import time
 
+import yaml
+
 from magnum.tests.functional.k8s_capi_helm.sandbox import tenant, truth
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import MagnumApi, Rows
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import Json, management
@@ -222,13 +224,10 @@ class Cluster:
                 continue
             for key, packed in (secret.get("data") or {}).items():
                 text = base64.b64decode(packed).decode(errors="replace")
-                if key == "clouds.yaml":
-                    found += [
-                        (name, line.split(":", 1)[1].strip())
-                        for line in text.splitlines()
-                        if "application_credential_secret" in line
-                    ]
-                elif key == "tls.key":
-                    found.append((name, text.splitlines()[1]))
-        assert len(found) >= 4, f"only {len(found)} secret texts: the check would prove nothing"
+                if key == "tls.key":
+                    found += [(name, packed), (name, text.splitlines()[1])]
+                elif key == "clouds.yaml":
+                    login = yaml.safe_load(text)["clouds"]["openstack"]["auth"]
+                    found += [(name, packed), (name, login["application_credential_secret"])]
+        assert len(found) >= 8, f"only {len(found)} secret texts: the check would prove nothing"
         return found
