@@ -146,8 +146,8 @@ def missing_kind(what: str, detail: str) -> errors.ManagementRefused:
 def unreachable(detail: str) -> errors.ManagementUnreachable:
     """The error for a management cluster that gives no useful answer now."""
     return errors.ManagementUnreachable(
-        "The management cluster does not answer. The request will be tried again; if this stays, "
-        "ask the operator to check the management cluster.",
+        # Some requests go on after this and some are refused: neither is promised here.
+        "The management cluster does not answer. If this stays, ask the operator to check it.",
         detail,
     )
 

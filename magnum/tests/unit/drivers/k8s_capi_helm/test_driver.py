@@ -72,6 +72,7 @@ class TestCreate(world.World):
                 cluster = self.create()
                 self.assertEqual("CREATE_FAILED", cluster.status)
                 self.assertTrue(cluster.status_reason.endswith("."), cluster.status_reason)
+                self.assertNotIn("tried again", cluster.status_reason)
                 self.assertIsNone(cluster.stack_id)
                 for group in cluster.nodegroups:
                     self.assertEqual("CREATE_FAILED", group.status)
