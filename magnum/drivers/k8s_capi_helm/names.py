@@ -9,13 +9,9 @@ those that the driver itself gives.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import re
 import secrets
 import string
-
-#: Longest name of most Kubernetes objects that become hostnames or label values (RFC 1123 label).
-LABEL_LIMIT = 63
 
 _RELEASE_HEAD = 30
 _RELEASE_TAIL = 12
@@ -62,9 +58,6 @@ CONTROL_PLANE = Kind(
 #: v1beta1 first: the v1beta2 view of CAPO 0.15 renames fields that this driver reads.
 OPENSTACK_CLUSTER = Kind(
     INFRASTRUCTURE_GROUP, "OpenStackCluster", "openstackclusters", ("v1beta1", "v1beta2")
-)
-OPENSTACK_MACHINE = Kind(
-    INFRASTRUCTURE_GROUP, "OpenStackMachine", "openstackmachines", ("v1beta1", "v1beta2")
 )
 OPENSTACK_SERVER = Kind(INFRASTRUCTURE_GROUP, "OpenStackServer", "openstackservers", ("v1alpha1",))
 HELM_RELEASE = Kind(ADDONS_GROUP, "HelmRelease", "helmreleases", ("v1alpha1",))
@@ -160,14 +153,3 @@ def control_plane(release_name: str) -> str:
 def is_node_group(text: str) -> bool:
     """Whether *text* can be a nodegroup's name: an RFC 1123 label of 1 to 63 characters."""
     return _DNS_LABEL.match(text) is not None
-
-
-def bounded(text: str, limit: int = LABEL_LIMIT) -> str:
-    """*text* itself where it fits, else its head and a hash of the whole: never just cut.
-
-    :param limit: longest result, at least 10.
-    """
-    if len(text) <= limit:
-        return text
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return f"{text[: limit - 9].rstrip('-')}-{digest}"

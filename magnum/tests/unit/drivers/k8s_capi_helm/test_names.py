@@ -68,9 +68,3 @@ class TestOthers(testtools.TestCase):
             self.assertTrue(names.is_node_group(good), good)
         for bad in ("", "-a", "a-", "GPU", "g_1", "g.1", "ü", "a" * 64, "a\n"):
             self.assertFalse(names.is_node_group(bad), bad)
-
-    @given(strategies.lists(strategies.text("ab-", min_size=1, max_size=80), unique=True))
-    def test_bounded_names_do_not_collide(self, texts):
-        made = [names.bounded(text, 20) for text in texts]
-        self.assertEqual(len(made), len(set(made)))
-        self.assertTrue(all(len(one) <= 20 for one in made))
