@@ -2,11 +2,18 @@
 """``python -m sandbox.addons``: play the addon provider until a signal comes."""
 
 import argparse
+import logging
+import os
+import sys
+import time
 
 import kopf
 
 from sandbox.addons.objects import Objects
 from sandbox.addons.operator import Operator, Options
+
+LOG = logging.getLogger(__name__)
+RESTART_SECONDS = 1.0
 
 
 def main() -> None:
@@ -26,12 +33,18 @@ def main() -> None:
     registry = kopf.OperatorRegistry()
     Operator(Objects(), Options(arguments.install, arguments.retry)).register(registry)
     kopf.configure(verbose=False)
-    kopf.run(
-        registry=registry,
-        standalone=True,
-        clusterwide=True,
-        liveness_endpoint=f"http://127.0.0.1:{arguments.port}/healthz",
-    )
+    try:
+        kopf.run(
+            registry=registry,
+            standalone=True,
+            clusterwide=True,
+            liveness_endpoint=f"http://127.0.0.1:{arguments.port}/healthz",
+        )
+    except Exception:
+        # kopf gives up when the API server was away and comes back; a Deployment starts it again.
+        LOG.exception("The addon provider ends and is started again.")
+        time.sleep(RESTART_SECONDS)
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606
 
 
 if __name__ == "__main__":
