@@ -19,7 +19,7 @@ test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pe
 	@$(RUNNER)/bin/python tools/stages.py $(or $(STAGES),test)
 
 functional: $(TOX) ## Everything that can be done in the sandbox
-	@$(RUNNER)/bin/python tools/stages.py functional
+	@$(RUNNER)/bin/python tools/stages.py sandbox-live functional
 
 controls: $(TOX) ## Break driver and charts on purpose, show what catches it (FUNCTIONAL=1: in the sandbox too)
 	@$(TOX) -q run -e controls -- $(if $(FUNCTIONAL),--functional) $(MUTANTS)

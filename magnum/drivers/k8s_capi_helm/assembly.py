@@ -19,7 +19,7 @@ import certifi
 from oslo_utils import uuidutils
 
 from magnum.common import clients
-from magnum.drivers.k8s_capi_helm import chart_store, helm_client, kube_client, operations
+from magnum.drivers.k8s_capi_helm import chart_store, errors, helm_client, kube_client, operations
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 
 _BUNDLED = pathlib.Path(__file__).parent / "charts"
@@ -43,7 +43,7 @@ def ports(conf: Any) -> Ports:
         pid = os.getpid()
         if pid not in _made:
             _made.clear()
-            _made[pid] = _make(conf)
+            _made[pid] = make(conf)
         return _made[pid]
 
 
@@ -57,8 +57,20 @@ def ca_bundle(conf: Any) -> str:
     return pathlib.Path(conf.drivers.openstack_ca_file or certifi.where()).read_text()
 
 
-def _make(conf: Any) -> Ports:
+def make(conf: Any) -> Ports:
+    """A new set of ports.
+
+    :raises errors.Misconfigured: options contradict each other.
+    """
     group = conf.capi_helm
+    if group.helm_timeout >= group.lease_duration:
+        raise errors.Misconfigured(
+            "This Magnum service cannot work on clusters because of its configuration. Ask its "
+            "operator to look into the log.",
+            f"[capi_helm] helm_timeout is {group.helm_timeout}: it has to be below lease_duration, "
+            f"which is {group.lease_duration:g}, so that a run of helm ends before its lock can be "
+            "taken.",
+        )
     kube = kube_client.KubeClient(
         group.kubeconfig_file or None,
         connect_timeout=group.management_connect_timeout,

@@ -15,6 +15,7 @@ from oslo_log import log as logging
 from magnum.common import cert_manager as stores
 from magnum.common import exception
 from magnum.conductor.handlers.common import cert_manager
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.secrets import KeyPair
 
 LOG = logging.getLogger(__name__)
@@ -29,7 +30,21 @@ def key_pairs(context: Any, cluster: Any) -> dict[str, KeyPair]:
     Service account tokens are signed with the key of Magnum's own client certificate, which Magnum
     makes for each cluster; Cluster API wants a public key, not a certificate, beside it
     (https://cluster-api.sigs.k8s.io/tasks/certs/using-custom-certificates).
+
+    :raises errors.DriverError: Magnum's certificate store does not give them.
     """
+    try:
+        return _read(context, cluster)
+    except (exception.MagnumException, SDKException) as error:
+        raise errors.DriverError(
+            "The certificates of this cluster could not be read from Magnum's certificate store. "
+            "Create the cluster again; if this stays, ask the operator to check the store "
+            "(Barbican).",
+            repr(error),
+        ) from error
+
+
+def _read(context: Any, cluster: Any) -> dict[str, KeyPair]:
     pairs = {}
     for purpose, magnum_type in _MAGNUM_TYPES.items():
         stored = cert_manager.get_cluster_ca_certificate(cluster, context, magnum_type)

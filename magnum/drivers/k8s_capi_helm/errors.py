@@ -73,6 +73,12 @@ class InvalidLabel(InvalidRequest):
         self.expected = expected
 
 
+class Misconfigured(InvalidRequest):
+    """The operator's configuration cannot be used; no request is to blame, and none can mend it."""
+
+    cause = Cause.INTERNAL
+
+
 class NotOurs(DriverError):
     """The cluster was not made by this driver, or not on this management cluster."""
 

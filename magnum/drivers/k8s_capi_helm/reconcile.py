@@ -186,7 +186,7 @@ def _apply(
         request.namespace,
         request.release,
         first_look="",
-        chart_source=chart.path,
+        chart_source=ports.charts.origin,
         chart_digest=chart.digest,
     )
     LOG.info(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import contextlib
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -48,6 +49,15 @@ class ChartStore:
         self._repository = repository
         self._name = name
         self._default_version = default_version
+
+    @property
+    def origin(self) -> str:
+        """Where new charts come from, for the record: ``bundled``, or repository and name.
+
+        A user and password in a repository's URL are left out.
+        """
+        places = " ".join(filter(None, (self._repository, self._name)))
+        return re.sub(r"//[^/@ ]*@", "//", places) or "bundled"
 
     def wanted(self, version_label: str | None) -> Chart:
         """The chart for a new cluster.

@@ -35,7 +35,7 @@ LOG = logging.getLogger(__name__)
 #: A create that has not saved its release by then has died.
 _CREATE_START_LIMIT = datetime.timedelta(minutes=10)
 #: What an operator has to mend and no tenant can: the request is as good as before, and goes on.
-_OPERATORS_TURN = (errors.ManagementRefused, errors.HelmUnusable)
+_OPERATORS_TURN = (errors.ManagementRefused, errors.HelmUnusable, errors.Misconfigured)
 #: Seconds until the tombstone of a deleted cluster is removed: Magnum destroys the row in between.
 _SWEEP_AFTER = 30.0
 
@@ -118,6 +118,7 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
     found = survey.judge(ports, cluster, judged, conf, now, cloud=admin_cloud)
     if cluster.status == Status.DELETE_FAILED:
         if not found.unreachable and ownership.is_proved(ports, ownership.owner(cluster, conf)):
+            _prolong_deletion(ports, cluster, conf, now)
             rows.put(cluster, status=Status.DELETE_IN_PROGRESS)
     elif ownership.is_being_deleted(found.record):
         if cluster.status != Status.DELETE_IN_PROGRESS:
@@ -178,6 +179,18 @@ def _limit_update(
         intake.namespace(cluster, conf),
         cluster.stack_id,
         Operation(id="update", verb=Verb.RESIZE, started=now, deadline=limit),
+    )
+
+
+def _prolong_deletion(
+    ports: assembly.Ports, cluster: Any, conf: Any, now: datetime.datetime
+) -> None:
+    """Give a deletion that goes on its time anew, or the next pass would call it late again."""
+    limit = intake.deadline(now, conf.capi_helm.delete_timeout)
+    ports.operations.add(
+        intake.namespace(cluster, conf),
+        cluster.stack_id,
+        Operation(id=str(Verb.DELETE), verb=Verb.DELETE, started=now, deadline=limit),
     )
 
 

@@ -36,8 +36,8 @@ class HelmClient:
     Nothing runs before the first call.
 
     :param executable: a path, or a name to look up in ``PATH``.
-    :param timeout: seconds for one helm run; the lease of a release has to last longer than the
-        time in which a run can be stopped, not longer than the run.
+    :param timeout: seconds for one helm run; shorter than the lease of a release, so that a run has
+        ended before somebody else can take the lock.
     """
 
     def __init__(self, kube: KubeClient, *, executable: str = "helm", timeout: float) -> None:

@@ -32,8 +32,8 @@ def parse(
         template can set must not differ from it, and what this version cannot do is refused.
         Without it the cluster runs already, and no label may keep it from being resized.
     :raises InvalidLabel: a label has another form than it should, or contradicts another one.
-    :raises InvalidRequest: a label asks for what this version of the driver cannot do, or a site
-        default is wrong.
+    :raises InvalidRequest: a label asks for what this version of the driver cannot do.
+    :raises Misconfigured: a site default is wrong.
     """
     if template is not None:
         _refuse_not_yet(texts)
@@ -88,7 +88,7 @@ def _read_default(label: registry.Label, name: str, text: str) -> Any:
     try:
         return label.form.read(text)
     except ValueError:
-        raise errors.InvalidRequest(
+        raise errors.Misconfigured(
             f"This cloud's default for label '{name}' cannot be used: it is '{text}', expected "
             f"{label.form.expected}. Set the label yourself or ask the cloud's operator.",
             f"option {name} in [capi_helm_cluster_labels] (or what it takes its default from)",

@@ -2,15 +2,16 @@
 """The verbs, through Magnum's own conductor: what the rows say, what was made, what is left."""
 
 import base64
-import datetime
 import json
+
+import fixtures
 
 from magnum import objects
 from magnum.common import exception
 from magnum.conductor.handlers.common import cert_manager
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import assembly, errors, names
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
-from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE
 
 
 class TestCreate(world.World):
@@ -362,6 +363,16 @@ class TestDelete(world.World):
         self.poll()
         self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
 
+    def test_a_late_one_has_its_time_anew_and_does_not_flip(self):
+        self.made()
+        self.delete()
+        self.make_late()
+        self.tick()
+        self.assertEqual("DELETE_FAILED", self.cluster().status)
+        self.poll()
+        self.tick(3)
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+
 
 class TestHealth(world.World):
     def test_healthy_and_not_readable(self):
@@ -395,11 +406,38 @@ class TestHealth(world.World):
         cluster = self.cluster()
         self.assertEqual(("UPDATE_COMPLETE", None), (cluster.status, cluster.status_reason))
 
-    def make_late(self):
-        """Write the pending operation's times into the past, as if it had begun long ago."""
-        text = json.dumps(self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE)))
-        year = datetime.datetime.now(datetime.UTC).year
-        self.kube.put(names.LEASE, json.loads(text.replace(f"{year}-", "2020-")))
+
+class TestOperatorsMistakes(world.World):
+    def test_a_wrong_site_default_delays_a_cluster_and_fails_none(self):
+        self.made()
+        self.resize(2)
+        self.config(group="capi_helm_cluster_labels", fixed_subnet_cidr="wide")
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual("UPDATE_IN_PROGRESS", cluster.status)
+        self.assertIn("fixed_subnet_cidr", cluster.status_reason)
+        CONF.clear_override("fixed_subnet_cidr", "capi_helm_cluster_labels")
+        self.tick()
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_certificates_that_cannot_be_read_are_said_in_a_sentence(self):
+        def broken(*args):
+            raise exception.CertificateStorageException(msg="Barbican is away")
+
+        self.useFixture(
+            fixtures.MockPatchObject(cert_manager, "get_cluster_ca_certificate", broken)
+        )
+        cluster = self.create()
+        self.assertEqual("CREATE_FAILED", cluster.status)
+        self.assertIn("certificate store", cluster.status_reason)
+        self.assertEqual("CREATE_FAILED", self.group().status)
+
+    def test_helm_may_not_outlast_its_lock(self):
+        self.config(group="capi_helm", helm_timeout=200, lease_duration=150)
+        error = self.assertRaises(errors.Misconfigured, assembly.make, CONF)
+        self.assertIn("helm_timeout is 200", error.detail)
 
 
 class TestProvides(world.World):

@@ -9,6 +9,8 @@ call,
 
 from __future__ import annotations
 
+import datetime
+import json
 import pathlib
 import types
 from typing import Any
@@ -236,6 +238,12 @@ class World(base.DbTestCase):
         self.grow()
         self.tick(2)
         return self.cluster()
+
+    def make_late(self) -> None:
+        """Write the pending operation's times into the past, as if it had begun long ago."""
+        text = json.dumps(self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE)))
+        year = datetime.datetime.now(datetime.UTC).year
+        self.kube.put(names.LEASE, json.loads(text.replace(f"{year}-", "2020-")))
 
     def left(self) -> list[str]:
         """What is on the management cluster, but for the project's namespace and role."""
