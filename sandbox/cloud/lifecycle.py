@@ -171,6 +171,8 @@ def _make_schema(state: State, name: str) -> None:
 def _environment(state: State) -> dict[str, str]:
     """Environment of all service processes."""
     announced = plugins.announce(Paths.of(state).root / "plugins")
+    # Whoever tries another driver than the installed one names its place.
+    first = os.environ.get("SANDBOX_PYTHONPATH")
     kept = {
         key: value
         for key, value in os.environ.items()
@@ -178,7 +180,7 @@ def _environment(state: State) -> dict[str, str]:
     }
     return kept | {
         **without_proxy(),
-        "PYTHONPATH": str(announced),
+        "PYTHONPATH": os.pathsep.join(filter(None, (first, str(announced)))),
         "XDG_CACHE_HOME": str(state.path("cloud", "cache")),  # plug-in look-ups are cached there
         processes.OWNER_VARIABLE: str(state.root),
     }

@@ -114,7 +114,12 @@ class Tree:
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-B", "-m", "testtools.run", "-f", *ids],
             cwd=self.root,
-            env={**os.environ, "PYTHONPATH": str(self._overlay), **(environment or {})},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(self._overlay),
+                "SANDBOX_PYTHONPATH": str(self._overlay),
+                **(environment or {}),
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
