@@ -262,6 +262,10 @@ class Configuration:
             "conductor": {"workers": 1},
             "certificates": {"cert_manager_type": self.certificates},
             "quotas": {"max_clusters_per_project": 100},
+            "cluster_template": {
+                "kubernetes_allowed_network_drivers": "calico,cilium",
+                "kubernetes_default_network_driver": "calico",
+            },
             "keystone_auth": self._user("magnum"),
             "cinder": {"default_docker_volume_type": ""},
             "drivers": {"verify_ca": True},

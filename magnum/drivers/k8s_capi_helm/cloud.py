@@ -17,6 +17,7 @@ from keystoneauth1 import exceptions as ka_exceptions
 from openstack import exceptions as sdk_exceptions
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.labels import Labels
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     CloudFacts,
@@ -34,6 +35,7 @@ class Clients(Protocol):
     def glance(self) -> Any: ...
     def nova(self) -> Any: ...
     def neutron(self) -> Any: ...
+    def octavia(self) -> Any: ...
     def cinder(self) -> Any: ...
     def keystone(self) -> Any: ...
     def url_for(self, **kwargs: str) -> str: ...
@@ -49,10 +51,14 @@ class Cloud:
     def facts(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
         """Everything that one render needs to know, each thing asked for once.
 
-        :raises errors.CloudRefused: an image, flavor or network is not there.
+        What the labels name is looked for too: Cluster API's OpenStack provider says little or
+        nothing of a zone, network or load balancer provider that does not exist.
+
+        :raises errors.CloudRefused: an image, flavor, network, zone or provider is not there.
         :raises errors.CloudUnreachable: a service does not answer.
         """
         image = self._image(request.image)
+        self._check_labels(request)
         wanted = {request.control_plane.flavor, *(group.flavor for group in request.node_groups)}
         return CloudFacts(
             image_id=image["id"],
@@ -91,6 +97,22 @@ class Cloud:
             url = self._clients.url_for(service_type="identity", interface=interface)
         base = url.rstrip("/")
         return base if base.endswith("/v3") else f"{base}/v3"
+
+    def _check_labels(self, request: ClusterRequest) -> None:
+        """Refuse a cluster whose labels name what the cloud does not have."""
+        labels = request.labels
+        if labels.availability_zone:
+            with _asking("Nova", "the availability zones"):
+                zones = {one.name for one in self._proxy(self._clients.nova).availability_zones()}
+            _choose("availability_zone", labels.availability_zone, zones)
+        # The default is no wish: where it is not there, CAPO takes the cloud's own default, and
+        # clouds have relied on that.
+        if request.load_balancer and labels.octavia_provider != Labels().octavia_provider:
+            with _asking("Octavia", "the load balancer providers"):
+                known = {one.name for one in self._proxy(self._clients.octavia).providers()}
+            _choose("octavia_provider", labels.octavia_provider, known)
+        for name in labels.extra_network_names:
+            self._network(name, request)
 
     def _image(self, name: str) -> dict[str, str]:
         with _asking("Glance", f"image '{name}'"):
@@ -203,6 +225,15 @@ class Cloud:
         proxy.connect_retries = _RETRIES
         proxy.status_code_retries = _RETRIES
         return proxy
+
+
+def _choose(label: str, value: str, known: set[str]) -> None:
+    if value not in known:
+        listed = ", ".join(sorted(known)) or "none"
+        raise errors.CloudRefused(
+            f"Label '{label}' has the value '{value}', which this cloud does not have. "
+            f"It has: {listed}."
+        )
 
 
 @contextlib.contextmanager

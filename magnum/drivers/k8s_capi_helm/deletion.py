@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.status import blocking
 NO_PROOF_SENTENCE = (
     "management: nothing here shows that this management cluster ever had the cluster, neither "
     "its Lease nor its credential Secret. It may be on another one, so it is not taken for "
-    "deleted. The operator has to check the driver's kubeconfig, or to confirm the deletion."
+    "deleted. The operator has to check which management cluster the driver's kubeconfig names."
 )
 
 

@@ -206,6 +206,12 @@ def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
             "Kubernetes it holds. Set it on the image, for example kube_version=v1.34.4, choose "
             "another image, or set the label kube_tag."
         )
+    for label in ("boot_volume_type", "etcd_blockdevice_volume_type"):
+        kind = getattr(request.labels, label)
+        if kind and kind not in facts.volume_types:
+            raise errors.InvalidLabel(
+                label, kind, f"one of this cloud's volume types ({', '.join(facts.volume_types)})"
+            )
     check_flavors(facts.flavors, conf)
 
 

@@ -139,14 +139,21 @@ def _wanted(
         new = {n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups}
         return _extended(live, request, new, cloud, conf), operations
     facts = facts or cloud().facts(request, interface=conf.capi_helm.app_cred_interface_type)
+    return render(request, facts, conf), operations
+
+
+def render(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
+    """The values of a new cluster; nothing is touched.
+
+    :raises errors.InvalidRequest: rows and cloud contradict each other.
+    """
     intake.check_facts(request, facts, conf)
-    wanted = helm_values.render(
+    return helm_values.render(
         request,
         facts,
         storage_class_default=conf.capi_helm.csi_cinder_default_volume_type or None,
         allowed_topologies=conf.capi_helm.csi_cinder_allowed_topologies,
     )
-    return wanted, operations
 
 
 def _extended(

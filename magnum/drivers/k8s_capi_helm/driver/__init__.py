@@ -71,7 +71,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         ports.helm.version()
         ports.charts.wanted(request.labels.capi_helm_chart_version)
         facts = cloud.facts(request, interface=CONF.capi_helm.app_cred_interface_type)
-        intake.check_facts(request, facts, CONF)
+        reconcile.render(request, facts, CONF)  # refuses before anything is made
         founding.open_namespace(ports, request.namespace, request.project_id)
         rows.put(cluster, stack_id=release)
         now = passes.utc_now()

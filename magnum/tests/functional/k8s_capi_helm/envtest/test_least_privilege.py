@@ -111,6 +111,10 @@ class LeastPrivilegeCase(testtools.TestCase):
         ports: Any = types.SimpleNamespace(kube=self.kube)
         founding.open_namespace(ports, name, "project-1")
         self.addCleanup(self.admin.delete, names.NAMESPACE, None, name)
+        # The driver's first act there, too, is to make a Lease: that waits until the role holds.
+        first = {"metadata": {"name": "first", "namespace": name}}
+        group = f"{names.LEASE.group}/{names.LEASE.versions[0]}"
+        self.kube.create(names.LEASE, {"apiVersion": group, "kind": names.LEASE.name, **first})
         return name
 
 

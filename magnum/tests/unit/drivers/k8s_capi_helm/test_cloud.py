@@ -48,7 +48,14 @@ class FakeClients:
                 raise sdk_exceptions.NotFoundException("gone")
             return types.SimpleNamespace(fault={"message": f" No valid host for {server_id} "})
 
-        return self._proxy(find_flavor=find_flavor, get_server=get_server)
+        def zones():
+            return [types.SimpleNamespace(name=name) for name in ("zone-1", "zone-2")]
+
+        return self._proxy(find_flavor=find_flavor, get_server=get_server, availability_zones=zones)
+
+    def octavia(self):
+        known = [types.SimpleNamespace(name=name) for name in ("amphora", "ovn")]
+        return self._proxy(providers=lambda: known)
 
     def neutron(self):
         def networks(**query):
@@ -128,6 +135,19 @@ class TestFacts(testtools.TestCase):
         self.assertIn("'tiny'", self.refusal(node_groups=(tiny,)))
         self.assertIn("'nowhere'", self.refusal(external_network="nowhere"))
         self.assertIn("'none'", self.refusal(fixed_subnet="none"))
+
+    def test_what_labels_name_has_to_be_there(self):
+        for name, wrong, right in (
+            ("availability_zone", "zone-9", "zone-2"),
+            ("octavia_provider", "amfora", "ovn"),
+            ("extra_network_names", "storage", "mine"),
+        ):
+            self.assertIn(f"'{wrong}'", self.refusal(labels=labels.parse({name: wrong}, {})))
+            self.assertTrue(self.cloud.facts(request(labels=labels.parse({name: right}, {}))))
+
+    def test_a_cluster_without_balancer_asks_for_no_provider(self):
+        wrong = labels.parse({"octavia_provider": "amfora"}, {})
+        self.assertTrue(self.cloud.facts(request(labels=wrong, load_balancer=False)))
 
     def test_own_network_wins_over_a_visible_one_of_the_same_name(self):
         self.clients.nets.append(("net-3", "mine", "somebody", False))

@@ -89,6 +89,12 @@ class TestCreate(world.World):
         self.assertIn("Label 'boot_volume_size' has the value 'big'", cluster.status_reason)
         self.assertEqual([], self.left())
 
+    def test_an_image_of_another_kubernetes_leaves_nothing_either(self):
+        cluster = self.create(labels={"kube_tag": "v1.33.1"})
+        self.assertEqual("CREATE_FAILED", cluster.status)
+        self.assertIn("1.33.1", cluster.status_reason)
+        self.assertEqual(([], {}), (self.left(), self.cloud.credentials))
+
     def test_a_credential_that_cannot_be_saved_is_taken_back(self):
         def refuse(verb, kind, name):
             if verb == "apply" and name.endswith("-cloud-credentials"):

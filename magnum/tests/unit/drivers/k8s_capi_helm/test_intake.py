@@ -215,12 +215,19 @@ class TestFacts(testtools.TestCase):
             "os_distro": "ubuntu",
             "flavors": {"small": Flavor("f", "small", 2, 4096, 20)},
             "auth_url": "http://k/v3",
+            "volume_types": ("fast",),
         }
         request = intake.cluster_request(cluster(labels=labels or {}), rows(), config())
         intake.check_facts(request, CloudFacts(**{**fields, **changes}), config())
 
     def test_good_facts_pass(self):
         self.assertIsNone(self.check())
+
+    def test_volume_types_of_labels_have_to_be_there(self):
+        for label in ("boot_volume_type", "etcd_blockdevice_volume_type"):
+            self.assertIsNone(self.check(labels={label: "fast"}))
+            error = self.assertRaises(errors.InvalidLabel, self.check, labels={label: "slow"})
+            self.assertIn("(fast)", str(error))
 
     def test_some_place_has_to_say_which_kubernetes(self):
         error = self.assertRaises(errors.InvalidRequest, self.check, kubernetes_version="")
