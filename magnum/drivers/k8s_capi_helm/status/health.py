@@ -171,7 +171,7 @@ def _node_groups(observed: Observed, state: MagnumState) -> Part:
         for one in (observed.machine_deployments, observed.machine_sets, observed.machines)
     ):
         return UNKNOWN, _UNREADABLE
-    found = [_node_group(group, observed) for group in state.groups if _wanted(group)]
+    found = [_node_group(group, observed) for group in state.groups if _wanted(group, observed)]
     for verdict in (UNHEALTHY, UNKNOWN):
         texts = [text for one, text in found if one == verdict]
         if texts:
@@ -179,8 +179,13 @@ def _node_groups(observed: Observed, state: MagnumState) -> Part:
     return HEALTHY, READY
 
 
-def _wanted(group: GroupState) -> bool:
-    return not group.is_control_plane and not group.status.startswith("DELETE_")
+def _wanted(group: GroupState, observed: Observed) -> bool:
+    """A group that leaves is not missed, nor is one that was refused and never made."""
+    assert not isinstance(observed.machine_deployments, Missing)
+    if group.is_control_plane or group.status.startswith("DELETE_"):
+        return False
+    made = machines.deployments_of(group.name, observed.machine_deployments)
+    return bool(made) or group.status != "CREATE_FAILED"
 
 
 def _node_group(group: GroupState, observed: Observed) -> Part:

@@ -122,3 +122,12 @@ class HealthTest(testtools.TestCase):
     def test_a_core_addon_that_was_taken_away(self):
         observed = dataclasses.replace(scenes.observed(), addons=scenes.core_addons()[1:])
         self.check(observed, "UNHEALTHY", "addons", "cni-calico")
+
+
+class RefusedGroupTest(testtools.TestCase):
+    def test_a_group_that_was_refused_does_not_make_the_cluster_sick(self) -> None:
+        state = scenes.state("UPDATE_COMPLETE")
+        refused = model.GroupState("gpu", "CREATE_FAILED", 1)
+        state = dataclasses.replace(state, groups=(*state.groups, refused))
+        verdict = status.judge(scenes.observed(), state, NOW)
+        self.assertEqual("HEALTHY", verdict.health, verdict.health_reason)
