@@ -195,13 +195,17 @@ class Driver(driver.Driver):  # type: ignore[misc]
         intake.check_flavors(flavors, CONF)
 
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
-        """Not supported by this version.
+        """Not supported by this version: said on the nodegroup, and nothing else changes.
 
-        :raises errors.InvalidRequest: always.
+        Magnum would save the wanted fields with whatever it is told; so they are dropped here, and
+        nothing is raised, which would leave the whole cluster UPDATE_FAILED.
         """
-        raise errors.InvalidRequest(
-            f"Nodegroup '{nodegroup.name}' cannot be updated with this version of the driver. Its "
-            "node count can be changed with 'openstack coe cluster resize'."
+        nodegroup.obj_reset_changes()
+        rows.put(
+            nodegroup,
+            status=Status.UPDATE_FAILED,
+            status_reason=f"Nodegroup '{nodegroup.name}' cannot be updated with this version of "
+            "the driver. Its node count can be changed with 'openstack coe cluster resize'.",
         )
 
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:

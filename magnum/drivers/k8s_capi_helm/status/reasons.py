@@ -49,13 +49,23 @@ def timeout(state: MagnumState, reason: str) -> str:
     return bounded(f"{Cause.TIMEOUT.value}: not done{minutes}; {reason}")
 
 
+def is_timeout(reason: str | None) -> bool:
+    """Whether a reason says that a deadline was missed, which heals; a refusal does not."""
+    return (reason or "").startswith(f"{Cause.TIMEOUT.value}:")
+
+
+def is_judged(reason: str | None) -> bool:
+    """Whether a reason is this module's, with a class in front; a refusal is a plain sentence."""
+    return (reason or "").partition(":")[0] in {cause.value for cause in Cause}
+
+
 def kept(before: str | None, reason: str) -> str:
     """What something FAILED goes on saying: its own words; after a missed deadline today's news.
 
     :param before: what it says now.
     """
     head, _, _ = (before or "").partition("; ")
-    if head.startswith(f"{Cause.TIMEOUT.value}:"):
+    if is_timeout(head):
         return bounded(f"{head}; {reason}")
     return before or reason
 

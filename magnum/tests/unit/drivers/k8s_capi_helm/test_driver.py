@@ -8,6 +8,7 @@ import fixtures
 
 from magnum import objects
 from magnum.common import exception
+from magnum.conductor.handlers import nodegroup_conductor
 from magnum.conductor.handlers.common import cert_manager
 from magnum.drivers.k8s_capi_helm import assembly, errors, names
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
@@ -262,16 +263,23 @@ class TestNodegroups(world.World):
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual("UPDATE_COMPLETE", self.group().status)
 
-    def test_update_is_refused_in_a_sentence(self):
+    def test_update_is_refused_on_the_group_and_nothing_else_changes(self):
         self.made()
-        error = self.assertRaises(
-            errors.InvalidRequest,
-            self.driver.update_nodegroup,
-            self.context,
-            self.cluster(),
-            self.group(),
+        group = self.group()
+        group.max_node_count = 7
+        self.quietly(
+            nodegroup_conductor.Handler().nodegroup_update, self.context, self.cluster(), group
         )
-        self.assertIn("'default-worker'", str(error))
+        self.tick(3)
+        self.poll()
+        group = self.group()
+        self.assertEqual(("UPDATE_FAILED", None), (group.status, group.max_node_count))
+        self.assertIn("'default-worker' cannot be updated", group.status_reason)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.resize(2)
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.group().status)
 
 
 class TestDelete(world.World):
