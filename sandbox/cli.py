@@ -26,10 +26,10 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     warnings.filterwarnings("ignore", module="futurist|eventlet")  # their own deprecation
     arguments = _parser().parse_args(argv)
-    state = State(arguments.dir)
     try:
+        state = State(arguments.dir)
         return int(COMMANDS[arguments.command](state, arguments) or 0)
-    except SandboxError as error:
+    except (SandboxError, OSError) as error:
         print(f"sandbox: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -225,6 +225,8 @@ def _fault(state: State, arguments: argparse.Namespace) -> None:
         return
     if arguments.switch is None:
         raise SandboxError(f"fault {arguments.name}: say on or off")
+    if arguments.name in faults.registry() and not processes.owned(state):
+        raise SandboxError(f"no sandbox runs in {state.root}; run `python -m sandbox up` first")
     print(faults.switch(state, arguments.name, arguments.switch == "on", arguments.match))
 
 

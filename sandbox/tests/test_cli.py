@@ -46,6 +46,17 @@ class TestCommands(StateCase):
         self.assertEqual(1, status)
         self.assertRegex(said, "no fault is called earthquake; choose one of quota")
 
+    def test_a_fault_needs_a_sandbox_that_runs(self) -> None:
+        status, _, said = self.run_command("fault", "quota", "on")
+        self.assertEqual(1, status)
+        self.assertIn("run `python -m sandbox up` first", said)
+
+    def test_a_place_that_cannot_be_used_is_said(self) -> None:
+        (self.place / "one").write_text("a file")
+        status, _, said = self.run_command("status")
+        self.assertEqual(1, status)
+        self.assertIn(f"{self.place}/one", said)
+
     def test_faults_are_listed(self) -> None:
         self.assertRegex(self.run_command("fault")[1], r"(?m)^quota +off ")
 
