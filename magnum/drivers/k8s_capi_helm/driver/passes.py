@@ -102,7 +102,7 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
         return
     if step.action is deletion.Action.DONE:
         _finish_deletion(context, cluster)
-        _sweep_later(ports, owner)
+        _sweep_later(ports, owner.namespace)
     elif step.action is deletion.Action.NO_PROOF or late:
         rows.put(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
     else:
@@ -136,18 +136,20 @@ def utc_now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def sweep(ports: assembly.Ports, owner: secrets.Owner) -> None:
-    """Remove the tombstone of a cluster whose row is gone; until then it is the only proof."""
+def sweep(ports: assembly.Ports, namespace: str) -> None:
+    """Remove the tombstones of clusters whose rows are gone; until then each is the only proof.
+
+    All of the namespace's: a conductor that was restarted has forgotten what it wanted to sweep.
+    """
     admin = magnum_context.make_admin_context(all_tenants=True)
     try:
-        cluster_object.Cluster.get_by_uuid(admin, owner.cluster_uuid)
-        return
-    except exception.ClusterNotFound:
-        pass
-    try:
-        ports.operations.sweep(owner.namespace, owner.release)
+        for release, uuid in ports.operations.tombstones(namespace).items():
+            try:
+                cluster_object.Cluster.get_by_uuid(admin, uuid)
+            except exception.ClusterNotFound:
+                ports.operations.sweep(namespace, release)
     except errors.DriverError as error:
-        LOG.warning("Lease of release %s stays behind: %s", owner.release, error)
+        LOG.warning("Leases of deleted clusters in %s stay behind: %s", namespace, error)
 
 
 def _finish_deletion(context: Any, cluster: Any) -> None:
@@ -218,8 +220,8 @@ def _is_late(ports: assembly.Ports, owner: secrets.Owner, now: datetime.datetime
     return bool(limits) and now > max(limits)
 
 
-def _sweep_later(ports: assembly.Ports, owner: secrets.Owner) -> None:
+def _sweep_later(ports: assembly.Ports, namespace: str) -> None:
     """Remove the tombstone once Magnum has removed the row; a crash before that does no harm."""
-    timer = threading.Timer(_SWEEP_AFTER, sweep, (ports, owner))
+    timer = threading.Timer(_SWEEP_AFTER, sweep, (ports, namespace))
     timer.daemon = True
     timer.start()

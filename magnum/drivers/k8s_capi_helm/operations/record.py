@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 import copy
 import json
@@ -165,6 +165,19 @@ class Operations:
             names.LEASE, namespace, names.lease(release), uid=found["metadata"]["uid"]
         )
         return True
+
+    def tombstones(self, namespace: str) -> Mapping[str, str]:
+        """Releases of a namespace whose Lease is a tombstone, with the uuid of their cluster.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        found = {}
+        for one in self._kube.list(names.LEASE, namespace):
+            release = (one["metadata"].get("labels") or {}).get(names.LABEL_CLUSTER_NAME)
+            record = lease.record(one)
+            if release and record.tombstone:
+                found[release] = record.cluster_uuid
+        return found
 
     def hold(self, namespace: str, release: str, *, wait: float) -> AbstractContextManager[Hold]:
         """Hold the lock of a release for the body of a ``with``.

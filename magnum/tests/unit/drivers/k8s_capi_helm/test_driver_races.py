@@ -5,7 +5,7 @@ import datetime
 import json
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, names, ownership
+from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.driver import passes
 from magnum.tests.unit.drivers.k8s_capi_helm import world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
@@ -102,12 +102,11 @@ class TestCrossing(world.World):
         cluster = self.cluster()
         self.driver.update_cluster_status(self.context, cluster)
         self.assertEqual("DELETE_COMPLETE", cluster.status)
-        owner = ownership.owner(cluster, world.CONF)
-        passes.sweep(self.ports, owner)
+        passes.sweep(self.ports, NAMESPACE)
         self.assertEqual([f"Lease/{RELEASE}-magnum"], self.left())
         self.tick()
         self.assertEqual([], objects.Cluster.list(self.context))
-        passes.sweep(self.ports, owner)
+        passes.sweep(self.ports, NAMESPACE)
         self.assertEqual([], self.left())
 
 
