@@ -53,8 +53,19 @@ def cloud(context: Any) -> Cloud:
 
 
 def ca_bundle(conf: Any) -> str:
-    """PEM text with which the cloud's endpoints are verified: the operator's, else Mozilla's."""
-    return pathlib.Path(conf.drivers.openstack_ca_file or certifi.where()).read_text()
+    """PEM text with which the cloud's endpoints are verified: the operator's, else Mozilla's.
+
+    :raises errors.Misconfigured: the operator's file cannot be read.
+    """
+    path = conf.drivers.openstack_ca_file or certifi.where()
+    try:
+        return pathlib.Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.Misconfigured(
+            "This Magnum service cannot make clusters because of its configuration. Ask its "
+            "operator to look into the log.",
+            f"[drivers] openstack_ca_file is {path}: {error}",
+        ) from None
 
 
 def make(conf: Any) -> Ports:

@@ -79,9 +79,10 @@ def save_secrets(
 
     A credential that cannot be saved is taken back: nobody would ever find it again.
 
+    :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
-    owner = secrets.Owner.of(request)
+    owner, bundle = secrets.Owner.of(request), assembly.ca_bundle(conf)
     for manifest in secrets.ca_secrets(owner, pairs):
         ports.kube.apply(names.SECRET, manifest)
     credential = cloud.create_credential(
@@ -89,7 +90,8 @@ def save_secrets(
         f"magnum-{request.release}",
         f"Kubernetes cluster {request.uuid} made by Magnum",
     )
-    try:
+    with contextlib.ExitStack() as undo:
+        undo.callback(_take_back, cloud, request.user_id, credential.id)
         clouds = secrets.clouds_yaml(
             credential,
             auth_url=facts.auth_url,
@@ -97,14 +99,15 @@ def save_secrets(
             interface=conf.capi_helm.app_cred_interface_type,
             verify=conf.drivers.verify_ca,
         )
-        bundle = assembly.ca_bundle(conf)
         ports.kube.apply(names.SECRET, secrets.credential_secret(owner, clouds, bundle))
-    except Exception:
-        try:
-            cloud.delete_credential(request.user_id, credential.id)
-        except errors.DriverError as error:
-            LOG.error("Application credential %s is left behind: %s", credential.id, error.detail)
-        raise
+        undo.pop_all()
+
+
+def _take_back(cloud: Cloud, user_id: str, credential_id: str) -> None:
+    try:
+        cloud.delete_credential(user_id, credential_id)
+    except errors.DriverError as error:
+        LOG.error("Application credential %s is left behind: %s", credential_id, error.detail)
 
 
 def has_credential(ports: Ports, request: ClusterRequest) -> bool:

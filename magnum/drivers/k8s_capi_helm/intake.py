@@ -237,13 +237,12 @@ def magnum_state(
     *,
     applied: bool,
     refusal: str = "",
-    waiting: str = "",
+    waiting: errors.DriverError | None = None,
 ) -> MagnumState:
     """What the database and the operation record say, for the judge."""
     operations = record.operations if record else ()
     deadlines = [op.deadline for op in operations if op.deadline]
-    values = live.values if live else {}
-    reason = cluster.status_reason or ""
+    values, reason = live.values if live else {}, cluster.status_reason or ""
     if cluster.status.endswith("_FAILED") and not reason.startswith(f"{errors.Cause.TIMEOUT}:"):
         # A missed deadline heals when things come good; a refusal stays until the next request.
         refusal = refusal or reason
@@ -259,7 +258,8 @@ def magnum_state(
         first_look=record.first_look if record else "",
         refusal=refusal,
         health_reason=dict(cluster.health_status_reason or {}),
-        waiting=waiting,
+        waiting=str(waiting or ""),
+        waiting_cause=None if waiting is None or waiting.passing else waiting.cause,
         without_addons=addons.switched_off(values),
     )
 

@@ -14,11 +14,11 @@ import enum
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.errors import Cause
 
 Json = dict[str, Any]
 
 
-# What was asked for -------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeGroupRequest:
     """A nodegroup as Magnum's database has it.
@@ -114,7 +114,6 @@ class ApplicationCredential:
     name: str = ""
 
 
-# What runs ----------------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True, slots=True)
 class Chart:
     """A chart at hand: what helm is given, and who it is.
@@ -232,7 +231,6 @@ class Observed:
     unreachable: str = ""
 
 
-# What was judged ----------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupState:
     """A nodegroup's row: what it wants and what Magnum shows of it.
@@ -265,7 +263,8 @@ class MagnumState:
     :ivar refusal: user sentence of what stopped the running operation for good, "" for none.
     :ivar health_reason: what the row's ``health_status_reason`` says now, so that the time since
         when something is wrong can be kept.
-    :ivar waiting: why the live release is not what the rows ask for yet, "" if nobody knows.
+    :ivar waiting: why the live release is not what the rows ask for yet, "" if nobody knows;
+        ``waiting_cause`` is who has to move, None when it is only a matter of time.
     :ivar without_addons: core addons that the live release switches off, e.g. ``csi-cinder``.
     """
 
@@ -281,6 +280,7 @@ class MagnumState:
     refusal: str = ""
     health_reason: Mapping[str, str] = dataclasses.field(default_factory=dict)
     waiting: str = ""
+    waiting_cause: Cause | None = None
     without_addons: frozenset[str] = frozenset()
 
 

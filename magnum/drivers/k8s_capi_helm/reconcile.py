@@ -8,7 +8,6 @@ so: of many requests that arrive together the first pass applies all, the others
 from __future__ import annotations
 
 from collections.abc import Callable
-import dataclasses
 import datetime
 from typing import Any
 
@@ -35,53 +34,31 @@ LOG = logging.getLogger(__name__)
 _FOUNDING_TIME = datetime.timedelta(minutes=3)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a pass ended.
-
-    :ivar live: the release after the pass, None while there is none.
-    :ivar applied: the release carries everything that the rows ask for.
-    :ivar waiting: for the tenant: why it does not yet, "" when it does.
-    """
-
-    live: LiveRelease | None
-    applied: bool
-    waiting: str = ""
-
-
 def bring_up(
     ports: Ports,
     read: Callable[[], ClusterRequest],
     cloud: Callable[[], Cloud],
     conf: Any,
     now: datetime.datetime,
-) -> Outcome:
+) -> None:
     """Bring the release to what the rows ask for.
 
     :param read: reads the rows; called under the lock, so that what it returns is not outdated.
     :param cloud: asked only when something new has to be rendered.
     :param now: time of this pass (aware, UTC).
-    :returns: an outcome that is not applied when somebody else works on the release or the
-        management cluster is away: a later pass carries on.
-    :raises errors.DriverError: the request itself cannot be carried out.
+    :raises errors.DriverError: it is not what they ask for yet. A retryable one (somebody else
+        works on the release, the management cluster is away) is left to a later pass.
     """
-    live = None
-    try:
-        request = read()
-        live = ports.helm.live(request.namespace, request.release)
-        if is_applied(live, request):
-            return Outcome(live, applied=True)
-        with ports.operations.hold(
-            request.namespace, request.release, wait=conf.capi_helm.lock_wait
-        ) as hold:
-            if live is None and not founding.has_credential(ports, request):
-                return _unfounded(hold.record, now)
-            return Outcome(bring_up_held(ports, hold, read, cloud, conf), applied=True)
-    except errors.DriverError as error:
-        if not error.retryable:
-            raise
-        LOG.warning("Release is not up to date yet: %s %s", error, error.detail)
-        return Outcome(live, applied=False, waiting=str(error))
+    request = read()
+    live = ports.helm.live(request.namespace, request.release)
+    if is_applied(live, request):
+        return
+    with ports.operations.hold(
+        request.namespace, request.release, wait=conf.capi_helm.lock_wait
+    ) as hold:
+        if live is None and not founding.has_credential(ports, request):
+            raise _unfounded(hold.record, now)
+        bring_up_held(ports, hold, read, cloud, conf)
 
 
 def bring_up_held(
@@ -92,21 +69,20 @@ def bring_up_held(
     conf: Any,
     *,
     facts: CloudFacts | None = None,
-) -> LiveRelease:
+) -> None:
     """The same for a caller that holds the lock already.
 
     :param facts: what the cloud said a moment ago, to be asked only once.
-    :raises errors.DriverError: retryable ones too; the pending record brings a later pass back to
-        it.
+    :raises errors.DriverError: as :func:`bring_up`.
     """
     request = read()
     if ownership.is_being_deleted(ports.operations.read(request.namespace, request.release)):
         raise errors.Busy("The cluster is being deleted.")
     live = ports.helm.live(request.namespace, request.release)
-    if live is not None and is_applied(live, request):
-        return live
+    if is_applied(live, request):
+        return
     wanted, operations = _wanted(live, request, cloud, conf, facts)
-    return _apply(ports, hold, request, live, wanted, operations)
+    _apply(ports, hold, request, live, wanted, operations)
 
 
 def is_applied(live: LiveRelease | None, request: ClusterRequest) -> bool:
@@ -116,12 +92,12 @@ def is_applied(live: LiveRelease | None, request: ClusterRequest) -> bool:
     return not change.pending(live.values, request)
 
 
-def _unfounded(record: Record, now: datetime.datetime) -> Outcome:
-    """There is no release and no credential: the create is on its way, or it died on the way."""
+def _unfounded(record: Record, now: datetime.datetime) -> errors.DriverError:
+    """No release and no credential: the create is on its way, or it died on the way."""
     started = min((operation.started for operation in record.operations), default=None)
     if started is not None and now - started < _FOUNDING_TIME:
-        return Outcome(None, applied=False, waiting="The cluster's credential is being made.")
-    raise errors.DriverError(
+        return errors.Busy("The cluster's credential is being made.")
+    return errors.DriverError(
         "The creation was interrupted before the cluster's credential was saved, and only the "
         "request of its user can make one. Delete this cluster and create it again."
     )
@@ -185,7 +161,7 @@ def _apply(
     live: LiveRelease | None,
     wanted: Json,
     operations: tuple[Operation, ...],
-) -> LiveRelease:
+) -> None:
     values = change.next_values(live.values if live else None, wanted, operations)
     chart = _chart(ports, request, live, hold.record)
     done = ports.helm.apply(request.namespace, request.release, chart, values, hold=hold)
@@ -204,7 +180,6 @@ def _apply(
         chart.version,
         ", ".join(operation.id for operation in operations) or "an interrupted run",
     )
-    return done
 
 
 def _chart(

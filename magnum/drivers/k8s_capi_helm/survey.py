@@ -36,12 +36,12 @@ def judge(
     *,
     cloud: Callable[[], Cloud],
     refusal: str = "",
-    waiting: str = "",
+    waiting: errors.DriverError | None = None,
 ) -> Finding:
     """Look once and judge.
 
     :param refusal: why what was asked for can not be carried out, "" if it can.
-    :param waiting: why it is not applied yet, "" if it is or nobody knows.
+    :param waiting: why it is not applied yet, None if it is.
     """
     namespace, release = intake.namespace(cluster, conf), cluster.stack_id
     rows = list(rows)

@@ -57,7 +57,7 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
         return
     ports, now = assembly.ports(conf), utc_now()
     namespace = intake.namespace(cluster, conf)
-    waiting = refusal = ""
+    waiting, refusal = None, ""
     try:
         record = ports.operations.read(namespace, cluster.stack_id)
         if ownership.is_being_deleted(record):
@@ -71,13 +71,11 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
                 "belongs to this cluster. An operator has to check the driver's kubeconfig."
             )
         _limit_update(ports, cluster, record, conf, now)
-        waiting = reconcile.bring_up(
-            ports, lambda: request(cluster, conf), admin_cloud, conf, now
-        ).waiting
+        reconcile.bring_up(ports, lambda: request(cluster, conf), admin_cloud, conf, now)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         if error.retryable or isinstance(error, _OPERATORS_TURN):
-            waiting = str(error)
+            waiting = error
         else:
             refusal = str(error)
     judged = list(cluster.nodegroups)

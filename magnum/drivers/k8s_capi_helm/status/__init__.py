@@ -98,10 +98,9 @@ def _missing(observed: Observed, state: MagnumState) -> Finding | None:
     """
     if observed.unreachable:
         return Finding("the management cluster cannot be read", Cause.MANAGEMENT)
-    if not state.applied:
-        return Finding(state.waiting or "the change has not been handed to Cluster API yet")
     return (
-        infrastructure.openstack_missing(observed.infrastructure)
+        reasons.not_applied(state)
+        or infrastructure.openstack_missing(observed.infrastructure)
         or groups.first_missing(observed, state)
         or workers.leftovers(observed)
         or addons.core_missing(observed.addons, state.without_addons)

@@ -72,9 +72,7 @@ def _lifecycle(
     verb, _, stage = group.status.partition("_")
     if stage not in _JUDGED or state.status.startswith("DELETE_"):
         return group.status, None if stage == "COMPLETE" else group.reason, False
-    gap = missing(group, observed, state)
-    if not state.applied:
-        gap = Finding(state.waiting or "the change has not been handed to Cluster API yet")
+    gap = reasons.not_applied(state) or missing(group, observed, state)
     if gap is None and verb == "DELETE":
         return group.status, None, True
     if _never_rendered(group, observed, state):

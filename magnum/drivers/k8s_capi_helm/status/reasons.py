@@ -49,6 +49,14 @@ def timeout(state: MagnumState, reason: str) -> str:
     return bounded(f"{Cause.TIMEOUT.value}: not done{minutes}; {reason}")
 
 
+def not_applied(state: MagnumState) -> Finding | None:
+    """Why the release does not carry yet what the rows ask for; None when it does."""
+    if state.applied:
+        return None
+    text = state.waiting or "the change has not been handed to Cluster API yet"
+    return Finding(text, state.waiting_cause)
+
+
 def is_timeout(reason: str | None) -> bool:
     """Whether a reason says that a deadline was missed, which heals; a refusal does not."""
     return (reason or "").startswith(f"{Cause.TIMEOUT.value}:")
