@@ -436,6 +436,27 @@ class TestOperatorsMistakes(world.World):
         self.tick(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
 
+    def test_what_an_operator_has_to_mend_is_not_called_waiting(self):
+        self.made()
+        self.resize(2)
+        self.helm.refusal = errors.HelmUnusable("Helm is too old.")
+        self.resize(3)
+        self.tick()
+        self.assertEqual("internal: Helm is too old.", self.cluster().status_reason)
+
+    def test_what_passes_by_itself_is(self):
+        self.made()
+        with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
+            self.resize(2)
+            self.tick()
+            self.assertTrue(self.cluster().status_reason.startswith("waiting: "))
+
+    def test_a_bundle_that_cannot_be_read_makes_no_credential(self):
+        self.config(group="drivers", openstack_ca_file="/no/such/file")
+        self.assertEqual("CREATE_FAILED", self.create().status)
+        self.assertEqual({}, self.cloud.credentials)
+        self.assertIn("configuration", self.cluster().status_reason)
+
     def test_certificates_that_cannot_be_read_are_said_in_a_sentence(self):
         def broken(*args):
             raise exception.CertificateStorageException(msg="Barbican is away")
