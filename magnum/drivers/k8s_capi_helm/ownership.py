@@ -7,6 +7,7 @@ like a cluster whose objects are simply gone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from oslo_log import log as logging
@@ -80,6 +81,12 @@ def is_being_deleted(record: Record | None) -> bool:
     if record is None:
         return False
     return record.tombstone or any(one.verb is Verb.DELETE for one in record.operations)
+
+
+def is_leaving(nodegroups: Iterable[Any]) -> bool:
+    """Whether the rows say that the whole cluster is to go: nobody deletes its masters alone."""
+    masters = [row for row in nodegroups if row.role == "master"]
+    return any((row.status or "").startswith("DELETE_") for row in masters)
 
 
 def _is_labelled(secret: Json | None, whose: secrets.Owner) -> bool:

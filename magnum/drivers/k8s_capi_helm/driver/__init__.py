@@ -166,6 +166,10 @@ class Driver(driver.Driver):  # type: ignore[misc]
             self._begin(cluster, Verb.DELETE)
         else:
             rows.intend(cluster, Status.DELETE_IN_PROGRESS)
+        # Nodegroup verbs overwrite the cluster's status, also while nothing can be written on the
+        # management cluster; the control plane's row, which nobody can delete alone, keeps it.
+        for group in cluster.nodegroups:
+            rows.intend(group, Status.DELETE_IN_PROGRESS)
 
     def validate_master_resize(self, node_count: int) -> None:
         """Control planes can be resized to any odd number, which etcd's quorum asks for."""

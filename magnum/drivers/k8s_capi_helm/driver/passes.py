@@ -55,6 +55,9 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
     if not names.is_release(cluster.stack_id):
         _fail_unfounded(cluster)
         return
+    if ownership.is_leaving(cluster.nodegroups):
+        rows.intend(cluster, Status.DELETE_IN_PROGRESS)
+        return
     ports, now = assembly.ports(conf), utc_now()
     namespace = intake.namespace(cluster, conf)
     waiting, refusal = None, ""

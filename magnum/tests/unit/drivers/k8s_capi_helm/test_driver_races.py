@@ -110,6 +110,20 @@ class TestCrossing(world.World):
         self.assertEqual([], self.left())
 
 
+class TestOutage(world.World):
+    def test_a_delete_that_was_asked_for_in_an_outage_is_not_forgotten(self):
+        self.made()
+        self.kube.unreachable = True
+        self.delete()
+        self.add_group("late")
+        self.kube.unreachable = False
+        self.tick(2)
+        self.wither()
+        self.tick(2)
+        self.assertEqual([], objects.Cluster.list(self.context))
+        self.assertNotIn("late", json.dumps(self.helm.runs))
+
+
 class TestOperatorsRepairs(world.World):
     """What an operator has to mend is no fault of the request, which goes on when it is mended."""
 
