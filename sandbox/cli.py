@@ -2,24 +2,17 @@
 """The commands of the sandbox: up, down, status, reset, logs, env, fault, build, demo."""
 
 import argparse
-from collections.abc import Callable
-import concurrent.futures
-import contextlib
 import os
 from pathlib import Path
 import shlex
-import shutil
 import sys
-import time
 import warnings
 
-from sandbox import faults, processes, progress
+from sandbox import faults, processes, progress, whole
 from sandbox.cloud.config import CERTIFICATE_STORES
-from sandbox.state import file_lock, SandboxError, State
+from sandbox.state import SandboxError, State
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-# What a reset keeps: the ports and the slot, so that what was told to a user stays true.
-KEPT_BY_RESET = {"ports.json", "state.json", ".lock", ".turn.lock"}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -83,101 +76,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def up(state: State, certificates: str | None = None) -> None:
-    """Start the whole sandbox: binaries, cloud and management cluster side by side, Magnum.
-
-    :param certificates: see ``sandbox.cloud.up``; None for as before.
-    :raises SandboxError: something does not start; what runs already goes on running.
-    """
-    from sandbox import cloud, management
-
-    begin = time.monotonic()
-    store = certificates or state.get("certificates") or CERTIFICATE_STORES[0]
-    with _turn(state):
-        bin_dir = management.build(state)
-        state.record(bin_dir=str(bin_dir))
-        _both(lambda: cloud.up(state, store), lambda: management.up(state))
-        cloud.start_magnum(state, bin_dir)
-    progress.say(
-        f"sandbox is up after {time.monotonic() - begin:.1f} s, "
-        f"{processes.memory_mib(processes.owned(state)):.0f} MiB of memory, state in {state.root}"
-    )
-
-
-def _both(*parts: Callable[[], None]) -> None:
-    """Run the parts side by side; when one fails or the user interrupts, the others give up."""
-    processes.allow_starts()
-    pool = concurrent.futures.ThreadPoolExecutor(len(parts))
-    try:
-        for done in concurrent.futures.as_completed([pool.submit(part) for part in parts]):
-            done.result()
-    except BaseException:
-        processes.refuse_starts()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def down(state: State) -> None:
-    """End every process of the sandbox."""
-    from sandbox import cloud, management
-
-    with _turn(state), progress.step("end all processes"):
-        # Whatever the parts know no longer, the sweep at the end finds by its mark.
-        for part in (cloud.down, management.down):
-            with contextlib.suppress(SandboxError):
-                part(state)
-        processes.stop_all(state)
-
-
-def reset(state: State, certificates: str | None = None) -> None:
-    """Throw away every object in the sandbox and start it anew, on the same ports."""
-    down(state)
-    with _turn(state):
-        for path in state.root.iterdir():
-            if path.name in KEPT_BY_RESET:
-                continue
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-        state.record(cloud_ready=None, faults=None)
-    up(state, certificates)
-
-
-def environment(state: State) -> dict[str, str]:
-    """Variables with which ``openstack``, ``kubectl`` and ``helm`` talk to the sandbox.
-
-    :raises SandboxError: the sandbox was never up.
-    """
-    from sandbox.cloud.lifecycle import without_proxy
-
-    bin_dir = state.get("bin_dir")
-    if bin_dir is None:
-        raise SandboxError(f"there is no sandbox in {state.root}; run `python -m sandbox up`")
-    return {
-        "OS_CLIENT_CONFIG_FILE": str(state.path("cloud", "clouds.yaml")),
-        "OS_CLOUD": "demo",
-        "KUBECONFIG": str(state.path("management", "kubeconfig")),
-        **without_proxy(),
-        "PATH": os.pathsep.join(
-            [bin_dir, str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-        ),
-    }
-
-
-def _turn(state: State) -> contextlib.AbstractContextManager[None]:
-    """One command at a time changes what runs; the next one waits."""
-    return file_lock(state.root / ".turn.lock")
-
-
 def _up(state: State, arguments: argparse.Namespace) -> None:
-    up(state, arguments.certificates)
+    whole.up(state, arguments.certificates)
 
 
 def _down(state: State, _: argparse.Namespace) -> None:
-    down(state)
+    whole.down(state)
 
 
 def _reset(state: State, arguments: argparse.Namespace) -> None:
-    reset(state, arguments.certificates)
+    whole.reset(state, arguments.certificates)
 
 
 def _status(state: State, _: argparse.Namespace) -> int:
@@ -213,7 +121,7 @@ def _logs(state: State, arguments: argparse.Namespace) -> None:
 
 
 def _env(state: State, _: argparse.Namespace) -> None:
-    for name, value in environment(state).items():
+    for name, value in whole.environment(state).items():
         print(f"export {name}={shlex.quote(value)}")
 
 

@@ -19,7 +19,7 @@ import tempfile
 import time
 from typing import Any
 
-from sandbox import cli, faults, leftovers, processes, progress
+from sandbox import faults, leftovers, processes, progress, whole
 from sandbox.state import SandboxError, State
 
 CLUSTER = "demo"
@@ -46,7 +46,7 @@ def run(state: State, keep: bool) -> int:
     demo = Demo(state)
     try:
         with demo.step("start the sandbox"):
-            cli.up(state) if ran_before else cli.reset(state)
+            whole.up(state) if ran_before else whole.reset(state)
         demo.play()
     except (SandboxError, subprocess.TimeoutExpired) as error:
         progress.say(f"FAILED: {error}")
@@ -56,7 +56,7 @@ def run(state: State, keep: bool) -> int:
         if keep or ran_before:
             _say_how_to_talk(state)
         else:
-            cli.down(state)
+            whole.down(state)
         demo.summary()
         if demo.failed:
             progress.say(f"logs: {state.path('log', 'x').parent}")
@@ -228,7 +228,7 @@ class Demo:
         self, command: list[str], variables: dict[str, str]
     ) -> subprocess.CompletedProcess[str]:
         # `coe cluster config` wants to know for which shell it prints.
-        environment = os.environ | {"SHELL": "/bin/sh"} | cli.environment(self.state) | variables
+        environment = os.environ | {"SHELL": "/bin/sh"} | whole.environment(self.state) | variables
         return subprocess.run(
             command,
             env=environment,

@@ -1,26 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults on request: each makes one thing fail as it fails in production, until it is put off."""
 
-from collections.abc import Callable
-import dataclasses
-
+from sandbox.fault import Fault
 from sandbox.state import SandboxError, State
-
-
-@dataclasses.dataclass(frozen=True)
-class Fault:
-    """One fault.
-
-    :ivar summary: what fails while it is on, in one line.
-    :ivar on: begins it; is given what it shall match, None for everything, and returns a
-        sentence on what is the case now.
-    :ivar off: ends it, whether it is on or not, and returns such a sentence.
-    """
-
-    name: str
-    summary: str
-    on: Callable[[State, str | None], str]
-    off: Callable[[State], str]
 
 
 def registry() -> dict[str, Fault]:

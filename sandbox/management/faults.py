@@ -9,7 +9,7 @@ import time
 
 from sandbox import processes
 from sandbox.addons import rules
-from sandbox.faults import Fault
+from sandbox.fault import Fault
 from sandbox.management import binaries, controllers, server
 from sandbox.management.api import Api
 from sandbox.state import SandboxError, State
