@@ -145,7 +145,7 @@ NAMES = Form(_read_names, f"names with spaces or commas between them, {_NO_TEMPL
 PROVIDER = Form(_read_provider, "the name of an Octavia provider, like amphora or ovn")
 FILESYSTEM = Form(_read_filesystem, "the name of a filesystem, like ext4 or xfs")
 KUBE_TAG = Form(_read_kube_tag, "a full Kubernetes version like v1.34.4")
-VERSION = Form(_read_version, "one full chart version like 1.0.0, not a range")
+VERSION = Form(_read_version, "one full chart version like 1.1.0, not a range")
 #: IPv4 only: the subnet that CAPO makes is created with IP version 4 (its networking service).
 SUBNET = Form(
     _read_subnet, "an IPv4 network of 8 addresses or more like 10.0.0.0/24, with no host bits set"

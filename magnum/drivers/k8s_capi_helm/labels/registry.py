@@ -233,7 +233,7 @@ class Labels:
     capi_helm_chart_version: str | None = _label(
         forms.VERSION,
         None,
-        "1.0.0",
+        "1.1.0",
         "Version of the cluster chart for new clusters, instead of the cloud's default one. Can "
         "only be set by a cluster template.",
         sites=(Site.TEMPLATE,),
