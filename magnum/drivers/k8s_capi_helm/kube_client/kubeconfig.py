@@ -23,9 +23,13 @@ _DEFAULT = pathlib.Path("~/.kube/config")
 _REFERENCES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 # Connections kept open to the management cluster by one process; more may be open for a while.
 _CONNECTIONS = 32
+# Seconds that an exec plugin has for its answer; then it is told to end, and soon after killed.
+_PLUGIN_LIMIT = 30
+_PLUGIN_GRACE = 5
 # The client library has no types for these.
 _load_pod: Callable[..., None] = kubernetes.config.load_incluster_config
-_load_file: Callable[..., None] = kubernetes.config.load_kube_config
+_merged: Callable[..., Any] = kubernetes.config.kube_config.KubeConfigMerger
+_loader: Callable[..., Any] = kubernetes.config.kube_config.KubeConfigLoader
 
 
 def find(configured: str | None) -> str | None:
@@ -68,9 +72,6 @@ def fingerprint(path: str | None) -> str:
 def load(path: str | None) -> kubernetes.client.ApiClient:
     """A client for the identity at *path*; None means the service account of the pod.
 
-    An exec plugin of the kubeconfig is run by the Kubernetes client, which waits for it without a
-    limit: a plugin that hangs holds the thread that asks.
-
     :raises errors.ManagementRefused: it holds nothing that can be used.
     """
     configuration = kubernetes.client.Configuration()
@@ -78,13 +79,31 @@ def load(path: str | None) -> kubernetes.client.ApiClient:
         if path is None:
             _load_pod(client_configuration=configuration)
         else:
-            _load_file(config_file=path, client_configuration=configuration, persist_config=False)
+            _load_file(path, configuration)
     except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise _unusable(path, f"{type(error).__name__}: {error}") from None
     # Attempts are counted in one place, by the client, with a pause between them.
     configuration.retries = False
     configuration.connection_pool_maxsize = _CONNECTIONS
     return kubernetes.client.ApiClient(configuration=configuration)
+
+
+def _load_file(path: str, configuration: kubernetes.client.Configuration) -> None:
+    """Read a kubeconfig as the library's own loader does, and bound the exec plugins that it names.
+
+    The library waits for a plugin without a limit, now and whenever a token has run out, so the
+    plugin is started by ``timeout`` of coreutils, which ends its children too.
+    """
+    config = _merged(path).config
+    if config is None:
+        raise kubernetes.config.ConfigException("there is no such file")
+    for entry in config.value.get("users") or ():
+        plugin = (entry.value.get("user") or {}).get("exec")
+        if isinstance(plugin, dict) and "command" in plugin:
+            limit = [f"--kill-after={_PLUGIN_GRACE}", str(_PLUGIN_LIMIT), plugin["command"]]
+            plugin["args"] = [*limit, *(plugin.get("args") or ())]
+            plugin["command"] = "timeout"
+    _loader(config_dict=config, config_base_path=None).load_and_set(configuration)
 
 
 def _references(config: Any) -> Iterator[str]:

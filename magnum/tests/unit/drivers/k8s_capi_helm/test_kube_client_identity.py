@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+
+import fixtures
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient, kubeconfig
@@ -53,6 +56,34 @@ class TestIdentity(wire.WireCase):
         self.assertEqual("first", self.token())
         token.write_text("other")
         self.assertEqual("other", self.token())
+
+    def plugin(self, *command: str) -> None:
+        """The kubeconfig's user has a credential plugin instead of a token."""
+        executed = {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": command[0],
+            "args": list(command[1:]),
+            "interactiveMode": "Never",
+        }
+        wire.write_kubeconfig(self.config, self.server.url, {"exec": executed})
+
+    def test_a_plugin_gives_the_token(self) -> None:
+        answer = {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "kind": "ExecCredential",
+            "status": {"token": "of the plugin"},
+        }
+        self.plugin("sh", "-c", 'printf %s "$1"', "sh", json.dumps(answer))
+        self.assertEqual("of the plugin", self.token())
+
+    def test_a_plugin_that_hangs_is_ended(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch(f"{kubeconfig.__name__}._PLUGIN_LIMIT", 1))
+        pid = self.directory / "pid"
+        self.plugin("sh", "-c", f'echo $$ > "{pid}"; exec tail -f /dev/null')
+        self.answer(*[(401, wire.status("Unauthorized"))] * 2)
+        error = self.assertRaises(errors.ManagementRefused, self.kube.get, names.LEASE, "n", "one")
+        self.assertIn("renew the kubeconfig", str(error))
+        self.assertRaises(ProcessLookupError, os.kill, int(pid.read_text()), 0)
 
     def test_a_refused_token_is_read_again_once(self) -> None:
         self.answer((401, wire.status("Unauthorized")), (404, wire.GONE))
