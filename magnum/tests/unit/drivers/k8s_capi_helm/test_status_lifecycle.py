@@ -13,18 +13,7 @@ from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import Missing
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
-
-VERSIONS = ("v1beta2", "v1beta1")
-
-
-def twice(observed: model.Observed, state: model.MagnumState) -> model.Verdict:
-    """The verdict of the second of two equal looks."""
-    first = status.judge(observed, state, NOW)
-    return status.judge(observed, dataclasses.replace(state, first_look=first.fingerprint), NOW)
-
-
-def row(verdict: model.Verdict, name: str) -> model.GroupVerdict:
-    return next(one for one in verdict.groups if one.name == name)
+from magnum.tests.unit.drivers.k8s_capi_helm.verdicts import row, twice
 
 
 class LifecycleTest(testtools.TestCase):
