@@ -31,6 +31,8 @@ NODE_COLUMNS = (
     "READY:.status.conditions[?(@.type=='Ready')].status"
 )
 
+# Whoever watches should not wait for the healing longer than a machine needs to come up here.
+SERVER_START_TIMEOUT = "50"
 COMMAND_TIMEOUT = 120
 CLUSTER_TIMEOUT = 900
 EMPTY_TIMEOUT = 120
@@ -41,6 +43,7 @@ def run(state: State, keep: bool) -> int:
 
     :param keep: leave the sandbox up. A sandbox that ran before is always left up.
     """
+    os.environ.setdefault("SANDBOX_SERVER_START_TIMEOUT", SERVER_START_TIMEOUT)
     ran_before = processes.alive(state, "magnum")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the end below is reached
     demo = Demo(state)
