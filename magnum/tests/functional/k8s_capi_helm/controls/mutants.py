@@ -112,7 +112,7 @@ _CHANGE = (
     Mutant(
         "group-back-again",
         "a nodegroup that is being deleted is rendered again",
-        f"{DRIVER}/intake.py",
+        f"{DRIVER}/intake/requests.py",
         '_NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)',
         '_NOT_RENDERED = ("CREATE_FAILED",)',
         Suite.UNIT,

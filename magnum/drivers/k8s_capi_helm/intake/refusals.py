@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is refused before anything is touched, from the rows or from what the cloud says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import change, errors, labels, names
+from magnum.drivers.k8s_capi_helm import conf as conf_module
+from magnum.drivers.k8s_capi_helm.intake.requests import MASTER
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudFacts,
+    ClusterRequest,
+    Flavor,
+    Json,
+)
+
+DISTROS = ("ubuntu",)
+
+
+def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any], conf: Any) -> None:
+    """Refuse what a new cluster asks for and this version cannot do.
+
+    :raises errors.InvalidRequest: naming field and value.
+    """
+    template = cluster.cluster_template
+    for field in (
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "insecure_registry",
+        "registry_enabled",
+        "tls_disabled",
+        "apiserver_port",
+        "docker_volume_size",
+    ):
+        if getattr(template, field, None):
+            _not_yet("cluster template", field, getattr(template, field))
+    if cluster.docker_volume_size:
+        _not_yet("cluster", "docker_volume_size", cluster.docker_volume_size)
+    if template.volume_driver not in (None, "", "cinder"):
+        _not_yet("cluster template", "volume_driver", template.volume_driver)
+    if template.server_type not in (None, "vm"):
+        _not_yet("cluster template", "server_type", template.server_type)
+    if not template.external_network_id:
+        raise errors.InvalidRequest(
+            "The cluster template names no external network. Create one with --external-network."
+        )
+    for row in nodegroups:
+        if row.role == MASTER and row.node_count % 2 == 0:
+            raise errors.InvalidRequest(
+                f"master_count is {row.node_count}: etcd needs an odd number of nodes."
+            )
+    labels.parse(cluster.labels or {}, conf_module.label_defaults(conf), template.labels or {})
+    for row in nodegroups:
+        validate_new_nodegroup(row, cluster)
+
+
+def validate_new_nodegroup(row: Any, cluster: Any) -> None:
+    """Refuse what a new nodegroup asks for and this version cannot do.
+
+    :raises errors.InvalidRequest: naming group, field and value.
+    """
+    if not names.is_node_group(row.name):
+        raise errors.InvalidRequest(
+            f"Nodegroup name '{row.name}' cannot be used: expected lower-case letters, digits and "
+            "hyphens, beginning and ending with a letter or digit, at most 63 characters."
+        )
+    if not row.flavor_id:
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' has no flavor. Name one of 'openstack flavor list', with "
+            "--flavor and --master-flavor."
+        )
+    if row.image_id and row.image_id != cluster.cluster_template.image_id:
+        _not_yet(f"nodegroup '{row.name}'", "image_id", row.image_id)
+    if row.docker_volume_size:
+        _not_yet(f"nodegroup '{row.name}'", "docker_volume_size", row.docker_volume_size)
+    for field in ("node_labels", "node_taints"):
+        if row.obj_attr_is_set(field) and getattr(row, field):
+            _not_yet(f"nodegroup '{row.name}'", field, getattr(row, field))
+    labels.check_node_group(row.labels or {}, cluster.labels or {})
+    least, most = row.min_node_count or 0, row.max_node_count
+    if most is not None and not least <= row.node_count <= most:
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' has node_count {row.node_count}, outside of its bounds "
+            f"{least} to {most}. Change the count or the bounds."
+        )
+
+
+def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json) -> None:
+    """Refuse a node count that cannot be, or that would have no effect.
+
+    :param live: values of the live release, {} when nobody can read them.
+    :raises errors.InvalidRequest: naming the group.
+    """
+    masters = request.control_plane
+    if name == masters.name and masters.count > 1 and not cluster.master_lb_enabled:
+        raise errors.InvalidRequest(
+            f"{masters.count} control plane nodes need a load balancer before them, and this "
+            "cluster was made without one (master_lb_enabled). Create a new cluster with one."
+        )
+    for counts in change.sizes(live, request)["nodeGroups"]:
+        if counts["name"] == name and counts.get("autoscale"):
+            raise errors.InvalidRequest(
+                f"Nodegroup '{name}' is sized by the autoscaler, between "
+                f"{counts['machineCountMin']} and {counts['machineCountMax']} nodes; this version "
+                "of the driver cannot set its node count."
+            )
+
+
+def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
+    """Refuse what the cloud's answers make impossible.
+
+    :raises errors.InvalidRequest: wrong distribution or flavor, or an unknown version.
+    """
+    if facts.os_distro not in DISTROS:
+        raise errors.InvalidRequest(
+            f"Image '{request.image}' has os_distro '{facts.os_distro}'; this version of the "
+            f"driver supports {' and '.join(DISTROS)}."
+        )
+    if not (facts.kubernetes_version or request.labels.kube_tag):
+        raise errors.InvalidRequest(
+            f"Image '{request.image}' has no property 'kube_version', so it is not known which "
+            "Kubernetes it holds. Set it on the image, for example kube_version=v1.34.4, choose "
+            "another image, or set the label kube_tag."
+        )
+    for label in ("boot_volume_type", "etcd_blockdevice_volume_type"):
+        kind = getattr(request.labels, label)
+        if kind and kind not in facts.volume_types:
+            raise errors.InvalidLabel(
+                label, kind, f"one of this cloud's volume types ({', '.join(facts.volume_types)})"
+            )
+    check_flavors(facts.flavors, conf)
+
+
+def check_flavors(flavors: Mapping[str, Flavor], conf: Any) -> None:
+    """Refuse flavors that are too small for a node.
+
+    :raises errors.InvalidRequest: one is below the operator's minimum.
+    """
+    least_ram, least_cpu = conf.capi_helm.minimum_flavor_ram, conf.capi_helm.minimum_flavor_vcpus
+    for flavor in flavors.values():
+        if flavor.ram < least_ram or flavor.vcpus < least_cpu:
+            raise errors.InvalidRequest(
+                f"Flavor '{flavor.name}' has {flavor.ram} MiB of memory and {flavor.vcpus} vCPUs; "
+                f"a Kubernetes node needs at least {least_ram} MiB and {least_cpu} vCPUs here."
+            )
+
+
+def _not_yet(where: str, field: str, value: Any) -> None:
+    raise errors.InvalidRequest(
+        f"Field '{field}' of the {where} has the value '{value}', which this version of the driver "
+        "does not support. Leave the field out."
+    )

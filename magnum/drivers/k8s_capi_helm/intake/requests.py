@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rows of a cluster ask for, as values that know nothing of Magnum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import conf as conf_module
+from magnum.drivers.k8s_capi_helm import errors, labels, names
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    NodeGroupRequest,
+)
+
+CNIS = ("calico", "cilium")
+#: The role of the control plane's nodegroup.
+MASTER = "master"
+#: Rows in these states ask to be taken away.
+_LEAVING = ("DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED")
+#: Rows in these states ask for nothing: the group failed to be made, or is on its way out.
+_NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)
+
+
+def cluster_request(
+    cluster: Any, nodegroups: Iterable[Any], conf: Any, *, release: str | None = None
+) -> ClusterRequest:
+    """What Magnum's rows ask for.
+
+    Fields that only matter when a cluster or group is made are refused by
+    :func:`validate_new_cluster` and :func:`validate_new_nodegroup`, so that a cluster that runs can
+    always be resized and deleted.
+
+    :param cluster: ``magnum.objects.Cluster``; its template is read through it.
+    :param nodegroups: the cluster's ``magnum.objects.NodeGroup`` rows, fresh from the database.
+    :param conf: oslo.config with the driver's options registered.
+    :param release: of a cluster whose row has none yet.
+    :raises errors.InvalidLabel: a label's text does not have the label's form.
+    """
+    template, rows = cluster.cluster_template, list(nodegroups)
+    texts = dict(cluster.labels or {})
+    typed = labels.parse(texts, conf_module.label_defaults(conf))
+    masters = [row for row in rows if row.role == MASTER]
+    if len(masters) != 1:
+        raise errors.InvalidRequest(
+            f"The cluster has {len(masters)} nodegroups of role '{MASTER}'; exactly one is "
+            "supported."
+        )
+    workers = [row for row in rows if row.role != MASTER and row.status not in _NOT_RENDERED]
+    return ClusterRequest(
+        uuid=cluster.uuid,
+        name=cluster.name,
+        release=release or cluster.stack_id or "",
+        namespace=namespace(cluster, conf),
+        project_id=cluster.project_id,
+        user_id=cluster.user_id,
+        labels=typed,
+        control_plane=_group_request(masters[0]),
+        node_groups=tuple(_group_request(row) for row in workers),
+        deleted_groups=tuple(row.name for row in rows if row.status in _LEAVING),
+        image=template.image_id,
+        external_network=template.external_network_id or "",
+        cni=cni(template.network_driver),
+        keypair=cluster.keypair or None,
+        fixed_network=cluster.fixed_network or None,
+        fixed_subnet=cluster.fixed_subnet or None,
+        dns_nameservers=_nameservers(template.dns_nameserver),
+        load_balancer=bool(cluster.master_lb_enabled) or masters[0].node_count > 1,
+        floating_ip=_floating_ip(cluster, texts, typed),
+        server_start_timeout=conf.capi_helm.server_start_timeout,
+    )
+
+
+def namespace(cluster: Any, conf: Any) -> str:
+    """The namespace in which everything of a cluster lives."""
+    return names.namespace(conf.capi_helm.namespace_prefix, cluster.project_id)
+
+
+def notices(cluster: Any, conf: Any) -> tuple[str, ...]:
+    """What the tenant should know about labels and fields that have no effect here."""
+    found = list(labels.notices(cluster.labels or {}, conf_module.label_defaults(conf)))
+    driver = cluster.cluster_template.network_driver
+    if driver and driver not in CNIS:
+        found.append(
+            f"network_driver '{driver}' is not available; the cluster uses '{cni(driver)}'."
+        )
+    return tuple(found)
+
+
+def _group_request(row: Any) -> NodeGroupRequest:
+    return NodeGroupRequest(
+        name=row.name,
+        flavor=row.flavor_id or "",
+        count=row.node_count,
+        minimum=row.min_node_count or 0,
+        maximum=row.max_node_count,
+        is_default=bool(row.is_default),
+    )
+
+
+def _nameservers(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def _floating_ip(cluster: Any, texts: Mapping[str, str], typed: labels.Labels) -> bool:
+    """The label where it was given, else Magnum's own field."""
+    if texts.get("master_lb_floating_ip_enabled", "").strip():
+        return typed.master_lb_floating_ip_enabled
+    return bool(cluster.floating_ip_enabled) and typed.master_lb_floating_ip_enabled
+
+
+def cni(driver: str | None) -> str:
+    """The network of the pods; Magnum writes 'flannel' into every template that names none."""
+    return driver if driver in CNIS else CNIS[0]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Magnum shows of a cluster now, for the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import datetime
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.intake.requests import MASTER
+from magnum.drivers.k8s_capi_helm.model import (
+    GroupState,
+    LiveRelease,
+    MagnumState,
+    Record,
+)
+from magnum.drivers.k8s_capi_helm.status import addons
+
+
+def magnum_state(
+    cluster: Any,
+    nodegroups: Iterable[Any],
+    record: Record | None,
+    live: LiveRelease | None,
+    *,
+    applied: bool,
+    refusal: str = "",
+    waiting: errors.DriverError | None = None,
+) -> MagnumState:
+    """What the database and the operation record say, for the judge."""
+    operations = record.operations if record else ()
+    deadlines = [op.deadline for op in operations if op.deadline]
+    values, reason = live.values if live else {}, cluster.status_reason or ""
+    if cluster.status.endswith("_FAILED") and not reason.startswith(f"{errors.Cause.TIMEOUT}:"):
+        # A missed deadline heals when things come good; a refusal stays until the next request.
+        refusal = refusal or reason
+    return MagnumState(
+        release=cluster.stack_id or "",
+        status=cluster.status,
+        status_reason=cluster.status_reason,
+        groups=tuple(_group_state(row, values) for row in nodegroups),
+        applied=applied,
+        kubernetes_version=str(values.get("kubernetesVersion", "")).lstrip("v"),
+        started=min((op.started for op in operations), default=None),
+        deadline=max(deadlines) if deadlines else None,
+        first_look=record.first_look if record else "",
+        refusal=refusal,
+        health_reason=dict(cluster.health_status_reason or {}),
+        waiting=str(waiting or ""),
+        waiting_cause=None if waiting is None or waiting.passing else waiting.cause,
+        without_addons=addons.switched_off(values),
+    )
+
+
+def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime | None:
+    """When an operation that starts now has to be through; 0 or None is no limit."""
+    return now + datetime.timedelta(minutes=minutes) if minutes else None
+
+
+def _group_state(row: Any, values: Mapping[str, Any]) -> GroupState:
+    live: dict[str, Any] = next(
+        (g for g in values.get("nodeGroups", ()) if g.get("name") == row.name), {}
+    )
+    autoscaled = bool(live.get("autoscale"))
+    return GroupState(
+        name=row.name,
+        status=row.status or "",
+        count=row.node_count,
+        is_control_plane=row.role == MASTER,
+        autoscaled=autoscaled,
+        minimum=live.get("machineCountMin", 0) if autoscaled else row.min_node_count or 0,
+        maximum=live.get("machineCountMax") if autoscaled else row.max_node_count,
+        reason=row.status_reason,
+    )

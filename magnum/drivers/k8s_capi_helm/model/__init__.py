@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frozen dataclasses that travel: what was asked for, what is so, what runs, what was judged.
+
+They hold plain values only; nothing here does I/O or knows Magnum's objects. Kubernetes objects
+travel as the JSON the API server sent (:data:`Json`).
+"""
+
+from magnum.drivers.k8s_capi_helm.model.asked import (
+    ClusterRequest,
+    NodeGroupRequest,
+    Operation,
+    Record,
+    Verb,
+)
+from magnum.drivers.k8s_capi_helm.model.found import (
+    ApplicationCredential,
+    Chart,
+    CloudFacts,
+    Flavor,
+    LiveRelease,
+)
+from magnum.drivers.k8s_capi_helm.model.judged import GroupState, GroupVerdict, MagnumState, Verdict
+from magnum.drivers.k8s_capi_helm.model.seen import Json, Missing, Observed
+
+__all__ = [
+    "ApplicationCredential",
+    "Chart",
+    "CloudFacts",
+    "ClusterRequest",
+    "Flavor",
+    "GroupState",
+    "GroupVerdict",
+    "Json",
+    "LiveRelease",
+    "MagnumState",
+    "Missing",
+    "NodeGroupRequest",
+    "Observed",
+    "Operation",
+    "Record",
+    "Verb",
+    "Verdict",
+]

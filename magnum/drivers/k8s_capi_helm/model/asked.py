@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was asked for: clusters and nodegroups as Magnum has them, and pending operations."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+
+from magnum.drivers.k8s_capi_helm import labels
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeGroupRequest:
+    """A nodegroup as Magnum's database has it.
+
+    :ivar flavor: id or name of the Nova flavor.
+    :ivar count: wanted machines; where autoscaling is on, where the group starts.
+    :ivar minimum: lower bound of the autoscaler, ``maximum`` the upper one or None without.
+    """
+
+    name: str
+    flavor: str
+    count: int
+    minimum: int = 0
+    maximum: int | None = None
+    is_default: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClusterRequest:
+    """A cluster as Magnum's database and configuration have it; every field is validated.
+
+    :ivar release: Helm release and Cluster API name (Magnum's ``stack_id``).
+    :ivar image: id or name of the Glance image.
+    :ivar labels: typed cluster labels, site defaults applied.
+    :ivar cni: ``calico`` or ``cilium``.
+    :ivar node_groups: workers that are to exist: groups being deleted or that failed to be created
+        are not in here.
+    :ivar server_start_timeout: seconds after which a server that never came up is replaced; 0 for
+        the chart's own.
+    :ivar deleted_groups: names of nodegroups that are being deleted: only these may be taken out of
+        the release, a group that merely failed stays in it.
+    """
+
+    uuid: str
+    name: str
+    release: str
+    namespace: str
+    project_id: str
+    user_id: str
+    labels: labels.Labels
+    control_plane: NodeGroupRequest
+    node_groups: tuple[NodeGroupRequest, ...]
+    image: str
+    external_network: str
+    cni: str = "calico"
+    keypair: str | None = None
+    fixed_network: str | None = None
+    fixed_subnet: str | None = None
+    dns_nameservers: tuple[str, ...] = ()
+    load_balancer: bool = True
+    floating_ip: bool = True
+    deleted_groups: tuple[str, ...] = ()
+    server_start_timeout: int = 0
+
+
+class Verb(enum.StrEnum):
+    """What a person asked Magnum to do; each has its entitlement in change.py."""
+
+    CREATE = "create"
+    RESIZE = "resize"
+    NODEGROUP_CREATE = "nodegroup-create"
+    NODEGROUP_DELETE = "nodegroup-delete"
+    DELETE = "delete"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing that was asked for and is not through yet.
+
+    :ivar groups: nodegroups that it is about, () for the cluster as a whole.
+    :ivar started: when Magnum handed it over (aware, UTC).
+    :ivar deadline: when it has to be through; None for no limit.
+    """
+
+    id: str
+    verb: Verb
+    started: datetime.datetime
+    groups: tuple[str, ...] = ()
+    deadline: datetime.datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Record:
+    """What the release's Lease holds and no Magnum row does.
+
+    :ivar cluster_uuid: whose release this is; the proof that this is its management cluster.
+    :ivar operations: pending ones, oldest first.
+    :ivar chart_source: where the live chart came from, e.g. ``bundled`` or a directory.
+    :ivar chart_digest: of the live chart, "" before the first apply.
+    :ivar first_look: fingerprint of the look that found everything in place, "" for none.
+    :ivar tombstone: True once everything of the cluster is gone.
+    :ivar holder: who holds the lock now, "" for nobody.
+    """
+
+    cluster_uuid: str
+    project_id: str
+    operations: tuple[Operation, ...] = ()
+    chart_source: str = ""
+    chart_digest: str = ""
+    first_look: str = ""
+    tombstone: bool = False
+    holder: str = ""

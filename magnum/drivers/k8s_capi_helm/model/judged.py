@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Magnum says of a cluster now, and what it should say after a look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+from magnum.drivers.k8s_capi_helm.errors import Cause
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupState:
+    """A nodegroup's row: what it wants and what Magnum shows of it.
+
+    :ivar status: Magnum's word, e.g. ``UPDATE_IN_PROGRESS``.
+    :ivar reason: the row's ``status_reason`` now.
+    """
+
+    name: str
+    status: str
+    count: int
+    is_control_plane: bool = False
+    autoscaled: bool = False
+    minimum: int = 0
+    maximum: int | None = None
+    reason: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MagnumState:
+    """What Magnum has in its database for one cluster, and what the driver has promised.
+
+    :ivar release: the release's name, "" before it has one.
+    :ivar applied: the live release carries everything that the rows ask for, so what is seen can be
+        compared with what is wanted. While False nothing is ever COMPLETE.
+    :ivar kubernetes_version: wanted, without ``v``, from the live release; "" if unknown.
+    :ivar started: when the running operation began; None when nobody knows.
+    :ivar deadline: when the running operation has to be through; None for no limit.
+    :ivar first_look: fingerprint of the earlier look that found everything in place, "" for none.
+    :ivar refusal: user sentence of what stopped the running operation for good, "" for none.
+    :ivar health_reason: what the row's ``health_status_reason`` says now, so that the time since
+        when something is wrong can be kept.
+    :ivar waiting: why the live release is not what the rows ask for yet, "" if nobody knows;
+        ``waiting_cause`` is who has to move, None when it is only a matter of time.
+    :ivar without_addons: core addons that the live release switches off, e.g. ``csi-cinder``.
+    """
+
+    release: str
+    status: str
+    status_reason: str | None
+    groups: tuple[GroupState, ...]
+    applied: bool
+    kubernetes_version: str = ""
+    started: datetime.datetime | None = None
+    deadline: datetime.datetime | None = None
+    first_look: str = ""
+    refusal: str = ""
+    health_reason: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    waiting: str = ""
+    waiting_cause: Cause | None = None
+    without_addons: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupVerdict:
+    """What a nodegroup's row should say; ``gone`` means that its row can be destroyed.
+
+    :ivar node_count: None where the row's own count holds.
+    :ivar addresses: None when nobody could read them.
+    """
+
+    name: str
+    status: str
+    reason: str | None
+    node_count: int | None = None
+    addresses: tuple[str, ...] | None = None
+    gone: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Verdict:
+    """What Magnum should say about a cluster after one look.
+
+    :ivar status: Magnum's status word; equal to the state's when nothing changes.
+    :ivar fingerprint: of a look that found everything in place, to be kept as the next look's
+        ``first_look``; "" when not everything is in place.
+    :ivar health_reason: texts only, keys as magnum-capi-helm has them.
+    """
+
+    status: str
+    reason: str | None
+    groups: tuple[GroupVerdict, ...]
+    health: str
+    health_reason: Mapping[str, str]
+    fingerprint: str = ""
+    api_address: str | None = None
+    coe_version: str | None = None

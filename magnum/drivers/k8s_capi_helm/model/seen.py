@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One look at the management cluster, and why something was not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+import enum
+from typing import Any
+
+Json = dict[str, Any]
+
+
+class Missing(enum.Enum):
+    """Why there is no object: three different things are never one."""
+
+    NOT_FOUND = "not found"
+    UNREADABLE = "could not be read"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """One look at everything of one release on the management cluster.
+
+    A single object is its JSON, ``Missing.NOT_FOUND`` or ``Missing.UNREADABLE``; a list is a tuple
+    of JSON or ``Missing.UNREADABLE``.
+
+    :ivar at: when the look began (aware, UTC).
+    :ivar addons: HelmRelease and Manifests of the cluster.
+    :ivar server_faults: Nova's fault text by server id, for servers that are in ERROR.
+    :ivar unreachable: the operator's detail when the management cluster could not be read, else "".
+    """
+
+    at: datetime.datetime
+    cluster: Json | Missing
+    infrastructure: Json | Missing
+    control_plane: Json | Missing
+    machine_deployments: tuple[Json, ...] | Missing
+    machine_sets: tuple[Json, ...] | Missing
+    machines: tuple[Json, ...] | Missing
+    servers: tuple[Json, ...] | Missing
+    addons: tuple[Json, ...] | Missing
+    events: tuple[Json, ...] | Missing = ()
+    server_faults: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    unreachable: str = ""
