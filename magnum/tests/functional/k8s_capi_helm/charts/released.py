@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Releases of the charts on record: the values that were valid, and what they must not move.
+
+A release keeps in ``tests/released/<version>/`` of its chart
+
+* ``values.yaml`` and ``ci/<scenario>-values.yaml``, as they were,
+* ``lasting/<scenario>.yaml``: every object that the scenario rendered, with what of it cannot change
+  without replacing machines, being refused by a webhook, or installing an addon a second time,
+* ``changes.yaml``: what a later version changes of that on purpose, with the reason.
+
+Templates are not kept: git has them. ``python -m ...charts.released`` records the charts as they
+are as the release of their version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+import shutil
+import sys
+from typing import Any
+
+import yaml
+
+from magnum.tests.functional.k8s_capi_helm.charts import rendering
+from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Scenario, Values
+
+#: What of an object must stay for the same values. A dot goes down; what is not there is left out.
+LASTING: Mapping[str, tuple[str, ...]] = {
+    # A change of these replaces the control plane's machines.
+    "KubeadmControlPlane": (
+        "spec.version",
+        "spec.machineTemplate.infrastructureRef.name",
+        "spec.machineTemplate.spec.infrastructureRef.name",
+        "spec.kubeadmConfigSpec",
+    ),
+    # A change of the template's parts replaces machines; the selector cannot be changed at all.
+    "MachineDeployment": (
+        "spec.clusterName",
+        "spec.selector",
+        "spec.template.spec.version",
+        "spec.template.spec.failureDomain",
+        "spec.template.spec.bootstrap.configRef.name",
+        "spec.template.spec.infrastructureRef.name",
+    ),
+    # The OpenStack provider's webhook refuses changes of these.
+    "OpenStackCluster": (
+        "spec.apiServerFixedIP",
+        "spec.apiServerFloatingIP",
+        "spec.apiServerPort",
+        "spec.apiServerLoadBalancer.enabled",
+        "spec.apiServerLoadBalancer.provider",
+        "spec.controlPlaneEndpoint",
+        "spec.disableAPIServerFloatingIP",
+        "spec.disableExternalNetwork",
+        "spec.externalNetwork",
+        "spec.managedSubnets",
+        "spec.network",
+        "spec.router",
+        "spec.subnets",
+    ),
+    "Cluster": ("spec.clusterNetwork", "spec.controlPlaneRef.name", "spec.infrastructureRef.name"),
+    # The API server refuses changes of these.
+    "Deployment": ("spec.selector",),
+    "RoleBinding": ("roleRef",),
+    # Another name or namespace is another Helm release in the workload cluster.
+    "HelmRelease": ("spec.clusterName", "spec.releaseName", "spec.targetNamespace"),
+    "Manifests": ("spec.clusterName", "spec.releaseName", "spec.targetNamespace"),
+}
+
+
+def lasting(objects: list[Object]) -> dict[str, Values]:
+    """Kind/name of each object -> what must stay of it, by path."""
+    return {
+        "/".join(rendering.identity(found)): {
+            path: value
+            for path in LASTING.get(found["kind"], ())
+            if (value := _at(found, path)) is not None
+        }
+        for found in objects
+    }
+
+
+def _at(found: Any, path: str) -> Any:
+    for step in path.split("."):
+        if not isinstance(found, dict):
+            return None
+        found = found.get(step)
+    return found
+
+
+@dataclass(frozen=True)
+class Release:
+    """A version of a chart that is out there."""
+
+    chart: Path
+    version: str
+
+    @property
+    def place(self) -> Path:
+        """The directory that has its record."""
+        return self.chart / "tests" / "released" / self.version
+
+    @property
+    def defaults(self) -> Values:
+        """Its values.yaml."""
+        values: Values = yaml.safe_load((self.place / "values.yaml").read_text())
+        return values
+
+    def scenarios(self) -> Iterator[Scenario]:
+        """The scenarios that it came with; rendering one means the chart as it is now."""
+        suffix = "-values.yaml"
+        for path in sorted((self.place / "ci").glob(f"*{suffix}")):
+            name = path.name.removesuffix(suffix)
+            yield Scenario(self.chart, name, yaml.safe_load(path.read_text()))
+
+    def lasting(self, scenario: str) -> dict[str, Values]:
+        """What a scenario rendered then."""
+        text = (self.place / "lasting" / f"{scenario}.yaml").read_text()
+        found: dict[str, Values] = yaml.safe_load(text)
+        return found
+
+    def changes(self) -> list[dict[str, str]]:
+        """What is changed on purpose since: object, path ("" is the object itself), scenario, why."""
+        path = self.place / "changes.yaml"
+        return (yaml.safe_load(path.read_text()) or []) if path.is_file() else []
+
+
+def releases() -> Iterator[Release]:
+    """Every release on record."""
+    for chart in (rendering.CLUSTER, rendering.ADDONS):
+        for place in sorted((chart / "tests" / "released").iterdir()):
+            yield Release(chart, place.name)
+
+
+def record(chart: Path, place: Path) -> None:
+    """Write down what a chart is now; what stood there is replaced."""
+    shutil.rmtree(place, ignore_errors=True)
+    (place / "lasting").mkdir(parents=True)
+    shutil.copyfile(chart / "values.yaml", place / "values.yaml")
+    shutil.copytree(chart / "ci", place / "ci")
+    for scenario in rendering.scenarios(chart).values():
+        text = yaml.safe_dump(lasting(scenario.objects), allow_unicode=True, width=100)
+        (place / "lasting" / f"{scenario.name}.yaml").write_text(text)
+
+
+def main() -> None:
+    for chart in (rendering.CLUSTER, rendering.ADDONS):
+        version = yaml.safe_load((chart / "Chart.yaml").read_text())["version"]
+        record(chart, Release(chart, version).place)
+        sys.stdout.write(f"{chart.name} {version} is on record\n")
+
+
+if __name__ == "__main__":
+    main()
