@@ -27,7 +27,7 @@ controls: $(TOX) ## Break driver and charts on purpose, show what catches it (FU
 docs: $(TOX) ## Build the documents in doc/build/html
 	@$(RUNNER)/bin/python tools/stages.py docs releasenotes
 
-charts: $(TOX) ## Lint the charts, test them, and make their packages in dist/charts
+charts: $(TOX) ## Test the charts, pack them into dist/charts (CHART_KEY, CHART_KEYRING sign; CHART_URL, CHART_INDEX)
 	@$(RUNNER)/bin/python tools/stages.py charts chart-packages
 
 clean: ## Stop the sandboxes; remove what was made here (the cache of Go binaries stays)

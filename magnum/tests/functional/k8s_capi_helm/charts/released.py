@@ -4,8 +4,8 @@
 A release keeps in ``tests/released/<version>/`` of its chart
 
 * ``values.yaml`` and ``ci/<scenario>-values.yaml``, as they were,
-* ``lasting/<scenario>.yaml``: every object that the scenario rendered, with what of it cannot change
-  without replacing machines, being refused by a webhook, or installing an addon a second time,
+* ``lasting/<scenario>.yaml``: every object that the scenario rendered, with what of it cannot
+  change without replacing machines, being refused, or installing an addon a second time,
 * ``changes.yaml``: what a later version changes of that on purpose, with the reason.
 
 Templates are not kept: git has them. ``python -m ...charts.released`` records the charts as they
@@ -122,7 +122,7 @@ class Release:
         return found
 
     def changes(self) -> list[dict[str, str]]:
-        """What is changed on purpose since: object, path ("" is the object itself), scenario, why."""
+        """What is changed on purpose since: object (a pattern), path ("" is all of it), why."""
         path = self.place / "changes.yaml"
         return (yaml.safe_load(path.read_text()) or []) if path.is_file() else []
 

@@ -1,34 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The charts as packages: the dependency comes along, nothing else does."""
+"""The charts as packages: with the dependency, nothing else, and a key that vouches for them."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from pathlib import Path
+import shutil
 import tarfile
 import tempfile
+import time
 import unittest
+from unittest import mock
 
 import yaml
 
-from magnum.tests.functional.k8s_capi_helm.charts import rendering
+from magnum.tests.functional.k8s_capi_helm.charts import openpgp, rendering
+from tools import chart_packages
 
 
-class PackageTest(unittest.TestCase):
+class PackageCase(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         place = tempfile.TemporaryDirectory()
         self.addCleanup(place.cleanup)
         self.place = Path(place.name)
+        self.helm = Path(rendering.helm())
 
     def package(self, chart: Path) -> Path:
-        rendering.run("package", chart, f"--destination={self.place}")
-        version = yaml.safe_load((chart / "Chart.yaml").read_text())["version"]
-        return self.place / f"{chart.name}-{version}.tgz"
+        return chart_packages.package(self.helm, chart, self.place)
 
+
+class PackageTest(PackageCase):
     def test_a_package_renders_what_its_directory_renders(self) -> None:
+        packages = {chart: self.package(chart) for chart in (rendering.CLUSTER, rendering.ADDONS)}
         for scenario in rendering.every_scenario():
             with self.subTest(chart=scenario.chart.name, scenario=scenario.name):
-                objects = rendering.render(self.package(scenario.chart), scenario.values)
+                objects = rendering.render(packages[scenario.chart], scenario.values)
                 self.assertEqual(scenario.objects, objects)
 
     def test_scenarios_and_records_stay_at_home(self) -> None:
@@ -46,3 +54,114 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(beside["version"], dependency["version"])
         vendored = rendering.CLUSTER / "charts" / beside["name"]
         self.assertEqual(rendering.ADDONS.resolve(), vendored.resolve())
+
+    def test_the_name_has_the_version(self) -> None:
+        version = yaml.safe_load((rendering.CLUSTER / "Chart.yaml").read_text())["version"]
+        self.assertEqual(f"openstack-cluster-{version}.tgz", self.package(rendering.CLUSTER).name)
+
+    def test_the_same_sources_make_the_same_bytes(self) -> None:
+        chart = self.place / "openstack-cluster"
+        shutil.copytree(rendering.CLUSTER, chart)
+        first = digest(self.package(chart))
+        time.sleep(1.1)  # an archive counts seconds
+        self.assertEqual(first, digest(self.package(chart)))
+
+    def test_the_time_of_all_files_can_be_said(self) -> None:
+        with mock.patch.dict(os.environ, {"SOURCE_DATE_EPOCH": "1600000000"}):
+            made = self.package(rendering.ADDONS)
+        with tarfile.open(made) as archive:
+            self.assertEqual({1600000000}, {int(member.mtime) for member in archive})
+
+
+class ProvenanceTest(PackageCase):
+    NAME = "Chart Test <charts@example.org>"
+
+    def setUp(self) -> None:
+        super().setUp()
+        ring = self.place / "ring.gpg"
+        ring.write_bytes(openpgp.keyring(self.NAME))
+        self.key = chart_packages.Key(self.NAME, ring)
+        self.signed = chart_packages.package(
+            self.helm, rendering.ADDONS, self.place / "signed", self.key
+        )
+
+    def test_a_signed_package_is_verified(self) -> None:
+        said = rendering.run("verify", self.signed, f"--keyring={self.key.keyring}")
+        self.assertIn("charts@example.org", said)
+        self.assertIn(digest(self.signed), said)
+
+    def test_another_package_of_that_name_is_not(self) -> None:
+        with self.signed.open("ab") as archive:
+            archive.write(b"\0")
+        with self.assertRaises(rendering.HelmRefused):
+            rendering.run("verify", self.signed, f"--keyring={self.key.keyring}")
+
+    def test_nor_is_the_key_of_another_one(self) -> None:
+        other = self.place / "other.gpg"
+        other.write_bytes(openpgp.keyring(self.NAME))
+        with self.assertRaises(rendering.HelmRefused):
+            rendering.run("verify", self.signed, f"--keyring={other}")
+
+    def test_a_key_that_is_not_in_the_ring_makes_no_package(self) -> None:
+        key = chart_packages.Key("nobody", self.key.keyring)
+        with self.assertRaises(chart_packages.CannotPackage):
+            chart_packages.package(self.helm, rendering.ADDONS, self.place / "none", key)
+        self.assertFalse((self.place / "none").exists())
+
+
+class IndexTest(PackageCase):
+    def index(self) -> dict[str, list[dict[str, object]]]:
+        found = yaml.safe_load((self.place / "index.yaml").read_text())
+        entries: dict[str, list[dict[str, object]]] = found["entries"]
+        return entries
+
+    def test_it_names_the_packages_that_were_made_and_no_others(self) -> None:
+        (self.place / "cluster-addons-0.0.1.tgz").write_bytes(b"left by somebody")
+        made = chart_packages.make(self.helm, self.place, None, "", None)
+        self.assertEqual(2, len(made))
+        entries = self.index()
+        self.assertEqual({"openstack-cluster", "cluster-addons"}, entries.keys())
+        for package in made:
+            (entry,) = entries[package.name.rpartition("-")[0]]
+            self.assertEqual([package.name], entry["urls"])
+            self.assertEqual(digest(package), entry["digest"])
+
+    def test_it_carries_on_another_index_under_an_address(self) -> None:
+        made = chart_packages.make(self.helm, self.place, None, "https://charts.example.org/", None)
+        before = self.index()
+        for entry in (entry for entries in before.values() for entry in entries):
+            entry["version"] = "0.9.0"
+        old = self.place / "old.yaml"
+        old.write_text(yaml.safe_dump({"apiVersion": "v1", "entries": before}))
+        chart_packages.index(self.helm, made, self.place, "https://new.example.org", old)
+        found = {str(entry["version"]): entry["urls"] for entry in self.index()["cluster-addons"]}
+        version = made[0].name.removeprefix("cluster-addons-").removesuffix(".tgz")
+        self.assertEqual(
+            {
+                "0.9.0": [f"https://charts.example.org/{made[0].name}"],
+                version: [f"https://new.example.org/{made[0].name}"],
+            },
+            found,
+        )
+
+    def test_an_index_that_is_not_there_is_not_taken_for_empty(self) -> None:
+        with self.assertRaisesRegex(chart_packages.CannotPackage, "no index .*missing.yaml"):
+            chart_packages.index(self.helm, [], self.place, "", self.place / "missing.yaml")
+
+
+class CommandTest(PackageCase):
+    def test_half_a_key_is_refused(self) -> None:
+        asked = chart_packages.parser().parse_args(["--key=me", str(self.place)])
+        with self.assertRaisesRegex(chart_packages.CannotPackage, "CHART_KEYRING"):
+            chart_packages.key_of(asked)
+
+    def test_make_speaks_through_the_environment(self) -> None:
+        said = {"CHART_KEY": "me", "CHART_KEYRING": "ring", "CHART_PASSPHRASE_FILE": "words"}
+        with mock.patch.dict(os.environ, said):
+            key = chart_packages.key_of(chart_packages.parser().parse_args([str(self.place)]))
+        self.assertEqual(chart_packages.Key("me", Path("ring"), Path("words")), key)
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
