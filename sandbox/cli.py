@@ -61,7 +61,12 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("name", nargs="?", help="as `logs` and `status` list them")
     logs.add_argument("-n", "--lines", type=int, default=100)
     logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
-    commands.add_parser("build", help="build the programs of the management cluster")
+    build = commands.add_parser("build", help="build the programs of the management cluster")
+    build.add_argument(
+        "--charts",
+        action="store_true",
+        help="and what else the charts are tested with: Helm 4, CRDs of other releases",
+    )
     demo = commands.add_parser("demo", help="from a template to kubectl get nodes and away again")
     demo.add_argument(
         "--keep",
@@ -138,10 +143,14 @@ def _fault(state: State, arguments: argparse.Namespace) -> None:
     print(faults.switch(state, arguments.name, arguments.switch == "on", arguments.match))
 
 
-def _build(state: State, _: argparse.Namespace) -> None:
+def _build(state: State, arguments: argparse.Namespace) -> None:
     from sandbox import management
+    from sandbox.management import binaries, crd_releases
 
     state.record(bin_dir=str(management.build(state)))
+    if arguments.charts:
+        binaries.one(binaries.HELM4)
+        crd_releases.fetch()
 
 
 def _demo(state: State, arguments: argparse.Namespace) -> int:

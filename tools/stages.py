@@ -286,6 +286,8 @@ class Runner:
             )
         print(f"{BUILD}: the binaries of the sandbox, beside what follows", flush=True)
         command = ["nice", "-n", "5", str(SANDBOX_PYTHON), "-m", "sandbox", "build"]
+        if any(stage.name == "charts" for stage in self.stages):
+            command.append("--charts")
         self._build = Run(BUILD, command, 45, live=True)
         self._current.add(self._build)
 

@@ -9,6 +9,7 @@ works at a time, so that a killed one leaves nothing half done.
 import dataclasses
 import fcntl
 import hashlib
+import itertools
 import os
 from pathlib import Path
 import re
@@ -49,6 +50,7 @@ class Program:
     :ivar ask: arguments that make it print its version; without them it is never looked for.
     :ivar flags: linker flags besides those of every program.
     :ivar serves_webhooks: it must be told to keep to loopback, see :mod:`gomodules`.
+    :ivar also: another file name under which a machine may have it.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Program:
     ask: tuple[str, ...] = ()
     flags: str = ""
     serves_webhooks: bool = False
+    also: str = ""
 
     @property
     def linker_flags(self) -> str:
@@ -87,9 +90,19 @@ HELM = Program(
     "helm",
     "helm",
     "helm.sh/helm/v3/cmd/helm",
-    "3.21.4",
+    "3.22.0",
     ("version", "--short"),
-    "-X helm.sh/helm/v3/internal/version.version=v3.21.4",
+    "-X helm.sh/helm/v3/internal/version.version=v3.22.0",
+)
+#: No part of a management cluster: the charts are tested with it too.
+HELM4 = Program(
+    "helm4",
+    "helm",
+    "helm.sh/helm/v4/cmd/helm",
+    "4.3.1",
+    ("version", "--short"),
+    "-X helm.sh/helm/v4/internal/version.version=v4.3.1",
+    also="helm",
 )
 CAPO_PACKAGE = "sigs.k8s.io/cluster-api-provider-openstack"
 PROGRAMS = (
@@ -125,6 +138,23 @@ def build(cache: State | Path | None = None) -> Path:
             place.mkdir(parents=True, exist_ok=True)
             _fill(place, root / "go")
     return place
+
+
+def one(program: Program, cache: Path | None = None) -> Path:
+    """A single program: the one on this machine, or else built.
+
+    :raises SandboxError: Go is missing or too old, or the build failed.
+    """
+    store = (cache or cache_root()) / "go"
+    stored = store / f"{program.name}-{program.digest()}"
+    found = stored if stored.exists() else find(program, store)
+    if found is None:
+        gomodules.require_go()
+        with file_lock(store / ".lock"):
+            if not stored.exists():  # somebody else may have built while this one waited
+                _compile(program, stored, store)
+        found = stored
+    return found
 
 
 def _held(lock: Path) -> bool:
@@ -197,8 +227,10 @@ def find(program: Program, store: Path | None = None) -> Path | None:
     """
     if not program.ask:
         return None
-    for folder in (os.environ.get("KUBEBUILDER_ASSETS", ""), *os.get_exec_path()):
-        path = Path(folder, program.name).resolve()
+    folders = (os.environ.get("KUBEBUILDER_ASSETS", ""), *os.get_exec_path())
+    names = filter(None, (program.name, program.also))
+    for folder, name in itertools.product(folders, names):
+        path = Path(folder, name).resolve()
         if not folder or not os.access(path, os.X_OK) or path.parent == (store or path):
             continue
         if same_minor(ask_version(path, program), program):

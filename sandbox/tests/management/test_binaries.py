@@ -43,22 +43,28 @@ class TestFind(Case):
             return binaries.find(binaries.HELM)
 
     def test_the_right_version_in_path_or_assets_is_taken(self) -> None:
-        path = self.program("v3.21.9+gabcdef")
+        path = self.program("v3.22.9+gabcdef")
         for variable in ("PATH", "KUBEBUILDER_ASSETS"):
             self.assertEqual(path, self.search(**{variable: str(self.place)}), variable)
+
+    def test_the_helm_of_a_machine_may_be_the_newer_one(self) -> None:
+        path = self.program("v4.3.7+gabcdef")
+        with mock.patch.dict(os.environ, {"KUBEBUILDER_ASSETS": "", "PATH": str(self.place)}):
+            self.assertEqual(path, binaries.find(binaries.HELM4))
+            self.assertIsNone(binaries.find(binaries.HELM))
 
     def test_another_minor_version_is_not_taken(self) -> None:
         self.program("v3.20.4+gabcdef")
         self.assertIsNone(self.search(PATH=str(self.place)))
 
     def test_what_prints_no_version_or_fails_is_not_taken(self) -> None:
-        for says, code in (("hello", 0), ("v3.21.4", 1)):
+        for says, code in (("hello", 0), ("v3.22.0", 1)):
             self.program(says, code=code)
             self.assertIsNone(self.search(PATH=str(self.place)), says)
 
     def test_the_first_right_one_wins_over_a_wrong_one_before_it(self) -> None:
         first, second = self.place / "first", self.place / "second"
-        for folder, says in ((first, "v3.1.0"), (second, "v3.21.4")):
+        for folder, says in ((first, "v3.1.0"), (second, "v3.22.0")):
             folder.mkdir()
             shutil.move(self.program(says), folder / "helm")
         self.assertEqual(second / "helm", self.search(PATH=f"{first}{os.pathsep}{second}"))
@@ -66,7 +72,7 @@ class TestFind(Case):
     def test_what_was_built_earlier_is_no_find(self) -> None:
         store = self.place / "go"
         store.mkdir()
-        shutil.move(self.program("v3.21.4"), store / "helm-of-old")
+        shutil.move(self.program("v3.22.0"), store / "helm-of-old")
         (self.place / "helm").symlink_to(store / "helm-of-old")
         with mock.patch.dict(os.environ, {"PATH": str(self.place), "KUBEBUILDER_ASSETS": ""}):
             self.assertIsNone(binaries.find(binaries.HELM, store))
@@ -83,7 +89,7 @@ class TestFind(Case):
             ("etcd", "etcd Version: 3.6.6"),
             ("kube-apiserver", "Kubernetes v1.34.4"),
             ("kubectl", "Client Version: v1.34.4"),
-            ("helm", "v3.21.4+g1234567"),
+            ("helm", "v3.22.0+g1234567"),
         ):
             (program,) = (item for item in binaries.PROGRAMS if item.name == name)
             self.assertEqual(program.version, binaries.ask_version(self.program(says), program))
@@ -116,6 +122,19 @@ class TestBuild(Case):
         cache = self.cache()
         with mock.patch.dict(os.environ, K8S_CAPI_HELM_CACHE=str(cache)):
             self.assertEqual(binaries.build(cache), binaries.build(State(self.place / "state")))
+
+    def test_a_single_program_is_the_one_built_or_found_and_nothing_else_is_built(self) -> None:
+        cache = self.place / "cache"
+        with mock.patch.dict(os.environ, {"PATH": "", "KUBEBUILDER_ASSETS": ""}):
+            with self.assertRaisesRegex(SandboxError, "Go is needed"):
+                binaries.one(binaries.HELM4, cache)
+        path = self.program("v4.3.1")
+        with mock.patch.dict(os.environ, {"PATH": str(self.place), "KUBEBUILDER_ASSETS": ""}):
+            self.assertEqual(path, binaries.one(binaries.HELM4, cache))
+            stored = cache / "go" / f"helm4-{binaries.HELM4.digest()}"
+            stored.parent.mkdir(parents=True, exist_ok=True)
+            stored.touch()
+            self.assertEqual(stored, binaries.one(binaries.HELM4, cache))
 
     def test_without_go_it_says_what_to_install(self) -> None:
         with mock.patch.dict(os.environ, {"PATH": str(self.place), "KUBEBUILDER_ASSETS": ""}):
@@ -160,6 +179,7 @@ class TestDigest(unittest.TestCase):
             ("clusterapi", f"sigs.k8s.io/cluster-api v{binaries.CLUSTER_API}"),
             ("capo", f"{binaries.CAPO_PACKAGE} v{binaries.CAPO}"),
             ("helm", f"helm.sh/helm/v3 v{binaries.HELM.version}"),
+            ("helm", f"helm.sh/helm/v4 v{binaries.HELM4.version}"),
             ("etcd", "go.etcd.io/etcd/server/v3 v3.6.6"),
         ):
             self.assertIn(line, (gomodules.GO / module / "go.mod").read_text())

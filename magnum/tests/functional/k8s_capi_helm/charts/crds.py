@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict validation against CRDs: an unknown field, which an API server prunes, is a fault.
 
-The CRDs come from the directory tree $CRD_DIR, or else from the Go modules that the sandbox pins
-and from the addon CRDs of this project.
+The CRDs are those of several releases of Cluster API and CAPO, which the sandbox gets as Go modules
+(:mod:`sandbox.management.crd_releases`), and of every directory that $K8S_CAPI_HELM_CRDS names (a
+path list): a release is a directory with its CRDs, called like cluster-api-v1.14.2, and is named
+itself or stands beside others in a directory that is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 import functools
+import json
 import os
 from pathlib import Path
+import re
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
@@ -19,8 +24,21 @@ from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import CHARTS, Object
 
 Schema = dict[str, Any]
+Kind = tuple[str, str]
 
-_ADDON_CRDS = CHARTS.parent / "sandbox" / "addons"
+CORE = "cluster-api"
+INFRASTRUCTURE = "cluster-api-provider-openstack"
+ADDONS = "cluster-api-addon-provider"
+DIRECTORIES = "K8S_CAPI_HELM_CRDS"
+#: Groups of the objects that a chart renders, by the project whose release says what is in them.
+_PROJECTS = {
+    "cluster.x-k8s.io": CORE,
+    "controlplane.cluster.x-k8s.io": CORE,
+    "bootstrap.cluster.x-k8s.io": CORE,
+    "infrastructure.cluster.x-k8s.io": INFRASTRUCTURE,
+    "addons.stackhpc.com": ADDONS,
+}
+_RELEASE = re.compile(r"(.+?)-v?(\d+)\.(\d+)\..+")
 #: Not every CRD names what every object has.
 _EVERY_OBJECTS = ("apiVersion", "kind", "metadata")
 _KEPT_OPEN = "x-kubernetes-preserve-unknown-fields"
@@ -30,49 +48,82 @@ class Invalid(Exception):
     """An object is not what its CRD says."""
 
 
-def _directories() -> list[Path]:
-    if given := os.environ.get("CRD_DIR"):
-        return [Path(given)]
-    from sandbox.management import gomodules
+@dataclass(frozen=True)
+class Release:
+    """A release of a project whose kinds the charts render."""
 
-    core = gomodules.directory("clusterapi", "sigs.k8s.io/cluster-api")
-    return [
-        core / "core" / "config" / "crd" / "bases",
-        core / "bootstrap" / "kubeadm" / "config" / "crd" / "bases",
-        core / "controlplane" / "kubeadm" / "config" / "crd" / "bases",
-        gomodules.directory("capo", "sigs.k8s.io/cluster-api-provider-openstack")
-        / "config" / "crd" / "bases",
-        _ADDON_CRDS,
-    ]  # fmt: skip
+    project: str
+    minor: tuple[int, int]
+    directory: Path
+
+    @property
+    def name(self) -> str:
+        """What a test says of it."""
+        return self.directory.name
+
+    @functools.cached_property
+    def schemas(self) -> dict[Kind, Schema]:
+        """Strict JSON schema by apiVersion and kind."""
+        return {
+            (f"{crd['spec']['group']}/{version['name']}", crd["spec"]["names"]["kind"]): _body(
+                version["schema"]["openAPIV3Schema"]
+            )
+            for crd in _documents(self.directory)
+            for version in crd["spec"]["versions"]
+            if version["served"]
+        }
+
+    def serves(self, group: str, version: str) -> bool:
+        """Whether it serves a version of a group."""
+        return any(served == f"{group}/{version}" for served, _ in self.schemas)
+
+    @functools.cache  # noqa: B019 - releases live as long as the process
+    def validator(self, kind: Kind) -> Any:
+        """What checks an object of a kind."""
+        return jsonschema.Draft202012Validator(
+            self.schemas[kind], format_checker=jsonschema.FormatChecker()
+        )
 
 
-def _documents() -> Iterator[Object]:
-    for directory in _directories():
-        for path in sorted(directory.rglob("*.yaml")):
-            for document in rendering.documents(path.read_text()):
-                if document.get("kind") == "CustomResourceDefinition":
-                    yield document
+def _documents(directory: Path) -> Iterator[Object]:
+    for path in sorted(directory.rglob("*")):
+        found: list[Object] = []
+        if path.suffix == ".json":
+            found = [json.loads(path.read_text())]
+        elif path.suffix == ".yaml":
+            found = rendering.documents(path.read_text())
+        yield from (one for one in found if one.get("kind") == "CustomResourceDefinition")
 
 
 @functools.cache
-def schemas() -> dict[tuple[str, str], Schema]:
-    """Strict JSON schema by apiVersion and kind.
+def releases() -> list[Release]:
+    """Every release whose CRDs are here; those of the sandbox's own come last."""
+    from sandbox.management import crd_releases
 
-    :raises RuntimeError: there are no CRDs.
-    """
-    found = {
-        (f"{crd['spec']['group']}/{version['name']}", crd["spec"]["names"]["kind"]): _body(
-            version["schema"]["openAPIV3Schema"]
-        )
-        for crd in _documents()
-        for version in crd["spec"]["versions"]
-        if version["served"]
-    }
-    if not found:
-        raise RuntimeError(
-            "No CRDs were found to validate with: name a directory with them in CRD_DIR."
-        )
-    return found
+    given = [Path(one) for one in os.environ.get(DIRECTORIES, "").split(os.pathsep) if one]
+    found = {}
+    for directory in (*given, crd_releases.fetch()):
+        for place in (directory, *sorted(directory.iterdir())):
+            match = _RELEASE.fullmatch(place.name)
+            if match and match[1] in _PROJECTS.values() and place.is_dir():
+                minor = (int(match[2]), int(match[3]))
+                found[place.name] = Release(match[1], minor, place)
+    # The addon operator that the sandbox plays has the CRDs of the real one.
+    own = Release(ADDONS, (0, 0), CHARTS.parent / "sandbox" / "addons")
+    return sorted((*found.values(), own), key=lambda one: (one.project, one.minor))
+
+
+def of(project: str) -> list[Release]:
+    """The releases of a project, the oldest first."""
+    return [release for release in releases() if release.project == project]
+
+
+def newest() -> list[Release]:
+    """What the sandbox has: the newest releases that can be fetched."""
+    from sandbox.management import binaries
+
+    names = {f"{CORE}-v{binaries.CLUSTER_API}", f"{INFRASTRUCTURE}-v{binaries.CAPO}", "addons"}
+    return [release for release in releases() if release.name in names]
 
 
 def _body(schema: Schema) -> Schema:
@@ -116,18 +167,34 @@ def _strict(schema: Schema) -> Schema:
     return result
 
 
-def validate(found: Object) -> None:
+@functools.cache
+def _faults(release: Release, kind: Kind, body: str) -> list[str]:
+    """What a release says of an object; most objects of two renderings are alike."""
+    return [
+        f"{fault.json_path}: {fault.message}"
+        for fault in release.validator(kind).iter_errors(json.loads(body))
+    ]
+
+
+def validate(found: Object, among: Sequence[Release] | None = None) -> None:
     """Check an object against its CRD; metadata is Kubernetes' own and is left out.
 
+    :param among: releases that must know the object, each one of its own project; those of the
+        sandbox where none are given.
     :raises Invalid: it has no CRD, or breaks its schema; the text names all faults.
     """
-    key = (found["apiVersion"], found["kind"])
-    if key not in schemas():
-        raise Invalid(f"no CRD serves {key[1]} of {key[0]}")
+    kind = (found["apiVersion"], found["kind"])
+    project = _PROJECTS.get(kind[0].partition("/")[0])
     body = {name: value for name, value in found.items() if name not in _EVERY_OBJECTS}
-    validator = jsonschema.Draft202012Validator(
-        schemas()[key], format_checker=jsonschema.FormatChecker()
-    )
-    faults = [f"{fault.json_path}: {fault.message}" for fault in validator.iter_errors(body)]
-    if faults:
-        raise Invalid(f"{key[1]} {found['metadata']['name']}: " + "; ".join(faults))
+    text = json.dumps(body, sort_keys=True)
+    said = []
+    asked = [one for one in (newest() if among is None else among) if one.project == project]
+    for release in asked:
+        if kind not in release.schemas:
+            said.append(f"{release.name} serves no {kind[1]} of {kind[0]}")
+        else:
+            said += [f"{release.name}: {fault}" for fault in _faults(release, kind, text)]
+    if not asked:
+        said.append(f"no CRD serves {kind[1]} of {kind[0]}")
+    if said:
+        raise Invalid(f"{kind[1]} {found['metadata']['name']}: " + "; ".join(said))

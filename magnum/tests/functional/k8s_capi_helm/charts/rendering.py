@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent import futures
 import copy
 from dataclasses import dataclass, field
 import functools
 import json
 import os
 from pathlib import Path
-import shutil
 import subprocess
 from typing import Any
 
@@ -35,31 +35,43 @@ class HelmRefused(Exception):
 
 @functools.cache
 def helm() -> str:
-    """The helm program: $HELM, the one in $PATH, or the sandbox's own.
+    """The helm program: $HELM, or else one of the sandbox's version, found or built.
 
     :raises RuntimeError: there is none and it cannot be built.
     """
-    found = os.environ.get("HELM") or shutil.which("helm")
-    if found:
-        return found
-    try:
-        from sandbox import management
+    return _program("HELM")
 
-        return str(management.build() / "helm")
+
+@functools.cache
+def helm4() -> str:
+    """Helm of the next generation: $HELM4, or else one of the pinned version, found or built.
+
+    :raises RuntimeError: there is none and it cannot be built.
+    """
+    return _program("HELM4")
+
+
+def _program(name: str) -> str:
+    from sandbox.management import binaries
+
+    wanted = getattr(binaries, name)
+    try:
+        return os.environ.get(name) or str(binaries.one(wanted))
     except Exception as error:
         raise RuntimeError(
-            f"The charts are tested with helm, which is not here ({error}): put helm 3.17 or newer "
-            "into PATH, or name it in the environment variable HELM."
+            f"The charts are tested with Helm {wanted.version}, which is not here ({error}): put "
+            f"it into PATH, or name it in the environment variable {name}."
         ) from error
 
 
-def run(*arguments: str | Path, stdin: str | None = None) -> str:
+def run(*arguments: str | Path, stdin: str | None = None, program: str = "") -> str:
     """Output of helm.
 
+    :param program: another helm than :func:`helm`.
     :raises HelmRefused: helm failed.
     """
     done = subprocess.run(
-        [helm(), *map(str, arguments)],
+        [program or helm(), *map(str, arguments)],
         input=stdin,
         capture_output=True,
         text=True,
@@ -83,11 +95,23 @@ def render(
     :param served: group versions that the management cluster is said to serve.
     :raises HelmRefused: schema or rules of the chart refuse the values.
     """
-    return documents(_rendered(chart, json.dumps(values), release, tuple(served)))
+    return documents(text(chart, values, release=release, served=served))
+
+
+def text(
+    chart: Path,
+    values: Values,
+    *,
+    release: str = "demo",
+    served: Sequence[str] = (),
+    program: str = "",
+) -> str:
+    """What helm prints for a release, as for :func:`render`."""
+    return _rendered(chart, json.dumps(values), release, tuple(served), program)
 
 
 @functools.cache
-def _rendered(chart: Path, values: str, release: str, served: tuple[str, ...]) -> str:
+def _rendered(chart: Path, values: str, release: str, served: tuple[str, ...], program: str) -> str:
     return run(
         "template",
         release,
@@ -96,7 +120,17 @@ def _rendered(chart: Path, values: str, release: str, served: tuple[str, ...]) -
         f"--namespace={NAMESPACE}",
         "--values=-",
         stdin=values,
+        program=program,
     )
+
+
+def texts(wanted: Sequence[tuple[Path, Values]], *, program: str = "") -> list[futures.Future[str]]:
+    """What helm prints for each chart with its values, in their order, made several at a time.
+
+    The result of values that are refused raises :class:`HelmRefused`.
+    """
+    with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [pool.submit(text, *one, program=program) for one in wanted]
 
 
 def documents(text: str) -> list[Object]:
