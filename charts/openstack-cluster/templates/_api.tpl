@@ -16,9 +16,21 @@ v1beta2
 {{- end -}}
 {{- end -}}
 
-{{/* The version of infrastructure.cluster.x-k8s.io. */}}
+{{/*
+The version of infrastructure.cluster.x-k8s.io. v1beta1 stays where both are served: every OpenStack provider from
+0.12 on takes it, so its upgrade, and the way back, changes no object.
+*/}}
 {{- define "openstack-cluster.api.infrastructure" -}}
-{{ .Values.apiVersions.infrastructure | default "v1beta1" }}
+{{- $served := .Capabilities.APIVersions -}}
+{{- if .Values.apiVersions.infrastructure -}}
+{{ .Values.apiVersions.infrastructure }}
+{{- else if $served.Has "infrastructure.cluster.x-k8s.io/v1beta1" -}}
+v1beta1
+{{- else if $served.Has "infrastructure.cluster.x-k8s.io/v1beta2" -}}
+v1beta2
+{{- else -}}
+v1beta1
+{{- end -}}
 {{- end -}}
 
 {{/* A reference to an object of the same namespace. Arguments: root, group, kind, name. */}}

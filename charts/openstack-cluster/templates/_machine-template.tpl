@@ -1,35 +1,63 @@
 {{/*
 The spec of an OpenStackMachineTemplate's machine. The credential is the cluster's and does not stand here, so
 that a renamed Secret replaces no machine.
-Arguments: root, from (control plane or node group), metadata (text to text), etcd (block device, optional).
+Arguments: root, api (v1beta1 or v1beta2), from (control plane, node group or bastion), metadata (text to text,
+optional), etcd (block device, optional).
 */}}
 {{- define "openstack-cluster.machine" -}}
-{{- $values := .root.Values -}}
-flavor: {{ .from.machineFlavor | quote }}
-image:
-  {{- if or .from.machineImageId $values.machineImageId }}
-  id: {{ .from.machineImageId | default $values.machineImageId | quote }}
-  {{- else }}
+{{- $devices := merge (dict) (.from.additionalBlockDevices | default dict) -}}
+{{- if .etcd -}}
+{{- $devices = merge (dict "etcd" .etcd) $devices -}}
+{{- end -}}
+{{- $networking := .from.machineNetworking | default dict -}}
+{{- $rootVolume := .from.machineRootVolume | default dict -}}
+{{- if eq .api "v1beta2" -}}
+flavor:
   filter:
-    name: {{ $values.machineImage | quote }}
-  {{- end }}
-{{- with $values.machineSSHKeyName }}
+    name: {{ .from.machineFlavor | quote }}
+{{- else -}}
+flavor: {{ .from.machineFlavor | quote }}
+{{- end }}
+image: {{- include "openstack-cluster.machine.image" . | nindent 2 }}
+{{- with .root.Values.machineSSHKeyName }}
 sshKeyName: {{ . | quote }}
 {{- end }}
-{{- if .from.machineRootVolume.diskSize }}
-rootVolume: {{- include "openstack-cluster.machine.rootVolume" .from.machineRootVolume | nindent 2 }}
+{{- if $rootVolume.diskSize }}
+rootVolume: {{- include "openstack-cluster.machine.rootVolume" $rootVolume | nindent 2 }}
 {{- end }}
-{{- with .etcd }}
-# The disk is found by its tag, which a server reads from its config drive.
+{{- if or $devices .from.machineConfigDrive }}
+# A disk is found by its tag, which a server reads from its config drive.
 configDrive: true
-additionalBlockDevices: {{- include "openstack-cluster.machine.etcd" . | nindent 2 }}
 {{- end }}
-{{- with .from.machineNetworking.ports }}
-ports: {{- include "openstack-cluster.machine.ports" . | nindent 2 }}
+{{- with $devices }}
+additionalBlockDevices: {{- include "openstack-cluster.machine.blockDevices" . | nindent 2 }}
 {{- end }}
-{{- with .from.serverGroupId }}
+{{- with $networking.ports }}
+ports: {{- include "openstack-cluster.ports" (dict "api" $.api "ports" .) | nindent 2 }}
+{{- end }}
+{{- if $networking.trunk }}
+trunk: true
+{{- end }}
+{{- with $networking.securityGroups }}
+securityGroups: {{- include "openstack-cluster.filters" . | nindent 2 }}
+{{- end }}
+{{- if .from.serverGroupId }}
 serverGroup:
-  id: {{ . | quote }}
+  id: {{ .from.serverGroupId | quote }}
+{{- else if .from.serverGroupName }}
+serverGroup:
+  filter:
+    name: {{ .from.serverGroupName | quote }}
+{{- end }}
+{{- with .from.schedulerHints }}
+schedulerHintAdditionalProperties:
+  {{- range $name, $value := . }}
+  - name: {{ $name | quote }}
+    value: {{- include "openstack-cluster.machine.schedulerHint" (dict "value" $value) | nindent 6 }}
+  {{- end }}
+{{- end }}
+{{- with .from.machineTags }}
+tags: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .metadata }}
 serverMetadata:
@@ -38,6 +66,21 @@ serverMetadata:
     value: {{ $value | quote }}
   {{- end }}
 {{- end }}
+{{- end -}}
+
+{{/* The image that is named nearest, an id before a name. Arguments: root, from. */}}
+{{- define "openstack-cluster.machine.image" -}}
+{{- if .from.machineImageId -}}
+id: {{ .from.machineImageId | quote }}
+{{- else if .from.machineImage -}}
+filter:
+  name: {{ .from.machineImage | quote }}
+{{- else if .root.Values.machineImageId -}}
+id: {{ .root.Values.machineImageId | quote }}
+{{- else -}}
+filter:
+  name: {{ .root.Values.machineImage | quote }}
+{{- end -}}
 {{- end -}}
 
 {{/* Argument: diskSize, volumeType, availabilityZone. */}}
@@ -59,34 +102,67 @@ from: Machine
 {{- end -}}
 {{- end -}}
 
-{{/* Argument: etcd.blockDevice. */}}
-{{- define "openstack-cluster.machine.etcd" -}}
-{{- $type := .type | default "Volume" -}}
-- name: etcd
-  sizeGiB: {{ .size | int }}
+{{/* Argument: block devices by their name. */}}
+{{- define "openstack-cluster.machine.blockDevices" -}}
+{{- range $name, $device := . }}
+{{- $type := $device.type | default "Volume" }}
+- name: {{ $name | quote }}
+  sizeGiB: {{ $device.size | int }}
   storage:
     type: {{ $type }}
     {{- if eq $type "Volume" }}
     volume:
-      {{- with .volumeType }}
+      {{- with $device.volumeType }}
       type: {{ . | quote }}
       {{- end }}
-      availabilityZone: {{- include "openstack-cluster.machine.volumeZone" .availabilityZone | nindent 8 }}
+      availabilityZone: {{- include "openstack-cluster.machine.volumeZone" $device.availabilityZone | nindent 8 }}
     {{- end }}
+{{- end }}
 {{- end -}}
 
-{{/*
-Ports as the OpenStack provider takes them, but for a network that is given by name alone, the spelling of its
-older versions: that becomes a filter. Argument: list of ports.
-*/}}
-{{- define "openstack-cluster.machine.ports" -}}
-{{- range . }}
-{{- $port := . }}
-{{- with .network }}
-{{- if not (or (hasKey . "id") (hasKey . "filter")) }}
-{{- $port = set (omit $port "network") "network" (dict "filter" .) }}
-{{- end }}
-{{- end }}
-- {{ toJson $port }}
-{{- end }}
+{{/* A hint for Nova's scheduler with the type that it was given. Argument: value. */}}
+{{- define "openstack-cluster.machine.schedulerHint" -}}
+{{- if kindIs "bool" .value -}}
+type: Bool
+bool: {{ .value }}
+{{- else if kindIs "string" .value -}}
+type: String
+string: {{ .value | quote }}
+{{- else -}}
+type: Number
+number: {{ .value | int }}
+{{- end -}}
+{{- end -}}
+
+{{/* The machine template of the control plane. Arguments: root, api. */}}
+{{- define "openstack-cluster.controlPlane.machineTemplate.spec" -}}
+{{- $metadata := include "openstack-cluster.overlay" (dict "below" .root.Values.machineMetadata
+      "above" .root.Values.controlPlane.machineMetadata) | fromJson -}}
+template:
+  spec: {{- include "openstack-cluster.machine" (dict "root" .root "api" .api "from" .root.Values.controlPlane
+      "metadata" $metadata "etcd" .root.Values.etcd.blockDevice) | nindent 4 }}
+{{- end -}}
+
+{{/* Named after the v1beta1 shape whatever is rendered: another API version is no other machine. Argument: root. */}}
+{{- define "openstack-cluster.controlPlane.machineTemplate.name" -}}
+{{- $base := include "openstack-cluster.name" (dict "parts" (list .Release.Name "control-plane") "max" 54) -}}
+{{- include "openstack-cluster.name.template" (dict "base" $base
+      "spec" (include "openstack-cluster.controlPlane.machineTemplate.spec" (dict "root" . "api" "v1beta1"))) -}}
+{{- end -}}
+
+{{/* The machine template of a node group. Arguments: root, group, api. */}}
+{{- define "openstack-cluster.nodeGroup.machineTemplate.spec" -}}
+{{- $metadata := include "openstack-cluster.overlay" (dict "below" .root.Values.machineMetadata
+      "above" .group.machineMetadata) | fromJson -}}
+template:
+  spec: {{- include "openstack-cluster.machine" (dict "root" .root "api" .api "from" .group
+      "metadata" $metadata) | nindent 4 }}
+{{- end -}}
+
+{{/* Named after the v1beta1 shape as well. Arguments: root, group. */}}
+{{- define "openstack-cluster.nodeGroup.machineTemplate.name" -}}
+{{- include "openstack-cluster.name.template" (dict
+      "base" (include "openstack-cluster.name.nodeGroup" (dict "root" .root "group" .group.name "max" 54))
+      "spec" (include "openstack-cluster.nodeGroup.machineTemplate.spec"
+        (dict "root" .root "group" .group "api" "v1beta1"))) -}}
 {{- end -}}

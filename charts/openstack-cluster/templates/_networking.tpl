@@ -1,32 +1,177 @@
-{{/* Parts of the OpenStackCluster. */}}
+{{/* Parts of the OpenStackCluster that look alike in v1beta1 and v1beta2, or nearly so. */}}
 
-{{/* A network or subnet: by id, or else by everything that was given. Argument: the filter. */}}
-{{- define "openstack-cluster.filter" -}}
-{{- if .id -}}
-id: {{ .id | quote }}
+{{/* The Secret with clouds.yaml: the one that was named, or else the chart's own. Argument: root. */}}
+{{- define "openstack-cluster.credentials.name" -}}
+{{- if .Values.cloudCredentialsSecretName -}}
+{{ .Values.cloudCredentialsSecretName }}
 {{- else -}}
-filter:
-  {{- range $key, $value := . }}
-  {{- if and (hasPrefix "tags" (lower $key | trimPrefix "not")) (kindIs "string" $value) }}
-  {{ $key }}: {{ splitList "," $value | toJson }}
-  {{- else }}
-  {{ $key }}: {{ toJson $value }}
-  {{- end }}
-  {{- end }}
+{{- include "openstack-cluster.name" (dict "parts" (list .Release.Name "cloud-credentials")) -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Security groups that the provider makes. Argument: root. */}}
-{{- define "openstack-cluster.managedSecurityGroups" -}}
-{{- $workers := .Values.clusterNetworking.workerNodesSecurityGroupRules -}}
-{{- if eq (.Values.apiServer.loadBalancerProvider | default "") "ovn" -}}
-{{- $workers = concat $workers (.Files.Get "files/ovn-worker-rules.yaml" | fromYamlArray) | uniq -}}
+{{/* The prefix of the annotations that cluster-api-janitor-openstack reads, whatever projectPrefix is. */}}
+{{- define "openstack-cluster.janitor" -}}
+janitor.capi.stackhpc.com
 {{- end -}}
-allowAllInClusterTraffic: {{ .Values.clusterNetworking.allowAllInClusterTraffic }}
-{{- with $workers }}
-workerNodesSecurityGroupRules: {{- toYaml . | nindent 2 }}
+
+{{/* Text "true" if pods or services have IPv6 addresses. Argument: root. */}}
+{{- define "openstack-cluster.ipv6" -}}
+{{- with .Values.kubeNetwork -}}
+{{- if contains ":" (concat .pods.cidrBlocks .services.cidrBlocks | join " ") -}}true{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The subnet that the provider makes. Argument: root. */}}
+{{- define "openstack-cluster.managedSubnet" -}}
+{{- $internal := .Values.clusterNetworking.internalNetwork -}}
+cidr: {{ $internal.nodeCidr | quote }}
+{{- with $internal.allocationPools }}
+allocationPools: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.clusterNetworking.controlPlaneNodesSecurityGroupRules }}
+{{- with $internal.dnsNameservers | default .Values.clusterNetworking.dnsNameservers }}
+dnsNameservers: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Addresses of the router that the provider makes. Argument: list of fixedIP and subnetFilter. */}}
+{{- define "openstack-cluster.externalRouterIPs" -}}
+{{- range . }}
+- subnet: {{- include "openstack-cluster.filter" .subnetFilter | nindent 4 }}
+  {{- with .fixedIP }}
+  fixedIP: {{ . | quote }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The load balancer in front of the API. Argument: apiServer of the values. */}}
+{{- define "openstack-cluster.loadBalancer" -}}
+enabled: true
+{{- with .loadBalancerProvider }}
+provider: {{ . | quote }}
+{{- end }}
+{{- with .loadBalancerFlavor }}
+flavor: {{ . | quote }}
+{{- end }}
+{{- with .loadBalancerAvailabilityZone }}
+availabilityZone: {{ . | quote }}
+{{- end }}
+{{- with .loadBalancerNetworkFilter }}
+network: {{- include "openstack-cluster.filter" . | nindent 2 }}
+{{- end }}
+{{- with .loadBalancerSubnetFilters }}
+subnets: {{- include "openstack-cluster.filters" . | nindent 2 }}
+{{- end }}
+{{- with .loadBalancerAdditionalPorts }}
+additionalPorts: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .allowedCIDRs | default .allowedCidrs }}
+allowedCIDRs: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .loadBalancerMonitor }}
+monitor: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Security groups that the provider makes. Arguments: root, api. */}}
+{{- define "openstack-cluster.managedSecurityGroups" -}}
+{{- $networking := .root.Values.clusterNetworking -}}
+allowAllInClusterTraffic: {{ $networking.allowAllInClusterTraffic }}
+{{- with include "openstack-cluster.rules.all" .root | fromYamlArray }}
+{{ eq $.api "v1beta2" | ternary "clusterNodesSecurityGroupRules" "allNodesSecurityGroupRules" }}: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with include "openstack-cluster.rules.controlPlane" .root | fromYamlArray }}
 controlPlaneNodesSecurityGroupRules: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with include "openstack-cluster.rules.workers" .root | fromYamlArray }}
+workerNodesSecurityGroupRules: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Rules of all machines. Argument: root. */}}
+{{- define "openstack-cluster.rules.all" -}}
+{{- $rules := .Values.clusterNetworking.allNodesSecurityGroupRules -}}
+{{- if include "openstack-cluster.ipv6" . -}}
+{{- $file := .Values.clusterNetworking.allowAllInClusterTraffic | ternary "ipv6-all" "ipv6-kubelet" -}}
+{{- $rules = concat $rules (include "openstack-cluster.rules.file" (dict "root" . "file" $file) | fromYamlArray) -}}
+{{- end -}}
+{{ uniq $rules | toYaml }}
+{{- end -}}
+
+{{/* Rules of the control plane. Argument: root. */}}
+{{- define "openstack-cluster.rules.controlPlane" -}}
+{{- $rules := .Values.clusterNetworking.controlPlaneNodesSecurityGroupRules -}}
+{{- $port := .Values.apiServer.port | int -}}
+{{- if ne $port 6443 -}}
+{{- $rules = append $rules (include "openstack-cluster.rules.api" (dict "etherType" "IPv4" "port" $port) | fromYaml) -}}
+{{- end -}}
+{{- if include "openstack-cluster.ipv6" . -}}
+{{- $rules = append $rules (include "openstack-cluster.rules.api" (dict "etherType" "IPv6" "port" $port) | fromYaml) -}}
+{{- $rules = concat $rules (include "openstack-cluster.rules.file" (dict "root" . "file" "ipv6-control-plane") | fromYamlArray) -}}
+{{- end -}}
+{{ uniq $rules | toYaml }}
+{{- end -}}
+
+{{/* The API for everyone; the provider's own rule is for port 6443 and IPv4 alone. Arguments: etherType, port. */}}
+{{- define "openstack-cluster.rules.api" -}}
+name: Kubernetes API {{ .etherType }}
+description: Kubernetes API
+direction: ingress
+etherType: {{ .etherType }}
+protocol: tcp
+portRangeMin: {{ .port }}
+portRangeMax: {{ .port }}
+{{- end -}}
+
+{{/* Rules of workers: load balancers of the provider OVN pass the client's address on. Argument: root. */}}
+{{- define "openstack-cluster.rules.workers" -}}
+{{- $rules := .Values.clusterNetworking.workerNodesSecurityGroupRules -}}
+{{- $files := list -}}
+{{- if eq (.Values.apiServer.loadBalancerProvider | default "") "ovn" -}}
+{{- $files = append $files "ovn-workers" -}}
+{{- end -}}
+{{- if include "openstack-cluster.ipv6" . -}}
+{{- $files = append $files ($files | empty | ternary "ipv6-workers" "ovn-workers-ipv6") -}}
+{{- end -}}
+{{- range $files -}}
+{{- $rules = concat $rules (include "openstack-cluster.rules.file" (dict "root" $ "file" .) | fromYamlArray) -}}
+{{- end -}}
+{{ uniq $rules | toYaml }}
+{{- end -}}
+
+{{/* Arguments: root, file (of files/security-groups, without its extension). */}}
+{{- define "openstack-cluster.rules.file" -}}
+{{- .root.Files.Get (printf "files/security-groups/%s.yaml" .file) -}}
+{{- end -}}
+
+{{/* The machine that one logs in to others from. Arguments: root, api. */}}
+{{- define "openstack-cluster.bastion" -}}
+{{- $bastion := .root.Values.bastion -}}
+enabled: {{ $bastion.enabled }}
+{{- if $bastion.enabled }}
+spec: {{- include "openstack-cluster.machine" (dict "root" .root "api" .api "from" $bastion) | nindent 2 }}
+{{- with $bastion.availabilityZone }}
+availabilityZone: {{ . | quote }}
+{{- end }}
+{{- with $bastion.floatingIP }}
+floatingIP: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Text "true" if the network or its subnets are there already. Argument: root. */}}
+{{- define "openstack-cluster.existingNetwork" -}}
+{{- with .Values.clusterNetworking.internalNetwork -}}
+{{- if or .networkFilter .subnetFilter .subnetFilters -}}true{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The existing subnets as a JSON list. Argument: root. */}}
+{{- define "openstack-cluster.subnetFilters" -}}
+{{- with .Values.clusterNetworking.internalNetwork -}}
+{{- if .subnetFilter -}}
+{{ list .subnetFilter | toJson }}
+{{- else -}}
+{{ .subnetFilters | default list | toJson }}
+{{- end -}}
+{{- end -}}
 {{- end -}}
