@@ -7,6 +7,8 @@ Rules: https://cluster-api.sigs.k8s.io/developer/providers/migrations/v1.10-to-v
 {{- define "openstack-cluster.api.core" -}}
 {{- if .Values.apiVersions.core -}}
 {{ .Values.apiVersions.core }}
+{{- else if lt (include "openstack-cluster.clusterApi.minor" . | int) 11 -}}
+v1beta1
 {{- else if .Capabilities.APIVersions.Has "cluster.x-k8s.io/v1beta2" -}}
 v1beta2
 {{- else if .Capabilities.APIVersions.Has "cluster.x-k8s.io/v1beta1" -}}

@@ -1,0 +1,52 @@
+{{/*
+What the cluster autoscaler reads on a MachineDeployment: bounds, its own options for this group, and how a Node
+of the group will look, for it knows that of an empty group from nobody else.
+Source: https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/clusterapi/README.md
+Arguments: root, group.
+*/}}
+{{- define "openstack-cluster.nodeGroup.autoscaling" -}}
+cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size: {{ .group.machineCountMin | int | quote }}
+cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size: {{ .group.machineCountMax | int | quote }}
+{{- range $option, $value := .group.autoscalingOptions }}
+{{- if not (kindIs "invalid" $value) }}
+cluster.x-k8s.io/autoscaling-options-{{ lower $option }}: {{ include "openstack-cluster.text" $value | quote }}
+{{- end }}
+{{- end }}
+{{- range $resource, $annotation := dict
+      "cpu" "cpu" "memory" "memory" "ephemeralDisk" "ephemeral-disk" "maxPods" "maxPods" "gpuType" "gpu-type" "gpuCount" "gpu-count" }}
+{{- with get ($.group.capacity | default dict) $resource }}
+capacity.cluster-autoscaler.kubernetes.io/{{ $annotation }}: {{ include "openstack-cluster.text" . | quote }}
+{{- end }}
+{{- end }}
+capacity.cluster-autoscaler.kubernetes.io/labels: {{ include "openstack-cluster.nodeGroup.autoscaling.labels" . | quote }}
+{{- with .group.nodeTaints }}
+capacity.cluster-autoscaler.kubernetes.io/taints: {{ include "openstack-cluster.nodeGroup.autoscaling.taints" . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/*
+key=value,key=value. The zone is what the cloud controller will say; one that cannot be a label is left out.
+Arguments: root, group.
+*/}}
+{{- define "openstack-cluster.nodeGroup.autoscaling.labels" -}}
+{{- $pairs := list -}}
+{{- with .group.failureDomain -}}
+{{- if regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$" . -}}
+{{- $pairs = list (printf "topology.kubernetes.io/zone=%s" .) -}}
+{{- end -}}
+{{- end -}}
+{{- range $key, $value := include "openstack-cluster.nodeGroup.nodeLabels" . | fromJson -}}
+{{- $pairs = append $pairs (printf "%s=%s" $key $value) -}}
+{{- end -}}
+{{- join "," $pairs -}}
+{{- end -}}
+
+{{/* key=value:effect,key:effect. Argument: list of taints. */}}
+{{- define "openstack-cluster.nodeGroup.autoscaling.taints" -}}
+{{- $taints := list -}}
+{{- range . -}}
+{{- $pair := .value | empty | ternary .key (printf "%s=%s" .key .value) -}}
+{{- $taints = append $taints (printf "%s:%s" $pair .effect) -}}
+{{- end -}}
+{{- join "," $taints -}}
+{{- end -}}

@@ -1,0 +1,45 @@
+{{/*
+How a node group changes. Arguments: core, group.
+*/}}
+{{- define "openstack-cluster.nodeGroup.rollout" -}}
+{{- $strategy := .group.rolloutStrategy -}}
+{{- $rolling := $strategy.rollingUpdate -}}
+{{- if eq .core "v1beta2" -}}
+rollout:
+  {{- with .group.rolloutAfter }}
+  after: {{ . | quote }}
+  {{- end }}
+  strategy:
+    type: {{ $strategy.type }}
+    {{- if eq $strategy.type "RollingUpdate" }}
+    rollingUpdate: {{- omit $rolling "deletePolicy" | toYaml | nindent 6 }}
+    {{- end }}
+{{- with $rolling.deletePolicy }}
+deletion:
+  order: {{ . }}
+{{- end }}
+{{- with ($strategy.remediation | default dict).maxInFlight }}
+remediation:
+  maxInFlight: {{ toJson . }}
+{{- end }}
+{{- else -}}
+{{- with .group.rolloutAfter -}}
+rolloutAfter: {{ . | quote }}
+{{ end -}}
+{{- with .group.minReadySeconds -}}
+minReadySeconds: {{ . | int }}
+{{ end -}}
+strategy:
+  type: {{ $strategy.type }}
+  {{- if eq $strategy.type "RollingUpdate" }}
+  rollingUpdate: {{- toYaml $rolling | nindent 4 }}
+  {{- else if $rolling.deletePolicy }}
+  rollingUpdate:
+    deletePolicy: {{ $rolling.deletePolicy }}
+  {{- end }}
+  {{- with ($strategy.remediation | default dict).maxInFlight }}
+  remediation:
+    maxInFlight: {{ toJson . }}
+  {{- end }}
+{{- end -}}
+{{- end -}}
