@@ -1,12 +1,30 @@
-{{/* cloud-init's view of the etcd disk. Argument: etcd (of the values). */}}
+{{/*
+Disks and mounts, as cloud-init has them: the etcd disk of the control plane, and the operator's.
+Arguments: root, role, own (kubeadmConfigSpec).
+*/}}
 {{- define "openstack-cluster.kubeadm.diskSetup" -}}
+{{- $own := .own.diskSetup | default dict -}}
+{{- $etcd := and (eq .role "controlPlane") .root.Values.etcd.blockDevice -}}
+{{- if or $etcd $own.filesystems }}
 filesystems:
+  {{- if $etcd }}
   - device: /dev/disk/openstack/by-tag/etcd
     filesystem: ext4
     label: etcd_disk
+  {{- end }}
+  {{- with $own.filesystems }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+{{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without" (list "filesystems")) }}
 {{- end -}}
 
 {{- define "openstack-cluster.kubeadm.mounts" -}}
+{{- if and (eq .role "controlPlane") .root.Values.etcd.blockDevice }}
 - - LABEL=etcd_disk
-  - {{ .dataDir | quote }}
+  - {{ .root.Values.etcd.dataDir | quote }}
+{{- end }}
+{{- with .own.mounts }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}

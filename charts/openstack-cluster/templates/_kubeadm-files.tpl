@@ -1,12 +1,84 @@
-{{/* Files on the machines of the control plane. Their bodies are in files/. Argument: root. */}}
+{{/* Files on the machines. */}}
+
+{{/*
+All files of a machine. Cluster API takes no path twice: where the operator's file has a path of the chart's, it
+stands in its place, the one of kubeadmConfigSpec before the one of additionalFiles.
+Arguments: root, role (controlPlane or worker), own (kubeadmConfigSpec).
+*/}}
 {{- define "openstack-cluster.kubeadm.files" -}}
-{{- if eq .Values.authWebhook "k8s-keystone-auth" -}}
-{{- $directory := include "openstack-cluster.keystoneAuth.directory" . -}}
-{{- range $path, $_ := .Files.Glob "files/keystone-auth/*" }}
-- path: {{ $directory }}/{{ base $path }}
-  owner: root:root
-  permissions: "0600"
-  content: {{ $.Files.Get $path | toJson }}
+{{- $chart := include "openstack-cluster.kubeadm.files.chart" . -}}
+{{- $given := concat .root.Values.additionalFiles (.own.files | default list) -}}
+{{- if not $given -}}
+{{- $chart -}}
+{{- else -}}
+{{- $last := dict -}}
+{{- range $given -}}
+{{- $_ := set $last .path . -}}
+{{- end -}}
+{{- range fromYamlArray $chart }}
+{{- if not (hasKey $last .path) }}
+- {{ toYaml . | nindent 2 | trim }}
+{{- end }}
+{{- end }}
+{{- range .root.Values.additionalFiles }}
+{{- if eq (toJson .) (get $last .path | toJson) }}
+{{ include "openstack-cluster.kubeadm.file" . }}
+{{- end }}
+{{- end }}
+{{- with .own.files }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
+{{- end -}}
+
+{{/* The chart's own files; bodies that do not depend on values are in files/. */}}
+{{- define "openstack-cluster.kubeadm.files.chart" -}}
+{{- include "openstack-cluster.trustedCAs.files" .root }}
+{{- include "openstack-cluster.proxy.files" .root }}
+{{- include "openstack-cluster.containerd.files" .root }}
+{{- if eq .role "controlPlane" }}
+{{- include "openstack-cluster.kubeadm.files.controlPlane" .root }}
+{{- end }}
+{{- end -}}
+
+{{/* One of additionalFiles. */}}
+{{- define "openstack-cluster.kubeadm.file" -}}
+- path: {{ .path | quote }}
+  owner: {{ .owner | default "root:root" | quote }}
+  permissions: {{ .permissions | default "0644" | quote }}
+  {{- if .contentFrom }}
+  contentFrom: {{- toYaml .contentFrom | nindent 4 }}
+  {{- else }}
+  {{- include "openstack-cluster.kubeadm.exactContent" .content | nindent 2 }}
+  {{- end }}
+{{- end -}}
+
+{{/*
+Text of a file as it is. The YAML of cloud-init changes space at either end and odd characters, and Jinja's marks
+mean something to it: such text travels in Base64. Argument: the text.
+*/}}
+{{- define "openstack-cluster.kubeadm.exactContent" -}}
+{{- if regexMatch "^[!-~]([ -~\n]*[!-~])?\n$" . -}}
+{{- include "openstack-cluster.kubeadm.content" . -}}
+{{- else -}}
+encoding: base64
+content: {{ b64enc . }}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Certificates of authorities where the operating system looks for them. Argument: root.
+Sources: update-ca-certificates(8) and https://www.flatcar.org/docs/latest/setup/security/adding-certificate-authorities/
+*/}}
+{{- define "openstack-cluster.trustedCAs.files" -}}
+{{- $path := "/usr/local/share/ca-certificates/%s.crt" -}}
+{{- if eq .Values.osDistro "flatcar" -}}
+{{- $path = "/etc/ssl/certs/%s.pem" -}}
+{{- end -}}
+{{- range $name, $certificate := .Values.trustedCAs }}
+- path: {{ printf $path $name | quote }}
+  owner: root:root
+  permissions: "0644"
+  content: {{ printf "%s\n" (trim $certificate) | toJson }}
+{{- end }}
 {{- end -}}

@@ -1,36 +1,105 @@
 {{/*
 kubeadm's InitConfiguration and JoinConfiguration.
+Arguments of all: root, core, role (controlPlane or worker), from (control plane or node group), own (the operator's
+kubeadmConfigSpec).
 */}}
 
+{{- define "openstack-cluster.kubeadm.initConfiguration" -}}
+{{- $own := .own.initConfiguration | default dict -}}
+nodeRegistration: {{- include "openstack-cluster.kubeadm.nodeRegistration" (dict "of" . "own" ($own.nodeRegistration | default dict)) | nindent 2 }}
+{{- with include "openstack-cluster.kubeadm.skipPhases" .root | fromYamlArray | concat ($own.skipPhases | default list) | uniq }}
+skipPhases: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without" (list "nodeRegistration" "skipPhases")) }}
+{{- end -}}
+
+{{- define "openstack-cluster.kubeadm.joinConfiguration" -}}
+{{- $own := .own.joinConfiguration | default dict -}}
+nodeRegistration: {{- include "openstack-cluster.kubeadm.nodeRegistration" (dict "of" . "own" ($own.nodeRegistration | default dict)) | nindent 2 }}
+{{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without" (list "nodeRegistration")) }}
+{{- end -}}
+
 {{/*
-The Node is called like its server, as the OpenStack cloud controller expects it.
-Arguments: core, labels (text to text), ignore (list of preflight errors).
+The Node is called like its server, as the OpenStack cloud controller expects it; cloud-init fills that in, on
+Flatcar a command does. Arguments: of (the arguments above), own (the operator's nodeRegistration).
 */}}
 {{- define "openstack-cluster.kubeadm.nodeRegistration" -}}
-{{- $args := dict "cloud-provider" "external" -}}
-{{- $labels := list -}}
-{{- range $key, $value := .labels -}}
-{{- $labels = append $labels (printf "%s=%s" $key $value) -}}
+{{- $name := "{{ local_hostname }}" -}}
+{{- if eq .of.root.Values.osDistro "flatcar" -}}
+{{- $name = "${COREOS_OPENSTACK_HOSTNAME}" -}}
 {{- end -}}
-{{- if $labels -}}
-{{- $args = dict "cloud-provider" "external" "node-labels" (join "," $labels) -}}
-{{- end -}}
-name: {{ `'{{ local_hostname }}'` }}
-kubeletExtraArgs: {{- include "openstack-cluster.args" (dict "core" .core "args" $args) | trim | nindent 2 }}
-{{- with .ignore }}
+name: {{ .own.name | default $name | toJson }}
+kubeletExtraArgs: {{- include "openstack-cluster.kubeadm.kubeletArgs" . | trim | nindent 2 }}
+{{- with include "openstack-cluster.kubeadm.taints" . }}
+taints: {{- . | nindent 2 }}
+{{- end }}
+{{- with include "openstack-cluster.kubeadm.ignorePreflightErrors" .of | fromYamlArray | concat (.own.ignorePreflightErrors | default list) | uniq }}
 ignorePreflightErrors: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- include "openstack-cluster.kubeadm.rest" (dict "own" .own
+      "without" (list "name" "kubeletExtraArgs" "taints" "ignorePreflightErrors")) }}
 {{- end -}}
 
 {{/*
-The control plane's nodeRegistration: an etcd disk of its own is not empty (lost+found). Arguments: root, core.
+Flags of the kubelet, the nearer ones winning: the chart's, kubelet.extraArgs, kubeletExtraArgs of the role or group,
+and the operator's kubeadmConfigSpec. The labels of all of them are one flag. Arguments: as of nodeRegistration.
 */}}
-{{- define "openstack-cluster.kubeadm.nodeRegistration.controlPlane" -}}
-{{- $ignore := list -}}
-{{- if .root.Values.etcd.blockDevice -}}
-{{- $ignore = list (printf "DirAvailable-%s" (.root.Values.etcd.dataDir | replace "/" "-")) -}}
+{{- define "openstack-cluster.kubeadm.kubeletArgs" -}}
+{{- $labels := list -}}
+{{- range $key, $value := include "openstack-cluster.kubeadm.nodeLabels" .of | fromJson -}}
+{{- $labels = append $labels (printf "%s=%s" $key $value) -}}
 {{- end -}}
-{{- include "openstack-cluster.kubeadm.nodeRegistration" (dict "core" .core "ignore" $ignore) -}}
+{{- $chart := dict "cloud-provider" "external" -}}
+{{- $tls := include "openstack-cluster.tls.args" .of.root | fromJson -}}
+{{- $flags := list $chart $tls .of.root.Values.kubelet.extraArgs .of.from.kubeletExtraArgs .own.kubeletExtraArgs -}}
+{{- range $flags -}}
+{{- with include "openstack-cluster.kubeadm.flag" (dict "flags" . "name" "node-labels") -}}
+{{- $labels = append $labels . -}}
+{{- end -}}
+{{- end -}}
+{{- with $labels -}}
+{{- $flags = append $flags (dict "node-labels" (join "," .)) -}}
+{{- end -}}
+{{- include "openstack-cluster.kubeadm.args" (dict "core" .of.core "flags" $flags) -}}
+{{- end -}}
+
+{{/* What a flag is set to. Arguments: flags (a map, a list of name and value, or nothing), name. */}}
+{{- define "openstack-cluster.kubeadm.flag" -}}
+{{- $name := .name -}}
+{{- if kindIs "slice" .flags -}}
+{{- range .flags -}}
+{{- if eq .name $name -}}{{ .value }}{{- end -}}
+{{- end -}}
+{{- else if .flags -}}
+{{ get .flags $name }}
+{{- end -}}
+{{- end -}}
+
+{{/* Labels that the kubelet gives its Node, as JSON; what Cluster API keeps on the Node is not among them. */}}
+{{- define "openstack-cluster.kubeadm.nodeLabels" -}}
+{{- $labels := .from.nodeLabels | default dict -}}
+{{- if eq .role "worker" -}}
+{{- $labels = include "openstack-cluster.nodeGroup.nodeLabels" (dict "root" .root "group" .from) | fromJson -}}
+{{- end -}}
+{{- include "openstack-cluster.nodeLabels.kubelet" (dict "root" .root "labels" $labels) -}}
+{{- end -}}
+
+{{/* Taints that the kubelet registers its Node with; the operator's list stands in place of the chart's. */}}
+{{- define "openstack-cluster.kubeadm.taints" -}}
+{{- if not (kindIs "invalid" .own.taints) -}}
+{{- toYaml .own.taints -}}
+{{- else if eq .of.role "worker" -}}
+{{- include "openstack-cluster.nodeTaints.kubelet" (dict "root" .of.root "from" .of.from) -}}
+{{- else if not (kindIs "invalid" .of.from.nodeTaints) -}}
+{{- include "openstack-cluster.nodeTaints" (dict "taints" .of.from.nodeTaints) | trim | default "[]" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* An etcd disk of its own is not empty (lost+found). */}}
+{{- define "openstack-cluster.kubeadm.ignorePreflightErrors" -}}
+{{- if and (eq .role "controlPlane") .root.Values.etcd.blockDevice -}}
+- {{ printf "DirAvailable-%s" (.root.Values.etcd.dataDir | replace "/" "-") }}
+{{- end -}}
 {{- end -}}
 
 {{/* Cilium does the work of kube-proxy. Argument: root. */}}

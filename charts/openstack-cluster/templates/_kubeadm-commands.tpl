@@ -1,0 +1,60 @@
+{{/*
+Commands before and after kubeadm, each a shell's. cloud-init goes on after a command that failed, Ignition does not.
+Arguments: root, role (controlPlane or worker), own (kubeadmConfigSpec).
+*/}}
+
+{{- define "openstack-cluster.kubeadm.preCommands" -}}
+{{- $values := .root.Values -}}
+{{- if eq $values.osDistro "flatcar" }}
+{{- include "openstack-cluster.flatcar.commands" . }}
+{{- end }}
+{{- $restart := false }}
+{{- if $values.trustedCAs }}
+{{- $restart = true }}
+- update-ca-certificates
+{{- end }}
+{{- if include "openstack-cluster.proxy.wanted" .root }}
+{{- $restart = true }}
+- sh /opt/openstack-cluster/proxy.sh
+{{- end }}
+{{- if include "openstack-cluster.containerd.wanted" .root }}
+{{- $restart = true }}
+- {{ printf "sh /opt/openstack-cluster/containerd.sh %s" (include "openstack-cluster.kubeadm.word" $values.global.imageRegistryPrefix) | trim | quote }}
+{{- end }}
+{{- if $restart }}
+- systemctl daemon-reload
+- systemctl restart containerd
+{{- end }}
+{{- with $values.additionalPackages }}
+# The image's own updates may hold the lock when a machine is new.
+- apt-get -o DPkg::Lock::Timeout=300 update
+- {{ printf "DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install --yes --%s" (include "openstack-cluster.kubeadm.words" .) | quote }}
+{{- end }}
+{{- if eq .role "controlPlane" }}
+{{- include "openstack-cluster.kubeadm.preCommands.controlPlane" .root }}
+{{- end }}
+{{- with .own.preKubeadmCommands }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "openstack-cluster.kubeadm.postCommands" -}}
+{{- if eq .role "controlPlane" }}
+{{- include "openstack-cluster.kubeadm.postCommands.controlPlane" .root }}
+{{- end }}
+{{- with .own.postKubeadmCommands }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* A text as one word of a shell command, whatever is in it; nothing for nothing. Argument: text or null. */}}
+{{- define "openstack-cluster.kubeadm.word" -}}
+{{- with . -}}
+'{{ replace "'" `'\''` . }}'
+{{- end -}}
+{{- end -}}
+
+{{/* Several texts as words, each after a space. Argument: list of text. */}}
+{{- define "openstack-cluster.kubeadm.words" -}}
+{{- range . }} {{ include "openstack-cluster.kubeadm.word" . }}{{ end -}}
+{{- end -}}

@@ -1,0 +1,107 @@
+{{/* Rules for what every machine gets. */}}
+
+{{/* Argument: root. */}}
+{{- define "openstack-cluster.validate.machines" -}}
+{{- $values := .Values -}}
+{{- include "openstack-cluster.validate.trustedCAs" $values.trustedCAs -}}
+{{- include "openstack-cluster.validate.proxy" $values.proxy -}}
+{{- include "openstack-cluster.validate.additionalFiles" $values.additionalFiles -}}
+{{- if eq $values.osDistro "flatcar" -}}
+{{- if $values.additionalPackages -}}
+{{- fail "additionalPackages are installed by apt, which Flatcar does not have: take them out, or build them into the image." -}}
+{{- end -}}
+{{- if $values.etcd.blockDevice -}}
+{{- fail "etcd.blockDevice needs a link to the disk that Flatcar does not make: take it out, or set osDistro to ubuntu." -}}
+{{- end -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.kubeadmConfigSpec" (dict "root" . "where" "controlPlane" "from" $values.controlPlane) -}}
+{{- end -}}
+
+{{/* Argument: trustedCAs. */}}
+{{- define "openstack-cluster.validate.trustedCAs" -}}
+{{- range $name, $certificate := . -}}
+{{- if contains "PRIVATE KEY" $certificate -}}
+{{- fail (printf "trustedCAs.%s holds a private key, which every machine would get: give the certificate only." $name) -}}
+{{- end -}}
+{{- if not (regexMatch "^\\s*(-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\\s]+-----END CERTIFICATE-----\\s*)+$" $certificate) -}}
+{{- fail (printf "trustedCAs.%s is not a certificate in PEM: it begins with -----BEGIN CERTIFICATE----- and ends with -----END CERTIFICATE-----." $name) -}}
+{{- end -}}
+{{- if gt (len $certificate) 10000 -}}
+{{- fail (printf "trustedCAs.%s has %d characters, and Cluster API takes files of at most 10240: give its certificates names of their own." $name (len $certificate)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Argument: proxy. */}}
+{{- define "openstack-cluster.validate.proxy" -}}
+{{- $proxy := . -}}
+{{- range $key := list "http" "https" -}}
+{{- if contains "@" (get $proxy $key | default "") -}}
+{{- fail (printf "proxy.%s names a user, and everybody who may read machine configurations would see the password: let the proxy know the machines by their addresses." $key) -}}
+{{- end -}}
+{{- end -}}
+{{- if and .noProxy (not (or .http .https)) -}}
+{{- fail "proxy.noProxy says what is reached without a proxy, but there is none: set proxy.http or proxy.https." -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Argument: additionalFiles. */}}
+{{- define "openstack-cluster.validate.additionalFiles" -}}
+{{- $paths := dict -}}
+{{- range . -}}
+{{- if hasKey $paths .path -}}
+{{- fail (printf "additionalFiles has two files %s: keep one of them." .path) -}}
+{{- end -}}
+{{- $_ := set $paths .path true -}}
+{{- if gt (include "openstack-cluster.kubeadm.exactContent" (.content | default "-\n") | len) 10240 -}}
+{{- fail (printf "additionalFiles: the text of %s is too long, Cluster API takes files of about 10000 characters (7500 where they are odd): put it into a Secret and name that in contentFrom." .path) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Arguments: root, where (text), from (control plane or node group). */}}
+{{- define "openstack-cluster.validate.kubeadmConfigSpec" -}}
+{{- $where := .where -}}
+{{- $own := .from.kubeadmConfigSpec | default dict -}}
+{{- $flatcar := eq .root.Values.osDistro "flatcar" -}}
+{{- $paths := dict -}}
+{{- range $own.files -}}
+{{- if hasKey $paths .path -}}
+{{- fail (printf "%s: kubeadmConfigSpec.files has two files %s: keep one of them." $where .path) -}}
+{{- end -}}
+{{- $_ := set $paths .path true -}}
+{{- end -}}
+{{- if and $own.ignition (not $flatcar) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.ignition is for Flatcar, and osDistro is %s: set osDistro to flatcar, or take it out." $where .root.Values.osDistro) -}}
+{{- end -}}
+{{- if and $own.bootCommands $flatcar -}}
+{{- fail (printf "%s: kubeadmConfigSpec.bootCommands are cloud-init's, which Flatcar does not have: use preKubeadmCommands, or a unit in ignition." $where) -}}
+{{- end -}}
+{{- range $section := list "clusterConfiguration" "initConfiguration" "joinConfiguration" -}}
+{{- range $key := list "apiVersion" "kind" "clusterName" "kubernetesVersion" "networking" "bootstrapTokens" -}}
+{{- if hasKey (get $own $section | default dict) $key -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.%s is Cluster API's to fill in: take it out." $where $section $key) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (get $own $section | default dict).timeouts (eq (include "openstack-cluster.api.core" $.root) "v1beta1") -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.timeouts is not known to v1beta1: set apiVersions.core to v1beta2, or take it out." $where $section) -}}
+{{- end -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.kubeletLabels" . -}}
+{{- end -}}
+
+{{/*
+A kubelet that is told to give its Node a label of Kubernetes' own domains stops, but for a few that it knows.
+Source: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
+*/}}
+{{- define "openstack-cluster.validate.kubeletLabels" -}}
+{{- $where := .where -}}
+{{- $known := list "kubernetes.io/hostname" "kubernetes.io/arch" "kubernetes.io/os" "node.kubernetes.io/instance-type"
+      "topology.kubernetes.io/zone" "topology.kubernetes.io/region" "beta.kubernetes.io/arch" "beta.kubernetes.io/os"
+      "beta.kubernetes.io/instance-type" "failure-domain.beta.kubernetes.io/zone" "failure-domain.beta.kubernetes.io/region" -}}
+{{- range $key, $_ := include "openstack-cluster.nodeLabels.kubelet" (dict "root" .root "labels" (.from.nodeLabels | default dict)) | fromJson -}}
+{{- if and (regexMatch "^([^/]+\\.)?(kubernetes|k8s)\\.io/" $key) (not (has $key $known)) (not (regexMatch "^([^/]+\\.)?(kubelet|node)\\.kubernetes\\.io/" $key)) -}}
+{{- fail (printf "%s: nodeLabels.%s is a label that a kubelet refuses to set, so its machine would never join: use a domain of your own, or node.cluster.x-k8s.io." $where $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
