@@ -1,45 +1,132 @@
-{{/* kubeadm's ClusterConfiguration: the parts of the control plane. Arguments: root, core. */}}
+{{/*
+kubeadm's ClusterConfiguration: the parts of the control plane. What controlPlane.kubeadmConfigSpec says of a part is laid
+over it, lists after the chart's. Arguments: root, core.
+*/}}
 {{- define "openstack-cluster.kubeadm.clusterConfiguration" -}}
 {{- $values := .root.Values -}}
+{{- $own := ($values.controlPlane.kubeadmConfigSpec | default dict).clusterConfiguration | default dict -}}
 {{- $everywhere := dict "bind-address" "0.0.0.0" -}}
 {{- $external := dict "cloud-provider" "external" "bind-address" "0.0.0.0" -}}
-{{- with include "openstack-cluster.kubeadm.apiServer" . }}
-apiServer: {{- . | nindent 2 }}
+{{- $tls := include "openstack-cluster.tls.flags" .root | fromYaml -}}
+{{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.apiServer
+      "flags" (list (include "openstack-cluster.apiServer.flags" .root | fromYaml) $values.apiServer.extraArgs)
+      "volumes" (concat (include "openstack-cluster.apiServer.volumes" .root | fromYamlArray) $values.apiServer.extraVolumes)
+      "certSANs" $values.apiServer.certSANs) }}
+apiServer: {{- . | trim | nindent 2 }}
 {{- end }}
-controllerManager:
-  extraArgs: {{- include "openstack-cluster.args" (dict "core" .core "args" $external) | trim | nindent 4 }}
-scheduler:
-  extraArgs: {{- include "openstack-cluster.args" (dict "core" .core "args" $everywhere) | trim | nindent 4 }}
-etcd:
-  local:
-    dataDir: {{ $values.etcd.dataDir | quote }}
-    {{- with $values.etcd.extraArgs }}
-    extraArgs: {{- include "openstack-cluster.args" (dict "core" $.core "args" .) | trim | nindent 6 }}
-    {{- end }}
+controllerManager: {{- include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.controllerManager
+      "flags" (list $external $tls $values.controllerManager.extraArgs)
+      "volumes" $values.controllerManager.extraVolumes) | trim | nindent 2 }}
+scheduler: {{- include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.scheduler
+      "flags" (list $everywhere $tls $values.scheduler.extraArgs)
+      "volumes" $values.scheduler.extraVolumes) | trim | nindent 2 }}
+etcd: {{- include "openstack-cluster.kubeadm.etcd" (dict "root" .root "core" .core "own" $own.etcd) | nindent 2 }}
+{{- include "openstack-cluster.kubeadm.images" (dict "root" .root "own" $own) }}
+{{- if and $values.controlPlane.certificateValidityDays (include "openstack-cluster.clusterApi.certificateValidity" .) }}
+certificateValidityPeriodDays: {{ $values.controlPlane.certificateValidityDays | int }}
+{{- end }}
+{{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without"
+      (list "apiServer" "controllerManager" "scheduler" "etcd" "imageRepository" "dns")) }}
 {{- end -}}
 
 {{/*
-With k8s-keystone-auth, tokens and rights that Kubernetes does not know are asked of a webhook on the same host.
-An authorization file, unlike flags, lets an unreachable webhook abstain: so kubeadm can begin before it runs.
-Source: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#using-configuration-file-for-authorization
+A program of the control plane. Arguments: core, flags (list, the weakest first), volumes, certSANs, own (what
+kubeadmConfigSpec says of it).
 */}}
-{{- define "openstack-cluster.kubeadm.apiServer" -}}
-{{- if eq .root.Values.authWebhook "k8s-keystone-auth" -}}
-{{- $directory := include "openstack-cluster.keystoneAuth.directory" .root -}}
-{{- $args := dict
-      "authentication-token-webhook-config-file" (printf "%s/webhook.kubeconfig" $directory)
-      "authorization-config" (printf "%s/authorization.yaml" $directory) -}}
-extraArgs: {{- include "openstack-cluster.args" (dict "core" .core "args" $args) | trim | nindent 2 }}
-extraVolumes:
-  - name: keystone-auth
-    hostPath: {{ $directory }}
-    mountPath: {{ $directory }}
-    pathType: Directory
-    readOnly: true
+{{- define "openstack-cluster.kubeadm.component" -}}
+{{- $own := .own | default dict -}}
+{{- with include "openstack-cluster.kubeadm.args" (dict "core" .core "flags" (append .flags ($own.extraArgs | default dict))) }}
+extraArgs: {{- . | nindent 2 }}
+{{- end }}
+{{- with concat (.volumes | default list) ($own.extraVolumes | default list) }}
+extraVolumes: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with concat (.certSANs | default list) ($own.certSANs | default list) | uniq }}
+certSANs: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without" (list "extraArgs" "extraVolumes" "certSANs")) }}
+{{- end -}}
+
+{{/* What the API server's pod sees of its host. Argument: root. */}}
+{{- define "openstack-cluster.apiServer.volumes" -}}
+{{- $directories := dict -}}
+{{- if eq .Values.authWebhook "k8s-keystone-auth" -}}
+{{- $_ := set $directories "keystone-auth" (include "openstack-cluster.keystoneAuth.directory" .) -}}
+{{- else if eq .Values.authWebhook "azimuth-authorization-webhook" -}}
+{{- $_ := set $directories "webhooks" (include "openstack-cluster.azimuthWebhook.directory" .) -}}
+{{- end -}}
+{{- if .Values.apiServer.admissionConfiguration -}}
+{{- $_ := set $directories "admission-configuration" (include "openstack-cluster.admission.directory" .) -}}
+{{- end -}}
+{{- if .Values.apiServer.audit.policy -}}
+{{- $_ := set $directories "audit-policy" (include "openstack-cluster.audit.directory" .) -}}
+{{- end -}}
+{{- if .Values.etcd.encryption.enabled -}}
+{{- $_ := set $directories "etcd-encryption" (include "openstack-cluster.encryption.directory" .) -}}
+{{- end -}}
+{{- range $name, $directory := $directories }}
+- name: {{ $name }}
+  hostPath: {{ $directory }}
+  mountPath: {{ $directory }}
+  pathType: Directory
+  readOnly: true
+{{- end }}
+{{- with .Values.apiServer.audit }}
+{{- if and .policy (ne .log.path "-") }}
+- name: audit-log
+  hostPath: {{ dir .log.path | quote }}
+  mountPath: {{ dir .log.path | quote }}
+  pathType: DirectoryOrCreate
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/*
+etcd on the control plane's machines, or one of elsewhere that kubeadmConfigSpec names.
+Arguments: root, core, own (what kubeadmConfigSpec says of it).
+*/}}
+{{- define "openstack-cluster.kubeadm.etcd" -}}
+{{- $etcd := .root.Values.etcd -}}
+{{- $own := .own | default dict -}}
+{{- if $own.external -}}
+external: {{- toYaml $own.external | nindent 2 }}
+{{- else -}}
+{{- $local := $own.local | default dict -}}
+local:
+  dataDir: {{ $etcd.dataDir | quote }}
+  {{- with include "openstack-cluster.kubeadm.args" (dict "core" .core "flags" (list
+        (include "openstack-cluster.etcd.flags" .root | fromYaml) $etcd.extraArgs ($local.extraArgs | default dict))) }}
+  extraArgs: {{- . | nindent 4 }}
+  {{- end }}
+  {{- with include "openstack-cluster.kubeadm.rest" (dict "own" $local "without" (list "dataDir" "extraArgs")) | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
 {{- end -}}
 {{- end -}}
 
-{{/* Where the files of k8s-keystone-auth stand on the control plane; the files name it too. */}}
-{{- define "openstack-cluster.keystoneAuth.directory" -}}
-/etc/kubernetes/keystone-auth
+{{/*
+Where kubeadm's images come from. Below a prefix they keep their whole names, but kubeadm leaves out the first "coredns" of
+registry.k8s.io/coredns/coredns wherever the registry is another one. Arguments: root, own (clusterConfiguration of
+kubeadmConfigSpec).
+*/}}
+{{- define "openstack-cluster.kubeadm.images" -}}
+{{- $own := .own -}}
+{{- $prefix := (.root.Values.global | default dict).imageRegistryPrefix -}}
+{{- $dns := $own.dns | default dict -}}
+{{- if $own.imageRepository }}
+imageRepository: {{ $own.imageRepository | quote }}
+{{- else if $prefix }}
+imageRepository: {{ printf "%s/registry.k8s.io" $prefix | quote }}
+{{- if not $dns.imageRepository }}
+{{- $dns = set (omit $dns "imageRepository") "imageRepository" (printf "%s/registry.k8s.io/coredns" $prefix) }}
+{{- end }}
+{{- end }}
+{{- with $dns }}
+dns: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Text "true" if kubeadm can be told how long certificates are good: since 1.11, in v1beta1 since 1.13. Arguments: root, core. */}}
+{{- define "openstack-cluster.clusterApi.certificateValidity" -}}
+{{- if or (eq .core "v1beta2") (ge (include "openstack-cluster.clusterApi.minor" .root | int) 13) -}}true{{- end -}}
 {{- end -}}
