@@ -42,9 +42,9 @@ Arguments: base (a name of at most 54 characters), spec (YAML text).
 {{ .base }}-{{ fromYaml .spec | toJson | sha256sum | trunc 8 }}
 {{- end -}}
 
-{{/* The prefix of this family's labels and annotations. */}}
+{{/* The prefix of this chart's labels. */}}
 {{- define "openstack-cluster.prefix" -}}
-capi.stackhpc.com
+{{ .Values.projectPrefix }}
 {{- end -}}
 
 {{/* What selects machines; without the chart's version. Arguments: root, component, nodeGroup (name). */}}

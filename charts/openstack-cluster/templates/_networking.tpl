@@ -89,7 +89,7 @@ workerNodesSecurityGroupRules: {{- toYaml . | nindent 2 }}
 
 {{/* Rules of all machines. Argument: root. */}}
 {{- define "openstack-cluster.rules.all" -}}
-{{- $rules := .Values.clusterNetworking.allNodesSecurityGroupRules -}}
+{{- $rules := .Values.clusterNetworking.allNodesSecurityGroupRules | default list -}}
 {{- if include "openstack-cluster.ipv6" . -}}
 {{- $file := .Values.clusterNetworking.allowAllInClusterTraffic | ternary "ipv6-all" "ipv6-kubelet" -}}
 {{- $rules = concat $rules (include "openstack-cluster.rules.file" (dict "root" . "file" $file) | fromYamlArray) -}}
@@ -99,7 +99,7 @@ workerNodesSecurityGroupRules: {{- toYaml . | nindent 2 }}
 
 {{/* Rules of the control plane. Argument: root. */}}
 {{- define "openstack-cluster.rules.controlPlane" -}}
-{{- $rules := .Values.clusterNetworking.controlPlaneNodesSecurityGroupRules -}}
+{{- $rules := .Values.clusterNetworking.controlPlaneNodesSecurityGroupRules | default list -}}
 {{- $port := .Values.apiServer.port | int -}}
 {{- if ne $port 6443 -}}
 {{- $rules = append $rules (include "openstack-cluster.rules.api" (dict "etherType" "IPv4" "port" $port) | fromYaml) -}}
@@ -124,7 +124,7 @@ portRangeMax: {{ .port }}
 
 {{/* Rules of workers: load balancers of the provider OVN pass the client's address on. Argument: root. */}}
 {{- define "openstack-cluster.rules.workers" -}}
-{{- $rules := .Values.clusterNetworking.workerNodesSecurityGroupRules -}}
+{{- $rules := .Values.clusterNetworking.workerNodesSecurityGroupRules | default list -}}
 {{- $files := list -}}
 {{- if eq (.Values.apiServer.loadBalancerProvider | default "") "ovn" -}}
 {{- $files = append $files "ovn-workers" -}}

@@ -1,0 +1,127 @@
+{{/* Rules of the machines' networks and of those of pods and services. */}}
+
+{{/* Argument: root. */}}
+{{- define "openstack-cluster.validate.networking" -}}
+{{- $networking := .Values.clusterNetworking -}}
+{{- $internal := $networking.internalNetwork -}}
+{{- if and $networking.externalNetworkId $networking.externalNetworkFilter -}}
+{{- fail "clusterNetworking.externalNetworkId and clusterNetworking.externalNetworkFilter both name the external network: leave one of them out." -}}
+{{- end -}}
+{{- if and $networking.disableExternalNetwork (or $networking.externalNetworkId $networking.externalNetworkFilter) -}}
+{{- fail "clusterNetworking.disableExternalNetwork is true, so externalNetworkId and externalNetworkFilter would not be used: leave them out, or set it to false." -}}
+{{- end -}}
+{{- if and $networking.externalRouterIPs (or $networking.routerFilter $networking.disableExternalNetwork) -}}
+{{- fail "clusterNetworking.externalRouterIPs are for a router that the OpenStack provider makes: leave out routerFilter and disableExternalNetwork, or these addresses." -}}
+{{- end -}}
+{{- if and $internal.subnetFilter $internal.subnetFilters -}}
+{{- fail "clusterNetworking.internalNetwork.subnetFilter and subnetFilters both name subnets: write all of them to subnetFilters." -}}
+{{- end -}}
+{{- if and (gt (len ($internal.subnetFilters | default list)) 2) (not $internal.primarySubnetFilter) -}}
+{{- fail (printf "clusterNetworking.internalNetwork.subnetFilters has %d subnets: name the one of the load balancer by primarySubnetFilter, or have at most one for each IP version." (len $internal.subnetFilters)) -}}
+{{- end -}}
+{{- if and $internal.primarySubnetFilter (not $internal.subnetFilters) -}}
+{{- fail "clusterNetworking.internalNetwork.primarySubnetFilter chooses one of subnetFilters, which is empty: list the subnets there." -}}
+{{- end -}}
+{{- if include "openstack-cluster.existingNetwork" . -}}
+{{- range $key := list "externalRouterIPs" "networkMTU" "disablePortSecurity" -}}
+{{- if get $networking $key -}}
+{{- fail (printf "clusterNetworking.%s is for a network that the OpenStack provider makes, and internalNetwork names an existing one: leave one of them out." $key) -}}
+{{- end -}}
+{{- end -}}
+{{- if $internal.allocationPools -}}
+{{- fail "clusterNetworking.internalNetwork.allocationPools is for a subnet that the OpenStack provider makes, and internalNetwork names an existing one: leave one of them out." -}}
+{{- end -}}
+{{- else if contains ":" $internal.nodeCidr -}}
+{{- fail (printf "clusterNetworking.internalNetwork.nodeCidr %s is IPv6, and the OpenStack provider makes IPv4 subnets only: make the subnets yourself and name them in subnetFilters." $internal.nodeCidr) -}}
+{{- end -}}
+{{- if and $networking.disablePortSecurity $networking.manageSecurityGroups -}}
+{{- fail "clusterNetworking.disablePortSecurity leaves no security groups: set clusterNetworking.manageSecurityGroups to false." -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.addresses" . -}}
+{{- include "openstack-cluster.validate.rules" . -}}
+{{- end -}}
+
+{{/* The first of the networks decides what pods and services prefer, so it must be the same. Argument: root. */}}
+{{- define "openstack-cluster.validate.addresses" -}}
+{{- $pods := .Values.kubeNetwork.pods.cidrBlocks -}}
+{{- $services := .Values.kubeNetwork.services.cidrBlocks -}}
+{{- range $kind, $blocks := dict "pods" $pods "services" $services -}}
+{{- if or (gt (len $blocks) 2) (and (eq (len $blocks) 2) (eq (contains ":" (first $blocks)) (contains ":" (last $blocks)))) -}}
+{{- fail (printf "kubeNetwork.%s.cidrBlocks is %s: give one network, or one of IPv4 and one of IPv6." $kind (join ", " $blocks)) -}}
+{{- end -}}
+{{- end -}}
+{{- if ne (contains ":" (first $pods)) (contains ":" (first $services)) -}}
+{{- fail (printf "kubeNetwork.pods.cidrBlocks begins with %s and kubeNetwork.services.cidrBlocks with %s: begin both with the same IP version." (first $pods) (first $services)) -}}
+{{- end -}}
+{{- $named := list -}}
+{{- range $pods -}}
+{{- $named = append $named (list "kubeNetwork.pods.cidrBlocks" .) -}}
+{{- end -}}
+{{- range $services -}}
+{{- $named = append $named (list "kubeNetwork.services.cidrBlocks" .) -}}
+{{- end -}}
+{{- if not (include "openstack-cluster.existingNetwork" .) -}}
+{{- $named = append $named (list "clusterNetworking.internalNetwork.nodeCidr" .Values.clusterNetworking.internalNetwork.nodeCidr) -}}
+{{- end -}}
+{{- $before := list -}}
+{{- range $one := $named -}}
+{{- if not (contains ":" (last $one)) -}}
+{{- $range := include "openstack-cluster.range" (last $one) | fromJsonArray -}}
+{{- range $other := $before -}}
+{{- if and (le (int64 (first $range)) (int64 (index $other 3))) (le (int64 (index $other 2)) (int64 (last $range))) -}}
+{{- fail (printf "%s %s and %s %s overlap: give them addresses of their own." (first $other) (index $other 1) (first $one) (last $one)) -}}
+{{- end -}}
+{{- end -}}
+{{- $before = append $before (concat $one $range) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* First and last address of an IPv4 network, as numbers in a JSON list. Argument: the network. */}}
+{{- define "openstack-cluster.range" -}}
+{{- $parts := splitList "/" . -}}
+{{- $address := 0 -}}
+{{- range first $parts | splitList "." -}}
+{{- $address = add (mul $address 256) (atoi .) -}}
+{{- end -}}
+{{- $size := 1 -}}
+{{- range until (sub 32 (last $parts | atoi) | int) -}}
+{{- $size = mul $size 2 -}}
+{{- end -}}
+{{- $first := sub $address (mod $address $size) -}}
+{{ list $first (sub (add $first $size) 1) | toJson }}
+{{- end -}}
+
+{{/* Rules of security groups, each list with what the chart adds. Argument: root. */}}
+{{- define "openstack-cluster.validate.rules" -}}
+{{- $networking := .Values.clusterNetworking -}}
+{{- $bastion := and .Values.bastion .Values.bastion.enabled -}}
+{{- range $key, $rules := dict
+      "allNodesSecurityGroupRules" (include "openstack-cluster.rules.all" . | fromYamlArray)
+      "controlPlaneNodesSecurityGroupRules" (include "openstack-cluster.rules.controlPlane" . | fromYamlArray)
+      "workerNodesSecurityGroupRules" (include "openstack-cluster.rules.workers" . | fromYamlArray) -}}
+{{- if and (get $networking $key) (not $networking.manageSecurityGroups) -}}
+{{- fail (printf "clusterNetworking.%s are rules of managed security groups, and clusterNetworking.manageSecurityGroups is false: set it to true, or write the rules to your own groups." $key) -}}
+{{- end -}}
+{{- $names := list -}}
+{{- range $rules -}}
+{{- $rule := printf "clusterNetworking.%s: the rule %q" $key .name -}}
+{{- if has .name $names -}}
+{{- fail (printf "%s is there twice, or is one that the chart adds itself: give each rule a name of its own." $rule) -}}
+{{- end -}}
+{{- $names = append $names .name -}}
+{{- if gt (len (pick . "remoteIPPrefix" "remoteGroupID" "remoteManagedGroups")) 1 -}}
+{{- fail (printf "%s has more than one of remoteIPPrefix, remoteGroupID and remoteManagedGroups: keep one." $rule) -}}
+{{- end -}}
+{{- if and (has "bastion" (.remoteManagedGroups | default list)) (not $bastion) -}}
+{{- fail (printf "%s is for the bastion, and there is none: set bastion.enabled to true, or leave the rule out." $rule) -}}
+{{- end -}}
+{{- if and (or .portRangeMin .portRangeMax) (not .protocol) -}}
+{{- fail (printf "%s has ports but no protocol: give tcp or udp." $rule) -}}
+{{- end -}}
+{{- if gt (int .portRangeMin) (int (.portRangeMax | default .portRangeMin)) -}}
+{{- fail (printf "%s has portRangeMin %d above portRangeMax %d: swap or change them." $rule (int .portRangeMin) (int .portRangeMax)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

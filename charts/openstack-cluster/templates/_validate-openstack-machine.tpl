@@ -1,0 +1,77 @@
+{{/* Rules of machines, for the control plane, each node group and in part the bastion. */}}
+
+{{/* Arguments: root, where (text), from (control plane, or node group with the defaults), own (what the scope itself says). */}}
+{{- define "openstack-cluster.validate.openstackMachine" -}}
+{{- $where := .where -}}
+{{- $from := .from -}}
+{{- $api := include "openstack-cluster.api.infrastructure" .root -}}
+{{- include "openstack-cluster.validate.image" (dict "where" $where "from" $from "values" .root.Values) -}}
+{{- if and .own.machineImage (not .own.machineImageId) $from.machineImageId -}}
+{{- fail (printf "%s: machineImage %q would not be used, because machineImageId of nodeGroupDefaults wins: set machineImageId of the group, to an id or to \"\"." $where .own.machineImage) -}}
+{{- end -}}
+{{- if and $from.serverGroupId $from.serverGroupName -}}
+{{- fail (printf "%s has serverGroupId %q and serverGroupName %q: keep one, and set the other to \"\"." $where $from.serverGroupId $from.serverGroupName) -}}
+{{- end -}}
+{{- range $name, $device := $from.additionalBlockDevices -}}
+{{- if not (regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$" $name) -}}
+{{- fail (printf "%s: additionalBlockDevices has %q, which becomes a tag of the disk: use letters, digits, \"-\", \"_\" and \".\"." $where $name) -}}
+{{- end -}}
+{{- if eq $name "root" -}}
+{{- fail (printf "%s: additionalBlockDevices.root has the name of the boot volume, which is machineRootVolume: give it another." $where) -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.blockDevice" (dict "where" (printf "%s: additionalBlockDevices.%s" $where $name) "device" $device) -}}
+{{- end -}}
+{{- range $place, $port := $from.machineNetworking.ports -}}
+{{- $what := printf "%s: machineNetworking.ports[%d]" $where $place -}}
+{{- if and $port.securityGroups $port.securityGroupFilters -}}
+{{- fail (printf "%s has securityGroups and securityGroupFilters, which is its old name: write all to securityGroups." $what) -}}
+{{- end -}}
+{{- if and $port.hostID $port.hostId -}}
+{{- fail (printf "%s has hostID and hostId, which is its old name: keep hostID." $what) -}}
+{{- end -}}
+{{- if and $port.disablePortSecurity (or $port.securityGroups $port.securityGroupFilters) -}}
+{{- fail (printf "%s has disablePortSecurity, so its security groups cannot be: leave one of them out." $what) -}}
+{{- end -}}
+{{- end -}}
+{{- if eq $api "v1beta2" -}}
+{{- $metadata := include "openstack-cluster.overlay" (dict "below" .root.Values.machineMetadata "above" $from.machineMetadata) | fromJson -}}
+{{- range $key, $value := $metadata -}}
+{{- if not $value -}}
+{{- fail (printf "%s: machineMetadata.%s is empty, which apiVersions.infrastructure v1beta2 does not take: give it a text." $where $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Arguments: where, from, values. */}}
+{{- define "openstack-cluster.validate.image" -}}
+{{- if not (or .from.machineImageId .from.machineImage .values.machineImageId .values.machineImage) -}}
+{{- fail (printf "%s has no image: set machineImageId or machineImage there or for the whole cluster, by the id or the name of an image in Glance." .where) -}}
+{{- end -}}
+{{- range list .from.machineImage .values.machineImage -}}
+{{- if contains "{{" (. | default "") -}}
+{{- fail (printf "%s: machineImage %q is taken as plain text, not as a template: write the image's full name." $.where .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A disk of the hypervisor has no Cinder type or zone. Arguments: where, device. */}}
+{{- define "openstack-cluster.validate.blockDevice" -}}
+{{- if and (eq (.device.type | default "Volume") "Local") (or .device.volumeType .device.availabilityZone) -}}
+{{- fail (printf "%s has type Local, and volumeType and availabilityZone are a Volume's: leave them out, or set type to Volume." .where) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Disks and zones that only the control plane has. Argument: root. */}}
+{{- define "openstack-cluster.validate.controlPlaneDisks" -}}
+{{- $controlPlane := .Values.controlPlane -}}
+{{- with .Values.etcd.blockDevice -}}
+{{- include "openstack-cluster.validate.blockDevice" (dict "where" "etcd.blockDevice" "device" .) -}}
+{{- if hasKey ($controlPlane.additionalBlockDevices | default dict) "etcd" -}}
+{{- fail "controlPlane.additionalBlockDevices.etcd has the name of etcd.blockDevice: leave one of them out." -}}
+{{- end -}}
+{{- end -}}
+{{- if and $controlPlane.failureDomains $controlPlane.omitFailureDomain -}}
+{{- fail (printf "controlPlane.failureDomains is %s, but controlPlane.omitFailureDomain leaves the zone to Nova: set it to false, or leave the zones out." (join ", " $controlPlane.failureDomains)) -}}
+{{- end -}}
+{{- end -}}
