@@ -7,7 +7,7 @@ TOX := $(RUNNER)/bin/tox
 export PATH := $(CURDIR)/$(RUNNER)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test functional controls docs charts clean
+.PHONY: help demo test functional controls docs charts bench clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ docs: $(TOX) ## Build the documents in doc/build/html
 
 charts: $(TOX) ## Test the charts, pack them into dist/charts (CHART_KEY, CHART_KEYRING sign; CHART_URL, CHART_INDEX)
 	@$(RUNNER)/bin/python tools/stages.py charts chart-packages
+
+bench: $(TOX) ## Time the charts' rendering (REFERENCE_CHART=<checkout>: beside the reference chart)
+	@$(TOX) -q run -e bench
 
 clean: ## Stop the sandboxes; remove what was made here (the cache of Go binaries stays)
 	@if [ -x .tox/sandbox/bin/python ]; then \
