@@ -26,14 +26,15 @@ import yaml
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Scenario, Values
 
-#: What of an object must stay for the same values. A dot goes down; what is not there is left out.
+#: What of an object must stay for the same values; what is not there is left out. A dot goes down,
+#: a dot at the end goes all the way down, so that each flag and file is a fact of its own.
 LASTING: Mapping[str, tuple[str, ...]] = {
     # A change of these replaces the control plane's machines.
     "KubeadmControlPlane": (
         "spec.version",
         "spec.machineTemplate.infrastructureRef.name",
         "spec.machineTemplate.spec.infrastructureRef.name",
-        "spec.kubeadmConfigSpec",
+        "spec.kubeadmConfigSpec.",
     ),
     # A change of the template's parts replaces machines; the selector cannot be changed at all.
     "MachineDeployment": (
@@ -73,13 +74,34 @@ LASTING: Mapping[str, tuple[str, ...]] = {
 def lasting(objects: list[Object]) -> dict[str, Values]:
     """Kind/name of each object -> what must stay of it, by path."""
     return {
-        "/".join(rendering.identity(found)): {
-            path: value
-            for path in LASTING.get(found["kind"], ())
-            if (value := _at(found, path)) is not None
-        }
+        "/".join(rendering.identity(found)): dict(
+            fact for path in LASTING.get(found["kind"], ()) for fact in _facts(found, path)
+        )
         for found in objects
     }
+
+
+def _facts(found: Object, path: str) -> Iterator[tuple[str, Any]]:
+    value = _at(found, path.removesuffix("."))
+    if value is not None:
+        yield from _leaves(path[:-1], value) if path.endswith(".") else [(path, value)]
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What is below a value by path; items of a list by their name or path, if all have one."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        for key in ("name", "path"):
+            if all(key in item for item in value):
+                names = [item[key] for item in value]
+                rest = [{k: v for k, v in item.items() if k != key} for item in value]
+                if len(set(names)) == len(names):
+                    value = dict(zip(names, rest, strict=True))
+                break
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves(f"{path}.{key}", inner)
+    else:
+        yield path, value
 
 
 def _at(found: Any, path: str) -> Any:
@@ -122,7 +144,7 @@ class Release:
         return found
 
     def changes(self) -> list[dict[str, str]]:
-        """What is changed on purpose since: object (a pattern), path ("" is all of it), why."""
+        """What is changed on purpose since: object, path ("" is all of it; both patterns), why."""
         path = self.place / "changes.yaml"
         return (yaml.safe_load(path.read_text()) or []) if path.is_file() else []
 

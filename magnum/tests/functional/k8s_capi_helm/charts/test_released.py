@@ -54,7 +54,7 @@ def moved(before: dict[str, Values], after: dict[str, Values]) -> dict[tuple[str
 
 def listed(change: dict[str, str], key: tuple[str, str]) -> bool:
     """Whether an entry of changes.yaml is about this."""
-    return fnmatchcase(key[0], change["object"]) and change["path"] == key[1]
+    return fnmatchcase(key[0], change["object"]) and fnmatchcase(key[1], change["path"])
 
 
 class ReleasedTest(unittest.TestCase):
@@ -139,6 +139,21 @@ class RecordTest(unittest.TestCase):
                 self.assertEqual({"A/one"}, {name for name, _ in found})
                 self.assertEqual(1, len(found))
 
+    def test_items_of_a_list_are_told_apart_by_name_or_path(self) -> None:
+        files = [{"path": "/a", "content": "x"}, {"path": "/b", "content": "y"}]
+        found = {"kind": "KubeadmControlPlane", "metadata": {"name": "c"}}
+        found["spec"] = {"kubeadmConfigSpec": {"files": files, "verbosity": 1, "users": []}}
+        spec = "spec.kubeadmConfigSpec"
+        self.assertEqual(
+            {
+                f"{spec}.files./a.content": "x",
+                f"{spec}.files./b.content": "y",
+                f"{spec}.verbosity": 1,
+                f"{spec}.users": [],
+            },
+            released.lasting([found])["KubeadmControlPlane/c"],
+        )
+
     def test_the_chart_as_it_is_can_be_recorded(self) -> None:
         chart = rendering.CLUSTER
         with tempfile.TemporaryDirectory() as place:
@@ -147,7 +162,10 @@ class RecordTest(unittest.TestCase):
             self.assertEqual({f"{name}.yaml" for name in rendering.scenarios(chart)}, files)
             text = (Path(place) / "record" / "lasting" / "minimal.yaml").read_text()
         found = yaml.safe_load(text)
-        self.assertIn("spec.kubeadmConfigSpec", found["KubeadmControlPlane/demo-control-plane"])
+        control_plane = found["KubeadmControlPlane/demo-control-plane"]
+        etcd = "spec.kubeadmConfigSpec.clusterConfiguration.etcd.local"
+        self.assertEqual("/var/lib/etcd", control_plane[f"{etcd}.dataDir"])
+        self.assertEqual("5000", control_plane[f"{etcd}.extraArgs.election-timeout.value"])
         self.assertIn("spec.selector", found["MachineDeployment/demo-md-0"])
         templates = [name for name in found if name.startswith("OpenStackMachineTemplate/")]
         self.assertEqual(2, len(templates))
