@@ -1,7 +1,7 @@
 {{/*
 How the OpenStack provider is told which network, subnet, router or security group is meant, and the ports of
-machines. What its older versions took (a filter without the word, tags in one text, projectId, hostId) becomes
-what it takes now.
+machines. What its older versions took (what stands in a filter without the word, tags in one text, hostId,
+securityGroupFilters) becomes what it takes now.
 */}}
 
 {{/* By id, or else by everything that was given. Argument: the filter. */}}
@@ -13,8 +13,6 @@ filter:
   {{- range $key, $value := .filter | default . }}
   {{- if and (hasPrefix "tags" (lower $key | trimPrefix "not")) (kindIs "string" $value) }}
   {{ $key }}: {{ splitList "," $value | toJson }}
-  {{- else if eq $key "projectId" }}
-  projectID: {{ toJson $value }}
   {{- else }}
   {{ $key }}: {{ toJson $value }}
   {{- end }}

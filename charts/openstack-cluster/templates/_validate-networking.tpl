@@ -16,12 +16,6 @@
 {{- if and $internal.subnetFilter $internal.subnetFilters -}}
 {{- fail "clusterNetworking.internalNetwork.subnetFilter and subnetFilters both name subnets: write all of them to subnetFilters." -}}
 {{- end -}}
-{{- if and (gt (len ($internal.subnetFilters | default list)) 2) (not $internal.primarySubnetFilter) -}}
-{{- fail (printf "clusterNetworking.internalNetwork.subnetFilters has %d subnets: name the one of the load balancer by primarySubnetFilter, or have at most one for each IP version." (len $internal.subnetFilters)) -}}
-{{- end -}}
-{{- if and $internal.primarySubnetFilter (not $internal.subnetFilters) -}}
-{{- fail "clusterNetworking.internalNetwork.primarySubnetFilter chooses one of subnetFilters, which is empty: list the subnets there." -}}
-{{- end -}}
 {{- if include "openstack-cluster.existingNetwork" . -}}
 {{- range $key := list "externalRouterIPs" "networkMTU" "disablePortSecurity" -}}
 {{- if get $networking $key -}}
