@@ -9,13 +9,12 @@ import unittest
 
 from magnum.tests.functional.k8s_capi_helm.charts import crds, rendering, validity
 from magnum.tests.functional.k8s_capi_helm.charts.crds import Release
+from magnum.tests.functional.k8s_capi_helm.charts.rendering import Scenario
 
 API_VERSIONS = ("v1beta1", "v1beta2")
 #: What the charts are for, whether a directory with more is given or not.
 CORE = {(1, minor) for minor in (10, 11, 12, 13, 14)}
 INFRASTRUCTURE = {(0, 12), (0, 14)}
-#: From here on apiVersions.clusterApi need not be set.
-TODAYS = (1, 12)
 #: The first Cluster API beside which CAPO with v1beta2 runs.
 PARTNER = (1, 11)
 
@@ -26,7 +25,7 @@ class Choice:
 
     core: str
     infrastructure: str
-    cluster_api: str
+    cluster_api: tuple[int, int]
     releases: tuple[Release, ...]
 
     @property
@@ -35,13 +34,22 @@ class Choice:
         return {
             "apiVersions.core": self.core,
             "apiVersions.infrastructure": self.infrastructure,
-            "apiVersions.clusterApi": self.cluster_api,
+            "apiVersions.clusterApi": "{}.{}".format(*self.cluster_api),
         }
 
+    def suits(self, scenario: Scenario) -> bool:
+        """Whether a scenario is for such a management cluster.
 
-def level(release: Release) -> str:
-    """apiVersions.clusterApi for a release of Cluster API."""
-    return "" if release.minor >= TODAYS else f"{release.minor[0]}.{release.minor[1]}"
+        One that says which Cluster API it needs is for that and for newer ones, and one that says
+        v1beta2 needs it.
+        """
+        said: dict[str, str] = scenario.values.get("apiVersions", {})
+        needed = tuple(map(int, (said.get("clusterApi") or "0.0").split(".")))
+        return (
+            needed <= self.cluster_api
+            and said.get("core") in (None, "", "v1beta1", self.core)
+            and said.get("infrastructure") in (None, "", "v1beta1", self.infrastructure)
+        )
 
 
 def choices() -> Iterator[Choice]:
@@ -54,7 +62,7 @@ def choices() -> Iterator[Choice]:
             if release.serves("infrastructure.cluster.x-k8s.io", infrastructure)
         ]
         above = [
-            (core, level(release), release)
+            (core, release.minor, release)
             for core in API_VERSIONS
             for release in crds.of(crds.CORE)
             if release.serves("cluster.x-k8s.io", core)
@@ -76,10 +84,7 @@ class ReleaseTest(unittest.TestCase):
         )
         found = {(one.core, one.cluster_api) for one in choices()}
         self.assertLessEqual(
-            {
-                ("v1beta1", "1.10"),
-                *((core, asked) for core in API_VERSIONS for asked in ("1.11", "")),
-            },
+            {("v1beta1", (1, 10)), *((core, (1, 11)) for core in API_VERSIONS)},
             found,
         )
 
@@ -89,6 +94,7 @@ class ReleaseTest(unittest.TestCase):
             (scenario, choice, rendering.changed(scenario.values, choice.change))
             for scenario in scenarios
             for choice in choices()
+            if choice.suits(scenario)
         ]
         rendered = rendering.texts([(one.chart, values) for one, _, values in wanted])
         for (scenario, choice, _), text in zip(wanted, rendered, strict=True):
