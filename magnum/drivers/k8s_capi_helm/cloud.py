@@ -72,6 +72,26 @@ class Cloud:
             volume_types=self._volume_types(),
         )
 
+    def software(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
+        """What an upgrade needs to know: the image, and what the labels name.
+
+        Flavors and networks are not asked for: an upgrade leaves them as they are.
+
+        :raises errors.CloudRefused: the image, or what a label names, is not there.
+        :raises errors.CloudUnreachable: a service does not answer.
+        """
+        image = self._image(request.image)
+        self._check_labels(request)
+        groups = (request.control_plane, *request.node_groups)
+        return CloudFacts(
+            image_id=image["id"],
+            kubernetes_version=image["kube_version"],
+            os_distro=image["os_distro"],
+            flavors={one.flavor: Flavor("", one.flavor, 0, 0, 0) for one in groups},
+            auth_url=self.auth_url(interface),
+            volume_types=self._volume_types(),
+        )
+
     def flavors(self, wanted: Iterable[str]) -> Mapping[str, Flavor]:
         """Flavors by the texts, names or ids, that they are asked for with.
 

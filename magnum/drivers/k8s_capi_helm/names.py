@@ -39,6 +39,8 @@ class Kind:
     namespaced: bool = True
 
 
+#: Name of the entry point, by which templates and images choose this driver.
+DRIVER = "k8s_capi_helm_v1"
 CAPI_VERSIONS = ("v1beta2", "v1beta1")
 CORE_GROUP = "cluster.x-k8s.io"
 CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"

@@ -8,12 +8,22 @@ so: of many requests that arrive together the first pass applies all, the others
 from __future__ import annotations
 
 from collections.abc import Callable
+import dataclasses
 import datetime
 from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import change, errors, founding, helm_values, intake, ownership
+from magnum.drivers.k8s_capi_helm import (
+    change,
+    errors,
+    founding,
+    helm_values,
+    intake,
+    ownership,
+    transition,
+    upgrade,
+)
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
@@ -27,6 +37,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.operations import Hold
+from magnum.drivers.k8s_capi_helm.transition import Rows
 
 LOG = logging.getLogger(__name__)
 
@@ -36,35 +47,35 @@ _FOUNDING_TIME = datetime.timedelta(minutes=3)
 
 def bring_up(
     ports: Ports,
-    read: Callable[[], ClusterRequest],
+    rows: Rows,
     cloud: Callable[[], Cloud],
     conf: Any,
     now: datetime.datetime,
 ) -> None:
-    """Bring the release to what the rows ask for.
+    """Bring the release to what the rows ask for, and an upgrade its next step on.
 
-    :param read: reads the rows; called under the lock, so that what it returns is not outdated.
     :param cloud: asked only when something new has to be rendered.
     :param now: time of this pass (aware, UTC).
     :raises errors.DriverError: it is not what they ask for yet. A retryable one (somebody else
         works on the release, the management cluster is away) is left to a later pass.
     """
-    request = read()
+    request = rows.request()
     live = ports.helm.live(request.namespace, request.release)
-    if is_applied(live, request):
+    record = ports.operations.read(request.namespace, request.release)
+    if is_deployed(live, request) and not transition.is_due(ports, record, live):
         return
     with ports.operations.hold(
         request.namespace, request.release, wait=conf.capi_helm.lock_wait
     ) as hold:
         if live is None and not founding.has_credential(ports, request):
             raise _unfounded(hold.record, now)
-        bring_up_held(ports, hold, read, cloud, conf)
+        bring_up_held(ports, hold, rows, cloud, conf)
 
 
 def bring_up_held(
     ports: Ports,
     hold: Hold,
-    read: Callable[[], ClusterRequest],
+    rows: Rows,
     cloud: Callable[[], Cloud],
     conf: Any,
     *,
@@ -75,21 +86,64 @@ def bring_up_held(
     :param facts: what the cloud said a moment ago, to be asked only once.
     :raises errors.DriverError: as :func:`bring_up`.
     """
-    request = read()
-    if ownership.is_being_deleted(ports.operations.read(request.namespace, request.release)):
+    request = rows.request()
+    record = ports.operations.read(request.namespace, request.release)
+    if ownership.is_being_deleted(record):
         raise errors.Busy("The cluster is being deleted.")
     live = ports.helm.live(request.namespace, request.release)
-    if is_applied(live, request):
+    if not is_deployed(live, request):
+        wanted, operations = _wanted(live, request, cloud, conf, facts)
+        values = change.next_values(live.values if live else None, wanted, operations)
+        chart = _chart(ports, request, live, hold.record)
+        live = _apply(ports, hold, request, chart, values, operations)
+    if live is not None and transition.is_due(ports, record, live):
+        _upgrade(ports, hold, rows, live, transition.pending(record), cloud, conf)
+
+
+def _upgrade(
+    ports: Ports,
+    hold: Hold,
+    rows: Rows,
+    live: LiveRelease,
+    operation: Operation | None,
+    cloud: Callable[[], Cloud],
+    conf: Any,
+) -> None:
+    """Take the next step of an upgrade: begin with the control plane, or let the groups follow."""
+    if operation is None:
         return
-    wanted, operations = _wanted(live, request, cloud, conf, facts)
-    _apply(ports, hold, request, live, wanted, operations)
+    request = rows.request()
+    chart = _chart(ports, request, live, hold.record)
+    if operation.accepted:
+        held = upgrade.held(live.values, operation)
+        values = upgrade.released(live.values, held, operation.batch)
+        _apply(ports, hold, request, chart, values, (operation,))
+        return
+    target = rows.target(operation)
+    facts = cloud().software(target.request, interface=conf.capi_helm.app_cred_interface_type)
+    values = transition.begun(live.values, request, target, operation, facts, conf)
+    if change.CONTROL_PLANE in operation.groups:
+        chart = ports.charts.wanted(target.request.labels.capi_helm_chart_version)
+    if values != live.values or chart.digest != hold.record.chart_digest:
+        _apply(ports, hold, request, chart, values, (operation,))
+    rows.accept(operation, target)
+    ports.operations.add(
+        request.namespace, request.release, dataclasses.replace(operation, accepted=True)
+    )
 
 
-def is_applied(live: LiveRelease | None, request: ClusterRequest) -> bool:
+def is_deployed(live: LiveRelease | None, request: ClusterRequest) -> bool:
     """Whether Helm has deployed everything that the rows ask for."""
     if live is None or live.status != "deployed":
         return False
     return not change.pending(live.values, request)
+
+
+def is_applied(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
+    """Whether the release is as it was asked for, a pending upgrade included."""
+    operation = transition.pending(record)
+    begun = operation is None or operation.accepted
+    return begun and is_deployed(live, request)
 
 
 def _unfounded(record: Record, now: datetime.datetime) -> errors.DriverError:
@@ -124,12 +178,7 @@ def render(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
     :raises errors.InvalidRequest: rows and cloud contradict each other.
     """
     intake.check_facts(request, facts, conf)
-    return helm_values.render(
-        request,
-        facts,
-        storage_class_default=conf.capi_helm.csi_cinder_default_volume_type or None,
-        allowed_topologies=conf.capi_helm.csi_cinder_allowed_topologies,
-    )
+    return transition.rendered(request, facts, conf)
 
 
 def _extended(
@@ -158,12 +207,10 @@ def _apply(
     ports: Ports,
     hold: Hold,
     request: ClusterRequest,
-    live: LiveRelease | None,
-    wanted: Json,
+    chart: Chart,
+    values: Json,
     operations: tuple[Operation, ...],
-) -> None:
-    values = change.next_values(live.values if live else None, wanted, operations)
-    chart = _chart(ports, request, live, hold.record)
+) -> LiveRelease:
     done = ports.helm.apply(request.namespace, request.release, chart, values, hold=hold)
     ports.operations.remember(
         request.namespace,
@@ -180,6 +227,7 @@ def _apply(
         chart.version,
         ", ".join(operation.id for operation in operations) or "an interrupted run",
     )
+    return done
 
 
 def _chart(

@@ -10,7 +10,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, intake, observer, reconcile, status
+from magnum.drivers.k8s_capi_helm import errors, intake, observer, reconcile, status, transition
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, Observed, Record, Verdict
@@ -20,11 +20,15 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict and the record that it was judged by."""
+    """A verdict and the record that it was judged by.
+
+    :ivar unfinished: ids of operations that go on, whatever the verdict.
+    """
 
     verdict: Verdict
     record: Record | None
     unreachable: bool
+    unfinished: frozenset[str] = frozenset()
 
 
 def judge(
@@ -53,7 +57,8 @@ def judge(
         cluster, rows, record, live, applied=applied, refusal=refusal, waiting=waiting
     )
     verdict = _with_notices(status.judge(observed, state, now), intake.notices(cluster, conf))
-    return Finding(verdict, record, bool(observed.unreachable))
+    unfinished = transition.unfinished(record, live.values if live else {})
+    return Finding(verdict, record, bool(observed.unreachable), unfinished)
 
 
 def _read(
@@ -64,7 +69,7 @@ def _read(
         record = ports.operations.read(namespace, release)
         live = ports.helm.live(namespace, release)
         request = intake.cluster_request(cluster, rows, conf)
-        return record, live, reconcile.is_applied(live, request)
+        return record, live, reconcile.is_applied(live, request, record)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return None, None, False

@@ -28,7 +28,7 @@ from magnum.drivers.k8s_capi_helm import (
     ownership,
     reconcile,
 )
-from magnum.drivers.k8s_capi_helm.driver import passes, rows
+from magnum.drivers.k8s_capi_helm.driver import passes, rows, upgrades
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import Operation, Verb
 from magnum.drivers.k8s_capi_helm.monitor import Monitor
@@ -91,7 +91,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
                 reconcile.bring_up_held(
                     ports,
                     hold,
-                    lambda: passes.request(cluster, CONF),
+                    passes.reads(context, cluster, CONF),
                     lambda: cloud,
                     CONF,
                     facts=facts,
@@ -151,10 +151,18 @@ class Driver(driver.Driver):  # type: ignore[misc]
         scale_manager: Any = None,
         rollback: bool = False,
     ) -> None:
-        """Not supported by this version; Magnum then leaves the cluster as it is."""
-        raise exception.NotSupported(
-            operation="Upgrading a cluster with this version of the k8s_capi_helm driver"
-        )
+        """Upgrade a cluster, its control plane or one nodegroup, to what a template says.
+
+        Magnum calls this inside the tenant's request. What is refused is refused before anything
+        is touched; what cannot be done at once is written down, and the periodic pass goes on.
+
+        :raises exception.NotSupported: with the reason; Magnum then leaves the cluster as it is.
+        """
+        try:
+            upgrades.begin(context, cluster, cluster_template, max_batch_size, nodegroup, CONF)
+        except errors.DriverError as error:
+            LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
+            raise upgrades.Refused(reason=str(error)) from error
 
     def delete_cluster(self, context: Any, cluster: Any) -> None:
         """Take note of the deletion; the periodic pass deletes in order and with proof.

@@ -23,12 +23,15 @@ from magnum.drivers.k8s_capi_helm import (
     secrets,
     survey,
     teardown,
+    transition,
 )
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.driver import rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Operation, Record, Verb, Verdict
+from magnum.drivers.k8s_capi_helm.transition import Rows
 from magnum.objects import cluster as cluster_object
+from magnum.objects import cluster_template as template_object
 
 LOG = logging.getLogger(__name__)
 
@@ -43,6 +46,19 @@ _SWEEP_AFTER = 30.0
 def request(cluster: Any, conf: Any) -> ClusterRequest:
     """What the rows ask for, read now."""
     return intake.cluster_request(cluster, cluster.nodegroups, conf)
+
+
+def reads(context: Any, cluster: Any, conf: Any) -> Rows:
+    """The rows of a cluster, for a pass."""
+
+    def template(operation: Operation) -> Any:
+        return template_object.ClusterTemplate.get_by_uuid(context, operation.template)
+
+    return Rows(
+        request=lambda: request(cluster, conf),
+        target=lambda one: intake.target(cluster, cluster.nodegroups, conf, template(one)),
+        accept=lambda one, target: rows.accept(cluster, template(one), target),
+    )
 
 
 def admin_cloud() -> Cloud:
@@ -74,7 +90,7 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
                 "belongs to this cluster. An operator has to check the driver's kubeconfig."
             )
         _limit_update(ports, cluster, record, conf, now)
-        reconcile.bring_up(ports, lambda: request(cluster, conf), admin_cloud, conf, now)
+        reconcile.bring_up(ports, reads(context, cluster, conf), admin_cloud, conf, now)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         if error.retryable or isinstance(error, _OPERATORS_TURN):
@@ -124,8 +140,10 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
     elif ownership.is_being_deleted(found.record):
         if cluster.status != Status.DELETE_IN_PROGRESS:
             rows.intend(cluster, Status.DELETE_IN_PROGRESS)
-    elif _is_overtaken(cluster, judged):
+    elif _is_overtaken(cluster, judged) or _has_upgrade(cluster, found.record):
         rows.put(cluster, status=Status.UPDATE_IN_PROGRESS)
+    elif cluster.status.endswith("_FAILED") and found.unfinished:
+        advance(context, cluster, conf)
     elif cluster.status.endswith("_FAILED"):
         namespace = intake.namespace(cluster, conf)
         rows.write(context, cluster, judged, found, ports, namespace)
@@ -169,6 +187,12 @@ def _is_overtaken(cluster: Any, groups: list[Any]) -> bool:
     """
     rests = cluster.status.endswith("_COMPLETE") or cluster.status == Status.UPDATE_FAILED
     return rests and any((row.status or "").endswith("_IN_PROGRESS") for row in groups)
+
+
+def _has_upgrade(cluster: Any, record: Record | None) -> bool:
+    """Whether an upgrade was written down, and its conductor died before it said so."""
+    operation = transition.pending(record)
+    return operation is not None and cluster.status.endswith("_COMPLETE")
 
 
 def _limit_update(

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm import upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
-from magnum.drivers.k8s_capi_helm.model import GroupVerdict
+from magnum.drivers.k8s_capi_helm.model import GroupVerdict, Target
 from magnum.drivers.k8s_capi_helm.survey import Finding
 from magnum.objects import cluster as cluster_object
 from magnum.objects import fields
@@ -80,6 +81,22 @@ def write(
     )
 
 
+def accept(cluster: Any, template: Any, target: Target) -> None:
+    """Say that an upgrade was accepted: the cluster follows *template* from now on.
+
+    Nodegroups have copies of the cluster's labels and image, which follow the cluster.
+    """
+    old = cluster.labels or {}
+    image = cluster.cluster_template.image_id
+    for row in cluster.nodegroups:
+        texts = upgrade.merged_labels(old, target.texts, row.labels or {})
+        follows = row.image_id == image
+        put(row, labels=texts, image_id=template.image_id if follows else row.image_id)
+    put(cluster, cluster_template_id=template.uuid, labels=dict(target.texts))
+    cluster.cluster_template = template
+    cluster.obj_reset_changes(["cluster_template"])
+
+
 def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
     """Keep what the verdict leaves in the record; False when an operation has come in since."""
     release, verdict = cluster.stack_id, found.verdict
@@ -89,7 +106,8 @@ def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
     if verdict.fingerprint != latest.first_look:
         ports.operations.remember(namespace, release, first_look=verdict.fingerprint)
     if verdict.status.endswith(("_COMPLETE", "_FAILED")):
-        ports.operations.finish(namespace, release, [op.id for op in latest.operations])
+        done = [op.id for op in latest.operations if op.id not in found.unfinished]
+        ports.operations.finish(namespace, release, done)
     return True
 
 

@@ -8,25 +8,38 @@ what this version of the driver does not do yet is refused in a sentence and nev
 from magnum.drivers.k8s_capi_helm.intake.refusals import (
     check_facts,
     check_flavors,
+    check_software,
     DISTROS,
     validate_new_cluster,
     validate_new_nodegroup,
     validate_resize,
+    validate_upgrade,
 )
-from magnum.drivers.k8s_capi_helm.intake.requests import cluster_request, CNIS, namespace, notices
+from magnum.drivers.k8s_capi_helm.intake.requests import (
+    cluster_request,
+    CNIS,
+    MASTER,
+    namespace,
+    notices,
+    target,
+)
 from magnum.drivers.k8s_capi_helm.intake.states import deadline, magnum_state
 
 __all__ = [
     "CNIS",
     "DISTROS",
+    "MASTER",
     "check_facts",
     "check_flavors",
+    "check_software",
     "cluster_request",
     "deadline",
     "magnum_state",
     "namespace",
     "notices",
+    "target",
     "validate_new_cluster",
     "validate_new_nodegroup",
     "validate_resize",
+    "validate_upgrade",
 ]

@@ -17,6 +17,8 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 
 DISTROS = ("ubuntu",)
+#: What a cluster is made with for ever.
+_KIND = ("coe", "server_type")
 
 
 def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any], conf: Any) -> None:
@@ -88,6 +90,25 @@ def validate_new_nodegroup(row: Any, cluster: Any) -> None:
         )
 
 
+def validate_upgrade(cluster: Any, template: Any) -> None:
+    """Refuse a template that this cluster cannot follow.
+
+    :raises errors.InvalidRequest: naming field and value.
+    """
+    old = cluster.cluster_template
+    pairs = [(field, getattr(old, field), getattr(template, field)) for field in _KIND]
+    if template.driver:
+        pairs.append(("driver", names.DRIVER, template.driver))
+    for field, have, wanted in pairs:
+        if wanted != have:
+            raise errors.InvalidRequest(
+                f"Field '{field}' of template '{template.name}' is '{wanted}', and the cluster was "
+                f"made with '{have}': it cannot be upgraded to this template."
+            )
+    if not template.image_id:
+        raise errors.InvalidRequest(f"Template '{template.name}' names no image.")
+
+
 def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json) -> None:
     """Refuse a node count that cannot be, or that would have no effect.
 
@@ -114,6 +135,15 @@ def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
 
     :raises errors.InvalidRequest: wrong distribution or flavor, or an unknown version.
     """
+    check_software(request, facts)
+    check_flavors(facts.flavors, conf)
+
+
+def check_software(request: ClusterRequest, facts: CloudFacts) -> None:
+    """Refuse an image that nothing can be made of, and volume types that are not there.
+
+    :raises errors.InvalidRequest: wrong distribution, or an unknown version.
+    """
     if facts.os_distro not in DISTROS:
         raise errors.InvalidRequest(
             f"Image '{request.image}' has os_distro '{facts.os_distro}'; this version of the "
@@ -131,7 +161,6 @@ def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
             raise errors.InvalidLabel(
                 label, kind, f"one of this cloud's volume types ({', '.join(facts.volume_types)})"
             )
-    check_flavors(facts.flavors, conf)
 
 
 def check_flavors(flavors: Mapping[str, Flavor], conf: Any) -> None:

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+import dataclasses
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
-from magnum.drivers.k8s_capi_helm import errors, labels, names
-from magnum.drivers.k8s_capi_helm.model import (
-    ClusterRequest,
-    NodeGroupRequest,
-)
+from magnum.drivers.k8s_capi_helm import errors, labels, names, upgrade
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, NodeGroupRequest, Target
 
 CNIS = ("calico", "cilium")
 #: The role of the control plane's nodegroup.
@@ -69,6 +67,20 @@ def cluster_request(
         floating_ip=_floating_ip(cluster, texts, typed),
         server_start_timeout=conf.capi_helm.server_start_timeout,
     )
+
+
+def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) -> Target:
+    """What an upgrade of a cluster to *template* leads to.
+
+    :param template: ``magnum.objects.ClusterTemplate``, which may be the cluster's own.
+    :raises errors.InvalidLabel: a label of it does not have the label's form.
+    :raises errors.InvalidRequest: a label of it asks for what this version cannot do.
+    """
+    old, new = cluster.cluster_template.labels or {}, template.labels or {}
+    texts = upgrade.merged_labels(old, new, cluster.labels or {})
+    typed = labels.parse(texts, conf_module.label_defaults(conf), new)
+    request = cluster_request(cluster, nodegroups, conf)
+    return Target(dataclasses.replace(request, labels=typed, image=template.image_id), texts)
 
 
 def namespace(cluster: Any, conf: Any) -> str:

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 import datetime
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import change, errors, upgrade
 from magnum.drivers.k8s_capi_helm.intake.requests import MASTER
 from magnum.drivers.k8s_capi_helm.model import (
     GroupState,
@@ -32,6 +32,7 @@ def magnum_state(
     operations = record.operations if record else ()
     deadlines = [op.deadline for op in operations if op.deadline]
     values, reason = live.values if live else {}, cluster.status_reason or ""
+    held = {name for one in operations for name in upgrade.held(values, one)}
     if cluster.status.endswith("_FAILED") and not reason.startswith(f"{errors.Cause.TIMEOUT}:"):
         # A missed deadline heals when things come good; a refusal stays until the next request.
         refusal = refusal or reason
@@ -39,7 +40,7 @@ def magnum_state(
         release=cluster.stack_id or "",
         status=cluster.status,
         status_reason=cluster.status_reason,
-        groups=tuple(_group_state(row, values) for row in nodegroups),
+        groups=tuple(_group_state(row, values, held) for row in nodegroups),
         applied=applied,
         kubernetes_version=str(values.get("kubernetesVersion", "")).lstrip("v"),
         started=min((op.started for op in operations), default=None),
@@ -58,11 +59,13 @@ def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime |
     return now + datetime.timedelta(minutes=minutes) if minutes else None
 
 
-def _group_state(row: Any, values: Mapping[str, Any]) -> GroupState:
+def _group_state(row: Any, values: Mapping[str, Any], held: Collection[str]) -> GroupState:
     live: dict[str, Any] = next(
         (g for g in values.get("nodeGroups", ()) if g.get("name") == row.name), {}
     )
     autoscaled = bool(live.get("autoscale"))
+    versions = upgrade.versions(values)
+    place = change.CONTROL_PLANE if row.role == MASTER else row.name
     return GroupState(
         name=row.name,
         status=row.status or "",
@@ -72,4 +75,6 @@ def _group_state(row: Any, values: Mapping[str, Any]) -> GroupState:
         minimum=live.get("machineCountMin", 0) if autoscaled else row.min_node_count or 0,
         maximum=live.get("machineCountMax") if autoscaled else row.max_node_count,
         reason=row.status_reason,
+        version=versions.get(place, "").removeprefix("v"),
+        held=row.name in held,
     )

@@ -14,9 +14,10 @@ character is dropped.
 from magnum.drivers.k8s_capi_helm.labels.forms import Form, OptionType
 from magnum.drivers.k8s_capi_helm.labels.notices import notices
 from magnum.drivers.k8s_capi_helm.labels.reading import check_node_group, parse
-from magnum.drivers.k8s_capi_helm.labels.registry import Label, Labels, REGISTRY, Site
+from magnum.drivers.k8s_capi_helm.labels.registry import BY_NAME, Label, Labels, REGISTRY, Site
 
 __all__ = [
+    "BY_NAME",
     "REGISTRY",
     "Form",
     "Label",

@@ -29,6 +29,8 @@ class Label:
     :ivar help: full sentences for people.
     :ivar sites: where it has an effect.
     :ivar aliases: old names that are still understood.
+    :ivar settled: it is about something that is made with the cluster and cannot be changed in one
+        that runs: an upgrade keeps the cluster's value.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Label:
     help: str
     sites: tuple[Site, ...] = (Site.TEMPLATE, Site.CLUSTER)
     aliases: tuple[str, ...] = ()
+    settled: bool = False
 
 
 def _label(
@@ -48,9 +51,10 @@ def _label(
     *,
     sites: tuple[Site, ...] = (Site.TEMPLATE, Site.CLUSTER),
     aliases: tuple[str, ...] = (),
+    settled: bool = False,
 ) -> T | D:
     """A field of :class:`Labels`; the attribute's own name becomes the label's."""
-    about = Label("", form, default, example, help, sites, aliases)
+    about = Label("", form, default, example, help, sites, aliases, settled)
     return cast("T | D", dataclasses.field(default=default, metadata={"label": about}))
 
 
@@ -113,12 +117,14 @@ class Labels:
         "10.20.0.0/24",
         "IPv4 range of the network that is made for the nodes. Not used if the cluster has a fixed "
         "network or subnet.",
+        settled=True,
     )
     octavia_provider: str = _label(
         forms.PROVIDER,
         "amphora",
         "ovn",
         "Octavia provider of the Kubernetes API's load balancer and of those for Services.",
+        settled=True,
     )
     octavia_lb_algorithm: str | None = _label(
         forms.choice("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"),
@@ -139,6 +145,7 @@ class Labels:
         "false",
         "Whether the load balancer of the Kubernetes API gets a floating IP. Where the label is "
         "not given, the cluster's own floating_ip_enabled has to be true as well.",
+        settled=True,
     )
     api_master_lb_allowed_cidrs: tuple[str, ...] = _label(
         forms.CIDRS,
@@ -171,30 +178,35 @@ class Labels:
         "nova",
         "az-storage",
         "Cinder availability zone of the volumes that storage classes make.",
+        settled=True,
     )
     csi_cinder_reclaim_policy: str = _label(
         forms.choice("Retain", "Delete"),
         "Retain",
         "Delete",
         "What happens to a Cinder volume when its PersistentVolumeClaim is deleted.",
+        settled=True,
     )
     csi_cinder_volume_binding_mode: str = _label(
         forms.choice("WaitForFirstConsumer", "Immediate"),
         "WaitForFirstConsumer",
         "Immediate",
         "Whether a volume is made when the first pod needs it, or at once.",
+        settled=True,
     )
     csi_cinder_fstype: str = _label(
         forms.FILESYSTEM,
         "ext4",
         "xfs",
         "Filesystem that is made on new volumes.",
+        settled=True,
     )
     csi_cinder_allow_volume_expansion: bool = _label(
         forms.SWITCH,
         True,
         "false",
         "Whether a volume grows when its PersistentVolumeClaim asks for more.",
+        settled=True,
     )
     etcd_blockdevice_size: int = _label(
         forms.GIBIBYTES,
@@ -229,6 +241,7 @@ class Labels:
         "storage backup",
         "Names of further Neutron networks on which each worker gets a port.",
         aliases=("extra_network_name",),
+        settled=True,
     )
     capi_helm_chart_version: str | None = _label(
         forms.VERSION,

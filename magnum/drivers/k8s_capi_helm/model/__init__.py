@@ -10,6 +10,7 @@ from magnum.drivers.k8s_capi_helm.model.asked import (
     NodeGroupRequest,
     Operation,
     Record,
+    Target,
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.model.found import (
@@ -38,6 +39,7 @@ __all__ = [
     "Observed",
     "Operation",
     "Record",
+    "Target",
     "Verb",
     "Verdict",
 ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 import datetime
 import enum
@@ -65,11 +66,25 @@ class ClusterRequest:
     server_start_timeout: int = 0
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Target:
+    """What an upgrade leads to.
+
+    :ivar request: the cluster as it is to be: labels and image of the new template, and what cannot
+        be changed in a running cluster as it was.
+    :ivar texts: the cluster's labels as they are to be saved.
+    """
+
+    request: ClusterRequest
+    texts: Mapping[str, str]
+
+
 class Verb(enum.StrEnum):
-    """What a person asked Magnum to do; each has its entitlement in change.py."""
+    """What a person asked Magnum to do; each has its entitlement in change.py or upgrade.py."""
 
     CREATE = "create"
     RESIZE = "resize"
+    UPGRADE = "upgrade"
     NODEGROUP_CREATE = "nodegroup-create"
     NODEGROUP_DELETE = "nodegroup-delete"
     DELETE = "delete"
@@ -82,6 +97,9 @@ class Operation:
     :ivar groups: nodegroups that it is about, () for the cluster as a whole.
     :ivar started: when Magnum handed it over (aware, UTC).
     :ivar deadline: when it has to be through; None for no limit.
+    :ivar template: of an upgrade, uuid of the cluster template that it leads to.
+    :ivar batch: of an upgrade, how many machines of a nodegroup may be away at once.
+    :ivar accepted: of an upgrade, whether Helm has taken it and Magnum's rows say so.
     """
 
     id: str
@@ -89,6 +107,9 @@ class Operation:
     started: datetime.datetime
     groups: tuple[str, ...] = ()
     deadline: datetime.datetime | None = None
+    template: str = ""
+    batch: int = 1
+    accepted: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

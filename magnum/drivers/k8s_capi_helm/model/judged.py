@@ -16,6 +16,8 @@ class GroupState:
 
     :ivar status: Magnum's word, e.g. ``UPDATE_IN_PROGRESS``.
     :ivar reason: the row's ``status_reason`` now.
+    :ivar version: wanted Kubernetes version without ``v``, "" if unknown.
+    :ivar held: it is to be upgraded, and waits for the control plane.
     """
 
     name: str
@@ -26,6 +28,8 @@ class GroupState:
     minimum: int = 0
     maximum: int | None = None
     reason: str | None = None
+    version: str = ""
+    held: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

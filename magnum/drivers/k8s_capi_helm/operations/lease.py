@@ -66,6 +66,7 @@ def entry(operation: Operation) -> dict[str, Any]:
         "groups": list(operation.groups),
         "started": operation.started.isoformat(),
         "deadline": operation.deadline.isoformat() if operation.deadline else None,
+        **({"upgrade": _upgrade_entry(operation)} if operation.verb is Verb.UPGRADE else {}),
     }
 
 
@@ -117,14 +118,25 @@ def absent(release: str) -> errors.Conflict:
 
 
 def _operation(entry: dict[str, Any]) -> Operation:
-    deadline = entry.get("deadline")
+    deadline, upgrade = entry.get("deadline"), entry.get("upgrade") or {}
     return Operation(
         id=entry["id"],
         verb=Verb(entry["verb"]),
         started=datetime.datetime.fromisoformat(entry["started"]),
         groups=tuple(entry.get("groups") or ()),
         deadline=datetime.datetime.fromisoformat(deadline) if deadline else None,
+        template=upgrade.get("template", ""),
+        batch=upgrade.get("batch", 1),
+        accepted=upgrade.get("accepted", False),
     )
+
+
+def _upgrade_entry(operation: Operation) -> dict[str, Any]:
+    return {
+        "template": operation.template,
+        "batch": operation.batch,
+        "accepted": operation.accepted,
+    }
 
 
 def _now() -> str:

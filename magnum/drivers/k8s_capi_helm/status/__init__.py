@@ -12,6 +12,7 @@ import datetime
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import (
+    GroupState,
     MagnumState,
     Missing,
     Observed,
@@ -30,7 +31,7 @@ from magnum.drivers.k8s_capi_helm.status import (
 )
 from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding
 
-__all__ = ["judge", "servers_in_error"]
+__all__ = ["control_plane_in_place", "judge", "servers_in_error"]
 
 #: An older look is no news any more: the same as not having looked.
 FRESH = datetime.timedelta(minutes=5)
@@ -60,6 +61,13 @@ def judge(observed: Observed, state: MagnumState, now: datetime.datetime) -> Ver
         fingerprint=found,
         api_address=infrastructure.api_address(observed.cluster),
         coe_version=control_plane.running_version(observed.control_plane),
+    )
+
+
+def control_plane_in_place(observed: Observed, group: GroupState) -> bool:
+    """Whether nothing keeps the control plane from being what *group* says, its version too."""
+    return (
+        not observed.unreachable and control_plane.missing(group, observed, group.version) is None
     )
 
 

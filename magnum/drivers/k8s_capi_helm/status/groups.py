@@ -29,7 +29,9 @@ def missing(group: GroupState, observed: Observed, state: MagnumState) -> Findin
     if _never_rendered(group, observed, state):
         return None
     room = control_plane if group.is_control_plane else workers
-    gap = room.missing(group, observed, state.kubernetes_version)
+    gap = room.missing(group, observed, group.version or state.kubernetes_version)
+    if gap is None and group.held:
+        gap = Finding(f"{group.name} follows when the control plane has been upgraded")
     return None if gap is None else dataclasses.replace(gap, group=group)
 
 

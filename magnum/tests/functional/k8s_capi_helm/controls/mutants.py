@@ -140,13 +140,31 @@ _CHANGE = (
         "secret-in-values",
         "the credential stands in the values, and so in Helm's release",
         f"{DRIVER}/reconcile.py",
-        "    chart = _chart(ports, request, live, hold.record)\n",
-        "    chart = _chart(ports, request, live, hold.record)\n"
+        "    done = ports.helm.apply(",
         "    name = founding.names.credential_secret(request.release)\n"
         "    secret = ports.kube.get(founding.names.SECRET, request.namespace, name)\n"
-        '    values["machineMetadata"] = dict((secret or {}).get("data") or {})\n',
+        '    values["machineMetadata"] = dict((secret or {}).get("data") or {})\n'
+        "    done = ports.helm.apply(",
         Suite.UNIT,
         ("test_laws.TestSecrets",),
+    ),
+    Mutant(
+        "all-at-once",
+        "an upgrade replaces workers before the control plane is through",
+        f"{DRIVER}/upgrade.py",
+        '[{**entry, **pins[entry["name"]]} for entry in merged]',
+        "merged",
+        Suite.UNIT,
+        ("test_driver_upgrade.TestOrder",),
+    ),
+    Mutant(
+        "upgrade-renders-all",
+        "an upgrade brings today's configuration along",
+        f"{DRIVER}/upgrade.py",
+        "    if base == theirs:\n        return copy.deepcopy(live)\n",
+        "",
+        Suite.UNIT,
+        ("test_driver_upgrade.TestValues",),
     ),
 )
 

@@ -119,6 +119,19 @@ class TestFacts(testtools.TestCase):
         self.assertEqual(4096, facts.flavors["small"].ram)
         self.assertEqual("http://internal.example/identity/v3", facts.auth_url)
 
+    def test_what_an_upgrade_needs_is_the_image_and_what_labels_name(self):
+        facts = self.cloud.software(request(external_network="gone"), interface="internal")
+        self.assertEqual(("img-1", "1.34.4"), (facts.image_id, facts.kubernetes_version))
+        self.assertEqual(("fast", "slow"), facts.volume_types)
+        self.assertEqual("http://internal.example/identity/v3", facts.auth_url)
+        self.assertEqual({"small"}, set(facts.flavors))
+        error = self.assertRaises(
+            errors.CloudRefused,
+            self.cloud.software,
+            request(labels=labels.Labels(availability_zone="nowhere")),
+        )
+        self.assertIn("nowhere", str(error))
+
     def test_calls_are_bounded_in_time(self):
         self.cloud.facts(request())
         self.assertGreater(self.clients.session.timeout, 0)

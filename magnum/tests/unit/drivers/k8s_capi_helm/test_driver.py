@@ -484,15 +484,6 @@ class TestProvides(world.World):
         self.made()
         cluster = self.cluster()
         self.assertRaises(
-            exception.NotSupported,
-            self.driver.upgrade_cluster,
-            self.context,
-            cluster,
-            self.template,
-            1,
-            self.group(),
-        )
-        self.assertRaises(
             exception.NotSupported, self.driver.rotate_credential, self.context, cluster
         )
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)

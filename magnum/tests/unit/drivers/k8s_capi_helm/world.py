@@ -9,6 +9,7 @@ call,
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 import pathlib
@@ -25,11 +26,13 @@ import magnum.conf
 from magnum.drivers.common import driver as magnum_driver
 from magnum.drivers.k8s_capi_helm import (
     assembly,
+    change,
     chart_store,
     conf,
     errors,
     names,
     operations,
+    upgrade,
 )
 from magnum.drivers.k8s_capi_helm.driver import Driver, passes
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, CloudFacts, Flavor
@@ -50,20 +53,28 @@ class FakeCloud:
         self.refusal: Exception | None = None
         self.credentials: dict[str, str] = {}
         self.distro = "ubuntu"
+        #: Id and Kubernetes version by name of the image.
+        self.images = {"ubuntu-kube": ("image-1", scenes.VERSION)}
+        self.volume_types: tuple[str, ...] = ("fast",)
         self.faults: dict[str, str] = {}
 
     def facts(self, request: Any, *, interface: str = "public") -> CloudFacts:
         if self.refusal:
             raise self.refusal
+        image, version = self.images[request.image]
         return CloudFacts(
-            image_id="image-1",
-            kubernetes_version=scenes.VERSION,
+            image_id=image,
+            kubernetes_version=version,
             os_distro=self.distro,
             flavors=self.flavors(["small"]),
             auth_url="http://keystone/v3",
             external_network_id="net-1",
-            volume_types=("fast",),
+            volume_types=self.volume_types,
         )
+
+    def software(self, request: Any, *, interface: str = "public") -> CloudFacts:
+        facts = self.facts(request, interface=interface)
+        return dataclasses.replace(facts, external_network_id=None)
 
     def flavors(self, wanted: Any) -> dict[str, Flavor]:
         return {name: Flavor(f"id-{name}", name, 2, 4096, 20) for name in wanted}
@@ -162,6 +173,16 @@ class World(base.DbTestCase):
         cluster, group = self.cluster(), self.group(name)
         self.quietly(handler.cluster_resize, self.context, cluster, count, remove, group)
 
+    def upgrade(self, template: Any, name: str = "default-worker", batch: int = 1) -> str:
+        """An upgrade request, which Magnum answers at once: the refusal, "" if there is none."""
+        handler = cluster_conductor.Handler()
+        cluster, group = self.cluster(), self.group(name)
+        try:
+            handler.cluster_upgrade(self.context, cluster, template, batch, group)
+        except exception.NotSupported as error:
+            return str(error)
+        return ""
+
     def add_group(self, name: str, count: int = 1, **changes: Any) -> None:
         fields = {
             "name": name,
@@ -216,8 +237,14 @@ class World(base.DbTestCase):
         groups = {one["name"]: one.get("machineCount", 0) for one in values["nodeGroups"]}
         self.wither()
         look = scenes.observed(groups, masters=values["controlPlane"]["machineCount"])
+        wanted = upgrade.versions(values)
         for one in scenes.objects(look):
-            self.kube.put(_KINDS[one["kind"]], one)
+            labels = one["metadata"].get("labels") or {}
+            group = labels.get(names.LABEL_DEPLOYMENT_NAME, "").removeprefix(f"{RELEASE}-")
+            place = labels.get(names.LABEL_NODE_GROUP) or group or change.CONTROL_PLANE
+            version = wanted[place]
+            text = json.dumps(one).replace(f"v{scenes.VERSION}", f"v{version}")
+            self.kube.put(_KINDS[one["kind"]], json.loads(text))
 
     def wither(self) -> None:
         """Everything that Cluster API keeps for the cluster goes."""

@@ -6,6 +6,7 @@ Time is a number that the tests set. Two ``Operations`` with clocks of their own
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import threading
 from typing import Any
@@ -165,6 +166,13 @@ class RecordTests(OperationsSuite):
         self.assertEqual((operation("b"),), operations.read(namespace, RELEASE).operations)
         operations.finish(namespace, RELEASE, ["b"])
         self.assertEqual((), operations.read(namespace, RELEASE).operations)
+
+    def test_what_only_an_upgrade_has(self) -> None:
+        operations, namespace = self.opened()
+        asked = dataclasses.replace(operation("a"), verb=Verb.UPGRADE, template="t-2", batch=3)
+        for one in (asked, dataclasses.replace(asked, accepted=True)):
+            operations.add(namespace, RELEASE, one)
+            self.assertEqual((one,), operations.read(namespace, RELEASE).operations)
 
     def test_an_operation_of_a_newer_version_is_kept_but_not_shown(self) -> None:
         operations, namespace = self.opened()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The beginning of an upgrade, inside the request of the tenant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+from magnum.common import exception
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    change,
+    errors,
+    intake,
+    ownership,
+    reconcile,
+    transition,
+)
+from magnum.drivers.k8s_capi_helm.driver import passes, rows
+from magnum.drivers.k8s_capi_helm.driver.rows import Status
+from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+
+LOG = logging.getLogger(__name__)
+
+
+class Refused(exception.NotSupported):  # type: ignore[misc]
+    """An upgrade that was refused: of all errors, Magnum leaves the cluster alone for this one."""
+
+    message = "%(reason)s"
+
+
+def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any, conf: Any) -> None:
+    """Check an upgrade, write it down, and take its first step.
+
+    :raises errors.DriverError: it was refused, and nothing has changed.
+    """
+    ports = assembly.ports(conf)
+    ownership.require(ports, cluster, conf)
+    intake.validate_upgrade(cluster, template)
+    request = passes.request(cluster, conf)
+    live = ports.helm.live(request.namespace, request.release)
+    if live is None:
+        raise errors.InvalidRequest(
+            "The cluster has no release on the management cluster, so it is not known what it "
+            "runs. Wait until its status is COMPLETE again, or ask the operator."
+        )
+    now = passes.utc_now()
+    operation = Operation(
+        id=f"{Verb.UPGRADE}-{uuidutils.generate_uuid()[:8]}",
+        verb=Verb.UPGRADE,
+        started=now,
+        groups=transition.groups(nodegroup, request),
+        deadline=intake.deadline(now, conf.capi_helm.update_timeout),
+        template=template.uuid,
+        batch=batch or 1,
+    )
+    target = intake.target(cluster, cluster.nodegroups, conf, template)
+    cloud = assembly.cloud(context)
+    facts = cloud.software(target.request, interface=conf.capi_helm.app_cred_interface_type)
+    transition.begun(live.values, request, target, operation, facts, conf)
+    ports.charts.wanted(target.request.labels.capi_helm_chart_version)
+    ports.operations.add(request.namespace, request.release, operation)
+    before = _intend(cluster, operation)
+    try:
+        reads = passes.reads(context, cluster, conf)
+        reconcile.bring_up(ports, reads, lambda: cloud, conf, now)
+    except errors.DriverError as error:
+        if error.retryable:
+            LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
+            return
+        ports.operations.finish(request.namespace, request.release, [operation.id])
+        for row, status, reason in before:
+            rows.put(row, status=status, status_reason=reason)
+        raise
+
+
+def _intend(cluster: Any, operation: Operation) -> list[tuple[Any, str, str | None]]:
+    """Say that the upgrade has begun; returns what the rows said before."""
+    chosen = [
+        row
+        for row in cluster.nodegroups
+        if row.name in operation.groups
+        or (row.role == intake.MASTER and change.CONTROL_PLANE in operation.groups)
+    ]
+    before = [(row, row.status, row.status_reason) for row in (*chosen, cluster)]
+    for row, _, _ in before:
+        rows.intend(row, Status.UPDATE_IN_PROGRESS)
+    return before

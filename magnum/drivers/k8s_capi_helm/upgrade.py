@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an upgrade changes: labels and values by three-way merge, the control plane first.
+
+Values are merged like the branches of a text: what differs between a render with the old labels and
+one with the new labels is carried over into the live values. Both renders are of today's
+configuration, so its changes are in neither difference and never reach a running cluster.
+
+Nodegroups are pinned to their old version and image until the control plane is through, because a
+kubelet must not be newer than its API server
+(https://kubernetes.io/releases/version-skew-policy/). The pins stand in the live values: whoever
+comes next sees from them how far the upgrade is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import copy
+import re
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.change import CONTROL_PLANE
+from magnum.drivers.k8s_capi_helm.model import Json, Operation
+
+#: What decides which Kubernetes a machine runs.
+SOFTWARE = ("kubernetesVersion", "machineImageId", "machineImage")
+#: Minor releases that a kubelet may be behind its API server.
+_KUBELET_LAG = 3
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
+_Version = tuple[int, int, int]
+
+
+def merged_labels(
+    old: Mapping[str, str], new: Mapping[str, str], own: Mapping[str, str]
+) -> dict[str, str]:
+    """The labels of a cluster (or nodegroup) after an upgrade.
+
+    A label that is still as the old template (or cluster) has it takes the new one's value; one
+    that the tenant set or took away stays so, and so does one that cannot be changed in a running
+    cluster.
+
+    :param old: labels of the template that the cluster has, *new* of the one it is to have.
+    :param own: labels of the cluster.
+    """
+    result = dict(own)
+    for name in sorted({*old, *new}):
+        label = labels.BY_NAME.get(name)
+        if (label is not None and label.settled) or own.get(name) != old.get(name):
+            continue
+        if name in new:
+            result[name] = new[name]
+        else:
+            result.pop(name, None)
+    return result
+
+
+def check_control_plane(current: str, wanted: str, kept: Mapping[str, str]) -> None:
+    """Refuse a version that the control plane cannot go to.
+
+    :param current: version that the control plane has.
+    :param kept: version by name of the nodegroups that stay as they are.
+    :raises errors.InvalidRequest: a downgrade, a skipped minor release, or a nodegroup that would
+        be too old for the new control plane.
+    """
+    have, want = _parsed(current), _parsed(wanted)
+    if want < have:
+        raise errors.InvalidRequest(
+            f"The cluster runs Kubernetes v{_bare(current)} and the new template's image holds "
+            f"v{_bare(wanted)}: a cluster cannot be downgraded. Choose a newer template."
+        )
+    if want[0] != have[0] or want[1] > have[1] + 1:
+        raise errors.InvalidRequest(
+            f"The cluster runs Kubernetes v{_bare(current)} and the new template's image holds "
+            f"v{_bare(wanted)}: minor releases cannot be skipped. Upgrade to "
+            f"v{have[0]}.{have[1] + 1} first."
+        )
+    for name, version in sorted(kept.items()):
+        if _parsed(version)[1] + _KUBELET_LAG < want[1]:
+            raise errors.InvalidRequest(
+                f"Nodegroup '{name}' runs Kubernetes v{_bare(version)}, more than {_KUBELET_LAG} "
+                f"minor releases before v{_bare(wanted)}. Upgrade the nodegroup first."
+            )
+
+
+def check_node_group(name: str, current: str, wanted: str, control_plane: str) -> None:
+    """Refuse a version that a single nodegroup cannot go to.
+
+    :raises errors.InvalidRequest: a downgrade, or newer than the control plane.
+    """
+    if _parsed(wanted) < _parsed(current):
+        raise errors.InvalidRequest(
+            f"Nodegroup '{name}' runs Kubernetes v{_bare(current)} and the image holds "
+            f"v{_bare(wanted)}: a nodegroup cannot be downgraded."
+        )
+    if _parsed(wanted) > _parsed(control_plane):
+        raise errors.InvalidRequest(
+            f"The image holds Kubernetes v{_bare(wanted)}, newer than the control plane's "
+            f"v{_bare(control_plane)}: upgrade the cluster first."
+        )
+
+
+def versions(values: Mapping[str, Any]) -> dict[str, str]:
+    """Kubernetes version by nodegroup, and of :data:`CONTROL_PLANE`, as the live values have it."""
+    common = values.get("kubernetesVersion") or ""
+    own = {CONTROL_PLANE: values.get("controlPlane") or {}, **_entries(values)}
+    return {name: str(entry.get("kubernetesVersion") or common) for name, entry in own.items()}
+
+
+def begun(live: Json, base: Json, theirs: Json) -> Json:
+    """The values with which an upgrade of the control plane begins.
+
+    :param base: a render with the labels that the cluster has, *theirs* with those it is to have;
+        both with the new image.
+    :returns: new values; every nodegroup is pinned to what it runs now, until it is released.
+    """
+    pins = {name: _software(entry, live) for name, entry in _entries(live).items()}
+    result: Json = _carried(live, base, theirs)
+    for key in ("kubernetesVersion", "machineImageId", "osDistro"):
+        result[key] = theirs[key]
+    result.pop("machineImage", None)
+    result["controlPlane"] = {
+        key: value for key, value in result["controlPlane"].items() if key not in SOFTWARE
+    }
+    merged = _merged_groups(live, base, theirs)
+    result["nodeGroups"] = [{**entry, **pins[entry["name"]]} for entry in merged]
+    _add_storage_classes(result, theirs)
+    return result
+
+
+def released(values: Json, groups: Iterable[str], batch: int) -> Json:
+    """The values with which nodegroups follow the control plane.
+
+    :param batch: machines of each group that may be away at once.
+    """
+    result = copy.deepcopy(values)
+    chosen = frozenset(groups)
+    for entry in result.get("nodeGroups") or ():
+        if entry["name"] in chosen:
+            for key in SOFTWARE:
+                entry.pop(key, None)
+            _set_batch(entry, batch)
+    return result
+
+
+def moved(live: Json, group: str, version: str, image: str, batch: int) -> Json:
+    """The values with which one nodegroup goes to an image of its own, or back to the cluster's."""
+    result = released(live, [group], batch)
+    if (version, image) != (_bare(str(live.get("kubernetesVersion"))), live.get("machineImageId")):
+        _entries(result)[group].update(kubernetesVersion=version, machineImageId=image)
+    return result
+
+
+def held(values: Mapping[str, Any], operation: Operation) -> tuple[str, ...]:
+    """The nodegroups of an accepted upgrade that still wait for the control plane."""
+    if not operation.accepted or CONTROL_PLANE not in operation.groups:
+        return ()
+    pinned = (name for name, entry in _entries(values).items() if _is_pinned(entry))
+    return tuple(name for name in pinned if name in operation.groups)
+
+
+def _carried(live: Any, base: Any, theirs: Any) -> Any:
+    """Live with what differs between *base* and *theirs*; lists and scalars go as a whole."""
+    if base == theirs:
+        return copy.deepcopy(live)
+    if not isinstance(theirs, dict):
+        return copy.deepcopy(theirs)
+    live = live if isinstance(live, dict) else {}
+    base = base if isinstance(base, dict) else {}
+    result = {}
+    for key in {**live, **theirs}:
+        if key not in theirs and key in base:
+            continue
+        if base.get(key) == theirs.get(key) or key == "nodeGroups":
+            if key in live:
+                result[key] = copy.deepcopy(live[key])
+        else:
+            result[key] = _carried(live.get(key), base.get(key), theirs[key])
+    return result
+
+
+def _merged_groups(live: Json, base: Json, theirs: Json) -> list[Json]:
+    old, new = _entries(base), _entries(theirs)
+    return [
+        _carried(entry, old[name], new[name]) if name in old and name in new else dict(entry)
+        for name, entry in _entries(live).items()
+    ]
+
+
+def _add_storage_classes(values: Json, theirs: Json) -> None:
+    """A class that is there can never change (Kubernetes refuses it); new ones are added."""
+    place = ("addons", "openstack", "csiCinder")
+    mine, new = values, theirs
+    for key in place:
+        mine, new = mine.setdefault(key, {}), new.get(key) or {}
+    listed = list(mine.get("additionalStorageClasses") or ())
+    known = {one["name"] for one in listed} | {(mine.get("defaultStorageClass") or {}).get("name")}
+    default = {
+        key: value
+        for key, value in (new.get("defaultStorageClass") or {}).items()
+        if key not in ("enabled", "isClusterDefault")
+    }
+    offered = [*([default] if default else []), *(new.get("additionalStorageClasses") or ())]
+    added = [one for one in offered if one["name"] not in known]
+    if added:
+        mine["additionalStorageClasses"] = listed + copy.deepcopy(added)
+
+
+def _set_batch(entry: Json, batch: int) -> None:
+    entry.pop("rolloutStrategy", None)
+    if batch > 1:
+        entry["rolloutStrategy"] = {"rollingUpdate": {"maxUnavailable": batch}}
+
+
+def _software(entry: Mapping[str, Any], live: Mapping[str, Any]) -> Json:
+    found = {key: entry.get(key) or live.get(key) for key in SOFTWARE}
+    return {key: value for key, value in found.items() if value}
+
+
+def _is_pinned(entry: Mapping[str, Any]) -> bool:
+    return any(entry.get(key) for key in SOFTWARE)
+
+
+def _entries(values: Mapping[str, Any]) -> dict[str, Json]:
+    return {entry["name"]: entry for entry in values.get("nodeGroups") or ()}
+
+
+def _bare(version: str) -> str:
+    return version.removeprefix("v")
+
+
+def _parsed(version: str) -> _Version:
+    found = _VERSION.match(version)
+    if found is None:
+        raise errors.InvalidRequest(
+            f"'{version}' is not a Kubernetes version like v1.34.4, so it is not known whether the "
+            "cluster may go there."
+        )
+    major, minor, patch = found.groups()
+    return int(major), int(minor), int(patch)

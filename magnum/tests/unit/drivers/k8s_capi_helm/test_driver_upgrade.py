@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Upgrades through Magnum's conductor: what is refused, the order, and what never moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.tests.unit.drivers.k8s_capi_helm import scenes
+from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE, World
+
+OLD, NEW = scenes.VERSION, "1.35.2"
+PINS = {"kubernetesVersion": OLD, "machineImageId": "image-1"}
+
+
+class UpgradeCase(World):
+    """A cluster that runs, and a template of the next minor release."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.cloud.images["ubuntu-kube-1.35"] = ("image-2", NEW)
+        self.next = self.template_of("ubuntu-kube-1.35")
+
+    def template_of(self, image: str, number: int = 2, **changes: Any) -> Any:
+        uuid = f"{number}1111111-2222-4333-8444-555555555555"
+        return self._template(uuid=uuid, name=f"kube-{number}", image_id=image, **changes)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return self.helm.live(NAMESPACE, RELEASE).values
+
+    def pins(self, name: str = "default-worker") -> dict[str, Any]:
+        """What a nodegroup has of its own that decides what its machines run."""
+        (entry,) = (one for one in self.values["nodeGroups"] if one["name"] == name)
+        return {key: entry[key] for key in PINS if key in entry}
+
+    def rows(self) -> tuple[Any, ...]:
+        """What Magnum shows."""
+        cluster = self.cluster()
+        groups = [(one.name, one.status, one.image_id, one.labels) for one in cluster.nodegroups]
+        return cluster.status, cluster.cluster_template_id, cluster.labels, groups
+
+    def recorded(self) -> tuple[Any, ...]:
+        """What is pending."""
+        record = self.ports.operations.read(NAMESPACE, RELEASE)
+        return record.operations
+
+
+class TestOrder(UpgradeCase):
+    def test_the_control_plane_goes_first_and_the_workers_follow(self) -> None:
+        self.made()
+        self.assertEqual("", self.upgrade(self.next))
+        self.assertEqual((NEW, "image-2"), (self.values["kubernetesVersion"], self.image()))
+        self.assertEqual(PINS, self.pins())
+        self.tick()
+        self.assertEqual(PINS, self.pins(), "the control plane is not through")
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.grow()
+        self.tick()
+        self.assertEqual({}, self.pins())
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.grow()
+        self.tick(2)
+        cluster = self.cluster()
+        self.assertEqual(("UPDATE_COMPLETE", None), (cluster.status, cluster.status_reason))
+        self.assertEqual({"UPDATE_COMPLETE"}, {one.status for one in cluster.nodegroups})
+        self.assertEqual(f"v{NEW}", cluster.coe_version)
+        self.assertEqual((), self.recorded())
+
+    def image(self) -> str:
+        return str(self.values["machineImageId"])
+
+    def test_the_rows_follow_the_template_once_helm_has_taken_it(self) -> None:
+        self.made()
+        self.upgrade(self.next)
+        cluster = self.cluster()
+        self.assertEqual(self.next.uuid, cluster.cluster_template_id)
+        self.assertEqual({"ubuntu-kube-1.35"}, {one.image_id for one in cluster.nodegroups})
+
+    def test_what_is_waited_for_is_said(self) -> None:
+        self.made()
+        self.upgrade(self.next)
+        self.tick()
+        self.assertIn("control plane", self.cluster().status_reason)
+        self.grow()
+        self.tick()
+        self.assertIn("default-worker", self.cluster().status_reason)
+
+    def test_a_batch_is_how_many_may_be_away(self) -> None:
+        self.made(workers=3)
+        self.upgrade(self.next, batch=2)
+        self.grow()
+        self.tick()
+        (entry,) = self.values["nodeGroups"]
+        self.assertEqual({"rollingUpdate": {"maxUnavailable": 2}}, entry["rolloutStrategy"])
+
+    def test_all_nodegroups_follow(self) -> None:
+        self.made()
+        self.add_group("more")
+        self.grow()
+        self.tick(2)
+        self.upgrade(self.next)
+        self.assertEqual(PINS, self.pins("more"))
+        self.grow()
+        self.tick()
+        self.assertEqual({}, self.pins("more"))
+
+    def test_a_resize_meanwhile_releases_nobody(self) -> None:
+        self.made()
+        self.upgrade(self.next)
+        self.resize(3)
+        self.tick()
+        (entry,) = self.values["nodeGroups"]
+        self.assertEqual((3, PINS), (entry["machineCount"], self.pins()))
+
+
+class TestParts(UpgradeCase):
+    def test_the_control_plane_alone(self) -> None:
+        self.made()
+        self.upgrade(self.next, "default-master")
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual(PINS, self.pins())
+        self.upgrade(self.next)
+        self.grow()
+        self.tick()
+        self.assertEqual({}, self.pins())
+
+    def test_one_nodegroup_takes_the_image_that_now_has_the_name(self) -> None:
+        self.made()
+        self.add_group("more")
+        self.grow()
+        self.tick(2)
+        self.cloud.images["ubuntu-kube"] = ("image-1b", OLD)
+        self.assertEqual("", self.upgrade(self.template, "more"))
+        self.assertEqual({**PINS, "machineImageId": "image-1b"}, self.pins("more"))
+        self.assertEqual({}, self.pins())
+        self.assertEqual("image-1", self.values["machineImageId"])
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_a_nodegroup_is_not_newer_than_its_control_plane(self) -> None:
+        self.made()
+        self.add_group("more")
+        self.grow()
+        self.tick(2)
+        self.cloud.images["ubuntu-kube"] = ("image-1b", NEW)
+        self.assertIn("upgrade the cluster first", self.upgrade(self.template, "more"))
+
+
+class TestRefusals(UpgradeCase):
+    def refused(self, template: Any) -> str:
+        """The refusal of an upgrade, which has changed nothing."""
+        before = (self.rows(), self.helm.live(NAMESPACE, RELEASE), self.recorded())
+        reason = self.upgrade(template)
+        after = (self.rows(), self.helm.live(NAMESPACE, RELEASE), self.recorded())
+        self.assertEqual(before, after)
+        return reason
+
+    def test_versions(self) -> None:
+        self.made()
+        for number, (version, words) in enumerate(
+            (("1.33.9", "downgraded"), ("1.34.3", "downgraded"), ("1.36.0", "v1.35 first")), 3
+        ):
+            self.cloud.images[version] = ("image-3", version)
+            self.assertIn(words, self.refused(self.template_of(version, number)))
+
+    def test_an_image_that_does_not_say_what_it_holds(self) -> None:
+        self.made()
+        self.cloud.images["strange"] = ("image-3", "")
+        self.assertIn("kube_version", self.refused(self.template_of("strange", 3)))
+
+    def test_a_tag_and_an_image_that_differ(self) -> None:
+        self.made()
+        template = self.template_of("ubuntu-kube-1.35", 3, labels={"kube_tag": "v1.35.1"})
+        self.assertIn("kube_tag", self.refused(template))
+
+    def test_a_label_of_wrong_form(self) -> None:
+        self.made()
+        template = self.template_of("ubuntu-kube-1.35", 3, labels={"monitoring_enabled": "maybe"})
+        self.assertIn("monitoring_enabled", self.refused(template))
+
+    def test_a_template_of_another_driver(self) -> None:
+        self.made()
+        template = self.template_of("ubuntu-kube-1.35", 3, driver="heat")
+        self.assertIn("'heat'", self.refused(template))
+
+    def test_a_management_cluster_that_is_away(self) -> None:
+        self.made()
+        before = self.rows()
+        self.kube.unreachable = True
+        self.assertIn("management cluster", self.upgrade(self.next))
+        self.assertEqual(before, self.rows())
+
+    def test_what_helm_refuses(self) -> None:
+        self.made()
+        before = self.rows()
+        self.helm.refusal = errors.DriverError("The chart does not take these values.")
+        self.assertIn("does not take", self.upgrade(self.next))
+        self.assertEqual((before, ()), (self.rows(), self.recorded()))
+
+
+class TestRecovery(UpgradeCase):
+    def test_a_busy_release_is_upgraded_by_a_later_pass(self) -> None:
+        self.made()
+        with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
+            self.assertEqual("", self.upgrade(self.next))
+            self.assertEqual(OLD, self.values["kubernetesVersion"])
+            self.assertEqual(self.template.uuid, self.cluster().cluster_template_id)
+        self.tick()
+        self.assertEqual(NEW, self.values["kubernetesVersion"])
+        self.assertEqual(self.next.uuid, self.cluster().cluster_template_id)
+
+    def test_a_conductor_that_dies_after_helm(self) -> None:
+        self.made()
+
+        def die(_: Any) -> None:
+            raise SystemExit
+
+        self.helm.on_apply = die
+        self.assertRaises(SystemExit, self.upgrade, self.next)
+        self.helm.on_apply = None
+        runs = len(self.helm.runs)
+        self.tick()
+        self.assertEqual(runs, len(self.helm.runs), "Helm had it already")
+        self.assertEqual(self.next.uuid, self.cluster().cluster_template_id)
+        self.assertEqual(PINS, self.pins())
+
+    def test_a_conductor_that_dies_before_the_rows_say_so(self) -> None:
+        self.made()
+        self.upgrade(self.next)
+        cluster = self.cluster()
+        cluster.status = "UPDATE_COMPLETE"
+        cluster.save()
+        self.poll()
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+
+    def test_workers_follow_also_after_the_time_was_over(self) -> None:
+        self.made()
+        self.upgrade(self.next)
+        self.make_late()
+        self.tick()
+        self.assertEqual("UPDATE_FAILED", self.cluster().status)
+        self.assertIn("timeout", self.cluster().status_reason)
+        self.grow()
+        self.poll()
+        self.assertEqual({}, self.pins())
+        self.grow()
+        self.poll()
+        self.poll()
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual((), self.recorded())
+
+
+class TestValues(UpgradeCase):
+    """What an upgrade changes is what the templates differ in."""
+
+    def test_the_configuration_of_today_does_not_come_along(self) -> None:
+        self.made()
+        before = self.values
+        self.config(group="capi_helm", server_start_timeout=77)
+        CONF.set_override("monitoring_enabled", True, group="capi_helm_cluster_labels")
+        self.addCleanup(CONF.clear_override, "monitoring_enabled", "capi_helm_cluster_labels")
+        self.upgrade(self.next)
+        self.grow()
+        self.tick()
+        wanted = {**before, "kubernetesVersion": NEW, "machineImageId": "image-2"}
+        self.assertEqual(wanted, self.values)
+
+    def test_labels_follow_unless_the_tenant_set_them(self) -> None:
+        old = {"monitoring_enabled": "false", "auto_healing_enabled": "true", "x": "dropped"}
+        self.template.labels = old
+        self.template.save()
+        mine = {"monitoring_enabled": "false", "auto_healing_enabled": "false"}
+        self.made(labels=mine)
+        new = {**old, "monitoring_enabled": "true", "boot_volume_size": "20"}
+        self.assertEqual("", self.upgrade(self.template_of("ubuntu-kube-1.35", 3, labels=new)))
+        self.assertEqual(
+            {
+                "monitoring_enabled": "true",
+                "auto_healing_enabled": "false",
+                "boot_volume_size": "20",
+            },
+            self.cluster().labels,
+        )
+        values = self.values
+        self.assertEqual({"enabled": True}, values["addons"]["monitoring"])
+        self.assertIs(False, values["controlPlane"]["healthCheck"]["enabled"])
+        self.assertEqual({"diskSize": 20}, values["controlPlane"]["machineRootVolume"])
+
+    def test_what_cannot_be_changed_stays(self) -> None:
+        self.made()
+        before = self.values
+        labels = {"octavia_provider": "ovn", "fixed_subnet_cidr": "10.9.0.0/24"}
+        template = self.template_of(
+            "ubuntu-kube-1.35",
+            3,
+            labels=labels,
+            network_driver="cilium",
+            dns_nameserver="192.0.2.1",
+            external_network_id="other",
+        )
+        self.assertEqual("", self.upgrade(template))
+        for section in ("clusterNetworking", "apiServer", "addons"):
+            self.assertEqual(before[section], self.values[section], section)
+        self.assertEqual({}, self.cluster().labels)
+
+    def test_storage_classes_are_only_added(self) -> None:
+        self.made()
+        before = self.values["addons"]["openstack"]["csiCinder"]
+        self.cloud.volume_types = ("new", "fast")
+        self.upgrade(self.next)
+        after = self.values["addons"]["openstack"]["csiCinder"]
+        self.assertEqual(before["defaultStorageClass"], after["defaultStorageClass"])
+        names_ = [one["name"] for one in after["additionalStorageClasses"]]
+        self.assertEqual(1, len(names_))
+        self.assertIn("new", names_[0])
+
+    def test_the_chart_is_the_one_that_is_wanted_now(self) -> None:
+        self.made()
+        live = self.helm.releases[NAMESPACE, RELEASE]
+        self.upgrade(self.next)
+        after = self.helm.live(NAMESPACE, RELEASE)
+        self.assertEqual(live.chart_version, after.chart_version)
+        self.assertIsNotNone(self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE)))
