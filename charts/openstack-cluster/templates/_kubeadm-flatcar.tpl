@@ -4,16 +4,15 @@ KubeadmBootstrapFormatIgnition is on.
 Source: https://cluster-api.sigs.k8s.io/tasks/experimental-features/ignition
 */}}
 
-{{/* Argument: ignition of the operator's kubeadmConfigSpec, or nothing. */}}
+{{/* Arguments: root, own (kubeadmConfigSpec). */}}
 {{- define "openstack-cluster.flatcar.format" }}
 format: ignition
 ignition:
-  {{- with . }}
+  {{- with .own.ignition }}
   {{- toYaml . | nindent 2 }}
   {{- else }}
   containerLinuxConfig:
-    additionalConfig: |
-      {{- $.Files.Get "files/flatcar/units.yaml" | nindent 6 }}
+    additionalConfig: {{ .root.Files.Get "files/flatcar/units.yaml" | toJson }}
   {{- end }}
 {{- end -}}
 

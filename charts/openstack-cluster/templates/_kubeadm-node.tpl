@@ -7,16 +7,39 @@ kubeadmConfigSpec).
 {{- define "openstack-cluster.kubeadm.initConfiguration" -}}
 {{- $own := .own.initConfiguration | default dict -}}
 nodeRegistration: {{- include "openstack-cluster.kubeadm.nodeRegistration" (dict "of" . "own" ($own.nodeRegistration | default dict)) | nindent 2 }}
-{{- with include "openstack-cluster.kubeadm.skipPhases" .root | fromYamlArray | concat ($own.skipPhases | default list) | uniq }}
+{{- with concat (include "openstack-cluster.kubeadm.skipPhases" .root | fromYamlArray) ($own.skipPhases | default list) | uniq }}
 skipPhases: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without" (list "nodeRegistration" "skipPhases")) }}
+{{- with include "openstack-cluster.kubeadm.localAPIEndpoint" (dict "root" .root "own" $own.localAPIEndpoint) | trim }}
+localAPIEndpoint: {{- . | nindent 2 }}
+{{- end }}
+{{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without" (list "nodeRegistration" "skipPhases" "localAPIEndpoint")) }}
 {{- end -}}
 
 {{- define "openstack-cluster.kubeadm.joinConfiguration" -}}
 {{- $own := .own.joinConfiguration | default dict -}}
 nodeRegistration: {{- include "openstack-cluster.kubeadm.nodeRegistration" (dict "of" . "own" ($own.nodeRegistration | default dict)) | nindent 2 }}
-{{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without" (list "nodeRegistration")) }}
+{{- if eq .role "controlPlane" }}
+{{- $controlPlane := $own.controlPlane | default dict }}
+{{- with include "openstack-cluster.kubeadm.localAPIEndpoint" (dict "root" .root "own" $controlPlane.localAPIEndpoint) | trim }}
+controlPlane:
+  localAPIEndpoint: {{- . | nindent 4 }}
+{{- end }}
+{{- end }}
+{{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without" (eq .role "controlPlane" | ternary (list "nodeRegistration" "controlPlane") (list "nodeRegistration"))) }}
+{{- end -}}
+
+{{/*
+Where the API server of a machine listens: at the port of the API, to which the OpenStack provider's load balancer
+sends too. Arguments: root, own (the operator's localAPIEndpoint).
+*/}}
+{{- define "openstack-cluster.kubeadm.localAPIEndpoint" -}}
+{{- $own := .own | default dict -}}
+{{- $port := $own.bindPort | default .root.Values.apiServer.port | int -}}
+{{- if ne $port 6443 }}
+bindPort: {{ $port }}
+{{- end }}
+{{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without" (list "bindPort")) }}
 {{- end -}}
 
 {{/*
@@ -33,7 +56,7 @@ kubeletExtraArgs: {{- include "openstack-cluster.kubeadm.kubeletArgs" . | trim |
 {{- with include "openstack-cluster.kubeadm.taints" . }}
 taints: {{- . | nindent 2 }}
 {{- end }}
-{{- with include "openstack-cluster.kubeadm.ignorePreflightErrors" .of | fromYamlArray | concat (.own.ignorePreflightErrors | default list) | uniq }}
+{{- with concat (include "openstack-cluster.kubeadm.ignorePreflightErrors" .of | fromYamlArray) (.own.ignorePreflightErrors | default list) | uniq }}
 ignorePreflightErrors: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- include "openstack-cluster.kubeadm.rest" (dict "own" .own

@@ -56,7 +56,7 @@ bootCommands: {{- toYaml . | nindent 2 }}
 verbosity: {{ int . }}
 {{- end }}
 {{- if eq .root.Values.osDistro "flatcar" }}
-{{- include "openstack-cluster.flatcar.format" $own.ignition }}
+{{- include "openstack-cluster.flatcar.format" . }}
 {{- end }}
 {{- end -}}
 

@@ -14,7 +14,9 @@
 {{- fail "etcd.blockDevice needs a link to the disk that Flatcar does not make: take it out, or set osDistro to ubuntu." -}}
 {{- end -}}
 {{- end -}}
-{{- include "openstack-cluster.validate.kubeadmConfigSpec" (dict "root" . "where" "controlPlane" "from" $values.controlPlane) -}}
+{{- $controlPlane := dict "root" . "where" "controlPlane" "from" $values.controlPlane -}}
+{{- include "openstack-cluster.validate.kubeadmConfigSpec" $controlPlane -}}
+{{- include "openstack-cluster.validate.nodeLabels" $controlPlane -}}
 {{- end -}}
 
 {{/* Argument: trustedCAs. */}}
@@ -25,9 +27,6 @@
 {{- end -}}
 {{- if not (regexMatch "^\\s*(-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\\s]+-----END CERTIFICATE-----\\s*)+$" $certificate) -}}
 {{- fail (printf "trustedCAs.%s is not a certificate in PEM: it begins with -----BEGIN CERTIFICATE----- and ends with -----END CERTIFICATE-----." $name) -}}
-{{- end -}}
-{{- if gt (len $certificate) 10000 -}}
-{{- fail (printf "trustedCAs.%s has %d characters, and Cluster API takes files of at most 10240: give its certificates names of their own." $name (len $certificate)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -53,9 +52,6 @@
 {{- fail (printf "additionalFiles has two files %s: keep one of them." .path) -}}
 {{- end -}}
 {{- $_ := set $paths .path true -}}
-{{- if gt (include "openstack-cluster.kubeadm.exactContent" (.content | default "-\n") | len) 10240 -}}
-{{- fail (printf "additionalFiles: the text of %s is too long, Cluster API takes files of about 10000 characters (7500 where they are odd): put it into a Secret and name that in contentFrom." .path) -}}
-{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -85,23 +81,6 @@
 {{- end -}}
 {{- if and (get $own $section | default dict).timeouts (eq (include "openstack-cluster.api.core" $.root) "v1beta1") -}}
 {{- fail (printf "%s: kubeadmConfigSpec.%s.timeouts is not known to v1beta1: set apiVersions.core to v1beta2, or take it out." $where $section) -}}
-{{- end -}}
-{{- end -}}
-{{- include "openstack-cluster.validate.kubeletLabels" . -}}
-{{- end -}}
-
-{{/*
-A kubelet that is told to give its Node a label of Kubernetes' own domains stops, but for a few that it knows.
-Source: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
-*/}}
-{{- define "openstack-cluster.validate.kubeletLabels" -}}
-{{- $where := .where -}}
-{{- $known := list "kubernetes.io/hostname" "kubernetes.io/arch" "kubernetes.io/os" "node.kubernetes.io/instance-type"
-      "topology.kubernetes.io/zone" "topology.kubernetes.io/region" "beta.kubernetes.io/arch" "beta.kubernetes.io/os"
-      "beta.kubernetes.io/instance-type" "failure-domain.beta.kubernetes.io/zone" "failure-domain.beta.kubernetes.io/region" -}}
-{{- range $key, $_ := include "openstack-cluster.nodeLabels.kubelet" (dict "root" .root "labels" (.from.nodeLabels | default dict)) | fromJson -}}
-{{- if and (regexMatch "^([^/]+\\.)?(kubernetes|k8s)\\.io/" $key) (not (has $key $known)) (not (regexMatch "^([^/]+\\.)?(kubelet|node)\\.kubernetes\\.io/" $key)) -}}
-{{- fail (printf "%s: nodeLabels.%s is a label that a kubelet refuses to set, so its machine would never join: use a domain of your own, or node.cluster.x-k8s.io." $where $key) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
