@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OpenStackCluster: its versions, credential, clean-up and networks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+import unittest
+
+import yaml
+
+from magnum.tests.functional.k8s_capi_helm.charts import infrastructure, rendering
+from magnum.tests.functional.k8s_capi_helm.charts.infrastructure import (
+    cluster,
+    machines,
+    rendered,
+    small,
+    template_names,
+    VERSIONS,
+)
+from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
+
+GROUP = "infrastructure.cluster.x-k8s.io"
+JANITOR = "janitor.capi.stackhpc.com"
+
+
+class VersionTest(unittest.TestCase):
+    def version(self, *served: str, **api: str) -> str:
+        objects = rendering.render(
+            rendering.CLUSTER,
+            small(apiVersions=api),
+            served=[one if "/" in one else f"{GROUP}/{one}" for one in served],
+        )
+        (found,) = {
+            one["apiVersion"] for one in objects if one["kind"].startswith("OpenStack")
+        }  # all alike
+        return str(found).removeprefix(f"{GROUP}/")
+
+    def test_the_version_that_every_provider_takes(self) -> None:
+        self.assertEqual("v1beta1", self.version())
+        self.assertEqual("v1beta1", self.version("v1beta1"))
+        self.assertEqual("v1beta1", self.version("v1beta1", "v1beta2"))
+
+    def test_the_newer_version_where_the_older_is_gone(self) -> None:
+        self.assertEqual("v1beta2", self.version("v1beta2"))
+        self.assertEqual("v1beta1", self.version("cluster.x-k8s.io/v1beta2"))
+
+    def test_the_value_wins(self) -> None:
+        self.assertEqual("v1beta1", self.version("v1beta2", infrastructure="v1beta1"))
+        self.assertEqual("v1beta2", self.version("v1beta1", infrastructure="v1beta2"))
+
+    def test_references_of_core_v1beta1_name_the_version(self) -> None:
+        for version in VERSIONS:
+            objects = rendered(apiVersions={"core": "v1beta1", "infrastructure": version})
+            found = rendering.only(objects, "Cluster")["spec"]["infrastructureRef"]
+            self.assertEqual(f"{GROUP}/{version}", found["apiVersion"])
+
+    def test_both_versions_mean_the_same_in_every_scenario(self) -> None:
+        for scenario in rendering.scenarios(rendering.CLUSTER).values():
+            old, new = (
+                rendering.render(
+                    scenario.chart,
+                    rendering.changed(
+                        scenario.values,
+                        {"apiVersions.infrastructure": version, "addons.enabled": False},
+                    ),
+                )
+                for version in VERSIONS
+            )
+            with self.subTest(scenario=scenario.name):
+                self.assertEqual(
+                    [rendering.identity(found) for found in old],
+                    [rendering.identity(found) for found in new],
+                )
+                self.assertEqual(
+                    rendering.only(old, "OpenStackCluster")["spec"],
+                    infrastructure.cluster_in_v1beta1(
+                        rendering.only(new, "OpenStackCluster")["spec"]
+                    ),
+                )
+                self.assertEqual(
+                    machines(old),
+                    {
+                        name: infrastructure.machine_in_v1beta1(spec)
+                        for name, spec in machines(new).items()
+                    },
+                )
+
+
+class CredentialTest(unittest.TestCase):
+    CLOUDS: Mapping[str, Any] = {
+        "openstack": {"auth": {"auth_url": "https://a.example.org", "user_id": "0123"}},
+        "b": {"auth": {"auth_url": "https://b.example.org", "password": "a: b #{{ c }}"}},
+    }
+
+    def secret(self, **change: Any) -> Object:
+        objects = rendered(cloudCredentialsSecretName=None, clouds=self.CLOUDS, **change)
+        found = rendering.only(objects, "Secret")
+        self.assertEqual(
+            found["metadata"]["name"],
+            rendering.only(objects, "OpenStackCluster")["spec"]["identityRef"]["name"],
+        )
+        return found
+
+    def test_only_the_chosen_cloud_is_in_it_and_is_called_openstack(self) -> None:
+        for name in self.CLOUDS:
+            found = self.secret(cloudName=name)
+            self.assertEqual("demo-cloud-credentials", found["metadata"]["name"])
+            self.assertEqual(["clouds.yaml"], list(found["stringData"]))
+            self.assertEqual(
+                {"clouds": {"openstack": self.CLOUDS[name]}},
+                yaml.safe_load(found["stringData"]["clouds.yaml"]),
+            )
+
+    def test_the_authority_arrives_as_it_is(self) -> None:
+        text = "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n"
+        self.assertEqual(text, self.secret(cloudCACert=text)["stringData"]["cacert"])
+
+    def test_it_outlives_the_release_and_the_janitor_takes_it_if_told(self) -> None:
+        notes = self.secret()["metadata"]["annotations"]
+        self.assertEqual({"helm.sh/resource-policy": "keep"}, notes)
+        notes = self.secret(credentialPolicy="delete")["metadata"]["annotations"]
+        self.assertEqual("delete", notes[f"{JANITOR}/credential-policy"])
+
+    def test_there_is_none_beside_a_secret_of_the_operators(self) -> None:
+        self.assertEqual([], rendering.by_kind(rendered(), "Secret"))
+
+    def test_it_moves_no_machine(self) -> None:
+        objects = rendered(cloudCredentialsSecretName=None, clouds=self.CLOUDS)
+        self.assertEqual(template_names(rendered()), template_names(objects))
+
+
+class CleanUpTest(unittest.TestCase):
+    def test_the_janitor_finds_the_cluster_by_its_label_from_the_beginning(self) -> None:
+        found = cluster()["metadata"]
+        self.assertEqual(found["name"], found["labels"]["cluster.x-k8s.io/cluster-name"])
+
+    def test_a_prefix_of_the_operators_is_on_labels_and_not_on_the_janitors_annotation(
+        self,
+    ) -> None:
+        for found in rendered(projectPrefix="example.org"):
+            with self.subTest(found=rendering.identity(found)):
+                self.assertEqual("demo", found["metadata"]["labels"]["example.org/cluster"])
+                self.assertNotIn("capi.stackhpc.com", str(found["metadata"]["labels"]))
+        self.assertIn(
+            f"{JANITOR}/volumes-policy", cluster(projectPrefix="a.b")["metadata"]["annotations"]
+        )
+
+    def test_machines_are_selected_by_the_same_prefix(self) -> None:
+        for kind in ("MachineDeployment", "MachineHealthCheck"):
+            for found in rendering.by_kind(rendered(projectPrefix="example.org"), kind):
+                self.assertEqual(
+                    "demo", found["spec"]["selector"]["matchLabels"]["example.org/cluster"]
+                )
+
+
+class NetworkTest(unittest.TestCase):
+    def test_an_id_is_enough(self) -> None:
+        spec = cluster(
+            clusterNetworking__internalNetwork__networkFilter={"id": "1", "name": "a"},
+            clusterNetworking__externalNetworkFilter={"name": "public"},
+        )["spec"]
+        self.assertEqual({"id": "1"}, spec["network"])
+        self.assertEqual({"filter": {"name": "public"}}, spec["externalNetwork"])
+        self.assertNotIn("managedSubnets", spec)
+
+    def test_one_subnet_in_either_key(self) -> None:
+        for key, value in (("subnetFilter", {"id": "1"}), ("subnetFilters", [{"id": "1"}])):
+            change: Any = {f"clusterNetworking__internalNetwork__{key}": value}
+            spec = cluster(**change)["spec"]
+            self.assertEqual([{"id": "1"}], spec["subnets"])
+            self.assertNotIn("primarySubnet", spec)
+
+    def test_tags_in_one_text_are_a_list(self) -> None:
+        found = {"tags": "a,b", "notTagsAny": ["c"], "name": "tags"}
+        spec = cluster(clusterNetworking__internalNetwork__networkFilter=found)["spec"]
+        self.assertEqual(
+            {"tags": ["a", "b"], "notTagsAny": ["c"], "name": "tags"}, spec["network"]["filter"]
+        )
+
+    def test_ipv6_is_let_through_where_the_provider_thinks_of_ipv4_only(self) -> None:
+        networks = {
+            "pods": {"cidrBlocks": ["10.1.0.0/16", "fd01::/64"]},
+            "services": {"cidrBlocks": ["10.2.0.0/16", "fd02::/112"]},
+        }
+
+        def open_ports(**change: Any) -> dict[str, set[Any]]:
+            groups = cluster(kubeNetwork=networks, **change)["spec"]["managedSecurityGroups"]
+            return {
+                name: {
+                    (rule.get("portRangeMin"), rule.get("remoteIPPrefix"))
+                    for rule in rules
+                    if rule["etherType"] == "IPv6"
+                }
+                for name, rules in groups.items()
+                if name != "allowAllInClusterTraffic"
+            }
+
+        api = {(6443, None), (2379, None)}
+        ports = {(30000, None)}
+        self.assertEqual(
+            {
+                "allNodesSecurityGroupRules": {(None, None)},
+                "controlPlaneNodesSecurityGroupRules": api,
+                "workerNodesSecurityGroupRules": ports,
+            },
+            open_ports(),
+        )
+        self.assertEqual(
+            {(10250, None)},
+            open_ports(clusterNetworking__allowAllInClusterTraffic=False)[
+                "allNodesSecurityGroupRules"
+            ],
+        )
+        self.assertEqual(
+            {(30000, "::/0")},
+            open_ports(apiServer__loadBalancerProvider="ovn")["workerNodesSecurityGroupRules"],
+        )
+        self.assertNotIn(
+            "IPv6", str(cluster(apiServer__loadBalancerProvider="ovn")["spec"]), "IPv4 alone"
+        )
+
+    def test_another_port_of_the_api_is_opened_and_listened_to(self) -> None:
+        objects = rendered(apiServer__port=443)
+        groups = rendering.only(objects, "OpenStackCluster")["spec"]["managedSecurityGroups"]
+        (rule,) = groups["controlPlaneNodesSecurityGroupRules"]
+        self.assertEqual(
+            (443, 443, "tcp"), (rule["portRangeMin"], rule["portRangeMax"], rule["protocol"])
+        )
+        spec = rendering.only(objects, "KubeadmControlPlane")["spec"]["kubeadmConfigSpec"]
+        self.assertEqual({"bindPort": 443}, spec["initConfiguration"]["localAPIEndpoint"])
+        self.assertEqual(
+            {"bindPort": 443}, spec["joinConfiguration"]["controlPlane"]["localAPIEndpoint"]
+        )
+        self.assertNotIn("localAPIEndpoint", str(rendered()))
+
+    def test_the_chart_adds_no_rule_that_is_there(self) -> None:
+        rule = {"name": "a", "direction": "ingress"}
+        for key in ("allNodes", "controlPlaneNodes", "workerNodes"):
+            change: Any = {f"clusterNetworking__{key}SecurityGroupRules": [rule]}
+            groups = cluster(**change)["spec"]["managedSecurityGroups"]
+            self.assertEqual(
+                {"allowAllInClusterTraffic": True, f"{key}SecurityGroupRules": [rule]}, groups
+            )
+
+    def test_a_bastion_is_said_to_be_off_before_it_may_be_left_out(self) -> None:
+        self.assertNotIn("bastion", cluster()["spec"])
+        self.assertEqual({"enabled": False}, cluster(bastion={"enabled": False})["spec"]["bastion"])
+
+    def test_networks_that_only_touch_are_fine(self) -> None:
+        cluster(
+            kubeNetwork={
+                "pods": {"cidrBlocks": ["10.0.0.0/17"]},
+                "services": {"cidrBlocks": ["10.0.128.0/17"]},
+            },
+            clusterNetworking__internalNetwork__nodeCidr="10.1.0.0/16",
+        )

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine templates: image, disks, ports and what else a server has."""
+
+from __future__ import annotations
+
+from typing import Any
+import unittest
+
+from magnum.tests.functional.k8s_capi_helm.charts.infrastructure import (
+    machines,
+    rendered,
+    template_names,
+    VERSIONS,
+)
+from magnum.tests.functional.k8s_capi_helm.charts.rendering import Values
+
+
+class MachineTest(unittest.TestCase):
+    def both(self, **change: Any) -> tuple[Any, Any]:
+        """Machines of the control plane and of the group, which say the same."""
+        found = machines(
+            rendered(
+                **{f"controlPlane__{key}": value for key, value in change.items()},
+                **{f"nodeGroups__0__{key}": value for key, value in change.items()},
+            )
+        )
+        return found["control-plane"], found["g"]
+
+    def test_the_nearest_image_wins_and_an_id_before_a_name(self) -> None:
+        every = {"machineImageId": "4", "machineImage": "3"}
+        for own, wanted in (
+            ({"machineImageId": "1", "machineImage": "2"}, {"id": "1"}),
+            ({"machineImage": "2"}, {"filter": {"name": "2"}}),
+            ({}, {"id": "4"}),
+        ):
+            found = machines(
+                rendered(
+                    **every,
+                    **{f"controlPlane__{key}": value for key, value in own.items()},
+                    **{f"nodeGroups__0__{key}": value for key, value in own.items()},
+                )
+            )
+            self.assertEqual({"control-plane", "g"}, set(found))
+            for spec in found.values():
+                self.assertEqual(wanted, spec["image"])
+        found = machines(rendered(machineImageId=None, machineImage="3"))
+        self.assertEqual({"filter": {"name": "3"}}, found["g"]["image"])
+
+    def test_a_group_takes_its_image_before_the_defaults(self) -> None:
+        found = machines(
+            rendered(nodeGroupDefaults__machineImage="a", nodeGroups__0__machineImage="b")
+        )
+        self.assertEqual({"filter": {"name": "b"}}, found["g"]["image"])
+        found = machines(
+            rendered(
+                nodeGroupDefaults__machineImageId="a",
+                nodeGroups__0__machineImageId="",
+                nodeGroups__0__machineImage="b",
+            )
+        )
+        self.assertEqual({"filter": {"name": "b"}}, found["g"]["image"])
+
+    def test_metadata_of_the_control_plane_stays_with_it(self) -> None:
+        found = machines(
+            rendered(machineMetadata={"a": "1", "b": "1"}, controlPlane__machineMetadata={"b": "2"})
+        )
+        self.assertEqual(
+            [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}],
+            found["control-plane"]["serverMetadata"],
+        )
+        self.assertEqual(
+            [{"key": "a", "value": "1"}, {"key": "b", "value": "1"}], found["g"]["serverMetadata"]
+        )
+
+    def test_a_local_disk_has_nothing_of_cinders(self) -> None:
+        for spec in self.both(additionalBlockDevices={"a": {"size": 1, "type": "Local"}}):
+            (disk,) = spec["additionalBlockDevices"]
+            self.assertEqual({"name": "a", "sizeGiB": 1, "storage": {"type": "Local"}}, disk)
+            self.assertIs(True, spec["configDrive"], "the disk is found by its tag")
+
+    def test_a_volume_is_in_the_servers_zone_unless_told(self) -> None:
+        disks = {"a": {"size": 1}, "b": {"size": 2, "availabilityZone": "1e3"}}
+        for spec in self.both(additionalBlockDevices=disks):
+            zones = [
+                disk["storage"]["volume"]["availabilityZone"]
+                for disk in spec["additionalBlockDevices"]
+            ]
+            self.assertEqual([{"from": "Machine"}, {"from": "Name", "name": "1e3"}], zones)
+
+    def test_a_config_drive_if_asked_for(self) -> None:
+        for wanted in (True, False):
+            for spec in self.both(machineConfigDrive=wanted):
+                self.assertIs(wanted, spec.get("configDrive", False))
+
+    def test_a_server_group_by_id_or_name(self) -> None:
+        for spec in self.both(serverGroupId="1"):
+            self.assertEqual({"id": "1"}, spec["serverGroup"])
+        for spec in self.both(serverGroupName="1"):
+            self.assertEqual({"filter": {"name": "1"}}, spec["serverGroup"])
+
+    def test_hints_keep_their_type(self) -> None:
+        for spec in self.both(schedulerHints={"a": "1", "b": 1, "c": False}):
+            self.assertEqual(
+                [
+                    {"name": "a", "value": {"type": "String", "string": "1"}},
+                    {"name": "b", "value": {"type": "Number", "number": 1}},
+                    {"name": "c", "value": {"type": "Bool", "bool": False}},
+                ],
+                spec["schedulerHintAdditionalProperties"],
+            )
+
+    def test_old_spellings_of_ports_are_the_same_machine(self) -> None:
+        network = {"name": "a", "tags": ["b", "c"]}
+        now: list[Values] = [
+            {"network": {"filter": network}, "hostID": "h"},
+            {"securityGroups": [{"filter": network}, {"id": "1"}]},
+            {"fixedIPs": [{"subnet": {"filter": network}, "ipAddress": "10.0.0.1"}]},
+        ]
+        then: list[Values] = [
+            {"network": {"name": "a", "tags": "b,c"}, "hostId": "h"},
+            {"securityGroupFilters": [network, {"id": "1"}]},
+            {"fixedIPs": [{"subnet": network, "ipAddress": "10.0.0.1"}]},
+        ]
+        for version in VERSIONS:
+            names = {
+                str(
+                    template_names(
+                        rendered(
+                            apiVersions__infrastructure=version,
+                            nodeGroups__0__machineNetworking={"ports": ports},
+                        )
+                    )
+                )
+                for ports in (now, then)
+            }
+            self.assertEqual(1, len(names))
+        for spec, port in zip(
+            self.both(machineNetworking={"ports": then}), (now, now), strict=True
+        ):
+            self.assertEqual(port, spec["ports"])
+
+    def test_no_group_is_not_the_same_as_nothing_said_of_groups(self) -> None:
+        ports: list[Values] = [{}, {"securityGroups": []}]
+        for spec in self.both(machineNetworking={"ports": ports}):
+            self.assertEqual(ports, spec["ports"])
+
+    def test_what_is_off_is_not_said(self) -> None:
+        nothing = {
+            "machineNetworking": {"ports": [], "trunk": False, "securityGroups": []},
+            "schedulerHints": {},
+            "machineTags": [],
+            "machineConfigDrive": False,
+            "additionalBlockDevices": {},
+            "serverGroupName": "",
+        }
+        for spec in self.both(**nothing):
+            self.assertEqual({"flavor", "image"}, set(spec))
