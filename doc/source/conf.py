@@ -7,7 +7,13 @@ import sys
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "doc"))
 
-extensions = ["openstackdocstheme", "oslo_config.sphinxext", "ext.house", "ext.labels"]
+extensions = [
+    "openstackdocstheme",
+    "oslo_config.sphinxext",
+    "ext.charts",
+    "ext.house",
+    "ext.labels",
+]
 
 project = "magnum-k8s-capi-helm"
 author = "the k8s_capi_helm founders"
