@@ -72,7 +72,7 @@ class Reference:
             if text.count(f'"#/definitions/{name}"') > 1 and self._inside(found)
         }
 
-    def keys(self) -> Iterator[Key]:
+    def rows(self) -> Iterator[Key]:
         """All of them, but for those of a shape where nothing is the default."""
         yield from self._keys(self._root, self._values, "")
 
@@ -151,7 +151,8 @@ class Reference:
         if "const" in schema:
             return f"only {written(schema['const'])}"
         if "enum" in schema:
-            return "one of " + ", ".join(map(written, schema["enum"]))
+            words = ("empty" if value == "" else written(value) for value in schema["enum"])
+            return "one of " + ", ".join(words)
         branches = [self._kind(self._whole(branch)) for branch in _branches(schema)]
         if branches and "type" not in schema:
             return " or ".join(dict.fromkeys(branches))

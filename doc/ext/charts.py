@@ -68,7 +68,7 @@ class ChartValues(ChartDirective):
         reference = chart_values.Reference(chart)
         for path in reference.files:
             self.file(path.name)
-        keys = list(reference.keys())
+        keys = list(reference.rows())
         found: list[nodes.Node] = [
             self.section(chart, top, list(below))
             for top, below in itertools.groupby(keys, key=lambda key: key.top)
@@ -166,7 +166,7 @@ class ChartParity(ChartDirective):
             reference = chart_values.Reference(self.arguments[0])
             for path in reference.files:
                 self.file(path.name)
-            self._explained = {key.path for key in reference.keys()}
+            self._explained = {key.path for key in reference.rows()}
         return self._explained
 
 
