@@ -31,7 +31,7 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#u
 - path: {{ $directory }}/ca.pem
   owner: root:root
   permissions: "0600"
-  {{- include "openstack-cluster.kubeadm.content" .cert | nindent 2 }}
+  {{- include "openstack-cluster.kubeadm.content" (toString .cert) | nindent 2 }}
 {{- end }}
 {{- end }}
 - path: {{ $directory }}/webhook.kubeconfig

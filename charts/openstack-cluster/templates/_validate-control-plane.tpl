@@ -43,12 +43,15 @@
 {{- if or (lt $timeout 1) (gt $timeout 30) -}}
 {{- fail (printf "azimuthAuthorizationWebhook.timeout is %s: the API server takes 1s to 30s." $webhook.timeout) -}}
 {{- end -}}
-{{- $seen := list "webhook" -}}
+{{- $seen := list -}}
 {{- range $webhook.additionalAuthorizers -}}
-{{- if or (has .type $seen) (has .name $seen) -}}
-{{- fail (printf "azimuthAuthorizationWebhook.additionalAuthorizers has %s called %q: each type and each name is there once, and the webhook itself is called webhook." .type .name) -}}
+{{- if ne .name (lower .type) -}}
+{{- fail (printf "azimuthAuthorizationWebhook.additionalAuthorizers calls %s %q: the API server takes only the name %s." .type .name (lower .type)) -}}
 {{- end -}}
-{{- $seen = append (append $seen .type) .name -}}
+{{- if has .type $seen -}}
+{{- fail (printf "azimuthAuthorizationWebhook.additionalAuthorizers has %s twice: the API server asks it once." .type) -}}
+{{- end -}}
+{{- $seen = append $seen .type -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -130,30 +133,15 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What kubeadmConfigSpec may not say, because Cluster API drops it or another key must agree with it. */}}
+{{/* What kubeadmConfigSpec may not say of the control plane: Cluster API drops it, or another key must agree with it. */}}
 {{- define "openstack-cluster.validate.clusterConfiguration" -}}
 {{- $spec := .Values.controlPlane.kubeadmConfigSpec | default dict -}}
 {{- $own := $spec.clusterConfiguration | default dict -}}
-{{- $core := include "openstack-cluster.api.core" . -}}
-{{- range $key, $use := dict
-      "networking" "kubeNetwork"
-      "kubernetesVersion" "kubernetesVersion"
-      "clusterName" "the release's name"
-      "controlPlaneEndpoint" "controlPlaneEndpoint" -}}
-{{- if hasKey $own $key -}}
-{{- fail (printf "controlPlane.kubeadmConfigSpec.clusterConfiguration.%s is taken from the cluster itself: use %s." $key $use) -}}
-{{- end -}}
-{{- end -}}
 {{- with (($own.etcd | default dict).local | default dict).dataDir -}}
 {{- fail (printf "controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd.local.dataDir is %s, but a disk is mounted at etcd.dataDir: use that key." .) -}}
 {{- end -}}
-{{- if and (eq $core "v1beta2") (($own.apiServer | default dict).timeoutForControlPlane) -}}
+{{- if and (eq (include "openstack-cluster.api.core" .) "v1beta2") (($own.apiServer | default dict).timeoutForControlPlane) -}}
 {{- fail "controlPlane.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane is not known in core v1beta2: use timeouts.controlPlaneComponentHealthCheckSeconds of initConfiguration and joinConfiguration." -}}
-{{- end -}}
-{{- range $phase := list "initConfiguration" "joinConfiguration" -}}
-{{- if and (eq $core "v1beta1") (get $spec $phase | default dict).timeouts -}}
-{{- fail (printf "controlPlane.kubeadmConfigSpec.%s.timeouts is not known in core v1beta1: use clusterConfiguration.apiServer.timeoutForControlPlane." $phase) -}}
-{{- end -}}
 {{- end -}}
 {{- range $program := list "apiServer" "controllerManager" "scheduler" -}}
 {{- include "openstack-cluster.validate.flagList" (dict "where" $program "flags" (get $own $program | default dict).extraArgs) -}}
