@@ -38,7 +38,8 @@ class ClusterObjectsTest(unittest.TestCase):
             for found in scenario.objects:
                 kept = found["metadata"].get("annotations", {}).get(KEEP) == "keep"
                 with self.subTest(scenario=scenario.name, found=rendering.identity(found)):
-                    self.assertEqual(found["kind"] in KEPT, kept)
+                    credential = found["metadata"]["name"].endswith("-cloud-credentials")
+                    self.assertEqual(found["kind"] in KEPT or credential, kept)
 
     def test_fate_of_volumes_is_always_said(self) -> None:
         for policy in ("keep", "delete"):
