@@ -5,7 +5,7 @@ Source: https://github.com/containerd/containerd/blob/main/docs/hosts.md
 
 {{/* Text "true" if containerd must be told something. */}}
 {{- define "openstack-cluster.containerd.wanted" -}}
-{{- if or .Values.registryMirrors .Values.registryAuth .Values.global.imageRegistryPrefix -}}true{{- end -}}
+{{- if or .Values.registryMirrors .Values.registryAuth (.Values.global | default dict).imageRegistryPrefix -}}true{{- end -}}
 {{- end -}}
 
 {{- define "openstack-cluster.containerd.files" -}}

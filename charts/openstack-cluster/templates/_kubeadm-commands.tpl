@@ -19,7 +19,7 @@ Arguments: root, role (controlPlane or worker), own (kubeadmConfigSpec).
 {{- end }}
 {{- if include "openstack-cluster.containerd.wanted" .root }}
 {{- $restart = true }}
-- {{ printf "sh /opt/openstack-cluster/containerd.sh %s" (include "openstack-cluster.kubeadm.word" $values.global.imageRegistryPrefix) | trim | quote }}
+- {{ printf "sh /opt/openstack-cluster/containerd.sh %s" (include "openstack-cluster.kubeadm.word" ($values.global | default dict).imageRegistryPrefix) | trim | quote }}
 {{- end }}
 {{- if $restart }}
 - systemctl daemon-reload

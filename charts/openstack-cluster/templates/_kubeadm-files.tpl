@@ -7,28 +7,34 @@ Arguments: root, role (controlPlane or worker), own (kubeadmConfigSpec).
 */}}
 {{- define "openstack-cluster.kubeadm.files" -}}
 {{- $chart := include "openstack-cluster.kubeadm.files.chart" . -}}
-{{- $given := concat .root.Values.additionalFiles (.own.files | default list) -}}
-{{- if not $given -}}
-{{- $chart -}}
-{{- else -}}
-{{- $last := dict -}}
-{{- range $given -}}
-{{- $_ := set $last .path . -}}
+{{- $additional := .root.Values.additionalFiles | default list -}}
+{{- $own := .own.files | default list -}}
+{{- $taken := dict -}}
+{{- range $own -}}
+{{- $_ := set $taken .path true -}}
 {{- end -}}
+{{- $given := list -}}
+{{- range $additional -}}
+{{- if not (hasKey $taken .path) -}}
+{{- $given = append $given . -}}
+{{- $_ := set $taken .path true -}}
+{{- end -}}
+{{- end -}}
+{{- if $taken }}
 {{- range fromYamlArray $chart }}
-{{- if not (hasKey $last .path) }}
+{{- if not (hasKey $taken .path) }}
 - {{ toYaml . | nindent 2 | trim }}
 {{- end }}
 {{- end }}
-{{- range .root.Values.additionalFiles }}
-{{- if eq (toJson .) (get $last .path | toJson) }}
+{{- else }}
+{{- $chart }}
+{{- end }}
+{{- range $given }}
 {{ include "openstack-cluster.kubeadm.file" . }}
 {{- end }}
-{{- end }}
-{{- with .own.files }}
+{{- with $own }}
 {{ toYaml . }}
 {{- end }}
-{{- end -}}
 {{- end -}}
 
 {{/* The chart's own files; bodies that do not depend on values are in files/. */}}

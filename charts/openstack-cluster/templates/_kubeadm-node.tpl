@@ -74,7 +74,8 @@ and the operator's kubeadmConfigSpec. The labels of all of them are one flag. Ar
 {{- end -}}
 {{- $chart := dict "cloud-provider" "external" -}}
 {{- $tls := include "openstack-cluster.tls.args" .of.root | fromJson -}}
-{{- $flags := list $chart $tls .of.root.Values.kubelet.extraArgs .of.from.kubeletExtraArgs .own.kubeletExtraArgs -}}
+{{- $all := (.of.root.Values.kubelet | default dict).extraArgs -}}
+{{- $flags := list $chart $tls $all .of.from.kubeletExtraArgs .own.kubeletExtraArgs -}}
 {{- range $flags -}}
 {{- with include "openstack-cluster.kubeadm.flag" (dict "flags" . "name" "node-labels") -}}
 {{- $labels = append $labels . -}}

@@ -4,7 +4,9 @@ The proxy between the machines and the world: for containerd, the kubelet and ap
 
 {{/* Text "true" if there is one. */}}
 {{- define "openstack-cluster.proxy.wanted" -}}
-{{- if or .Values.proxy.http .Values.proxy.https -}}true{{- end -}}
+{{- with .Values.proxy -}}
+{{- if or .http .https -}}true{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "openstack-cluster.proxy.files" -}}
@@ -61,7 +63,7 @@ say. The API server's address is added on the machine.
 {{- else if $network.subnetFilter -}}
 {{- $none = append $none $network.subnetFilter.cidr -}}
 {{- end -}}
-{{- concat $none .Values.proxy.noProxy | compact | uniq | join "," -}}
+{{- concat $none (.Values.proxy.noProxy | default list) | compact | uniq | join "," -}}
 {{- end -}}
 
 {{/* apt knows exceptions by the host's name only. */}}

@@ -4,7 +4,7 @@
 {{- define "openstack-cluster.validate.machines" -}}
 {{- $values := .Values -}}
 {{- include "openstack-cluster.validate.trustedCAs" $values.trustedCAs -}}
-{{- include "openstack-cluster.validate.proxy" $values.proxy -}}
+{{- include "openstack-cluster.validate.proxy" ($values.proxy | default dict) -}}
 {{- include "openstack-cluster.validate.additionalFiles" $values.additionalFiles -}}
 {{- if eq $values.osDistro "flatcar" -}}
 {{- if $values.additionalPackages -}}
@@ -79,8 +79,20 @@
 {{- fail (printf "%s: kubeadmConfigSpec.%s.%s is Cluster API's to fill in: take it out." $where $section $key) -}}
 {{- end -}}
 {{- end -}}
+{{- with ((get $own $section | default dict).nodeRegistration | default dict).kubeletExtraArgs -}}
+{{- if and (kindIs "slice" .) (ne (len .) (include "openstack-cluster.flagNames" . | fromYamlArray | uniq | len)) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.nodeRegistration.kubeletExtraArgs has a flag twice, and a kubelet takes the last one: keep one of them." $where $section) -}}
+{{- end -}}
+{{- end -}}
 {{- if and (get $own $section | default dict).timeouts (eq (include "openstack-cluster.api.core" $.root) "v1beta1") -}}
 {{- fail (printf "%s: kubeadmConfigSpec.%s.timeouts is not known to v1beta1: set apiVersions.core to v1beta2, or take it out." $where $section) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/* Argument: list of name and value. */}}
+{{- define "openstack-cluster.flagNames" -}}
+{{- range . }}
+- {{ .name | quote }}
+{{- end }}
 {{- end -}}

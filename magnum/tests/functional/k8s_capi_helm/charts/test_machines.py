@@ -18,7 +18,7 @@ CONTAINERD = rendering.CLUSTER / "files" / "machine" / "containerd.sh"
 PROXY = rendering.CLUSTER / "files" / "machine" / "proxy.sh"
 
 
-def rendered(scenario: str = "behind-a-proxy", **change: Any) -> list[Object]:
+def rendered(scenario: str = "behind-a-proxy", /, **change: Any) -> list[Object]:
     """Objects of a scenario with other values; "__" stands for a dot."""
     values = rendering.scenarios(rendering.CLUSTER)[scenario].values
     dotted = {path.replace("__", "."): value for path, value in change.items()}
@@ -27,7 +27,7 @@ def rendered(scenario: str = "behind-a-proxy", **change: Any) -> list[Object]:
 
 def plain(**change: Any) -> list[Object]:
     """Objects of a cluster that asks for nothing but what is given."""
-    nothing = {"proxy": {}, "trustedCAs": {}, "additionalPackages": []}
+    nothing: dict[str, Any] = {"proxy": {}, "trustedCAs": {}, "additionalPackages": []}
     return rendered(**{**nothing, **change})
 
 
@@ -418,7 +418,9 @@ class OwnSetupTest(unittest.TestCase):
             ],
         )
         for spec in both(objects):
-            self.assertEqual(b"This control plane has its own.\n", machines.files(spec)["/etc/motd"])
+            self.assertEqual(
+                b"This control plane has its own.\n", machines.files(spec)["/etc/motd"]
+            )
             self.assertEqual("update-ca-certificates", spec["preKubeadmCommands"][0])
             self.assertEqual(
                 ["modprobe nfs", "echo 'it''s here' > /run/house"], spec["preKubeadmCommands"][-2:]
@@ -447,6 +449,27 @@ class OwnSetupTest(unittest.TestCase):
             for spec in both(rendered(**change)):
                 self.assertEqual(b"mine\n", machines.files(spec)[path])
                 self.assertIn("/etc/kubernetes/proxy.env", machines.files(spec))
+
+    def test_a_file_that_is_asked_for_twice_comes_once(self) -> None:
+        given = [{"path": "/etc/a", "content": "same"}]
+        objects = plain(additionalFiles=given, nodeGroups__0__kubeadmConfigSpec={"files": given})
+        self.assertEqual({"/etc/a"}, set(machines.files(machines.worker(objects))))
+
+    def test_null_says_nothing(self) -> None:
+        keys = ("nodeLabels", "kubeletExtraArgs", "kubeadmConfigSpec")
+        nothing = dict.fromkeys(
+            (
+                *("proxy", "kubelet", "registryAuth", "registryMirrors", "trustedCAs"),
+                *("additionalPackages", "additionalFiles"),
+                *(
+                    f"{place}__{key}"
+                    for key in keys
+                    for place in ("nodeGroups__0", "nodeGroupDefaults")
+                ),
+                *(f"controlPlane__{key}" for key in keys[:2]),
+            )
+        )
+        self.assertEqual(plain(), rendered(**nothing))
 
     def test_etcds_disk_and_ones_own_stand_beside_each_other(self) -> None:
         own = {
