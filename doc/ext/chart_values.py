@@ -151,8 +151,8 @@ class Reference:
         if "const" in schema:
             return f"only {written(schema['const'])}"
         if "enum" in schema:
-            words = ("empty" if value == "" else written(value) for value in schema["enum"])
-            return "one of " + ", ".join(words)
+            values = ("empty" if value == "" else written(value) for value in schema["enum"])
+            return "one of " + ", ".join(values)
         branches = [self._kind(self._whole(branch)) for branch in _branches(schema)]
         if branches and "type" not in schema:
             return " or ".join(dict.fromkeys(branches))

@@ -28,8 +28,9 @@ def over(below: Values, above: Values) -> Values:
     result = dict(below)
     for key, value in above.items():
         found = result.get(key)
-        both = isinstance(found, dict) and isinstance(value, dict)
-        result[key] = over(found, value) if both else value
+        if isinstance(found, dict) and isinstance(value, dict):
+            value = over(found, value)
+        result[key] = value
     return result
 
 
