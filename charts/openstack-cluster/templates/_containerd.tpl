@@ -3,9 +3,13 @@ containerd's registries: mirrors, passwords, and where the pause image comes fro
 Source: https://github.com/containerd/containerd/blob/main/docs/hosts.md
 */}}
 
-{{/* Text "true" if containerd must be told something. */}}
+{{/* Text "true" if containerd must be told something, which may be files of the operator's own. */}}
 {{- define "openstack-cluster.containerd.wanted" -}}
-{{- if or .Values.registryMirrors .Values.registryAuth (.Values.global | default dict).imageRegistryPrefix -}}true{{- end -}}
+{{- $wanted := or .Values.registryMirrors .Values.registryAuth (.Values.global | default dict).imageRegistryPrefix -}}
+{{- range .Values.additionalFiles -}}
+{{- $wanted = or $wanted (hasPrefix "/etc/containerd/" .path) -}}
+{{- end -}}
+{{- if $wanted -}}true{{- end -}}
 {{- end -}}
 
 {{- define "openstack-cluster.containerd.files" -}}

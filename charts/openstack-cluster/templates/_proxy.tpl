@@ -58,10 +58,15 @@ say. The API server's address is added on the machine.
 {{- $domain := .Values.kubeNetwork.serviceDomain -}}
 {{- $none := list "localhost" "127.0.0.1" "::1" "169.254.169.254" ".svc" $domain (printf ".%s" $domain) -}}
 {{- $none = concat $none .Values.kubeNetwork.pods.cidrBlocks .Values.kubeNetwork.services.cidrBlocks -}}
-{{- if not (or $network.networkFilter $network.subnetFilter) -}}
+{{- $subnets := $network.subnetFilters | default list -}}
+{{- with $network.subnetFilter -}}
+{{- $subnets = append $subnets . -}}
+{{- end -}}
+{{- range $subnets -}}
+{{- $none = append $none .cidr -}}
+{{- end -}}
+{{- if not (or $network.networkFilter $subnets) -}}
 {{- $none = append $none $network.nodeCidr -}}
-{{- else if $network.subnetFilter -}}
-{{- $none = append $none $network.subnetFilter.cidr -}}
 {{- end -}}
 {{- concat $none (.Values.proxy.noProxy | default list) | compact | uniq | join "," -}}
 {{- end -}}

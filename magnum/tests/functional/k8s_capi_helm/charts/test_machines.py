@@ -147,6 +147,14 @@ class RegistriesTest(unittest.TestCase):
                 commands.index("systemctl restart containerd"),
             )
 
+    def test_ones_own_fragment_is_read_too(self) -> None:
+        own = [{"path": "/etc/containerd/conf.d/own.toml", "content": "version = 2\n"}]
+        for spec in both(plain(additionalFiles=own)):
+            self.assertEqual(
+                ["sh /opt/openstack-cluster/containerd.sh", "systemctl daemon-reload"],
+                spec["preKubeadmCommands"][:2],
+            )
+
     def test_passwords_of_any_text_reach_containerd_and_nothing_else(self) -> None:
         passwords = [
             'quote " and \\ backslash \\u0041 \\',
@@ -308,12 +316,20 @@ class ProxyTest(unittest.TestCase):
         )
 
     def test_the_network_of_machines_is_named_if_the_values_know_it(self) -> None:
-        for subnet, expected in (({"id": "a"}, False), ({"cidr": "10.20.0.0/16"}, True)):
-            objects = rendered(clusterNetworking={"internalNetwork": {"subnetFilter": subnet}})
-            found = self.environment(machines.worker(objects))["NO_PROXY"].split(",")
-            self.assertEqual(expected, "10.20.0.0/16" in found)
-            self.assertNotIn("192.168.3.0/24", found)
-            self.assertNotIn("", found)
+        both_subnets = [{"cidr": "10.20.0.0/16"}, {"cidr": "fd00:20::/64"}]
+        for network, expected in (
+            ({"subnetFilter": {"id": "a"}}, set()),
+            ({"networkFilter": {"id": "a"}}, set()),
+            ({"subnetFilter": {"cidr": "10.20.0.0/16"}}, {"10.20.0.0/16"}),
+            ({"subnetFilters": both_subnets}, {"10.20.0.0/16", "fd00:20::/64"}),
+            ({"nodeCidr": "10.30.0.0/16"}, {"10.30.0.0/16"}),
+        ):
+            with self.subTest(network=network):
+                objects = rendered(clusterNetworking={"internalNetwork": network})
+                found = self.environment(machines.worker(objects))["NO_PROXY"].split(",")
+                known = {"10.20.0.0/16", "fd00:20::/64", "10.30.0.0/16", "192.168.3.0/24"}
+                self.assertEqual(expected, known & set(found))
+                self.assertNotIn("", found)
 
     def test_one_proxy_alone_will_do(self) -> None:
         found = self.environment(machines.worker(rendered(proxy__http=None)))
@@ -542,6 +558,33 @@ class OwnSetupTest(unittest.TestCase):
             after = names(plain(**change))
             with self.subTest(change=change):
                 self.assertTrue(all(before[role] != after[role] for role in before))
+
+
+def as_maps(spec: Any) -> Any:
+    """A kubeadm config with its flags as maps, as v1beta1 has them."""
+    if isinstance(spec, dict):
+        return {
+            key: machines.flags(value)
+            if key.endswith(("extraArgs", "ExtraArgs"))
+            else as_maps(value)
+            for key, value in spec.items()
+        }
+    return [as_maps(one) for one in spec] if isinstance(spec, list) else spec
+
+
+class VersionsTest(unittest.TestCase):
+    def test_both_api_versions_mean_the_same(self) -> None:
+        for scenario in ("behind-a-proxy", "private-registries", "flatcar", "own-machine-setup"):
+            older, newer = (
+                rendered(scenario, apiVersions__core=core) for core in ("v1beta1", "v1beta2")
+            )
+            with self.subTest(scenario=scenario):
+                self.assertEqual(names(older)["workers"], names(newer)["workers"])
+                for one, other in zip(both(older), both(newer), strict=True):
+                    self.assertIsInstance(
+                        one["joinConfiguration"]["nodeRegistration"]["kubeletExtraArgs"], dict
+                    )
+                    self.assertEqual(one, as_maps(other))
 
 
 class FlatcarTest(unittest.TestCase):
