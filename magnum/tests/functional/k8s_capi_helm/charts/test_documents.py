@@ -11,6 +11,7 @@ import unittest
 
 import yaml
 
+from doc.ext import chart_values
 from magnum.tests.functional.k8s_capi_helm.charts import gitops, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
 
@@ -105,6 +106,56 @@ class ExampleTest(unittest.TestCase):
         for page, text in blocks():
             with self.subTest(page=page, text=text):
                 self.assertTrue(list(yaml.safe_load_all(text)))
+
+
+class ValuesTest(unittest.TestCase):
+    """The page of a chart's values, which is made from its schema and values.yaml."""
+
+    def rows(self, chart: str) -> list[chart_values.Key]:
+        reference = chart_values.Reference(chart)
+        return [*reference.rows(), *(key for *_, keys in reference.shapes() for key in keys)]
+
+    def row(self, chart: str, path: str) -> chart_values.Key:
+        (found,) = [key for key in chart_values.Reference(chart).rows() if key.path == path]
+        return found
+
+    def test_every_key_is_described(self) -> None:
+        for chart in (rendering.CLUSTER, rendering.ADDONS):
+            found = self.rows(chart.name)
+            self.assertGreater(len(found), 100)
+            self.assertEqual([], [key.path for key in found if not key.description.strip()])
+
+    def test_every_default_of_values_yaml_is_said(self) -> None:
+        for chart in (rendering.CLUSTER, rendering.ADDONS):
+            said = {key.path: key for key in chart_values.Reference(chart.name).rows()}
+            values = yaml.safe_load((chart / "values.yaml").read_text())
+            for top, value in values.items():
+                if not isinstance(value, dict | list):
+                    self.assertEqual(value, yaml.safe_load(said[top].default), top)
+
+    def test_types_in_words(self) -> None:
+        for path, kind in (
+            ("apiServer.port", "integer from 1 to 65535"),
+            ("volumesPolicy", "one of keep, delete"),
+            ("apiVersions.core", "one of empty, v1beta1, v1beta2"),
+            ("machineMetadata", "map of strings"),
+            ("additionalPackages", "list of strings"),
+            ("machineImage", "string or null"),
+        ):
+            with self.subTest(path=path):
+                self.assertEqual(kind, self.row("openstack-cluster", path).kind)
+
+    def test_what_is_deprecated_is_said_so(self) -> None:
+        self.assertTrue(
+            self.row("openstack-cluster", "clusterNetworking.dnsNameservers").deprecated
+        )
+        self.assertFalse(self.row("openstack-cluster", "clusterNetworking").deprecated)
+
+    def test_keys_of_a_group_are_its_own_and_those_of_the_defaults_are_not_repeated(self) -> None:
+        found = {key.path for key in chart_values.Reference("openstack-cluster").rows()}
+        self.assertIn("nodeGroups[].machineCountMin", found)
+        self.assertNotIn("nodeGroups[].machineFlavor", found)
+        self.assertIn("nodeGroupDefaults.machineFlavor", found)
 
 
 class ShapeTest(unittest.TestCase):
