@@ -11,15 +11,19 @@ over it, lists after the chart's. Arguments: root, core.
 {{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.apiServer
       "flags" (list (include "openstack-cluster.apiServer.flags" .root | fromYaml) $values.apiServer.extraArgs)
       "volumes" (concat (include "openstack-cluster.apiServer.volumes" .root | fromYamlArray) $values.apiServer.extraVolumes)
-      "certSANs" $values.apiServer.certSANs) }}
-apiServer: {{- . | trim | nindent 2 }}
+      "certSANs" $values.apiServer.certSANs) | trim }}
+apiServer: {{- . | nindent 2 }}
 {{- end }}
-controllerManager: {{- include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.controllerManager
+{{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.controllerManager
       "flags" (list $external $tls $values.controllerManager.extraArgs)
-      "volumes" $values.controllerManager.extraVolumes) | trim | nindent 2 }}
-scheduler: {{- include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.scheduler
+      "volumes" $values.controllerManager.extraVolumes) | trim }}
+controllerManager: {{- . | nindent 2 }}
+{{- end }}
+{{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.scheduler
       "flags" (list $everywhere $tls $values.scheduler.extraArgs)
-      "volumes" $values.scheduler.extraVolumes) | trim | nindent 2 }}
+      "volumes" $values.scheduler.extraVolumes) | trim }}
+scheduler: {{- . | nindent 2 }}
+{{- end }}
 etcd: {{- include "openstack-cluster.kubeadm.etcd" (dict "root" .root "core" .core "own" $own.etcd) | nindent 2 }}
 {{- include "openstack-cluster.kubeadm.images" (dict "root" .root "own" $own) }}
 {{- if and $values.controlPlane.certificateValidityDays (include "openstack-cluster.clusterApi.certificateValidity" .) }}
