@@ -77,24 +77,35 @@ def save_secrets(
 ) -> None:
     """Make the application credential and save it and the CAs as Secrets.
 
-    A credential that cannot be saved is taken back: nobody would ever find it again.
-
     :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
-    owner, bundle = secrets.Owner.of(request), assembly.ca_bundle(conf)
+    owner = secrets.Owner.of(request)
     for manifest in secrets.ca_secrets(owner, pairs):
         ports.kube.apply(names.SECRET, manifest)
+    save_credential(ports, cloud, owner, f"magnum-{request.release}", facts.auth_url, conf)
+
+
+def save_credential(
+    ports: Ports, cloud: Cloud, owner: secrets.Owner, name: str, auth_url: str, conf: Any
+) -> None:
+    """Make an application credential of the owner's user and save it as the cluster's Secret.
+
+    A credential that cannot be saved is taken back: nobody would ever find it again.
+
+    :param name: of the credential, which no other one of the user may have.
+    :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
+    :raises errors.DriverError: as Keystone or the management cluster said.
+    """
+    bundle = assembly.ca_bundle(conf)
     credential = cloud.create_credential(
-        request.user_id,
-        f"magnum-{request.release}",
-        f"Kubernetes cluster {request.uuid} made by Magnum",
+        owner.user_id, name, f"Kubernetes cluster {owner.cluster_uuid} made by Magnum"
     )
     with contextlib.ExitStack() as undo:
-        undo.callback(_take_back, cloud, request.user_id, credential.id)
+        undo.callback(_take_back, cloud, owner.user_id, credential.id)
         clouds = secrets.clouds_yaml(
             credential,
-            auth_url=facts.auth_url,
+            auth_url=auth_url,
             region=conf.cinder_client.region_name,
             interface=conf.capi_helm.app_cred_interface_type,
             verify=conf.drivers.verify_ca,

@@ -82,6 +82,9 @@ def _remove_secrets(ports: Ports, owner: secrets.Owner, cloud: Callable[[], Clou
         if credential is not None:
             user = secret["metadata"]["labels"].get(names.LABEL_USER) or owner.user_id
             cloud().delete_credential(user, credential.id)
+    record = ports.operations.read(owner.namespace, owner.release)
+    for retired in record.retired if record else ():
+        cloud().delete_credential(retired.user, retired.id)
     for secret in found:
         ports.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])
 

@@ -21,6 +21,7 @@ from magnum.drivers.k8s_capi_helm import (
     assembly,
     certificates,
     conf,
+    credentials,
     errors,
     founding,
     intake,
@@ -241,10 +242,17 @@ class Driver(driver.Driver):  # type: ignore[misc]
         raise exception.NotSupported(operation="Deleting a federation")
 
     def rotate_credential(self, context: Any, cluster: Any) -> None:
-        """Not supported by this version; nothing changes."""
-        raise exception.NotSupported(
-            operation="Rotating the credential with this version of the k8s_capi_helm driver"
-        )
+        """A new application credential, of the user who asks; the cluster is that user's then.
+
+        The old one is deleted by the health task when nobody can be using it any more.
+
+        :raises errors.DriverError: shown to the user; the cluster keeps the credential it has.
+        """
+        ports = assembly.ports(CONF)
+        ownership.require(ports, cluster, CONF)
+        owner, now = ownership.owner(cluster, CONF), passes.utc_now()
+        credentials.rotate(ports, assembly.cloud(context), owner, context.user_id, CONF, now)
+        rows.put(cluster, user_id=context.user_id)
 
     # Magnum's periodic tasks ----------------------------------------------------------------------
     def update_cluster_status(

@@ -14,6 +14,7 @@ from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import (
     assembly,
     certificates,
+    credentials,
     deletion,
     errors,
     intake,
@@ -133,6 +134,7 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
     ports, now = assembly.ports(conf), utc_now()
     judged = list(cluster.nodegroups)
     found = survey.judge(ports, cluster, judged, conf, now, cloud=admin_cloud)
+    credentials.clean_up(ports, ownership.owner(cluster, conf), found.record, admin_cloud, now)
     if cluster.status == Status.DELETE_FAILED:
         if not found.unreachable and ownership.is_proved(ports, ownership.owner(cluster, conf)):
             _prolong_deletion(ports, cluster, conf, now)

@@ -10,6 +10,7 @@ from magnum.drivers.k8s_capi_helm.model.asked import (
     NodeGroupRequest,
     Operation,
     Record,
+    Retired,
     Target,
     Verb,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "Observed",
     "Operation",
     "Record",
+    "Retired",
     "Target",
     "Verb",
     "Verdict",

@@ -113,6 +113,19 @@ class Operation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Retired:
+    """An application credential that another one has taken the place of.
+
+    :ivar user: whose it is.
+    :ivar since: when it was replaced (aware, UTC); what still uses it needs some time to notice.
+    """
+
+    id: str
+    user: str
+    since: datetime.datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Record:
     """What the release's Lease holds and no Magnum row does.
 
@@ -123,6 +136,7 @@ class Record:
     :ivar first_look: fingerprint of the look that found everything in place, "" for none.
     :ivar tombstone: True once everything of the cluster is gone.
     :ivar holder: who holds the lock now, "" for nobody.
+    :ivar retired: credentials that are to be deleted.
     """
 
     cluster_uuid: str
@@ -133,3 +147,4 @@ class Record:
     first_look: str = ""
     tombstone: bool = False
     holder: str = ""
+    retired: tuple[Retired, ...] = ()

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+import dataclasses
 import datetime
 import json
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Json, Operation, Record, Verb
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, Record, Retired, Verb
 
 PREFIX = "k8s-capi-helm.magnum.openstack.org"
 OPERATIONS = f"{PREFIX}/operations"
@@ -16,6 +18,7 @@ CHART_SOURCE = f"{PREFIX}/chart-source"
 CHART_DIGEST = f"{PREFIX}/chart-digest"
 FIRST_LOOK = f"{PREFIX}/first-look"
 TOMBSTONE = f"{PREFIX}/tombstone"
+RETIRED = f"{PREFIX}/retired-credentials"
 _VERBS = frozenset(Verb)
 
 
@@ -49,6 +52,10 @@ def record(lease: Json) -> Record:
         first_look=notes.get(FIRST_LOOK, ""),
         tombstone=notes.get(TOMBSTONE) == "true",
         holder=holder(lease),
+        retired=tuple(
+            Retired(one["id"], one["user"], datetime.datetime.fromisoformat(one["since"]))
+            for one in json.loads(notes.get(RETIRED) or "[]")
+        ),
     )
 
 
@@ -68,6 +75,12 @@ def entry(operation: Operation) -> dict[str, Any]:
         "deadline": operation.deadline.isoformat() if operation.deadline else None,
         **({"upgrade": _upgrade_entry(operation)} if operation.verb is Verb.UPGRADE else {}),
     }
+
+
+def retired(credentials: Iterable[Retired]) -> str:
+    """Retired credentials as they stand in the Lease."""
+    listed = [{**dataclasses.asdict(one), "since": one.since.isoformat()} for one in credentials]
+    return json.dumps(listed) if listed else ""
 
 
 def annotate(lease: Json, key: str, value: str) -> None:

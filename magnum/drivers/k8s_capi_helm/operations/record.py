@@ -12,7 +12,7 @@ import time
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import Json, Operation, Record
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, Record, Retired
 from magnum.drivers.k8s_capi_helm.operations import lease
 from magnum.drivers.k8s_capi_helm.operations.lock import Hold, Lock
 
@@ -133,6 +133,33 @@ class Operations:
             for key, value in fields.items():
                 if value is not None:
                     lease.annotate(found, key, value)
+
+        return self._change(namespace, release, change)
+
+    def retire(self, namespace: str, release: str, credential: Retired) -> Record:
+        """Write down that a credential is to be deleted some time after another took its place.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+
+        def change(found: Json) -> None:
+            others = [one for one in lease.record(found).retired if one.id != credential.id]
+            lease.annotate(found, lease.RETIRED, lease.retired([*others, credential]))
+
+        return self._change(namespace, release, change)
+
+    def forget(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
+        """Take retired credentials off the record, because they are deleted.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        gone = frozenset(ids)
+
+        def change(found: Json) -> None:
+            kept = [one for one in lease.record(found).retired if one.id not in gone]
+            lease.annotate(found, lease.RETIRED, lease.retired(kept))
 
         return self._change(namespace, release, change)
 

@@ -479,11 +479,3 @@ class TestProvides(world.World):
     def test_what_can_be_made(self):
         wanted = [{"server_type": "vm", "os": "ubuntu", "coe": "kubernetes"}]
         self.assertEqual(wanted, self.driver.provides)
-
-    def test_verbs_that_are_not_there_yet_change_nothing(self):
-        self.made()
-        cluster = self.cluster()
-        self.assertRaises(
-            exception.NotSupported, self.driver.rotate_credential, self.context, cluster
-        )
-        self.assertEqual("CREATE_COMPLETE", self.cluster().status)

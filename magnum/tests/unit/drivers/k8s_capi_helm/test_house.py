@@ -48,6 +48,7 @@ FLOORS = {
     "intake": 2,
     "ownership": 2,
     "founding": 2,
+    "credentials": 2,
     "transition": 2,
     "reconcile": 2,
     "survey": 2,

@@ -79,7 +79,12 @@ class FakeCloud:
     def flavors(self, wanted: Any) -> dict[str, Flavor]:
         return {name: Flavor(f"id-{name}", name, 2, 4096, 20) for name in wanted}
 
+    def auth_url(self, interface: str) -> str:
+        return "http://keystone/v3"
+
     def create_credential(self, user_id: str, name: str, text: str) -> ApplicationCredential:
+        if self.refusal:
+            raise self.refusal
         self.credentials[f"id-{name}"] = user_id
         return ApplicationCredential(f"id-{name}", SECRET_TEXT, name)
 
