@@ -25,7 +25,7 @@ resources:
       - identity: {}
       {{- end }}
       - {{ include "openstack-cluster.encryption.provider" (dict "provider" .provider "keys" .keys) | nindent 8 | trim }}
-      {{- range $provider, $keys := .formerProviders }}
+      {{- range $provider, $keys := .otherProviders }}
       - {{ include "openstack-cluster.encryption.provider" (dict "provider" $provider "keys" $keys) | nindent 8 | trim }}
       {{- end }}
       {{- if not .writePlain }}
@@ -47,7 +47,7 @@ resources:
 {{/* Names of all keys, those that only read too, as JSON. Argument: root. */}}
 {{- define "openstack-cluster.encryption.keys" -}}
 {{- $keys := .Values.etcd.encryption.keys -}}
-{{- range .Values.etcd.encryption.formerProviders -}}
+{{- range .Values.etcd.encryption.otherProviders -}}
 {{- $keys = concat $keys . -}}
 {{- end -}}
 {{ $keys | uniq | toJson }}

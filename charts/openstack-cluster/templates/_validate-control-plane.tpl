@@ -57,8 +57,8 @@
 {{- end -}}
 
 {{- define "openstack-cluster.validate.encryption" -}}
-{{- if hasKey .formerProviders .provider -}}
-{{- fail (printf "etcd.encryption.formerProviders has %s, which is etcd.encryption.provider: add its keys to etcd.encryption.keys." .provider) -}}
+{{- if hasKey .otherProviders .provider -}}
+{{- fail (printf "etcd.encryption.otherProviders has %s, which is etcd.encryption.provider: add its keys to etcd.encryption.keys." .provider) -}}
 {{- end -}}
 {{- if and .writePlain (not .enabled) -}}
 {{- fail "etcd.encryption.writePlain is true, but etcd.encryption.enabled is false, so nothing encrypted could be read: set enabled to true, or writePlain to false." -}}

@@ -169,7 +169,7 @@ class EncryptionTest(unittest.TestCase):
                 ],
             },
             self.configuration(
-                {"keys": ["key2", "key1"], "formerProviders": {"aescbc": ["old"]}},
+                {"keys": ["key2", "key1"], "otherProviders": {"aescbc": ["old"]}},
                 keys,
             ),
         )
