@@ -6,8 +6,8 @@ The charts have versions of their own and are released without the driver. Each 
 of the operator it gets a provenance file, which ``helm verify`` and ``helm install --verify`` read.
 
 Every file in a package has the time of the charts' last commit (or SOURCE_DATE_EPOCH), so that two
-runs over the same sources make the same bytes. Helm 3 writes the present time into what it signs,
-and only there that does not hold; Helm 4 keeps the times that it finds.
+runs over the same sources make the same bytes. Helm 4 keeps the times that it finds; Helm 3 writes
+the present one, so only what it signs is another each time.
 """
 
 from __future__ import annotations
@@ -164,12 +164,12 @@ def key_of(arguments: argparse.Namespace) -> Key | None:
 
 
 def helm_program() -> Path:
-    """$HELM, or the sandbox's own."""
+    """$HELM, or the sandbox's Helm 4: what it signs is the same each time, too."""
     if named := os.environ.get("HELM"):
         return Path(named)
     from sandbox.management import binaries
 
-    return binaries.build() / "helm"
+    return binaries.one(binaries.HELM4)
 
 
 def parser() -> argparse.ArgumentParser:

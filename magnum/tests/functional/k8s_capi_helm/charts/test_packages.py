@@ -19,6 +19,9 @@ from magnum.tests.functional.k8s_capi_helm.charts import openpgp, rendering
 from tools import chart_packages
 
 
+TIME = 1600000000
+
+
 class PackageCase(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
@@ -26,6 +29,8 @@ class PackageCase(unittest.TestCase):
         self.addCleanup(place.cleanup)
         self.place = Path(place.name)
         self.helm = Path(rendering.helm())
+        # Without it the time is that of the last commit, and somebody may commit meanwhile.
+        self.enterContext(mock.patch.dict(os.environ, {"SOURCE_DATE_EPOCH": str(TIME)}))
 
     def package(self, chart: Path) -> Path:
         return chart_packages.package(self.helm, chart, self.place)
@@ -67,10 +72,13 @@ class PackageTest(PackageCase):
         self.assertEqual(first, digest(self.package(chart)))
 
     def test_the_time_of_all_files_can_be_said(self) -> None:
-        with mock.patch.dict(os.environ, {"SOURCE_DATE_EPOCH": "1600000000"}):
-            made = self.package(rendering.ADDONS)
-        with tarfile.open(made) as archive:
-            self.assertEqual({1600000000}, {int(member.mtime) for member in archive})
+        with tarfile.open(self.package(rendering.ADDONS)) as archive:
+            self.assertEqual({TIME}, {int(member.mtime) for member in archive})
+
+    def test_else_it_is_that_of_the_last_commit(self) -> None:
+        del os.environ["SOURCE_DATE_EPOCH"]
+        self.assertGreater(time.time(), chart_packages.epoch())
+        self.assertGreater(chart_packages.epoch(), chart_packages.NO_HISTORY)
 
 
 class ProvenanceTest(PackageCase):
@@ -101,6 +109,19 @@ class ProvenanceTest(PackageCase):
         other.write_bytes(openpgp.keyring(self.NAME))
         with self.assertRaises(rendering.HelmRefused):
             rendering.run("verify", self.signed, f"--keyring={other}")
+
+    def test_helm_4_makes_the_same_bytes_of_what_it_signs(self) -> None:
+        chart = self.place / "cluster-addons"
+        shutil.copytree(rendering.ADDONS, chart)
+        made = []
+        for target in ("one", "two"):
+            made.append(
+                chart_packages.package(
+                    Path(rendering.helm4()), chart, self.place / target, self.key
+                )
+            )
+            time.sleep(1.1)
+        self.assertEqual(*map(digest, made))
 
     def test_a_key_that_is_not_in_the_ring_makes_no_package(self) -> None:
         key = chart_packages.Key("nobody", self.key.keyring)
