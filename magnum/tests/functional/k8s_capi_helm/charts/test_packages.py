@@ -18,7 +18,6 @@ import yaml
 from magnum.tests.functional.k8s_capi_helm.charts import openpgp, rendering
 from tools import chart_packages
 
-
 TIME = 1600000000
 
 
