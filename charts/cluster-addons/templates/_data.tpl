@@ -3,11 +3,13 @@ How values reach an addon. An addon's texts are Jinja templates of the addon ope
 tenant wrote must not stand in them as text: it goes in as Base64 of JSON, which Jinja decodes to data.
 */}}
 
-{{/* What stands at a dotted path of the values, as {"value": ...} in JSON. Arguments: root, path. */}}
+{{/*
+What stands at a dotted path of the values, as {"value": ...} in JSON; nothing there is "". Arguments: root, path.
+*/}}
 {{- define "cluster-addons.value" -}}
 {{- $value := .root.Values -}}
 {{- range splitList "." .path -}}
-{{- $value = index $value . -}}
+{{- $value = kindIs "map" $value | ternary (get (kindIs "map" $value | ternary $value dict) .) "" -}}
 {{- end -}}
 {{ dict "value" $value | toJson }}
 {{- end -}}
@@ -18,8 +20,8 @@ tenant wrote must not stand in them as text: it goes in as Base64 of JSON, which
 {{- end -}}
 
 {{/*
-A Jinja file of this chart; it finds values as the variable "settings".
-Arguments: root, file, settings (name to path).
+A Jinja file of this chart; it finds data as the variable "settings".
+Arguments: root, file, settings (name to path of the values), files (name to data file of this chart).
 */}}
 {{- define "cluster-addons.template" -}}
 {{- $root := .root -}}
@@ -27,21 +29,34 @@ Arguments: root, file, settings (name to path).
 {{- range $name, $path := .settings -}}
 {{- $_ := set $settings $name (get (include "cluster-addons.value" (dict "root" $root "path" $path) | fromJson) "value") -}}
 {{- end -}}
+{{- range $name, $path := .files -}}
+{{- $_ := set $settings $name ($root.Files.Get (printf "files/%s" $path) | fromYaml) -}}
+{{- end -}}
 {{- if $settings -}}
 {{ printf "{%% set settings = %s | fromyaml %%}" (include "cluster-addons.jinja" $settings) }}
 {{ end -}}
 {{ .root.Files.Get (printf "files/jinja/%s" .file) | trim }}
 {{- end -}}
 
-{{/* Text "true" if every value named in "when" is as it says. Arguments: root, when (path to value). */}}
+{{/*
+Text "true" if one of the alternatives holds: every value that it names is as it says.
+Arguments: root, when (list of maps of path to value).
+*/}}
 {{- define "cluster-addons.wanted" -}}
 {{- $root := .root -}}
-{{- $wanted := true -}}
-{{- range $path, $expected := .when -}}
+{{- $wanted := false -}}
+{{- range $alternative := .when -}}
+{{- $holds := true -}}
+{{- range $path, $expected := $alternative -}}
 {{- $value := get (include "cluster-addons.value" (dict "root" $root "path" $path) | fromJson) "value" -}}
-{{- if ne (toString $value) (toString $expected) -}}
-{{- $wanted = false -}}
+{{- $holds = and $holds (eq (toString $value) (toString $expected)) -}}
 {{- end -}}
+{{- $wanted = or $wanted $holds -}}
 {{- end -}}
 {{- if $wanted -}}true{{- end -}}
+{{- end -}}
+
+{{/* Registry and path in front of the images of all addons, without a slash at its end; empty for none. */}}
+{{- define "cluster-addons.imageRegistryPrefix" -}}
+{{ get (include "cluster-addons.value" (dict "root" . "path" "global.imageRegistryPrefix") | fromJson) "value" }}
 {{- end -}}

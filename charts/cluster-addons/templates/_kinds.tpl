@@ -3,10 +3,12 @@ The two kinds of addons. Both take: root, addon (a file of files/addons).
 API: https://github.com/azimuth-cloud/cluster-api-addon-provider
 */}}
 
-{{/* A chart with values from a Secret: this chart's own under "defaults", the operator's under "overrides". */}}
+{{/* A chart with values from a Secret: what this chart sets, then other places of images, then the operator's. */}}
 {{- define "cluster-addons.HelmRelease" -}}
 {{- $root := .root -}}
 {{- $addon := .addon -}}
+{{- $prefix := include "cluster-addons.imageRegistryPrefix" $root -}}
+{{- $images := ternary $addon.images dict (ne $prefix "") -}}
 {{- $labels := include "cluster-addons.labels" (dict "root" $root "component" $addon.component) -}}
 {{- $config := include "cluster-addons.name" (list $root.Release.Name $addon.component "config") -}}
 {{- $values := get (include "cluster-addons.value" (dict "root" $root "path" $addon.values) | fromJson) "value" -}}
@@ -21,10 +23,14 @@ metadata:
 stringData:
   {{- with $addon.defaults }}
   defaults: |
-    {{- include "cluster-addons.template" (dict "root" $root "file" .) | nindent 4 }}
+    {{- include "cluster-addons.template" (dict "root" $root "file" . "settings" $addon.settings) | nindent 4 }}
+  {{- end }}
+  {{- with $images }}
+  images: |
+    {{- toYaml . | replace "PREFIX" $prefix | nindent 4 }}
   {{- end }}
   overrides: |
-    {{ printf "{{ %s }}" (include "cluster-addons.jinja" $values) }}
+    {{ printf "{{ %s }}" (include "cluster-addons.jinja" ($values | default dict)) }}
 ---
 apiVersion: addons.stackhpc.com/v1alpha1
 kind: HelmRelease
@@ -32,23 +38,26 @@ metadata:
   name: {{ include "cluster-addons.name" (list $root.Release.Name $addon.component) }}
   labels: {{- $labels | nindent 4 }}
 spec:
-  clusterName: {{ include "cluster-addons.clusterName" $root | quote }}
-  bootstrap: {{ $addon.bootstrap }}
+  {{- include "cluster-addons.where" . | nindent 2 }}
   chart:
     repo: {{ $chart.repo | quote }}
     name: {{ $chart.name | quote }}
     version: {{ $chart.version | quote }}
-  targetNamespace: {{ get (include "cluster-addons.value" (dict "root" $root "path" $addon.namespace) | fromJson) "value" | quote }}
-  releaseName: {{ $addon.component }}
   valuesSources:
     {{- if $addon.defaults }}
     - secret:
         name: {{ $config }}
         key: defaults
     {{- end }}
+    {{- if $images }}
+    - secret:
+        name: {{ $config }}
+        key: images
+    {{- end }}
     - secret:
         name: {{ $config }}
         key: overrides
+  {{- include "cluster-addons.lifecycleHooks" . | nindent 2 }}
 {{- end -}}
 
 {{/* Objects from a Jinja file. */}}
@@ -61,11 +70,17 @@ metadata:
   name: {{ include "cluster-addons.name" (list $root.Release.Name $addon.component) }}
   labels: {{- include "cluster-addons.labels" (dict "root" $root "component" $addon.component) | nindent 4 }}
 spec:
-  clusterName: {{ include "cluster-addons.clusterName" $root | quote }}
-  bootstrap: {{ $addon.bootstrap }}
-  targetNamespace: {{ get (include "cluster-addons.value" (dict "root" $root "path" $addon.namespace) | fromJson) "value" | quote }}
-  releaseName: {{ $addon.component }}
+  {{- include "cluster-addons.where" . | nindent 2 }}
   manifestSources:
     - template: |
-        {{- include "cluster-addons.template" (dict "root" $root "file" $addon.template "settings" $addon.settings) | nindent 8 }}
+        {{- include "cluster-addons.template" (dict "root" $root "file" $addon.template "settings" $addon.settings "files" $addon.files) | nindent 8 }}
+  {{- include "cluster-addons.lifecycleHooks" . | nindent 2 }}
+{{- end -}}
+
+{{/* The cluster, when, and the release in it. */}}
+{{- define "cluster-addons.where" -}}
+clusterName: {{ include "cluster-addons.clusterName" .root | quote }}
+bootstrap: {{ .addon.bootstrap }}
+targetNamespace: {{ get (include "cluster-addons.value" (dict "root" .root "path" .addon.namespace) | fromJson) "value" | quote }}
+releaseName: {{ .addon.release | default .addon.component }}
 {{- end -}}

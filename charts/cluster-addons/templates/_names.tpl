@@ -25,5 +25,5 @@ Argument: list of text.
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | quote }}
 capi.stackhpc.com/managed-by: {{ .root.Release.Service }}
 capi.stackhpc.com/cluster: {{ include "cluster-addons.clusterName" .root | quote }}
-capi.stackhpc.com/component: {{ .component }}
+capi.stackhpc.com/component: {{ .component | quote }}
 {{- end -}}

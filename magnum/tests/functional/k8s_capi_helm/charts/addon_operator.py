@@ -30,14 +30,21 @@ IDENTITY: Object = {
 }
 
 
-def _merge(below: Any, above: Any) -> Any:
+def credential(cloud: Object, **more: str) -> Object:
+    """A Secret with the credential of one cloud, and further keys."""
+    clouds = yaml.safe_dump({"clouds": {"openstack": cloud}}, allow_unicode=True)
+    texts = {"clouds.yaml": clouds, **more}
+    return {"data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}}
+
+
+def merge(below: Any, above: Any) -> Any:
     """Maps key by key, lists one after the other, null as nothing, anything else replaced."""
     if above is None:
         return below
     if isinstance(below, dict) and isinstance(above, dict):
         return {
             **below,
-            **{key: _merge(below.get(key), value) for key, value in above.items()},
+            **{key: merge(below.get(key), value) for key, value in above.items()},
         }
     if isinstance(below, list) and isinstance(above, list):
         return below + above
@@ -47,7 +54,7 @@ def _merge(below: Any, above: Any) -> Any:
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(autoescape=False)  # YAML, as the operator has it
     environment.filters.update(
-        mergeconcat=_merge,
+        mergeconcat=merge,
         fromyaml=yaml.safe_load,
         toyaml=yaml.safe_dump,
         b64encode=lambda data: base64.b64encode(data).decode(),
@@ -64,19 +71,21 @@ def _render(text: str, addon: Object, cluster: Object, infra: Object, identity: 
     )
 
 
-def values(objects: list[Object], component: str) -> Any:
+def values(
+    objects: list[Object],
+    component: str,
+    *,
+    cluster: Object = CLUSTER,
+    identity: Object = IDENTITY,
+) -> Any:
     """Values with which the operator installs the chart of a component."""
-    release = _addon(objects, "HelmRelease", component)
-    secrets = {
-        found["metadata"]["name"]: found["stringData"]
-        for found in objects
-        if found["kind"] == "Secret"
-    }
+    release = addon(objects, component, "HelmRelease")
+    secrets = _secrets(objects)
     merged: Any = {}
     for source in release["spec"]["valuesSources"]:
         text = secrets[source["secret"]["name"]][source["secret"]["key"]]
-        rendered = _render(text, release, CLUSTER, INFRA_CLUSTER, IDENTITY)
-        merged = _merge(merged, yaml.safe_load(rendered))
+        rendered = _render(text, release, cluster, INFRA_CLUSTER, identity)
+        merged = merge(merged, yaml.safe_load(rendered))
     return merged
 
 
@@ -88,22 +97,53 @@ def manifests(
     identity: Object = IDENTITY,
 ) -> list[Object]:
     """Objects that the operator installs for a component."""
-    addon = _addon(objects, "Manifests", component)
+    found = addon(objects, component, "Manifests")
+    secrets = _secrets(objects)
+    texts = [
+        text
+        for source in found["spec"]["manifestSources"]
+        for text in (
+            [source["template"]]
+            if "template" in source
+            else secrets[source["secret"]["name"]].values()
+        )
+    ]
     return [
         document
-        for source in addon["spec"]["manifestSources"]
-        for document in yaml.safe_load_all(
-            _render(source["template"], addon, CLUSTER, infra, identity)
-        )
+        for text in texts
+        for document in yaml.safe_load_all(_render(text, found, CLUSTER, infra, identity))
         if document
     ]
 
 
-def _addon(objects: list[Object], kind: str, component: str) -> Object:
+def addon(objects: list[Object], component: str, kind: str | None = None) -> Object:
+    """The HelmRelease or Manifests of a component.
+
+    :raises ValueError: there is none.
+    """
     (found,) = (
         found
-        for found in objects
-        if found["kind"] == kind
+        for found in addons(objects)
+        if kind in (None, found["kind"])
         and found["metadata"]["labels"]["capi.stackhpc.com/component"] == component
     )
     return found
+
+
+def addons(objects: list[Object]) -> list[Object]:
+    """All HelmReleases and Manifests."""
+    return [found for found in objects if found["kind"] in ("HelmRelease", "Manifests")]
+
+
+def component(found: Object) -> str:
+    """What the chart calls an addon."""
+    name: str = found["metadata"]["labels"]["capi.stackhpc.com/component"]
+    return name
+
+
+def _secrets(objects: list[Object]) -> dict[str, dict[str, str]]:
+    return {
+        found["metadata"]["name"]: found["stringData"]
+        for found in objects
+        if found["kind"] == "Secret" and "stringData" in found
+    }

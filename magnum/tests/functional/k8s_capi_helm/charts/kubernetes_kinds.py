@@ -18,7 +18,11 @@ from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
 _MODELS = {
     ("v1", "Secret"): "V1Secret",
     ("v1", "ServiceAccount"): "V1ServiceAccount",
+    ("v1", "ConfigMap"): "V1ConfigMap",
+    ("v1", "Service"): "V1Service",
+    ("apps/v1", "DaemonSet"): "V1DaemonSet",
     ("apps/v1", "Deployment"): "V1Deployment",
+    ("batch/v1", "CronJob"): "V1CronJob",
     ("rbac.authorization.k8s.io/v1", "Role"): "V1Role",
     ("rbac.authorization.k8s.io/v1", "RoleBinding"): "V1RoleBinding",
     ("storage.k8s.io/v1", "StorageClass"): "V1StorageClass",

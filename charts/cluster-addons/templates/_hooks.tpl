@@ -1,0 +1,60 @@
+{{/*
+What the addon operator does in the cluster around an upgrade of an addon: the hooks that its file names, and
+those that let its volumes follow the values, because a StatefulSet's claims do not. Arguments: root, addon.
+*/}}
+{{- define "cluster-addons.lifecycleHooks" -}}
+{{- $addon := .addon -}}
+{{- $hooks := $addon.hooks | default dict -}}
+{{- $sized := list -}}
+{{- $unsized := list -}}
+{{- range $volume := $addon.volumes -}}
+{{- $size := get (include "cluster-addons.value" (dict "root" $.root "path" .size) | fromJson) "value" -}}
+{{- if and $size (or (not .when) (include "cluster-addons.wanted" (dict "root" $.root "when" .when))) -}}
+{{- $sized = append $sized (merge (dict "size" $size) .) -}}
+{{- else -}}
+{{- $unsized = append $unsized . -}}
+{{- end -}}
+{{- end -}}
+{{- if or $hooks $addon.volumes -}}
+lifecycleHooks:
+  {{- if or $hooks.preUpgrade $sized }}
+  preUpgrade:
+    {{- with $hooks.preUpgrade }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- range $sized }}
+    - apiVersion: v1
+      kind: PersistentVolumeClaim
+      selector: {{- toYaml .selector | nindent 8 }}
+      action: patch
+      options:
+        data:
+          spec:
+            resources:
+              requests:
+                storage: {{ .size | toJson }}
+    {{- end }}
+  {{- end }}
+  {{- if or $hooks.postUpgrade $unsized }}
+  postUpgrade:
+    {{- with $hooks.postUpgrade }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- include "cluster-addons.deletedVolumes" $unsized | nindent 4 }}
+  {{- end }}
+  {{- with $addon.volumes }}
+  postDelete:
+    {{- include "cluster-addons.deletedVolumes" . | nindent 4 }}
+  {{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* Argument: list of volumes. */}}
+{{- define "cluster-addons.deletedVolumes" -}}
+{{- range . }}
+- apiVersion: v1
+  kind: PersistentVolumeClaim
+  selector: {{- toYaml .selector | nindent 4 }}
+  action: delete
+{{- end }}
+{{- end -}}
