@@ -158,11 +158,3 @@ template:
   spec: {{- include "openstack-cluster.machine" (dict "root" .root "api" .api "from" .group
       "metadata" $metadata) | nindent 4 }}
 {{- end -}}
-
-{{/* Named after the v1beta1 shape as well. Arguments: root, group. */}}
-{{- define "openstack-cluster.nodeGroup.machineTemplate.name" -}}
-{{- include "openstack-cluster.name.template" (dict
-      "base" (include "openstack-cluster.name.nodeGroup" (dict "root" .root "group" .group.name "max" 54))
-      "spec" (include "openstack-cluster.nodeGroup.machineTemplate.spec"
-        (dict "root" .root "group" .group "api" "v1beta1"))) -}}
-{{- end -}}

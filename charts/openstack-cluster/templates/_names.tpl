@@ -42,6 +42,12 @@ Arguments: base (a name of at most 54 characters), spec (YAML text).
 {{ .base }}-{{ fromYaml .spec | toJson | sha256sum | trunc 8 }}
 {{- end -}}
 
+{{/* An immutable template of a node group. Arguments: root, group (name), spec (YAML text). */}}
+{{- define "openstack-cluster.name.nodeGroup.template" -}}
+{{- $base := include "openstack-cluster.name.nodeGroup" (dict "root" .root "group" .group "max" 54) -}}
+{{- include "openstack-cluster.name.template" (dict "base" $base "spec" .spec) -}}
+{{- end -}}
+
 {{/* The prefix of this chart's labels. */}}
 {{- define "openstack-cluster.prefix" -}}
 {{ .Values.projectPrefix }}

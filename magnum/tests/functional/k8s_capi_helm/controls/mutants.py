@@ -251,7 +251,7 @@ _CHARTS = (
     Mutant(
         "metadata-leaks",
         "server metadata of the first nodegroup reaches all of them",
-        f"{CLUSTER}/templates/node-groups/_spec.tpl",
+        f"{CLUSTER}/templates/_machine-template.tpl",
         '"above" .group.machineMetadata)',
         '"above" ((index .root.Values.nodeGroups 0).machineMetadata | default dict))',
         Suite.CHARTS,
@@ -269,7 +269,7 @@ _CHARTS = (
     Mutant(
         "template-not-kept",
         "Helm deletes a machine template that machines still refer to",
-        f"{CLUSTER}/templates/node-groups/machine-template.yaml",
+        f"{CLUSTER}/templates/control-plane/machine-template.yaml",
         "    helm.sh/resource-policy: keep\n",
         "    helm.sh/resource-policy: default\n",
         Suite.CHARTS,
