@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 import dataclasses
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -49,14 +50,24 @@ def read(directory: pathlib.Path) -> Chart:
 def digest(directory: pathlib.Path) -> str:
     """SHA-256 over the names and contents of a chart's files, its tests left out.
 
-    It says the same of a chart in a directory and of the same chart in an archive.
+    It says the same of a chart in a directory and of the package that Helm makes of it: of a
+    Chart.yaml, which Helm writes anew, only what it says counts, and not how.
     """
-    total = hashlib.sha256()
-    for relative in sorted(_relative_paths(directory)):
-        content = (directory / relative).read_bytes()
-        total.update(f"{relative}\0{len(content)}\0".encode())
-        total.update(content)
-    return total.hexdigest()
+    return _sum(
+        (relative, _meaning(directory / relative))
+        if _is_metadata(relative)
+        else (relative, (directory / relative).read_bytes())
+        for relative in sorted(_relative_paths(directory))
+    )
+
+
+def has_digest(directory: pathlib.Path, recorded: str) -> bool:
+    """Whether a chart is the one whose digest was written down, be it by a driver of before."""
+    if recorded == digest(directory):
+        return True
+    # The first drivers counted the tests of charts inside a chart, and each byte of a Chart.yaml.
+    everything = sorted(_relative_paths(directory, inner_tests=True))
+    return recorded == _sum((path, (directory / path).read_bytes()) for path in everything)
 
 
 def keep(directory: pathlib.Path, store: pathlib.Path) -> Chart:
@@ -127,11 +138,38 @@ def absent(what: str, detail: str) -> errors.ChartNotFound:
     )
 
 
-def _relative_paths(directory: pathlib.Path) -> Iterator[str]:
+def _sum(contents: Iterable[tuple[str, bytes]]) -> str:
+    total = hashlib.sha256()
+    for relative, content in contents:
+        total.update(f"{relative}\0{len(content)}\0".encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def _is_chart(relative: pathlib.Path) -> bool:
+    """Whether this is the directory of the chart, or of one inside."""
+    return relative == pathlib.Path() or relative.parent.name == "charts"
+
+
+def _is_metadata(relative: str) -> bool:
+    path = pathlib.Path(relative)
+    return path.name == "Chart.yaml" and _is_chart(path.parent)
+
+
+def _meaning(path: pathlib.Path) -> bytes:
+    """What a YAML file says; its bytes if it is none."""
+    content = path.read_bytes()
+    try:
+        return json.dumps(yaml.safe_load(content), sort_keys=True, default=str).encode()
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError):
+        return content
+
+
+def _relative_paths(directory: pathlib.Path, *, inner_tests: bool = False) -> Iterator[str]:
     # A subchart may be a link to its neighbour in a checkout.
     for parent, directories, files in os.walk(directory, followlinks=True):
         here = pathlib.Path(parent).relative_to(directory)
-        if here == pathlib.Path():
+        if here == pathlib.Path() or (_is_chart(here) and not inner_tests):
             directories[:] = [name for name in directories if name not in _IGNORED]
         for name in files:
             yield (here / name).as_posix()

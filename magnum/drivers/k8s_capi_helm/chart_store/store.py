@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import contextlib
+import dataclasses
 import pathlib
 import re
 import shutil
@@ -105,8 +106,8 @@ class ChartStore:
             place = files.place_of(self._directory, live.chart_name, live.chart_version, digest)
             with contextlib.suppress(errors.ChartNotFound):
                 chart = files.read(place)
-                if chart.digest == digest:
-                    return chart
+                if files.has_digest(place, digest):
+                    return dataclasses.replace(chart, digest=digest)
                 LOG.warning("%s has been changed; it is fetched again", place)
                 shutil.rmtree(place, ignore_errors=True)
         return None

@@ -15,6 +15,7 @@ from unittest import mock
 
 import yaml
 
+from magnum.drivers.k8s_capi_helm.chart_store import files
 from magnum.tests.functional.k8s_capi_helm.charts import openpgp, rendering
 from tools import chart_packages
 
@@ -58,6 +59,12 @@ class PackageTest(PackageCase):
         self.assertEqual(beside["version"], dependency["version"])
         vendored = rendering.CLUSTER / "charts" / beside["name"]
         self.assertEqual(rendering.ADDONS.resolve(), vendored.resolve())
+
+    def test_to_the_driver_it_is_the_chart_that_it_was_made_of(self) -> None:
+        chart = self.place / "openstack-cluster"
+        shutil.copytree(rendering.CLUSTER, chart)
+        unpacked = files.unpack(self.package(chart), self.place / "unpacked")
+        self.assertEqual(files.digest(chart), files.digest(unpacked))
 
     def test_the_name_has_the_version(self) -> None:
         version = yaml.safe_load((rendering.CLUSTER / "Chart.yaml").read_text())["version"]

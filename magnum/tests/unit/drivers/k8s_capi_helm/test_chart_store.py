@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pathlib
 import shutil
 import tarfile
@@ -13,6 +14,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 import testtools
+import yaml
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.chart_store import ChartStore, files
@@ -271,6 +273,42 @@ class TestDigest(StoreCase):
         (chart / "templates" / "tests").mkdir()
         (chart / "templates" / "tests" / "a.yaml").write_text("a: b")
         self.assertNotEqual(self.first.digest, files.digest(chart))
+
+    def with_subchart(self) -> pathlib.Path:
+        """The first chart with one inside that has tests."""
+        chart = pathlib.Path(self.first.path)
+        inner = chart / "charts" / "cluster-addons"
+        write_chart(inner, "1.0.0", "cluster-addons")
+        (inner / "tests").mkdir()
+        (inner / "tests" / "a.yaml").write_text("a: b")
+        return chart
+
+    def test_a_package_is_the_chart_that_it_was_made_of(self) -> None:
+        """Helm leaves out what .helmignore names, and writes each Chart.yaml anew."""
+        chart = self.with_subchart()
+        package = self.directory / "package"
+        shutil.copytree(chart, package)
+        shutil.rmtree(package / "charts" / "cluster-addons" / "tests")
+        for path in (package / "Chart.yaml", package / "charts" / "cluster-addons" / "Chart.yaml"):
+            metadata = yaml.safe_load(path.read_text())
+            path.write_text("# no comment of the source\n" + yaml.safe_dump(metadata))
+        self.assertEqual(files.digest(chart), files.digest(package))
+        path.write_text(path.read_text().replace("1.0.0", "1.0.1"))
+        self.assertNotEqual(files.digest(chart), files.digest(package))
+
+    def test_a_chart_that_a_driver_of_before_has_kept_is_still_known(self) -> None:
+        chart = self.with_subchart()
+        total = hashlib.sha256()
+        for path in sorted(path.relative_to(chart) for path in chart.rglob("*") if path.is_file()):
+            content = (chart / path).read_bytes()
+            total.update(f"{path}\0{len(content)}\0".encode() + content)
+        former = total.hexdigest()
+        self.assertNotEqual(former, files.digest(chart))
+        place = files.place_of(self.directory / "store", "openstack-cluster", "1.0.0", former)
+        shutil.copytree(chart, place)
+        shutil.rmtree(self.bundled)
+        found = self.store().of_release(self.live(self.first), former)
+        self.assertEqual((former, str(place)), (found.digest, found.path))
 
     def test_a_linked_subchart_counts(self) -> None:
         chart = pathlib.Path(self.first.path)
