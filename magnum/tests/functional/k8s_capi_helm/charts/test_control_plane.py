@@ -33,7 +33,7 @@ class FlagsTest(unittest.TestCase):
             change = {
                 "apiVersions.core": core,
                 "oidc": {
-                    "issuerUrl": "https://id.example.org/a?b=1&c=<d>",
+                    "issuerUrl": "https://id.example.org/a&b=<c>",
                     "clientId": "0815",
                     "usernameClaim": "yes",
                     "usernamePrefix": "a: b",
@@ -49,7 +49,7 @@ class FlagsTest(unittest.TestCase):
                 self.assertEqual(
                     {
                         "v": "2",
-                        "oidc-issuer-url": "https://id.example.org/a?b=1&c=<d>",
+                        "oidc-issuer-url": "https://id.example.org/a&b=<c>",
                         "oidc-client-id": "0815",
                         "oidc-username-claim": "yes",
                         "oidc-username-prefix": "a: b",
