@@ -48,7 +48,10 @@ Arguments: root, when (list of maps of path to value).
 {{- range $alternative := .when -}}
 {{- $holds := true -}}
 {{- range $path, $expected := $alternative -}}
-{{- $value := get (include "cluster-addons.value" (dict "root" $root "path" $path) | fromJson) "value" -}}
+{{- $value := $root.Values -}}
+{{- range splitList "." $path -}}
+{{- $value = get (kindIs "map" $value | ternary $value dict) . -}}
+{{- end -}}
 {{- $holds = and $holds (eq (toString $value) (toString $expected)) -}}
 {{- end -}}
 {{- $wanted = or $wanted $holds -}}
