@@ -95,7 +95,7 @@ and the operator's kubeadmConfigSpec. The labels of all of them are one flag. Ar
 {{- if eq .name $name -}}{{ .value }}{{- end -}}
 {{- end -}}
 {{- else if .flags -}}
-{{ get .flags $name }}
+{{ get .flags $name | default "" }}
 {{- end -}}
 {{- end -}}
 

@@ -170,6 +170,8 @@ class RegistriesTest(unittest.TestCase):
         objects = plain(registryAuth=given)
         for spec in both(objects):
             text = machines.files(spec, objects)["/etc/containerd/conf.d/auth.toml"].decode()
+            (file,) = (one for one in spec["files"] if one["path"].endswith("/auth.toml"))
+            self.assertEqual("0600", file["permissions"])
             configs = tomllib.loads(text)["plugins"]["io.containerd.grpc.v1.cri"]["registry"]
             self.assertEqual(
                 {host: {"auth": auth} for host, auth in given.items()}, configs["configs"]
