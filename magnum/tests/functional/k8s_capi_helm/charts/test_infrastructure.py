@@ -255,3 +255,39 @@ class NetworkTest(unittest.TestCase):
             },
             clusterNetworking__internalNetwork__nodeCidr="10.1.0.0/16",
         )
+
+
+class EndpointTest(unittest.TestCase):
+    def test_an_address_for_the_load_balancer_or_somebody_elses_name(self) -> None:
+        for host, change in (
+            ("203.0.113.9", {}),
+            ("2001:db8::9", {"apiServer__associateFloatingIP": False}),
+            (
+                "api.example.org",
+                {
+                    "apiServer__associateFloatingIP": False,
+                    "apiServer__enableLoadBalancer": False,
+                },
+            ),
+        ):
+            endpoint = {"host": host, "port": 6443}
+            with self.subTest(host=host):
+                spec = cluster(controlPlaneEndpoint=endpoint, **change)["spec"]
+                self.assertEqual(endpoint, spec["controlPlaneEndpoint"])
+
+    def test_somebody_elses_load_balancer_may_have_another_port_than_machines(self) -> None:
+        spec = cluster(
+            controlPlaneEndpoint={"host": "api.example.org", "port": 443},
+            apiServer__associateFloatingIP=False,
+            apiServer__enableLoadBalancer=False,
+        )["spec"]
+        self.assertEqual((443, 6443), (spec["controlPlaneEndpoint"]["port"], spec["apiServerPort"]))
+
+    def test_the_provider_of_service_load_balancers_may_be_said_without_one_for_the_api(
+        self,
+    ) -> None:
+        spec = cluster(apiServer__enableLoadBalancer=False, apiServer__loadBalancerProvider="ovn")[
+            "spec"
+        ]
+        self.assertNotIn("apiServerLoadBalancer", spec)
+        self.assertIn("workerNodesSecurityGroupRules", spec["managedSecurityGroups"])

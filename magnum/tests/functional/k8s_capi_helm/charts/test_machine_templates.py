@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 import unittest
 
+from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.charts.infrastructure import (
     machines,
     rendered,
@@ -155,3 +156,51 @@ class MachineTest(unittest.TestCase):
         }
         for spec in self.both(**nothing):
             self.assertEqual({"flavor", "image"}, set(spec))
+
+
+class TextTest(unittest.TestCase):
+    def test_text_that_looks_like_something_else_arrives(self) -> None:
+        for text in ("1e3", "0x10", "yes", "null", "~", "2026-11-21", "a: b", "0123", "Köln #1"):
+            disk = {"size": 1, "volumeType": text, "availabilityZone": "1_000"}
+            rule = {"name": text, "direction": "ingress", "protocol": text}
+            port = {"description": text, "network": {"name": text}, "tags": [text]}
+            machine = {
+                "serverGroupName": text,
+                "machineImage": text,
+                "machineTags": [text],
+                "schedulerHints": {text: text},
+                "additionalBlockDevices": {"1e3": disk},
+                "machineNetworking": {"ports": [port], "securityGroups": [{"id": text}]},
+            }
+            objects = rendered(
+                clusterTags=[text],
+                clusterNetworking__allNodesSecurityGroupRules=[rule],
+                clusterNetworking__routerFilter={"name": text, "tags": [text]},
+                apiServer__loadBalancerFlavor=text,
+                apiServer__loadBalancerAvailabilityZone=text,
+                **{f"controlPlane__{key}": value for key, value in machine.items()},
+            )
+            with self.subTest(text=text):
+                spec = rendering.only(objects, "OpenStackCluster")["spec"]
+                self.assertEqual([text], spec["tags"])
+                self.assertEqual(
+                    [rule], spec["managedSecurityGroups"]["allNodesSecurityGroupRules"]
+                )
+                self.assertEqual({"filter": {"name": text, "tags": [text]}}, spec["router"])
+                self.assertEqual(
+                    (text, text),
+                    tuple(
+                        spec["apiServerLoadBalancer"][key] for key in ("flavor", "availabilityZone")
+                    ),
+                )
+                found = machines(objects)["control-plane"]
+                self.assertEqual({"filter": {"name": text}}, found["serverGroup"])
+                self.assertEqual({"filter": {"name": text}}, found["image"])
+                self.assertEqual([text], found["tags"])
+                (hint,) = found["schedulerHintAdditionalProperties"]
+                self.assertEqual((text, text), (hint["name"], hint["value"]["string"]))
+                (device,) = found["additionalBlockDevices"]
+                self.assertEqual("1e3", device["name"])
+                self.assertEqual(text, device["storage"]["volume"]["type"])
+                self.assertEqual([{"id": text}], found["securityGroups"])
+                self.assertEqual([{**port, "network": {"filter": {"name": text}}}], found["ports"])
