@@ -46,6 +46,10 @@
 
 {{/* Commands after kubeadm. */}}
 {{- define "openstack-cluster.kubeadm.postCommands.controlPlane" -}}
+{{- if and (kindIs "slice" .Values.controlPlane.nodeTaints) (not .Values.controlPlane.nodeTaints) }}
+# kubeadm keeps load balancers away from these nodes; without taints the pods behind a load balancer may run there.
+- kubectl --kubeconfig /etc/kubernetes/admin.conf label nodes --selector node-role.kubernetes.io/control-plane node.kubernetes.io/exclude-from-external-load-balancers-
+{{- end }}
 {{- end -}}
 
 {{/*

@@ -285,6 +285,17 @@ class NodesTest(unittest.TestCase):
         mine = [{"key": "a", "value": "1e3", "effect": "NoSchedule"}]
         self.assertEqual(mine, self.taints(mine))
 
+    def test_load_balancers_may_send_to_nodes_that_take_any_pod(self) -> None:
+        taint = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+        for taints, number in ((None, 0), ([taint], 0), ([], 1)):
+            spec = kubeadm(rendered({"controlPlane.nodeTaints": taints}))
+            commands = spec.get("postKubeadmCommands", [])
+            self.assertEqual(number, len(commands))
+            for command in commands:
+                self.assertTrue(
+                    command.endswith(" node.kubernetes.io/exclude-from-external-load-balancers-")
+                )
+
     def test_labels_that_cluster_api_keeps_replace_no_machine(self) -> None:
         before = rendered({"controlPlane.nodeLabels": {"example.org/a": "1"}})
         kept = {"node-role.kubernetes.io/infra": "", "node.cluster.x-k8s.io/b": "no"}
