@@ -102,6 +102,21 @@ class ExampleTest(unittest.TestCase):
                 with self.subTest(page=page.name):
                     self.assertIn(version, found)
 
+    def test_the_command_that_lists_templates_lists_them_all(self) -> None:
+        pattern = r'^  name: "?[a-z0-9.-]+-[0-9a-f]{8}"?$'
+        self.assertIn(f"grep -oE '{pattern}'", (DOCUMENTS / "helm.rst").read_text())
+        for scenario in rendering.scenarios(rendering.CLUSTER).values():
+            text = rendering.text(scenario.chart, scenario.values)
+            listed = re.findall(pattern, text, re.MULTILINE)
+            names = [
+                found["metadata"]["name"]
+                for kind in ("OpenStackMachineTemplate", "KubeadmConfigTemplate")
+                for found in rendering.by_kind(scenario.objects, kind)
+            ]
+            missing = set(names) - {name.split()[-1].strip('"') for name in listed}
+            with self.subTest(scenario=scenario.name):
+                self.assertEqual(set(), missing)
+
     def test_yaml_in_pages_can_be_read(self) -> None:
         for page, text in blocks():
             with self.subTest(page=page, text=text):
