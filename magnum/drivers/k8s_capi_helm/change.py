@@ -134,6 +134,12 @@ def pending(live: Json | None, request: ClusterRequest) -> tuple[Operation, ...]
     return tuple(_operation(verb, tuple(groups)) for verb, groups in found if groups)
 
 
+def count(values: Mapping[str, Any], group: str | None) -> int:
+    """Machines that the live values ask for, of a nodegroup or (for None) of the control plane."""
+    entry = values.get("controlPlane") if group is None else _groups(values).get(group)
+    return int((entry or {}).get("machineCount") or 0)
+
+
 def _next_groups(
     live: Mapping[str, Json], wanted: Mapping[str, Json], entitled: Entitlement
 ) -> list[Json]:

@@ -20,14 +20,17 @@ from magnum.drivers.common import driver
 from magnum.drivers.k8s_capi_helm import (
     assembly,
     certificates,
+    change,
     conf,
     credentials,
     errors,
     founding,
     intake,
     names,
+    observer,
     ownership,
     reconcile,
+    removal,
 )
 from magnum.drivers.k8s_capi_helm.driver import passes, rows, upgrades
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
@@ -119,16 +122,14 @@ class Driver(driver.Driver):  # type: ignore[misc]
     ) -> None:
         """Resize one nodegroup, by default the default worker group.
 
-        :raises errors.InvalidRequest: ``nodes_to_remove`` is given, which is not supported yet.
+        :param nodes_to_remove: ids or names of servers, or names of nodes, that are to go.
+        :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
         """
-        if nodes_to_remove:
-            raise errors.InvalidRequest(
-                f"nodes_to_remove names {', '.join(nodes_to_remove)}; this version of the driver "
-                "cannot remove chosen nodes. Resize without nodes_to_remove."
-            )
-        self._resize(context, cluster, nodegroup or cluster.default_ng_worker)
+        self._resize(context, cluster, nodegroup or cluster.default_ng_worker, nodes_to_remove)
 
-    def _resize(self, context: Any, cluster: Any, nodegroup: Any) -> None:
+    def _resize(
+        self, context: Any, cluster: Any, nodegroup: Any, nodes_to_remove: list[str] | None = None
+    ) -> None:
         ports = assembly.ports(CONF)
         ownership.require(ports, cluster, CONF)
         request = passes.request(cluster, CONF)
@@ -138,8 +139,19 @@ class Driver(driver.Driver):  # type: ignore[misc]
             live = None
         values = live.values if live else {}
         intake.validate_resize(cluster, request, nodegroup.name, values)
+        chosen: tuple[str, ...] = ()
+        if nodes_to_remove:
+            group = None if nodegroup.role == intake.MASTER else nodegroup.name
+            fewer = change.count(values, group) - nodegroup.node_count
+            look = observer.look(ports.kube, request.namespace, request.release, passes.utc_now())
+            chosen = removal.chosen(nodes_to_remove, look, group, fewer)
+            removal.mark(ports.kube, request.namespace, chosen)
         rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
-        self._begin(cluster, Verb.RESIZE, nodegroup.name)
+        try:
+            self._begin(cluster, Verb.RESIZE, nodegroup.name)
+        except errors.DriverError:
+            removal.unmark(ports.kube, request.namespace, chosen)
+            raise
         passes.advance(context, cluster, CONF)
 
     def upgrade_cluster(

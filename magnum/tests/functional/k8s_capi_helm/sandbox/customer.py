@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 from typing import Any
 
@@ -33,12 +34,12 @@ class Customer:
         """With a project of its own."""
         return cls(Tenant.new(name), name)
 
-    def template(self, **fields: Any) -> str:
-        """A template of the sandbox's image; *fields* replace the usual ones or add to them."""
+    def template(self, version: str = VERSION, **fields: Any) -> str:
+        """A template of a sandbox's image; *fields* replace the usual ones or add to them."""
         usual: dict[str, Any] = {
             "name": f"{self._name}-{len(self._templates)}",
             "coe": "kubernetes",
-            "image_id": f"ubuntu-kube-{VERSION}",
+            "image_id": f"ubuntu-kube-{version}",
             "external_network_id": "public",
             "keypair_id": self.tenant.keypair,
             "master_flavor_id": "m1.small",
@@ -50,24 +51,37 @@ class Customer:
         self._templates.append(self.magnum.template(**{**usual, **fields}))
         return self._templates[-1]
 
-    def create(self, *, workers: int = 1, template: str | None = None, **fields: Any) -> Cluster:
+    def create(
+        self,
+        *,
+        workers: int = 1,
+        template: str | None = None,
+        version: str = VERSION,
+        **fields: Any,
+    ) -> Cluster:
         """Ask for a cluster; nobody waits for more than its row here."""
         uuid = self.magnum.create(
             name=f"{self._name}-{secrets.token_hex(3)}",
-            cluster_template_id=template or self.template(),
+            cluster_template_id=template or self.template(version),
             master_count=1,
             node_count=workers,
             **fields,
         )
-        intent = Intent(VERSION, 1, {DEFAULT_GROUP: workers})
+        intent = Intent(version, 1, {DEFAULT_GROUP: workers})
         self.cluster = Cluster(self.tenant, self.magnum, uuid, intent)
         self.cluster.appear()
         return self.cluster
 
-    def resize(self, count: int) -> None:
+    def resize(self, count: int, **fields: Any) -> None:
         """Ask for another number of workers; nobody waits for it here."""
         self.cluster.intent = self.cluster.intent.with_groups(default_worker=count)
-        self.magnum.resize(self.cluster.uuid, count)
+        self.magnum.resize(self.cluster.uuid, count, **fields)
+
+    def upgrade(self, version: str = VERSION) -> None:
+        """Ask for another version of Kubernetes; nobody waits for it here."""
+        intent = self.cluster.intent
+        self.magnum.upgrade(self.cluster.uuid, self.template(version))
+        self.cluster.intent = dataclasses.replace(intent, version=version)
 
     def create_group(self, name: str, count: int, **fields: Any) -> None:
         """Ask for a nodegroup; nobody waits for it here."""

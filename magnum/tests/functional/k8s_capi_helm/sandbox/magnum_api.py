@@ -89,6 +89,13 @@ class MagnumApi:
     def resize(self, uuid: str, count: int, **fields: Any) -> None:
         self._ask("post", f"/clusters/{uuid}/actions/resize", json={"node_count": count, **fields})
 
+    def upgrade(self, uuid: str, template: str, **fields: Any) -> None:
+        body = {"cluster_template": template, "max_batch_size": 1, **fields}
+        self._ask("post", f"/clusters/{uuid}/actions/upgrade", json=body)
+
+    def rotate_credential(self, uuid: str) -> None:
+        self._ask("patch", f"/credentials/{uuid}")
+
     def create_group(self, uuid: str, name: str, count: int, **fields: Any) -> None:
         group = {"name": name, "node_count": count, "role": "worker", **fields}
         self._ask("post", f"/clusters/{uuid}/nodegroups", json=group)

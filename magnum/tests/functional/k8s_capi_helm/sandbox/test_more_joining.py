@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that never joins, and nodes that can not be chosen yet."""
+"""A machine that never joins, and nodes that are chosen to go."""
 
 from __future__ import annotations
 
@@ -40,30 +40,43 @@ class Joining(Life):
         self.cluster.complete()
 
     @step
-    def chosen_nodes(self) -> None:
-        """nodes_to_remove is refused with a sentence; counts and machines stay as they are."""
+    def wrong_nodes(self) -> None:
+        """A node that is not there is refused with a sentence; counts and machines stay."""
         before = set(self.customer.tenant.servers())
-        chosen = sorted(before)[:1]
-        self.customer.magnum.resize(self.cluster.uuid, 0, nodes_to_remove=chosen)
+        self.customer.magnum.resize(self.cluster.uuid, 0, nodes_to_remove=["nobody"])
         rows = self.cluster.until(
             lambda rows: rows.status == "UPDATE_FAILED", "the refusal", fail=False
         )
-        assert "nodes_to_remove" in rows.reason, rows.reason
+        assert "'nobody'" in rows.reason, rows.reason
         assert rows.groups["default-worker"]["node_count"] == 1, rows
         assert set(self.customer.tenant.servers()) == before
 
     @step
     def resize_after_refusal(self) -> None:
         """The next request, a proper one, goes through and clears the refusal."""
-        self.customer.resize(2)
+        self.customer.resize(3)
         self.cluster.until(lambda rows: rows.status != "UPDATE_FAILED", "the resize", fail=False)
         self.cluster.complete()
+
+    @step
+    def chosen_nodes(self) -> None:
+        """Exactly the named nodes go: one by its server's id, one by its name."""
+        workers = self._workers()
+        first, kept, last = sorted(workers)
+        self.customer.resize(1, nodes_to_remove=[first, workers[last]])
+        self.cluster.complete()
+        assert set(self._workers()) == {kept}, (workers, self._workers())
 
     @ending
     def delete(self) -> None:
         self.fault(_FAULT, False)
         self.customer.delete()
         self.customer.leave()
+
+    def _workers(self) -> dict[str, str]:
+        """Servers of the default worker group: id -> name."""
+        found = self.customer.tenant.connection.compute.servers()
+        return {one.id: one.name for one in found if "-default-worker-" in one.name}
 
     @staticmethod
     def _is_waiting(rows: Rows) -> bool:

@@ -166,16 +166,6 @@ class TestResize(world.World):
         self.tick(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
 
-    def test_chosen_nodes_are_refused_and_the_count_stays(self):
-        self.made(workers=2)
-        self.resize(1, remove=["server-1"])
-        cluster = self.cluster()
-        self.assertEqual("UPDATE_FAILED", cluster.status)
-        self.assertIn("server-1", cluster.status_reason)
-        self.assertEqual(2, self.group().node_count)
-        self.poll()
-        self.assertIn("server-1", self.cluster().status_reason)
-
     def test_an_absent_management_cluster_delays_and_does_not_fail(self):
         self.made()
         self.kube.unreachable = True

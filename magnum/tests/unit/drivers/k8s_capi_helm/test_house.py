@@ -49,6 +49,7 @@ FLOORS = {
     "ownership": 2,
     "founding": 2,
     "credentials": 2,
+    "removal": 1,
     "transition": 2,
     "reconcile": 2,
     "survey": 2,
