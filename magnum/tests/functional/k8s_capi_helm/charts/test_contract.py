@@ -149,3 +149,25 @@ class PlainTest(unittest.TestCase):
         for one, other in ((False, None), (0, None), ("20m", "20s"), (["a"], ["a", "b"])):
             with self.subTest(one=one, other=other):
                 self.assertNotEqual(plain(one), plain(other))
+
+
+class SwapTest(unittest.TestCase):
+    """A cluster of the chart that the contract comes from can be given this one."""
+
+    def releases(self) -> dict[str, str]:
+        """Component of each addon -> its release in the workload cluster."""
+        objects = rendering.scenarios(rendering.CLUSTER)["minimal"].objects
+        return {
+            found["metadata"]["labels"]["capi.stackhpc.com/component"]: found["spec"]["releaseName"]
+            for kind in ("HelmRelease", "Manifests")
+            for found in rendering.by_kind(objects, kind)
+        }
+
+    def test_policies_stay_in_their_release(self) -> None:
+        """They have the same names there, and Helm gives nothing from one release to another."""
+        self.assertEqual(
+            "cni-calico-metadata-global-netpolicy", self.releases()["cni-calico-globalnetpolicy"]
+        )
+
+    def test_the_job_of_etcd_keeps_away_from_the_release_that_is_being_removed(self) -> None:
+        self.assertNotIn("etcd-defrag", self.releases().values())
