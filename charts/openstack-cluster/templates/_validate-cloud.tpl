@@ -4,6 +4,9 @@
 {{- define "openstack-cluster.validate.credentials" -}}
 {{- $values := .Values -}}
 {{- if $values.cloudCredentialsSecretName -}}
+{{- if and $values.addons.enabled (gt (len $values.cloudCredentialsSecretName) 63) -}}
+{{- fail (printf "cloudCredentialsSecretName %q has %d characters, and the addon operator writes it into an annotation, which takes 63: give the Secret a shorter name." $values.cloudCredentialsSecretName (len $values.cloudCredentialsSecretName)) -}}
+{{- end -}}
 {{- if or $values.clouds $values.cloudCACert -}}
 {{- fail (printf "cloudCredentialsSecretName %q is a Secret of yours, so clouds and cloudCACert would go nowhere: write them to its keys clouds.yaml and cacert, or set cloudCredentialsSecretName to null." $values.cloudCredentialsSecretName) -}}
 {{- end -}}
