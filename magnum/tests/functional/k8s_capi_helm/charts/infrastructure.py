@@ -74,6 +74,19 @@ def template_names(objects: list[Object]) -> list[str]:
     ]
 
 
+def in_v1beta1(found: Object) -> Object:
+    """An infrastructure object of v1beta2 as v1beta1 has it; any other object as it is."""
+    old, new = (f"infrastructure.cluster.x-k8s.io/{version}" for version in VERSIONS)
+    if found["apiVersion"] != new:
+        return found
+    spec = found["spec"]
+    if found["kind"] == "OpenStackCluster":
+        spec = cluster_in_v1beta1(spec)
+    else:
+        spec = {"template": {"spec": machine_in_v1beta1(spec["template"]["spec"])}}
+    return {**found, "apiVersion": old, "spec": spec}
+
+
 def cluster_in_v1beta1(spec: Spec) -> Spec:
     """Spec of an OpenStackCluster of v1beta2 as v1beta1 has it."""
     result = {key: value for key, value in spec.items() if key not in _MOVED}

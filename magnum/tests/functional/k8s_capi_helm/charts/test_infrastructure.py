@@ -171,6 +171,14 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual([{"id": "1"}], spec["subnets"])
             self.assertNotIn("primarySubnet", spec)
 
+    def test_the_first_of_many_subnets_has_the_load_balancer(self) -> None:
+        subnets: Any = [{"id": "1"}, {"name": "b"}, {"id": "3"}]
+        spec = cluster(clusterNetworking__internalNetwork__subnetFilters=subnets[:2])["spec"]
+        self.assertNotIn("primarySubnet", spec, "the provider knows it from 0.15 on")
+        spec = cluster(clusterNetworking__internalNetwork__subnetFilters=subnets)["spec"]
+        self.assertEqual({"id": "1"}, spec["primarySubnet"])
+        self.assertEqual([{"id": "1"}, {"filter": {"name": "b"}}, {"id": "3"}], spec["subnets"])
+
     def test_tags_in_one_text_are_a_list(self) -> None:
         found = {"tags": "a,b", "notTagsAny": ["c"], "name": "tags"}
         spec = cluster(clusterNetworking__internalNetwork__networkFilter=found)["spec"]

@@ -13,7 +13,7 @@ import unittest
 
 import yaml
 
-from magnum.tests.functional.k8s_capi_helm.charts import rendering
+from magnum.tests.functional.k8s_capi_helm.charts import infrastructure, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Scenario
 from magnum.tests.functional.k8s_capi_helm.charts.validity import faults
 
@@ -67,8 +67,11 @@ class ScenarioTest(unittest.TestCase):
     def test_every_object_is_valid(self) -> None:
         for scenario in self.each():
             for found in scenario.objects:
+                # No release that can be fetched serves v1beta2 of the infrastructure yet;
+                # test_crd_releases takes it as it is where its CRDs are given.
+                known = infrastructure.in_v1beta1(found)
                 with self.subTest(scenario=scenario.name, found=rendering.identity(found)):
-                    self.assertEqual([], faults(found))
+                    self.assertEqual([], faults(known))
 
     def test_no_record_without_its_scenario(self) -> None:
         for chart in (rendering.CLUSTER, rendering.ADDONS):
