@@ -23,7 +23,8 @@ Arguments: root, role (controlPlane or worker), own (kubeadmConfigSpec).
 {{- end }}
 {{- if $restart }}
 - systemctl daemon-reload
-- systemctl restart containerd
+# Whatever requires containerd goes on meanwhile; on Flatcar that may be the service of these commands.
+- systemctl restart --job-mode=ignore-dependencies containerd
 {{- end }}
 {{- with $values.additionalPackages }}
 # The image's own updates may hold the lock when a machine is new.
