@@ -31,7 +31,10 @@
 {{- if and $networking.disablePortSecurity $networking.manageSecurityGroups -}}
 {{- fail "clusterNetworking.disablePortSecurity leaves no security groups: set clusterNetworking.manageSecurityGroups to false." -}}
 {{- end -}}
+{{- if .Release.IsInstall -}}
+{{- /* A cluster that lives with such networks cannot change them, and must not be kept from upgrades. */ -}}
 {{- include "openstack-cluster.validate.addresses" . -}}
+{{- end -}}
 {{- include "openstack-cluster.validate.rules" . -}}
 {{- end -}}
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenStackCluster: its versions, credential, clean-up and networks."""
+"""The OpenStackCluster: its versions, clean-up, networks and endpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from typing import Any
 import unittest
-
-import yaml
 
 from magnum.tests.functional.k8s_capi_helm.charts import infrastructure, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.infrastructure import (
@@ -15,10 +13,8 @@ from magnum.tests.functional.k8s_capi_helm.charts.infrastructure import (
     machines,
     rendered,
     small,
-    template_names,
     VERSIONS,
 )
-from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
 
 GROUP = "infrastructure.cluster.x-k8s.io"
 JANITOR = "janitor.capi.stackhpc.com"
@@ -85,49 +81,6 @@ class VersionTest(unittest.TestCase):
                         for name, spec in machines(new).items()
                     },
                 )
-
-
-class CredentialTest(unittest.TestCase):
-    CLOUDS: Mapping[str, Any] = {
-        "openstack": {"auth": {"auth_url": "https://a.example.org", "user_id": "0123"}},
-        "b": {"auth": {"auth_url": "https://b.example.org", "password": "a: b #{{ c }}"}},
-    }
-
-    def secret(self, **change: Any) -> Object:
-        objects = rendered(cloudCredentialsSecretName=None, clouds=self.CLOUDS, **change)
-        found = rendering.only(objects, "Secret")
-        self.assertEqual(
-            found["metadata"]["name"],
-            rendering.only(objects, "OpenStackCluster")["spec"]["identityRef"]["name"],
-        )
-        return found
-
-    def test_only_the_chosen_cloud_is_in_it_and_is_called_openstack(self) -> None:
-        for name in self.CLOUDS:
-            found = self.secret(cloudName=name)
-            self.assertEqual("demo-cloud-credentials", found["metadata"]["name"])
-            self.assertEqual(["clouds.yaml"], list(found["stringData"]))
-            self.assertEqual(
-                {"clouds": {"openstack": self.CLOUDS[name]}},
-                yaml.safe_load(found["stringData"]["clouds.yaml"]),
-            )
-
-    def test_the_authority_arrives_as_it_is(self) -> None:
-        text = "-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n"
-        self.assertEqual(text, self.secret(cloudCACert=text)["stringData"]["cacert"])
-
-    def test_it_outlives_the_release_and_the_janitor_takes_it_if_told(self) -> None:
-        notes = self.secret()["metadata"]["annotations"]
-        self.assertEqual({"helm.sh/resource-policy": "keep"}, notes)
-        notes = self.secret(credentialPolicy="delete")["metadata"]["annotations"]
-        self.assertEqual("delete", notes[f"{JANITOR}/credential-policy"])
-
-    def test_there_is_none_beside_a_secret_of_the_operators(self) -> None:
-        self.assertEqual([], rendering.by_kind(rendered(), "Secret"))
-
-    def test_it_moves_no_machine(self) -> None:
-        objects = rendered(cloudCredentialsSecretName=None, clouds=self.CLOUDS)
-        self.assertEqual(template_names(rendered()), template_names(objects))
 
 
 class CleanUpTest(unittest.TestCase):
@@ -254,6 +207,13 @@ class NetworkTest(unittest.TestCase):
     def test_a_bastion_is_said_to_be_off_before_it_may_be_left_out(self) -> None:
         self.assertNotIn("bastion", cluster()["spec"])
         self.assertEqual({"enabled": False}, cluster(bastion={"enabled": False})["spec"]["bastion"])
+
+    def test_a_cluster_that_lives_with_networks_that_overlap_may_be_upgraded(self) -> None:
+        values = small(clusterNetworking__internalNetwork__nodeCidr="172.16.0.0/24")
+        arguments = ("template", "demo", rendering.CLUSTER, "--values=-")
+        with self.assertRaisesRegex(rendering.HelmRefused, "overlap"):
+            rendering.run(*arguments, stdin=json.dumps(values))
+        rendering.run(*arguments, "--is-upgrade", stdin=json.dumps(values))
 
     def test_networks_that_only_touch_are_fine(self) -> None:
         cluster(
