@@ -72,6 +72,8 @@ def run(*arguments: str | Path, stdin: str | None = None, program: str = "") -> 
     """
     done = subprocess.run(
         [program or helm(), *map(str, arguments)],
+        # A process that lives for so short a time need not collect its garbage.
+        env={**os.environ, "GOGC": "off"},
         input=stdin,
         capture_output=True,
         text=True,
@@ -105,32 +107,31 @@ def text(
     release: str = "demo",
     served: Sequence[str] = (),
     program: str = "",
+    flags: Sequence[str] = (),
 ) -> str:
     """What helm prints for a release, as for :func:`render`."""
-    return _rendered(chart, json.dumps(values), release, tuple(served), program)
+    asked = (*(f"--api-versions={version}" for version in served), *flags)
+    return _rendered(chart, json.dumps(values), release, asked, program)
 
 
 @functools.cache
-def _rendered(chart: Path, values: str, release: str, served: tuple[str, ...], program: str) -> str:
+def _rendered(chart: Path, values: str, release: str, flags: tuple[str, ...], program: str) -> str:
     return run(
-        "template",
-        release,
-        chart,
-        *(f"--api-versions={version}" for version in served),
-        f"--namespace={NAMESPACE}",
-        "--values=-",
+        *("template", release, chart, f"--namespace={NAMESPACE}", "--values=-", *flags),
         stdin=values,
         program=program,
     )
 
 
-def texts(wanted: Sequence[tuple[Path, Values]], *, program: str = "") -> list[futures.Future[str]]:
+def texts(
+    wanted: Sequence[tuple[Path, Values]], *, program: str = "", flags: Sequence[str] = ()
+) -> list[futures.Future[str]]:
     """What helm prints for each chart with its values, in their order, made several at a time.
 
     The result of values that are refused raises :class:`HelmRefused`.
     """
     with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [pool.submit(text, *one, program=program) for one in wanted]
+        return [pool.submit(text, *one, program=program, flags=flags) for one in wanted]
 
 
 def documents(text: str) -> list[Object]:

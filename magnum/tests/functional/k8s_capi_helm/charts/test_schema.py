@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 import json
 from pathlib import Path
+import re
 from typing import Any
 import unittest
 
+import jsonschema  # type: ignore[import-untyped]
 import yaml
 
-from magnum.tests.functional.k8s_capi_helm.charts import rendering
+from magnum.tests.functional.k8s_capi_helm.charts import keys, rendering
 
 Schema = dict[str, Any]
 #: Read by helm itself, not set by anybody.
@@ -69,12 +71,13 @@ class SchemaTest(unittest.TestCase):
 
     def test_every_key_is_set_by_a_scenario(self) -> None:
         for chart in self.charts:
-            covered = {
-                path
-                for scenario in rendering.scenarios(chart).values()
-                for path in paths_of(scenario.values)
-            }
-            uncovered = sorted(leaves(chart) - covered)
+            values = [scenario.values for scenario in rendering.scenarios(chart).values()]
+            uncovered = [
+                key.name
+                for key in keys.leaves(chart)
+                if key.name not in _HELMS_OWN
+                and not any(any(True for _ in keys.values_at(one, key.path)) for one in values)
+            ]
             self.assertEqual([], uncovered, f"{chart.name}: no ci/*-values.yaml sets these keys")
 
     def test_every_object_with_named_keys_is_closed(self) -> None:
@@ -86,14 +89,28 @@ class SchemaTest(unittest.TestCase):
                     self.assertIs(False, found.get("additionalProperties"), f"{chart.name}: {path}")
 
     def test_every_key_stands_in_values_yaml(self) -> None:
-        only_in_groups = {
-            f"nodeGroups.[].{path}" for path in (*leaves_of_a_group(), "machineCountMin")
-        }
+        """In the section of its top-level key, or anywhere if it is part of a shared shape."""
         for chart in self.charts:
-            text = (chart / "values.yaml").read_text()
-            for path in sorted(leaves(chart) - only_in_groups):
-                with self.subTest(chart=chart.name, path=path):
-                    self.assertTrue(path.rpartition(".")[2] in text, "no word of it")
+            sections = sections_of((chart / "values.yaml").read_text())
+            everywhere = "".join(sections.values())
+            for key in keys.leaves(chart):
+                shared = any(
+                    keys.at(chart, key.path[:end])[1] for end in range(1, len(key.path) + 1)
+                )
+                text = everywhere if shared or key.path[0] == "nodeGroups" else ""
+                text += sections.get(key.path[0], "")
+                if key.name not in _HELMS_OWN:
+                    with self.subTest(chart=chart.name, path=key.name):
+                        word = re.compile(rf"\b{re.escape(key.path[-1])}\b")
+                        self.assertTrue(word.search(text), "no word of it")
+
+    def test_every_default_is_valid(self) -> None:
+        for chart in self.charts:
+            values = yaml.safe_load((chart / "values.yaml").read_text())
+            validator = jsonschema.Draft7Validator(schema_of(chart))
+            self.assertEqual(
+                [], [f"{one.json_path}: {one.message}" for one in validator.iter_errors(values)]
+            )
 
     def test_values_yaml_has_no_key_that_the_schema_lacks(self) -> None:
         for chart in self.charts:
@@ -113,12 +130,22 @@ class SchemaTest(unittest.TestCase):
         )
 
 
-def leaves_of_a_group() -> set[str]:
-    """Paths of nodeGroups[] that are explained at nodeGroupDefaults."""
-    prefix = "nodeGroupDefaults."
-    return {
-        path.removeprefix(prefix) for path in leaves(rendering.CLUSTER) if path.startswith(prefix)
-    }
+def sections_of(text: str) -> dict[str, str]:
+    """Lines of a values.yaml by top-level key, each with the comments above it and in it."""
+    found: dict[str, str] = {}
+    above, current = "", ""
+    for line in text.splitlines(keepends=True):
+        if match := re.match(r"([A-Za-z]+):", line):
+            current = match[1]
+            found[current], above = above + line, ""
+        elif line.startswith(("#", "\n")):
+            above += line
+            if current:
+                found[current] += line
+        else:
+            found[current] += line
+            above = ""
+    return found
 
 
 def open_above(path: str, known: dict[str, Schema]) -> bool:
