@@ -9,6 +9,7 @@ Source: https://github.com/kubernetes-sigs/cluster-api/tree/main/bootstrap/kubea
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from pathlib import Path
 import subprocess
 import textwrap
@@ -21,6 +22,23 @@ from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
 
 HOSTNAME = "demo-md-0-abcde"
+CONTAINERD = rendering.CLUSTER / "files" / "machine" / "containerd.sh"
+PROXY = rendering.CLUSTER / "files" / "machine" / "proxy.sh"
+#: What requires containerd, as kubeadm's own service may on Flatcar, must not be stopped by it.
+RESTART = "systemctl restart --job-mode=ignore-dependencies containerd"
+
+
+def rendered(scenario: str = "behind-a-proxy", /, **change: Any) -> list[Object]:
+    """Objects of a scenario with other values; "__" stands for a dot."""
+    values = rendering.scenarios(rendering.CLUSTER)[scenario].values
+    dotted = {path.replace("__", "."): value for path, value in change.items()}
+    return rendering.render(rendering.CLUSTER, rendering.changed(values, dotted))
+
+
+def plain(**change: Any) -> list[Object]:
+    """Objects of a cluster that asks for nothing but what is given."""
+    nothing: dict[str, Any] = {"proxy": {}, "trustedCAs": {}, "additionalPackages": []}
+    return rendered(**{**nothing, **change})
 
 
 def control_plane(objects: list[Object]) -> Object:
@@ -36,7 +54,7 @@ def worker(objects: list[Object]) -> Object:
     return found
 
 
-def files(spec: Object, objects: list[Object] = ()) -> dict[str, bytes]:  # type: ignore[assignment]
+def files(spec: Object, objects: Sequence[Object] = ()) -> dict[str, bytes]:
     """Files on a machine by path. Those of a Secret come from the objects that hold it.
 
     :raises ValueError: two files have one path.
@@ -96,3 +114,29 @@ def flags(arguments: Any) -> dict[str, str]:
     if isinstance(arguments, list):
         return {one["name"]: one["value"] for one in arguments}
     return dict(arguments)
+
+
+def both(objects: list[Object]) -> list[Object]:
+    """The kubeadm configs of a control plane machine and of a worker."""
+    return [control_plane(objects), worker(objects)]
+
+
+def names(objects: list[Object]) -> dict[str, set[str]]:
+    """Names of the bootstrap templates, and what of the control plane replaces its machines."""
+    return {
+        "workers": {
+            found["metadata"]["name"]
+            for found in rendering.by_kind(objects, "KubeadmConfigTemplate")
+        },
+        "control plane": {str(control_plane(objects))},
+    }
+
+
+def as_maps(spec: Any) -> Any:
+    """A kubeadm config with its flags as maps, as v1beta1 has them."""
+    if isinstance(spec, dict):
+        return {
+            key: flags(value) if key.endswith(("extraArgs", "ExtraArgs")) else as_maps(value)
+            for key, value in spec.items()
+        }
+    return [as_maps(one) for one in spec] if isinstance(spec, list) else spec
