@@ -38,6 +38,9 @@
 {{- fail (printf "apiServer.%s is for a load balancer, and apiServer.enableLoadBalancer is false: set it to true, or leave the key out." $key) -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Release.IsInstall $server.associateFloatingIP (not $server.floatingIP) (gt (int .Values.controlPlane.machineCount) 1) -}}
+{{- fail (printf "apiServer.enableLoadBalancer is false, so the API's floating IP is one machine's, and the OpenStack provider deletes it with that machine although controlPlane.machineCount is %d: give apiServer.floatingIP, which stays, or have a load balancer." (int .Values.controlPlane.machineCount)) -}}
+{{- end -}}
 {{- if not (or $server.associateFloatingIP $server.fixedIP $.Values.controlPlaneEndpoint) -}}
 {{- fail "apiServer.enableLoadBalancer and apiServer.associateFloatingIP are false, so the API has no address: give apiServer.fixedIP or controlPlaneEndpoint, and bring that address to the control plane yourself." -}}
 {{- end -}}

@@ -251,11 +251,17 @@ class EndpointTest(unittest.TestCase):
         )["spec"]
         self.assertEqual((443, 6443), (spec["controlPlaneEndpoint"]["port"], spec["apiServerPort"]))
 
+    def test_one_machine_may_have_an_address_that_goes_with_it(self) -> None:
+        spec = cluster(apiServer__enableLoadBalancer=False, controlPlane__machineCount=1)["spec"]
+        self.assertIs(False, spec["disableAPIServerFloatingIP"])
+
     def test_the_provider_of_service_load_balancers_may_be_said_without_one_for_the_api(
         self,
     ) -> None:
-        spec = cluster(apiServer__enableLoadBalancer=False, apiServer__loadBalancerProvider="ovn")[
-            "spec"
-        ]
+        spec = cluster(
+            apiServer__enableLoadBalancer=False,
+            apiServer__floatingIP="203.0.113.10",
+            apiServer__loadBalancerProvider="ovn",
+        )["spec"]
         self.assertNotIn("apiServerLoadBalancer", spec)
         self.assertIn("workerNodesSecurityGroupRules", spec["managedSecurityGroups"])
