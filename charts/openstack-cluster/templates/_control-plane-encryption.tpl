@@ -46,7 +46,7 @@ resources:
 
 {{/* Names of all keys, those that only read too, as JSON. Argument: root. */}}
 {{- define "openstack-cluster.encryption.keys" -}}
-{{- $keys := .Values.etcd.encryption.keys -}}
+{{- $keys := .Values.etcd.encryption.keys | default list -}}
 {{- range .Values.etcd.encryption.otherProviders -}}
 {{- $keys = concat $keys . -}}
 {{- end -}}

@@ -14,14 +14,14 @@
       "key" "admission-configuration.yaml"
       "text" (include "openstack-cluster.admission.configuration" .)) }}
 {{- end }}
-{{- if .Values.apiServer.audit.policy }}
+{{- if (.Values.apiServer.audit).policy }}
 {{- include "openstack-cluster.kubeadm.secretFile" (dict
       "path" (include "openstack-cluster.audit.policyPath" .)
       "secret" (include "openstack-cluster.name.auditPolicy" .)
       "key" "policy.yaml"
       "text" (include "openstack-cluster.audit.policy" .)) }}
 {{- end }}
-{{- if .Values.etcd.encryption.enabled }}
+{{- if (.Values.etcd.encryption).enabled }}
 {{- include "openstack-cluster.encryption.files" . }}
 {{- end }}
 {{- if include "openstack-cluster.kubeProxy.configuration" . }}
@@ -34,7 +34,7 @@
 
 {{/* Commands before kubeadm. */}}
 {{- define "openstack-cluster.kubeadm.preCommands.controlPlane" -}}
-{{- if .Values.etcd.encryption.enabled }}
+{{- if (.Values.etcd.encryption).enabled }}
 - sh {{ include "openstack-cluster.encryption.directory" . }}/fill-in-keys.sh
 {{- end }}
 {{- if include "openstack-cluster.kubeProxy.configuration" . }}

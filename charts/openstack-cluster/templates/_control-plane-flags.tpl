@@ -41,15 +41,15 @@ admission-control-config-file: {{ include "openstack-cluster.admission.path" . }
 {{- with $values.apiServer.audit }}
 {{- if .policy }}
 audit-policy-file: {{ include "openstack-cluster.audit.policyPath" $ }}
-audit-log-path: {{ .log.path | quote }}
-{{- if ne .log.path "-" }}
+audit-log-path: {{ (.log).path | default "-" | quote }}
+{{- if ne ((.log).path | default "-") "-" }}
 audit-log-maxage: {{ .log.maxAge | int | quote }}
 audit-log-maxbackup: {{ .log.maxBackup | int | quote }}
 audit-log-maxsize: {{ .log.maxSize | int | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if $values.etcd.encryption.enabled }}
+{{- if ($values.etcd.encryption).enabled }}
 encryption-provider-config: {{ include "openstack-cluster.encryption.directory" . }}/configuration.yaml
 {{- end }}
 {{ include "openstack-cluster.tls.flags" . }}
@@ -57,10 +57,10 @@ encryption-provider-config: {{ include "openstack-cluster.encryption.directory" 
 
 {{/* What Kubernetes' servers speak: the API server, controller manager, scheduler and kubelet know the same flags. */}}
 {{- define "openstack-cluster.tls.flags" -}}
-{{- with .Values.tls.cipherSuites }}
+{{- with (.Values.tls).cipherSuites }}
 tls-cipher-suites: {{ join "," . | quote }}
 {{- end }}
-{{- with .Values.tls.minVersion }}
+{{- with (.Values.tls).minVersion }}
 tls-min-version: {{ . }}
 {{- end }}
 {{- end -}}
@@ -72,10 +72,10 @@ tls-min-version: {{ . }}
 
 {{/* etcd has flags of its own, and calls VersionTLS12 TLS1.2. */}}
 {{- define "openstack-cluster.etcd.flags" -}}
-{{- with .Values.tls.cipherSuites }}
+{{- with (.Values.tls).cipherSuites }}
 cipher-suites: {{ join "," . | quote }}
 {{- end }}
-{{- with .Values.tls.minVersion }}
+{{- with (.Values.tls).minVersion }}
 tls-min-version: {{ . | replace "VersionTLS1" "TLS1." }}
 {{- end }}
 {{- end -}}

@@ -26,8 +26,8 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#u
 
 {{- define "openstack-cluster.azimuthWebhook.files" -}}
 {{- $directory := include "openstack-cluster.azimuthWebhook.directory" . }}
-{{- with .Values.azimuthAuthorizationWebhook.tls }}
-{{- if .enabled }}
+{{- with (.Values.azimuthAuthorizationWebhook).tls }}
+{{- if ne (toString .enabled) "false" }}
 - path: {{ $directory }}/ca.pem
   owner: root:root
   permissions: "0600"
@@ -51,8 +51,8 @@ kind: Config
 clusters:
   - name: webhook
     cluster:
-      server: {{ .Values.azimuthAuthorizationWebhook.server | quote }}
-      {{- if .Values.azimuthAuthorizationWebhook.tls.enabled }}
+      server: {{ (.Values.azimuthAuthorizationWebhook).server | quote }}
+      {{- if ne (toString ((.Values.azimuthAuthorizationWebhook).tls).enabled) "false" }}
       certificate-authority: {{ include "openstack-cluster.azimuthWebhook.directory" . }}/ca.pem
       {{- else }}
       insecure-skip-tls-verify: true
@@ -72,7 +72,7 @@ The webhook is asked first, about what has no namespace and about the namespaces
 Argument: root.
 */}}
 {{- define "openstack-cluster.azimuthWebhook.authorization" -}}
-{{- $webhook := .Values.azimuthAuthorizationWebhook -}}
+{{- $webhook := .Values.azimuthAuthorizationWebhook | default dict -}}
 apiVersion: apiserver.config.k8s.io/v1
 kind: AuthorizationConfiguration
 authorizers:
@@ -102,5 +102,5 @@ authorizers:
 
 {{/* A CEL expression: whether the webhook has a say. Argument: list of namespaces. */}}
 {{- define "openstack-cluster.azimuthWebhook.guarded" -}}
-has(request.resourceAttributes) && (!has(request.resourceAttributes.namespace) || request.resourceAttributes.namespace in {{ prepend . "" | toJson }})
+has(request.resourceAttributes) && (!has(request.resourceAttributes.namespace) || request.resourceAttributes.namespace in {{ prepend (. | default list) "" | toJson }})
 {{- end -}}

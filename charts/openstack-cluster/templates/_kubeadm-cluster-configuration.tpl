@@ -10,18 +10,18 @@ over it, lists after the chart's. Arguments: root, core.
 {{- $tls := include "openstack-cluster.tls.flags" .root | fromYaml -}}
 {{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.apiServer
       "flags" (list (include "openstack-cluster.apiServer.flags" .root | fromYaml) $values.apiServer.extraArgs)
-      "volumes" (concat (include "openstack-cluster.apiServer.volumes" .root | fromYamlArray) $values.apiServer.extraVolumes)
+      "volumes" (concat (include "openstack-cluster.apiServer.volumes" .root | fromYamlArray) ($values.apiServer.extraVolumes | default list))
       "certSANs" $values.apiServer.certSANs) | trim }}
 apiServer: {{- . | nindent 2 }}
 {{- end }}
 {{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.controllerManager
-      "flags" (list $external $tls $values.controllerManager.extraArgs)
-      "volumes" $values.controllerManager.extraVolumes) | trim }}
+      "flags" (list $external $tls ($values.controllerManager).extraArgs)
+      "volumes" ($values.controllerManager).extraVolumes) | trim }}
 controllerManager: {{- . | nindent 2 }}
 {{- end }}
 {{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.scheduler
-      "flags" (list $everywhere $tls $values.scheduler.extraArgs)
-      "volumes" $values.scheduler.extraVolumes) | trim }}
+      "flags" (list $everywhere $tls ($values.scheduler).extraArgs)
+      "volumes" ($values.scheduler).extraVolumes) | trim }}
 scheduler: {{- . | nindent 2 }}
 {{- end }}
 etcd: {{- include "openstack-cluster.kubeadm.etcd" (dict "root" .root "core" .core "own" $own.etcd) | nindent 2 }}
@@ -62,10 +62,10 @@ certSANs: {{- toYaml . | nindent 2 }}
 {{- if .Values.apiServer.admissionConfiguration -}}
 {{- $_ := set $directories "admission-configuration" (include "openstack-cluster.admission.directory" .) -}}
 {{- end -}}
-{{- if .Values.apiServer.audit.policy -}}
+{{- if (.Values.apiServer.audit).policy -}}
 {{- $_ := set $directories "audit-policy" (include "openstack-cluster.audit.directory" .) -}}
 {{- end -}}
-{{- if .Values.etcd.encryption.enabled -}}
+{{- if (.Values.etcd.encryption).enabled -}}
 {{- $_ := set $directories "etcd-encryption" (include "openstack-cluster.encryption.directory" .) -}}
 {{- end -}}
 {{- range $name, $directory := $directories }}
@@ -76,7 +76,7 @@ certSANs: {{- toYaml . | nindent 2 }}
   readOnly: true
 {{- end }}
 {{- with .Values.apiServer.audit }}
-{{- if and .policy (ne .log.path "-") }}
+{{- if and .policy (ne ((.log).path | default "-") "-") }}
 - name: audit-log
   hostPath: {{ dir .log.path | quote }}
   mountPath: {{ dir .log.path | quote }}

@@ -1,13 +1,13 @@
 {{/* Rules for what kubeadm is told about the control plane. Argument: root. */}}
 {{- define "openstack-cluster.validate.controlPlane" -}}
-{{- include "openstack-cluster.validate.oidc" .Values.oidc -}}
+{{- include "openstack-cluster.validate.oidc" (.Values.oidc | default dict) -}}
 {{- include "openstack-cluster.validate.authWebhook" . -}}
-{{- include "openstack-cluster.validate.encryption" .Values.etcd.encryption -}}
+{{- include "openstack-cluster.validate.encryption" (.Values.etcd.encryption | default dict) -}}
 {{- include "openstack-cluster.validate.certificates" .Values.controlPlane -}}
 {{- include "openstack-cluster.validate.flags" . -}}
 {{- include "openstack-cluster.validate.hostPaths" . -}}
 {{- include "openstack-cluster.validate.clusterConfiguration" . -}}
-{{- if and .Values.tls.cipherSuites (eq (toString .Values.tls.minVersion) "VersionTLS13") -}}
+{{- if and (.Values.tls).cipherSuites (eq (toString (.Values.tls).minVersion) "VersionTLS13") -}}
 {{- fail "tls.cipherSuites cannot be chosen for TLS 1.3, and tls.minVersion is VersionTLS13: leave one of them out." -}}
 {{- end -}}
 {{- end -}}
@@ -23,7 +23,7 @@
 
 {{- define "openstack-cluster.validate.authWebhook" -}}
 {{- $kind := .Values.authWebhook -}}
-{{- $webhook := .Values.azimuthAuthorizationWebhook -}}
+{{- $webhook := .Values.azimuthAuthorizationWebhook | default dict -}}
 {{- $version := include "openstack-cluster.version" (dict "root" . "from" .Values.controlPlane) -}}
 {{- if and (ne $kind "none") (semverCompare "<1.32.0-0" $version) -}}
 {{- fail (printf "authWebhook %s needs Kubernetes 1.32 for its authorization file, and the control plane has %s: upgrade, or set authWebhook to none." $kind $version) -}}
@@ -36,12 +36,12 @@
 {{- if not $webhook.server -}}
 {{- fail "azimuthAuthorizationWebhook.server is not set, but authWebhook is azimuth-authorization-webhook: give the webhook's URL." -}}
 {{- end -}}
-{{- if and $webhook.tls.enabled (not $webhook.tls.cert) -}}
-{{- fail "azimuthAuthorizationWebhook.tls.cert is not set, but azimuthAuthorizationWebhook.tls.enabled is true: give the certificate of the webhook's CA." -}}
+{{- if and (ne (toString ($webhook.tls).enabled) "false") (not ($webhook.tls).cert) -}}
+{{- fail "azimuthAuthorizationWebhook.tls.cert is not set: give the certificate of the webhook's CA, or set azimuthAuthorizationWebhook.tls.enabled to false to trust anybody." -}}
 {{- end -}}
-{{- $timeout := include "openstack-cluster.seconds" $webhook.timeout | int -}}
+{{- $timeout := include "openstack-cluster.seconds" (toString $webhook.timeout) | int -}}
 {{- if or (lt $timeout 1) (gt $timeout 30) -}}
-{{- fail (printf "azimuthAuthorizationWebhook.timeout is %s: the API server takes 1s to 30s." $webhook.timeout) -}}
+{{- fail (printf "azimuthAuthorizationWebhook.timeout is %s: the API server takes 1s to 30s." ($webhook.timeout | default "not set")) -}}
 {{- end -}}
 {{- $seen := list -}}
 {{- range $webhook.additionalAuthorizers -}}
@@ -57,7 +57,13 @@
 {{- end -}}
 
 {{- define "openstack-cluster.validate.encryption" -}}
-{{- if hasKey .otherProviders .provider -}}
+{{- $encryption := . -}}
+{{- range $key := list "resources" "provider" "keys" -}}
+{{- if and $encryption.enabled (not (get $encryption $key)) -}}
+{{- fail (printf "etcd.encryption.%s is not set, but etcd.encryption.enabled is true: say what is encrypted, how and with which keys." $key) -}}
+{{- end -}}
+{{- end -}}
+{{- if hasKey (.otherProviders | default dict) (toString .provider) -}}
 {{- fail (printf "etcd.encryption.otherProviders has %s, which is etcd.encryption.provider: add its keys to etcd.encryption.keys." .provider) -}}
 {{- end -}}
 {{- if and .writePlain (not .enabled) -}}
@@ -82,15 +88,15 @@
       "controllerManager" $tls
       "scheduler" $tls
       "etcd" (include "openstack-cluster.etcd.flags" . | fromYaml) -}}
-{{- $own := (get $.Values $where).extraArgs -}}
+{{- $own := (get $.Values $where | default dict).extraArgs -}}
 {{- range $flag, $_ := $own -}}
 {{- if hasKey $given $flag -}}
 {{- fail (printf "%s.extraArgs sets %s, which %s sets too: use one of them." $where $flag (include "openstack-cluster.flagKey" $flag)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- $own := .Values.apiServer.extraArgs -}}
-{{- if and .Values.oidc.issuerUrl (hasKey $own "authentication-config") -}}
+{{- $own := .Values.apiServer.extraArgs | default dict -}}
+{{- if and (.Values.oidc).issuerUrl (hasKey $own "authentication-config") -}}
 {{- fail "apiServer.extraArgs sets authentication-config, which the API server refuses beside the flags of oidc: describe the issuer in that file, or use oidc." -}}
 {{- end -}}
 {{- range $flag := list "authorization-mode" "authorization-webhook-config-file" -}}
@@ -122,7 +128,7 @@
       "controllerManager" list
       "scheduler" list -}}
 {{- $seen := dict -}}
-{{- range concat $chart (get $.Values $where).extraVolumes -}}
+{{- range concat $chart ((get $.Values $where | default dict).extraVolumes | default list) -}}
 {{- range $what := list .name .mountPath -}}
 {{- if hasKey $seen $what -}}
 {{- fail (printf "%s.extraVolumes has %q twice, or the chart itself has it: give each volume a name and a mountPath of its own." $where $what) -}}

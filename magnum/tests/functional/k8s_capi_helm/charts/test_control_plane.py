@@ -158,6 +158,43 @@ class FlagsTest(unittest.TestCase):
         self.assertEqual("TLS1.3", etcd["tls-min-version"])
 
 
+class RolloutTest(unittest.TestCase):
+    def test_a_time_after_which_machines_are_old(self) -> None:
+        time = "2026-11-21T18:00:00Z"
+        for core, path in (("v1beta1", ("rolloutAfter",)), ("v1beta2", ("rollout", "after"))):
+            change = {"apiVersions.core": core, "controlPlane.rolloutAfter": time}
+            found: Any = rendering.only(rendered(change), "KubeadmControlPlane")["spec"]
+            for step in path:
+                found = found[step]
+            self.assertEqual(time, found)
+
+
+class NothingTest(unittest.TestCase):
+    """A null is nothing: what people leave empty in a values file neither breaks nor weakens."""
+
+    KEYS = (
+        *("oidc", "tls", "tls.cipherSuites", "etcd.encryption"),
+        *("apiServer.audit", "apiServer.admissionConfiguration", "apiServer.extraArgs"),
+        *("apiServer.certSANs", "apiServer.extraVolumes", "azimuthAuthorizationWebhook"),
+        *("controllerManager", "controllerManager.extraArgs", "scheduler.extraVolumes"),
+        *("controlPlane.nodeTaints", "controlPlane.nodeLabels", "controlPlane.rolloutAfter"),
+    )
+
+    def test_a_null_is_what_is_not_set(self) -> None:
+        plain = kubeadm(rendered())
+        for key in self.KEYS:
+            with self.subTest(key=key):
+                self.assertEqual(plain, kubeadm(rendered({key: None})))
+        etcd = kubeadm(rendered({"etcd.extraArgs": None}))["clusterConfiguration"]["etcd"]
+        self.assertEqual({"local": {"dataDir": "/var/lib/etcd"}}, etcd)
+
+    def test_an_audit_log_of_no_place_is_the_pods(self) -> None:
+        policy = {"rules": [{"level": "None"}]}
+        for change in ({"apiServer.audit": {"log": None}}, {"apiServer.audit.log.path": None}):
+            given = api_server_flags({**change, "apiServer.audit.policy": policy})
+            self.assertEqual("-", given["audit-log-path"])
+
+
 class ClusterConfigurationTest(unittest.TestCase):
     def test_lists_of_the_operator_come_after_the_charts(self) -> None:
         volume = {"name": "a", "hostPath": "/a", "mountPath": "/a"}
