@@ -9,7 +9,7 @@ What stands at a dotted path of the values, as {"value": ...} in JSON; nothing t
 {{- define "cluster-addons.value" -}}
 {{- $value := .root.Values -}}
 {{- range splitList "." .path -}}
-{{- $value = kindIs "map" $value | ternary (get (kindIs "map" $value | ternary $value dict) .) "" -}}
+{{- $value = get ($value | default dict) . -}}
 {{- end -}}
 {{ dict "value" $value | toJson }}
 {{- end -}}
@@ -50,7 +50,7 @@ Arguments: root, when (list of maps of path to value).
 {{- range $path, $expected := $alternative -}}
 {{- $value := $root.Values -}}
 {{- range splitList "." $path -}}
-{{- $value = get (kindIs "map" $value | ternary $value dict) . -}}
+{{- $value = get ($value | default dict) . -}}
 {{- end -}}
 {{- $holds = and $holds (eq (toString $value) (toString $expected)) -}}
 {{- end -}}
