@@ -1,10 +1,20 @@
 {{/*
-What the addon operator does in the cluster around an upgrade of an addon: the hooks that its file names, and
-those that let its volumes follow the values, because a StatefulSet's claims do not. Arguments: root, addon.
+What the addon operator does in the cluster around an upgrade of an addon: the hooks that its file names, those that
+make its storage classes anew, which nobody can change, and those that let its volumes follow the values, because a
+StatefulSet's claims do not. Arguments: root, addon.
 */}}
 {{- define "cluster-addons.lifecycleHooks" -}}
 {{- $addon := .addon -}}
 {{- $hooks := $addon.hooks | default dict -}}
+{{- $remade := list -}}
+{{- range $path := $addon.storageClasses -}}
+{{- $found := get (include "cluster-addons.value" (dict "root" $.root "path" $path) | fromJson) "value" -}}
+{{- range kindIs "map" $found | ternary (list $found) $found -}}
+{{- if and (dig "enabled" true .) (regexMatch "^[a-z][a-z0-9-]*$" .name) -}}
+{{- $remade = append $remade .name -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- $sized := list -}}
 {{- $unsized := list -}}
 {{- range $volume := $addon.volumes -}}
@@ -15,12 +25,18 @@ those that let its volumes follow the values, because a StatefulSet's claims do 
 {{- $unsized = append $unsized . -}}
 {{- end -}}
 {{- end -}}
-{{- if or $hooks $addon.volumes -}}
+{{- if or $hooks $remade $addon.volumes -}}
 lifecycleHooks:
-  {{- if or $hooks.preUpgrade $sized }}
+  {{- if or $hooks.preUpgrade $remade $sized }}
   preUpgrade:
     {{- with $hooks.preUpgrade }}
     {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- range $remade }}
+    - apiVersion: storage.k8s.io/v1
+      kind: StorageClass
+      name: {{ . | quote }}
+      action: delete
     {{- end }}
     {{- range $sized }}
     - apiVersion: v1

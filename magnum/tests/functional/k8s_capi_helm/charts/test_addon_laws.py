@@ -55,6 +55,7 @@ KEYS = {
     "namespace",
     "release",
     "settings",
+    "storageClasses",
     "template",
     "values",
     "volumes",
@@ -141,6 +142,7 @@ class FileTest(unittest.TestCase):
                 ),
                 *file.get("settings", {}).values(),
                 *(volume["size"] for volume in volumes),
+                *file.get("storageClasses", []),
                 *(file[key] for key in ("namespace", "chart", "values") if key in file),
             ]
             for path in paths:

@@ -140,6 +140,39 @@ class ManilaTest(unittest.TestCase):
         )
 
 
+class ClassTest(unittest.TestCase):
+    """Classes that change are made anew, because Kubernetes lets nobody change one."""
+
+    def remade(self, addon: str, change: Values) -> list[str]:
+        values = rendering.scenarios(rendering.ADDONS)["shared-filesystems"].values
+        objects = rendering.render(rendering.ADDONS, rendering.changed(values, change))
+        hooks = addon_operator.addon(objects, addon)["spec"].get("lifecycleHooks", {})
+        for hook in hooks.get("preUpgrade", []):
+            self.assertEqual(
+                ("storage.k8s.io/v1", "StorageClass", "delete"),
+                (hook["apiVersion"], hook["kind"], hook["action"]),
+            )
+        return [hook["name"] for hook in hooks.get("preUpgrade", [])]
+
+    def test_classes_of_cinder(self) -> None:
+        path = "openstack.csiCinder"
+        more = {f"{path}.additionalStorageClasses": [{"name": "fast"}, {"name": "a.b"}]}
+        off = {f"{path}.defaultStorageClass": {"enabled": False}}
+        for change, wanted in (
+            ({}, ["csi-cinder"]),
+            (more, ["csi-cinder", "fast"]),
+            ({**more, **off}, ["fast"]),
+            (off, []),
+        ):
+            with self.subTest(change=change):
+                self.assertEqual(wanted, self.remade("csi-cinder-storageclass", change))
+
+    def test_classes_of_manila(self) -> None:
+        self.assertEqual(
+            ["shared", "shared-nfs", "shared-plain"], self.remade("csi-manila-storageclass", {})
+        )
+
+
 class SnapshotTest(unittest.TestCase):
     """Snapshots of volumes."""
 
