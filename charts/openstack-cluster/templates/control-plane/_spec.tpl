@@ -10,11 +10,21 @@ rollout:
   before:
     certificatesExpiryDays: {{ .from.certificatesExpiryDays | int }}
   {{- end }}
-  strategy: {{- toYaml .from.rolloutStrategy | nindent 4 }}
+  {{- with .from.rolloutStrategy }}
+  strategy: {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- with $remediation }}
 remediation:
-  maxRetry: {{ $remediation.maxRetry | int }}
-  retryPeriodSeconds: {{ include "openstack-cluster.seconds" $remediation.retryPeriod }}
-  minHealthyPeriodSeconds: {{ include "openstack-cluster.seconds" $remediation.minHealthyPeriod }}
+  {{- if not (kindIs "invalid" .maxRetry) }}
+  maxRetry: {{ .maxRetry | int }}
+  {{- end }}
+  {{- with .retryPeriod }}
+  retryPeriodSeconds: {{ include "openstack-cluster.seconds" . }}
+  {{- end }}
+  {{- with .minHealthyPeriod }}
+  minHealthyPeriodSeconds: {{ include "openstack-cluster.seconds" . }}
+  {{- end }}
+{{- end }}
 {{- else -}}
 {{- with .from.rolloutAfter -}}
 rolloutAfter: {{ . | quote }}
@@ -23,7 +33,11 @@ rolloutAfter: {{ . | quote }}
 rolloutBefore:
   certificatesExpiryDays: {{ .from.certificatesExpiryDays | int }}
 {{ end -}}
-rolloutStrategy: {{- toYaml .from.rolloutStrategy | nindent 2 }}
-remediationStrategy: {{- toYaml $remediation | nindent 2 }}
+{{- with .from.rolloutStrategy -}}
+rolloutStrategy: {{- toYaml . | nindent 2 }}
+{{ end -}}
+{{- with $remediation -}}
+remediationStrategy: {{- toYaml . | nindent 2 }}
+{{- end -}}
 {{- end -}}
 {{- end -}}
