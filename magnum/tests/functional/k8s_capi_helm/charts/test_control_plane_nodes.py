@@ -117,7 +117,7 @@ class IsolationTest(unittest.TestCase):
 
     def test_no_key_of_the_control_plane_moves_a_node_group(self) -> None:
         plain = rendered()
-        for name, change in {
+        changes: dict[str, dict[str, Any]] = {
             "oidc": {"oidc": {"issuerUrl": "https://a.example.org", "clientId": "b"}},
             "encryption": {"etcd.encryption.enabled": True},
             "etcd": {"etcd.extraArgs": {"snapshot-count": "9"}, "etcd.dataDir": "/data/etcd"},
@@ -139,7 +139,8 @@ class IsolationTest(unittest.TestCase):
             },
             "cluster configuration": {f"{OWN}.featureGates": {"A": True}},
             "webhook": {"authWebhook": "k8s-keystone-auth"},
-        }.items():
+        }
+        for name, change in changes.items():
             with self.subTest(key=name):
                 after = rendered(change)
                 self.assertNotEqual(kubeadm(plain), kubeadm(after))
