@@ -45,8 +45,8 @@ class TextTest(unittest.TestCase):
         for spec in machines.both(machines.rendered()):
             (install,) = (one for one in spec["preKubeadmCommands"] if " install " in one)
             self.assertEqual(
-                ["nfs-common", "linux-modules-extra-generic=6.8.0.50"],
-                machines.words(install)[-2:],
+                ["--", "nfs-common", "linux-modules-extra-generic=6.8.0.50"],
+                machines.words(install)[-3:],
             )
 
     def test_owner_permissions_and_secret_of_a_file(self) -> None:

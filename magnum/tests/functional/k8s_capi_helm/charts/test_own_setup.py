@@ -77,6 +77,23 @@ class OwnSetupTest(unittest.TestCase):
         self.assertEqual([], first["nodeRegistration"]["taints"])
         self.assertEqual(["addon/coredns"], first["skipPhases"])
 
+    def test_phases_are_skipped_for_the_chart_and_for_oneself(self) -> None:
+        own = {"initConfiguration": {"skipPhases": ["addon/coredns"]}}
+        objects = machines.plain(
+            addons={"enabled": True, "cni": {"type": "cilium"}}, controlPlane__kubeadmConfigSpec=own
+        )
+        self.assertEqual(
+            ["addon/kube-proxy", "addon/coredns"],
+            machines.control_plane(objects)["initConfiguration"]["skipPhases"],
+        )
+
+    def test_a_name_of_ones_own(self) -> None:
+        for distro in ("ubuntu", "flatcar"):
+            own = {"joinConfiguration": {"nodeRegistration": {"name": "{{ ds.meta_data.name }}"}}}
+            objects = machines.plain(osDistro=distro, nodeGroups__0__kubeadmConfigSpec=own)
+            registration = machines.worker(objects)["joinConfiguration"]["nodeRegistration"]
+            self.assertEqual("{{ ds.meta_data.name }}", registration["name"])
+
     def test_a_file_in_place_of_the_charts(self) -> None:
         path = "/etc/systemd/system/kubelet.service.d/proxy.conf"
         for change in (
