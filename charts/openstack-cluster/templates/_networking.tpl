@@ -132,8 +132,17 @@ portRangeMax: {{ .port }}
 {{- if include "openstack-cluster.ipv6" . -}}
 {{- $files = append $files ($files | empty | ternary "ipv6-workers" "ovn-workers-ipv6") -}}
 {{- end -}}
+{{- /* A rule that somebody wrote under the name of one of these takes its place. */ -}}
+{{- $names := list -}}
+{{- range $rules -}}
+{{- $names = append $names .name -}}
+{{- end -}}
 {{- range $files -}}
-{{- $rules = concat $rules (include "openstack-cluster.rules.file" (dict "root" $ "file" .) | fromYamlArray) -}}
+{{- range include "openstack-cluster.rules.file" (dict "root" $ "file" .) | fromYamlArray -}}
+{{- if not (has .name $names) -}}
+{{- $rules = append $rules . -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{ uniq $rules | toYaml }}
 {{- end -}}
