@@ -32,7 +32,24 @@ GROUP_KEYS: dict[str, tuple[Any, bool]] = {
     "nodeDeletionTimeout": ("7m0s", False),
     "rolloutStrategy": ({"rollingUpdate": {"maxSurge": 2}}, False),
     "healthCheck": ({"enabled": False}, False),
+    "machineImage": ("another", True),
+    "serverGroupName": ("apart", True),
+    "schedulerHints": ({"different_host": "2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b77"}, True),
+    "machineTags": (["other"], True),
+    "machineConfigDrive": (True, True),
+    "additionalBlockDevices": ({"data": {"size": 5}}, True),
+    "kubeletExtraArgs": ({"max-pods": "50"}, True),
+    "kubeadmConfigSpec": ({"verbosity": 5}, True),
+    "nodeTaints": ([{"key": "example.org/new", "effect": "NoSchedule"}], True),
+    "nodeAnnotations": ({"node.cluster.x-k8s.io/new": "annotation"}, False),
+    "role": ("other", False),
+    "capacity": ({"cpu": 2, "memory": "4Gi"}, False),
+    "autoscalingOptions": ({"scaleDownUnneededTime": "7m0s"}, False),
+    "minReadySeconds": (7, False),
+    "rolloutAfter": ("2026-11-21T18:00:00Z", False),  # rolls by the time in the MachineDeployment
 }
+#: Keys that only an autoscaled group has use for.
+AUTOSCALED = ("machineCountMin", "machineCountMax", "capacity", "autoscalingOptions")
 TEMPLATES = ("OpenStackMachineTemplate", "KubeadmConfigTemplate")
 
 
@@ -84,7 +101,7 @@ class IsolationTest(unittest.TestCase):
         bounded = rendering.changed(self.values, {"nodeGroups.0.autoscale": True})
         for key, (value, _) in GROUP_KEYS.items():
             with self.subTest(key=key):
-                start = bounded if key in ("machineCountMin", "machineCountMax") else self.values
+                start = bounded if key in AUTOSCALED else self.values
                 before = rendering.render(rendering.CLUSTER, start)
                 after = rendering.render(
                     rendering.CLUSTER, rendering.changed(start, {f"nodeGroups.0.{key}": value})
