@@ -19,10 +19,12 @@ Source: https://github.com/containerd/containerd/blob/main/docs/hosts.md
   permissions: "0755"
   content: {{ .Files.Get "files/machine/containerd.sh" | toJson }}
 {{- range $registry, $mirrored := .Values.registryMirrors }}
+{{- if $mirrored }}
 - path: {{ printf "/etc/containerd/certs.d/%s/hosts.toml" $registry | quote }}
   owner: root:root
   permissions: "0644"
   content: {{ include "openstack-cluster.containerd.hosts" (dict "registry" $registry "mirrored" $mirrored) | toJson }}
+{{- end }}
 {{- end }}
 {{- with .Values.registryAuth }}
 - path: /etc/containerd/conf.d/auth.toml

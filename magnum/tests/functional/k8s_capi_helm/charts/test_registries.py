@@ -51,6 +51,13 @@ class RegistriesTest(unittest.TestCase):
         self.assertEqual("https://registry-1.docker.io", found["server"])
         self.assertEqual(["https://z.example.org", "https://a.example.org"], list(found["host"]))
 
+    def test_an_upstream_alone_and_no_mirror(self) -> None:
+        found = self.hosts({"upstream": "https://up.example.org"})
+        self.assertEqual({"server": "https://up.example.org"}, found)
+        for nothing in (None, [], {}):
+            spec = machines.worker(machines.plain(registryMirrors={"quay.io": nothing}))
+            self.assertFalse([path for path in machines.files(spec) if "certs.d" in path])
+
     def test_containerd_is_told_and_begins_anew(self) -> None:
         for spec in machines.both(
             machines.plain(registryMirrors={"quay.io": ["https://a.example.org"]})
