@@ -23,17 +23,17 @@ from typing import Any
 
 import yaml
 
-from magnum.tests.functional.k8s_capi_helm.charts import rendering
+from magnum.tests.functional.k8s_capi_helm.charts import infrastructure, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Scenario, Values
 
 #: What of an object must stay for the same values; what is not there is left out. A dot goes down,
-#: a dot at the end goes all the way down, so that each flag and file is a fact of its own.
+#: a dot at the end goes all the way down, so that each flag and file is a fact of its own. Both API
+#: versions are told in the words of v1beta1, as a change of the version alone replaces nothing.
 LASTING: Mapping[str, tuple[str, ...]] = {
     # A change of these replaces the control plane's machines.
     "KubeadmControlPlane": (
         "spec.version",
         "spec.machineTemplate.infrastructureRef.name",
-        "spec.machineTemplate.spec.infrastructureRef.name",
         "spec.kubeadmConfigSpec.",
     ),
     # A change of the template's parts replaces machines; the selector cannot be changed at all.
@@ -71,11 +71,21 @@ LASTING: Mapping[str, tuple[str, ...]] = {
 }
 
 
+#: Where v1beta2 has something else.
+ELSEWHERE = {
+    "spec.machineTemplate.infrastructureRef.name": (
+        "spec.machineTemplate.spec.infrastructureRef.name"
+    ),
+}
+
+
 def lasting(objects: list[Object]) -> dict[str, Values]:
     """Kind/name of each object -> what must stay of it, by path."""
     return {
         "/".join(rendering.identity(found)): dict(
-            fact for path in LASTING.get(found["kind"], ()) for fact in _facts(found, path)
+            fact
+            for path in LASTING.get(found["kind"], ())
+            for fact in _facts(infrastructure.in_v1beta1(found), path)
         )
         for found in objects
     }
@@ -83,6 +93,8 @@ def lasting(objects: list[Object]) -> dict[str, Values]:
 
 def _facts(found: Object, path: str) -> Iterator[tuple[str, Any]]:
     value = _at(found, path.removesuffix("."))
+    if value is None and path in ELSEWHERE:
+        value = _at(found, ELSEWHERE[path])
     if value is not None:
         yield from _leaves(path[:-1], value) if path.endswith(".") else [(path, value)]
 
@@ -93,7 +105,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         for key in ("name", "path"):
             if all(key in item for item in value):
                 names = [item[key] for item in value]
-                rest = [{k: v for k, v in item.items() if k != key} for item in value]
+                rest = [_rest(item, key) for item in value]
                 if len(set(names)) == len(names):
                     value = dict(zip(names, rest, strict=True))
                 break
@@ -102,6 +114,12 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _leaves(f"{path}.{key}", inner)
     else:
         yield path, value
+
+
+def _rest(item: Values, key: str) -> Any:
+    """An item of a list without its name; of a flag only its value, as in a map of flags."""
+    rest = {name: inner for name, inner in item.items() if name != key}
+    return rest["value"] if rest.keys() == {"value"} else rest
 
 
 def _at(found: Any, path: str) -> Any:

@@ -142,7 +142,7 @@ class RecordTest(unittest.TestCase):
 
     def test_items_of_a_list_are_told_apart_by_name_or_path(self) -> None:
         files = [{"path": "/a", "content": "x"}, {"path": "/b", "content": "y"}]
-        found = {"kind": "KubeadmControlPlane", "metadata": {"name": "c"}}
+        found = {"apiVersion": "a/v1", "kind": "KubeadmControlPlane", "metadata": {"name": "c"}}
         found["spec"] = {"kubeadmConfigSpec": {"files": files, "verbosity": 1, "users": []}}
         spec = "spec.kubeadmConfigSpec"
         self.assertEqual(
@@ -155,6 +155,17 @@ class RecordTest(unittest.TestCase):
             released.lasting([found])["KubeadmControlPlane/c"],
         )
 
+    def test_another_api_version_moves_nothing(self) -> None:
+        scenarios = rendering.scenarios(rendering.CLUSTER)
+        for name in ("standard", "every-key", "existing-network"):
+            told = []
+            for core, cloud in (("v1beta1", "v1beta1"), ("v1beta2", "v1beta2")):
+                change = {"apiVersions": {"core": core, "infrastructure": cloud, "clusterApi": ""}}
+                values = rendering.changed(scenarios[name].values, change)
+                told.append(released.lasting(rendering.render(rendering.CLUSTER, values)))
+            with self.subTest(scenario=name):
+                self.assertEqual({}, moved(*told))
+
     def test_the_chart_as_it_is_can_be_recorded(self) -> None:
         chart = rendering.CLUSTER
         with tempfile.TemporaryDirectory() as place:
@@ -166,7 +177,7 @@ class RecordTest(unittest.TestCase):
         control_plane = found["KubeadmControlPlane/demo-control-plane"]
         etcd = "spec.kubeadmConfigSpec.clusterConfiguration.etcd.local"
         self.assertEqual("/var/lib/etcd", control_plane[f"{etcd}.dataDir"])
-        self.assertEqual("5000", control_plane[f"{etcd}.extraArgs.election-timeout.value"])
+        self.assertEqual("5000", control_plane[f"{etcd}.extraArgs.election-timeout"])
         self.assertIn("spec.selector", found["MachineDeployment/demo-md-0"])
         templates = [name for name in found if name.startswith("OpenStackMachineTemplate/")]
         self.assertEqual(2, len(templates))
