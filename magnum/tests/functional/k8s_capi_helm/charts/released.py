@@ -15,6 +15,7 @@ are as the release of their version.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 import shutil
@@ -45,22 +46,8 @@ LASTING: Mapping[str, tuple[str, ...]] = {
         "spec.template.spec.bootstrap.configRef.name",
         "spec.template.spec.infrastructureRef.name",
     ),
-    # The OpenStack provider's webhook refuses changes of these.
-    "OpenStackCluster": (
-        "spec.apiServerFixedIP",
-        "spec.apiServerFloatingIP",
-        "spec.apiServerPort",
-        "spec.apiServerLoadBalancer.enabled",
-        "spec.apiServerLoadBalancer.provider",
-        "spec.controlPlaneEndpoint",
-        "spec.disableAPIServerFloatingIP",
-        "spec.disableExternalNetwork",
-        "spec.externalNetwork",
-        "spec.managedSubnets",
-        "spec.network",
-        "spec.router",
-        "spec.subnets",
-    ),
+    # The OpenStack provider's webhook refuses every change but those of CHANGEABLE.
+    "OpenStackCluster": ("spec.",),
     "Cluster": ("spec.clusterNetwork", "spec.controlPlaneRef.name", "spec.infrastructureRef.name"),
     # The API server refuses changes of these.
     "Deployment": ("spec.selector",),
@@ -71,6 +58,20 @@ LASTING: Mapping[str, tuple[str, ...]] = {
 }
 
 
+#: What of an OpenStackCluster its provider does change; "[]" stands for each item of a list.
+CHANGEABLE = (
+    "apiServerLoadBalancer.allowedCIDRs",
+    "apiServerLoadBalancer.monitor",
+    "bastion",
+    "controlPlaneAvailabilityZones",
+    "controlPlaneOmitAvailabilityZone",
+    "identityRef",
+    "managedSecurityGroups.allNodesSecurityGroupRules",
+    "managedSecurityGroups.allowAllInClusterTraffic",
+    "managedSecurityGroups.controlPlaneNodesSecurityGroupRules",
+    "managedSecurityGroups.workerNodesSecurityGroupRules",
+    "managedSubnets.[].dnsNameservers",
+)
 #: Where v1beta2 has something else.
 ELSEWHERE = {
     "spec.machineTemplate.infrastructureRef.name": (
@@ -85,10 +86,29 @@ def lasting(objects: list[Object]) -> dict[str, Values]:
         "/".join(rendering.identity(found)): dict(
             fact
             for path in LASTING.get(found["kind"], ())
-            for fact in _facts(infrastructure.in_v1beta1(found), path)
+            for fact in _facts(_settled(infrastructure.in_v1beta1(found)), path)
         )
         for found in objects
     }
+
+
+def _settled(found: Object) -> Object:
+    """An object without what can be changed of it, if it is one that mostly cannot."""
+    if found["kind"] != "OpenStackCluster":
+        return found
+    result = copy.deepcopy(found)
+    for path in CHANGEABLE:
+        *above, last = path.split(".")
+        places = [result["spec"]]
+        for step in above:
+            places = [
+                inner
+                for place in places
+                for inner in (place if step == "[]" else [place.get(step, {})])
+            ]
+        for place in places:
+            place.pop(last, None)
+    return result
 
 
 def _facts(found: Object, path: str) -> Iterator[tuple[str, Any]]:
