@@ -20,7 +20,8 @@ from sandbox.management.pki import Pki
 from sandbox.state import State
 
 NAMESPACE = "capi-system"
-NAMES = ("capi-core", "capi-bootstrap-kubeadm", "capi-controlplane-kubeadm", "capo")
+CAPO = "capo"
+NAMES = ("capi-core", "capi-bootstrap-kubeadm", "capi-controlplane-kubeadm", CAPO)
 MACHINES = "machines"
 ADDONS = "addon-provider"
 # ConfigMap in the namespace default that tells the machines what is wrong with them.
@@ -36,6 +37,8 @@ NOTHING = "nothing-is-reconciled"
 SKIPPED_MIGRATION = ("StorageVersionMigration", "CleanupManagedFields")
 # A proxy that the environment names has no way to our loopback.
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+#: What the charts can ask of Cluster API and an operator has to switch on.
+GATES = ("MachineTaintPropagation", "KubeadmBootstrapFormatIgnition")
 CHECKOUT = Path(__file__).parents[2]
 
 
@@ -66,6 +69,8 @@ def manager(state: State, place: Path, name: str, *, reconcile: bool = True) -> 
     ]
     # A list for Cluster API, a repeated option for CAPO: repeated works with both.
     argv += [f"--skip-crd-migration-phases={phase}" for phase in SKIPPED_MIGRATION]
+    if name != CAPO:
+        argv.append("--feature-gates=" + ",".join(f"{gate}=true" for gate in GATES))
     if not reconcile:
         argv.append(f"--watch-filter={NOTHING}")
     return argv

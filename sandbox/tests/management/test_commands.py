@@ -63,6 +63,14 @@ class TestCommands(Case):
             idle = controllers.manager(self.state, self.place, name, reconcile=False)
             self.assertEqual([*busy, f"--watch-filter={controllers.NOTHING}"], idle)
 
+    def test_what_charts_can_ask_of_cluster_api_is_switched_on(self) -> None:
+        commands = self.commands()
+        for name in controllers.NAMES:
+            gates = [word for word in commands[name] if word.startswith("--feature-gates=")]
+            self.assertEqual(name != controllers.CAPO, len(gates) == 1, name)
+            for gate in controllers.GATES if gates else ():
+                self.assertIn(f"{gate}=true", gates[0])
+
     def test_access_is_by_role(self) -> None:
         self.assertIn("--authorization-mode=RBAC", self.commands()["kube-apiserver"])
 
