@@ -116,11 +116,8 @@ def text(
 
 @functools.cache
 def _rendered(chart: Path, values: str, release: str, flags: tuple[str, ...], program: str) -> str:
-    return run(
-        *("template", release, chart, f"--namespace={NAMESPACE}", "--values=-", *flags),
-        stdin=values,
-        program=program,
-    )
+    asked = ("--values=-", f"--namespace={NAMESPACE}", *flags)
+    return run("template", release, chart, *asked, stdin=values, program=program)
 
 
 def texts(
