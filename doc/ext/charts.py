@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directives about the charts: ``chart-values`` and ``chart-parity``, each with a chart's name.
+"""Directives about the charts: ``chart-values``, ``chart-rolls`` and ``chart-parity``.
 
-Both pages are made of the files that the charts' own tests check, so that they cannot say anything
+The pages are made of the files that the charts' own tests check, so that they cannot say anything
 else than the charts do.
 """
 
@@ -134,6 +134,26 @@ class ChartValues(ChartDirective):
         return nodes.definition_list_item("", term, body)
 
 
+class ChartRolls(ChartDirective):
+    """``.. chart-rolls:: CHART``: whose machines another value of each key replaces."""
+
+    def run(self) -> list[nodes.Node]:
+        rows = yaml.safe_load(self.file("tests/rolls.yaml").read_text())
+        table = nodes.table(classes=["colwidths-given"])
+        group = nodes.tgroup("", nodes.colspec(colwidth=65), nodes.colspec(colwidth=35), cols=2)
+        head = nodes.thead("", row(paragraph("Value"), paragraph("Replaces")))
+        body = nodes.tbody(
+            "",
+            *(
+                row(paragraph(f"`{key.replace('.[]', '[]')}`"), paragraph(word))
+                for key, word in rows.items()
+            ),
+        )
+        table += group
+        group += [head, body]
+        return [table]
+
+
 class ChartParity(ChartDirective):
     """``.. chart-parity:: CHART``: every key of the contract and what this chart makes of it."""
 
@@ -187,6 +207,7 @@ def row(*cells: nodes.Node) -> nodes.row:
 def setup(app: Sphinx) -> dict[str, bool]:
     directives: Iterable[tuple[str, type[Directive]]] = (
         ("chart-values", ChartValues),
+        ("chart-rolls", ChartRolls),
         ("chart-parity", ChartParity),
     )
     for name, directive in directives:

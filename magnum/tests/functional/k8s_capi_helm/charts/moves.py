@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+import copy
 import functools
 import re
 from typing import Any
@@ -26,6 +27,7 @@ _FOLLOWS = {
     "OpenStackCluster": FIXED,
     "Cluster": FIXED,
 }
+_ZONES = ("controlPlaneAvailabilityZones", "controlPlaneOmitAvailabilityZone")
 _GROUP = re.compile(r"/node-group$")
 _DOCUMENT = re.compile(r"^---\n(?:# Source: .*\n)?", re.MULTILINE)
 
@@ -55,11 +57,35 @@ def consequences(before: str, after: str) -> set[str]:
     old, new = (
         {rendering.identity(found): found for found in side} for side in moved(before, after)
     )
-    return {
-        _FOLLOWS[name[0]]
-        for name in old.keys() & new.keys()
-        if name[0] in _FOLLOWS and released.lasting([old[name]]) != released.lasting([new[name]])
-    }
+    result = set()
+    for name in old.keys() & new.keys():
+        follows = _FOLLOWS.get(name[0])
+        if not follows:
+            continue
+        if old[name]["apiVersion"] != new[name]["apiVersion"] and follows != GROUPS:
+            continue  # another shape of the same; a group's names tell whether it is
+        if old[name]["spec"].get("selector") != new[name]["spec"].get("selector"):
+            follows = FIXED
+        if lasting(old[name]) != lasting(new[name]):
+            result.add(follows)
+    return result
+
+
+def lasting(found: Object) -> Any:
+    """What of an object cannot change without consequences."""
+    if found["kind"] != "OpenStackCluster":
+        return released.lasting([found])
+    # What the provider's webhook lets change is left out, and it refuses a change of the rest.
+    spec = copy.deepcopy(found["spec"])
+    for key in ("identityRef", "bastion", *_ZONES):
+        spec.pop(key, None)
+    for key in ("allowedCIDRs", "monitor"):
+        spec.get("apiServerLoadBalancer", {}).pop(key, None)
+    for subnet in spec.get("managedSubnets", ()):
+        subnet.pop("dnsNameservers", None)
+    if "managedSecurityGroups" in spec:
+        spec["managedSecurityGroups"] = {}
+    return spec
 
 
 @functools.cache

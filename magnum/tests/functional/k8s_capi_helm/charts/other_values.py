@@ -20,6 +20,7 @@ TABLE: Mapping[str, Any] = {
     ),
     "clouds": ({"demo": {"auth": {"auth_url": "https://other.example.org"}}, "other": {}},),
     "apiVersions.clusterApi": ("1.11", "1.10"),
+    "apiVersions.infrastructure": ("v1beta2", "v1beta1"),
     "additionalSyncMachineAnnotations": ([".+"], [".*"]),
     "portRangeMin": (2, 3),
     "portRangeMax": (40000, 40001),
@@ -56,6 +57,13 @@ NEVER_ROLL = {
     *("autoscalingOptions", "nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout"),
     *("minReadySeconds", "rolloutStrategy", "healthCheck", "nodeAnnotations"),
 }
+#: Keys of a group for which its machines are replaced, whatever else is said.
+ALWAYS_ROLL = {
+    *("machineFlavor", "kubernetesVersion", "machineImageId", "machineImage", "failureDomain"),
+    *("machineRootVolume", "machineNetworking", "machineMetadata", "machineTags"),
+    *("serverGroupId", "serverGroupName", "schedulerHints", "machineConfigDrive"),
+    *("additionalBlockDevices", "kubeletExtraArgs", "kubeadmConfigSpec"),
+}
 #: A scenario in which a key, named by the end of its path, may matter although none sets it there.
 ALSO_IN: Mapping[str, str] = {
     "ignition": "flatcar",
@@ -77,6 +85,10 @@ COMPANIONS: Mapping[str, Values] = {
     "apiServer.loadBalancerSubnetFilters": {
         "apiServer": {"loadBalancerNetworkFilter": {"name": "one"}}
     },
+    "etcd.encryption": {"etcd": {"encryption": {"enabled": True}}},
+    "bastion.enabled": {
+        "bastion": {"machineFlavor": "m1.small", "machineImageId": "one", "floatingIP": ""}
+    },
     "additionalFiles": {"additionalFiles": [{"path": "/etc/one", "content": "1"}]},
     "additionalFiles.[].contentFrom": {
         "additionalFiles": [
@@ -88,6 +100,7 @@ COMPANIONS: Mapping[str, Values] = {
 #: Keys another value of which changes no object, and why.
 IDLE: Mapping[str, str] = {
     "controlPlane.rolloutStrategy.type": "Cluster API knows one value",
+    "clusterApi.additionalSyncMachineAnnotations": "says which nodeAnnotations are refused",
     "azimuthAuthorizationWebhook.additionalAuthorizers.[].type": "goes with the name",
     "azimuthAuthorizationWebhook.additionalAuthorizers.[].name": "goes with the type",
 }

@@ -120,3 +120,5 @@ class GroupIsolationTest(unittest.TestCase):
         self.assertLessEqual(follows, {moves.GROUPS})
         if key.path[2] in other_values.NEVER_ROLL:
             self.assertEqual(set(), follows)
+        if key.path[2] in other_values.ALWAYS_ROLL and before != after:
+            self.assertEqual({moves.GROUPS}, follows)
