@@ -89,26 +89,26 @@ workerNodesSecurityGroupRules: {{- toYaml . | nindent 2 }}
 
 {{/* Rules of all machines. Argument: root. */}}
 {{- define "openstack-cluster.rules.all" -}}
-{{- $rules := .Values.clusterNetworking.allNodesSecurityGroupRules | default list -}}
+{{- $more := list -}}
 {{- if include "openstack-cluster.ipv6" . -}}
 {{- $file := .Values.clusterNetworking.allowAllInClusterTraffic | ternary "ipv6-all" "ipv6-kubelet" -}}
-{{- $rules = concat $rules (include "openstack-cluster.rules.file" (dict "root" . "file" $file) | fromYamlArray) -}}
+{{- $more = include "openstack-cluster.rules.file" (dict "root" . "file" $file) | fromYamlArray -}}
 {{- end -}}
-{{ uniq $rules | toYaml }}
+{{- include "openstack-cluster.rules.both" (dict "own" .Values.clusterNetworking.allNodesSecurityGroupRules "more" $more) -}}
 {{- end -}}
 
 {{/* Rules of the control plane. Argument: root. */}}
 {{- define "openstack-cluster.rules.controlPlane" -}}
-{{- $rules := .Values.clusterNetworking.controlPlaneNodesSecurityGroupRules | default list -}}
+{{- $more := list -}}
 {{- $port := .Values.apiServer.port | int -}}
 {{- if ne $port 6443 -}}
-{{- $rules = append $rules (include "openstack-cluster.rules.api" (dict "etherType" "IPv4" "port" $port) | fromYaml) -}}
+{{- $more = append $more (include "openstack-cluster.rules.api" (dict "etherType" "IPv4" "port" $port) | fromYaml) -}}
 {{- end -}}
 {{- if include "openstack-cluster.ipv6" . -}}
-{{- $rules = append $rules (include "openstack-cluster.rules.api" (dict "etherType" "IPv6" "port" $port) | fromYaml) -}}
-{{- $rules = concat $rules (include "openstack-cluster.rules.file" (dict "root" . "file" "ipv6-control-plane") | fromYamlArray) -}}
+{{- $more = append $more (include "openstack-cluster.rules.api" (dict "etherType" "IPv6" "port" $port) | fromYaml) -}}
+{{- $more = concat $more (include "openstack-cluster.rules.file" (dict "root" . "file" "ipv6-control-plane") | fromYamlArray) -}}
 {{- end -}}
-{{ uniq $rules | toYaml }}
+{{- include "openstack-cluster.rules.both" (dict "own" .Values.clusterNetworking.controlPlaneNodesSecurityGroupRules "more" $more) -}}
 {{- end -}}
 
 {{/* The API for everyone; the provider's own rule is for port 6443 and IPv4 alone. Arguments: etherType, port. */}}
@@ -124,7 +124,6 @@ portRangeMax: {{ .port }}
 
 {{/* Rules of workers: load balancers of the provider OVN pass the client's address on. Argument: root. */}}
 {{- define "openstack-cluster.rules.workers" -}}
-{{- $rules := .Values.clusterNetworking.workerNodesSecurityGroupRules | default list -}}
 {{- $files := list -}}
 {{- if eq (.Values.apiServer.loadBalancerProvider | default "") "ovn" -}}
 {{- $files = append $files "ovn-workers" -}}
@@ -132,19 +131,26 @@ portRangeMax: {{ .port }}
 {{- if include "openstack-cluster.ipv6" . -}}
 {{- $files = append $files ($files | empty | ternary "ipv6-workers" "ovn-workers-ipv6") -}}
 {{- end -}}
-{{- /* A rule that somebody wrote under the name of one of these takes its place. */ -}}
+{{- $more := list -}}
+{{- range $files -}}
+{{- $more = concat $more (include "openstack-cluster.rules.file" (dict "root" $ "file" .) | fromYamlArray) -}}
+{{- end -}}
+{{- include "openstack-cluster.rules.both" (dict "own" .Values.clusterNetworking.workerNodesSecurityGroupRules "more" $more) -}}
+{{- end -}}
+
+{{/* A rule that somebody wrote under the name of one of the chart's takes its place. Arguments: own, more (lists). */}}
+{{- define "openstack-cluster.rules.both" -}}
+{{- $rules := .own | default list -}}
 {{- $names := list -}}
 {{- range $rules -}}
 {{- $names = append $names .name -}}
 {{- end -}}
-{{- range $files -}}
-{{- range include "openstack-cluster.rules.file" (dict "root" $ "file" .) | fromYamlArray -}}
+{{- range .more -}}
 {{- if not (has .name $names) -}}
 {{- $rules = append $rules . -}}
 {{- end -}}
 {{- end -}}
-{{- end -}}
-{{ uniq $rules | toYaml }}
+{{ toYaml $rules }}
 {{- end -}}
 
 {{/* Arguments: root, file (of files/security-groups, without its extension). */}}

@@ -89,22 +89,20 @@
 {{ list $first (sub (add $first $size) 1) | toJson }}
 {{- end -}}
 
-{{/* Rules of security groups, each list with what the chart adds. Argument: root. */}}
+{{/* Rules of security groups. Argument: root. */}}
 {{- define "openstack-cluster.validate.rules" -}}
 {{- $networking := .Values.clusterNetworking -}}
 {{- $bastion := and .Values.bastion .Values.bastion.enabled -}}
-{{- range $key, $rules := dict
-      "allNodesSecurityGroupRules" (include "openstack-cluster.rules.all" . | fromYamlArray)
-      "controlPlaneNodesSecurityGroupRules" (include "openstack-cluster.rules.controlPlane" . | fromYamlArray)
-      "workerNodesSecurityGroupRules" (include "openstack-cluster.rules.workers" . | fromYamlArray) -}}
-{{- if and (get $networking $key) (not $networking.manageSecurityGroups) -}}
+{{- range $key := list "allNodesSecurityGroupRules" "controlPlaneNodesSecurityGroupRules" "workerNodesSecurityGroupRules" -}}
+{{- $rules := get $networking $key -}}
+{{- if and $rules (not $networking.manageSecurityGroups) -}}
 {{- fail (printf "clusterNetworking.%s are rules of managed security groups, and clusterNetworking.manageSecurityGroups is false: set it to true, or write the rules to your own groups." $key) -}}
 {{- end -}}
 {{- $names := list -}}
 {{- range $rules -}}
 {{- $rule := printf "clusterNetworking.%s: the rule %q" $key .name -}}
 {{- if has .name $names -}}
-{{- fail (printf "%s is there twice, or is one that the chart adds itself: give each rule a name of its own." $rule) -}}
+{{- fail (printf "%s is there twice: give each rule a name of its own." $rule) -}}
 {{- end -}}
 {{- $names = append $names .name -}}
 {{- if gt (len (pick . "remoteIPPrefix" "remoteGroupID" "remoteManagedGroups")) 1 -}}

@@ -204,6 +204,14 @@ class NetworkTest(unittest.TestCase):
                 {"allowAllInClusterTraffic": True, f"{key}SecurityGroupRules": [rule]}, groups
             )
 
+    def test_a_rule_with_the_name_of_one_of_the_charts_takes_its_place(self) -> None:
+        for port, rule in ((443, "Kubernetes API IPv4"), (6443, "another")):
+            mine = {"name": rule, "direction": "ingress", "remoteIPPrefix": "10.0.0.0/8"}
+            groups = cluster(
+                apiServer__port=port, clusterNetworking__controlPlaneNodesSecurityGroupRules=[mine]
+            )["spec"]["managedSecurityGroups"]
+            self.assertEqual([mine], groups["controlPlaneNodesSecurityGroupRules"])
+
     def test_a_bastion_is_said_to_be_off_before_it_may_be_left_out(self) -> None:
         self.assertNotIn("bastion", cluster()["spec"])
         self.assertEqual({"enabled": False}, cluster(bastion={"enabled": False})["spec"]["bastion"])
