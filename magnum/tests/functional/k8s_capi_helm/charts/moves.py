@@ -79,8 +79,11 @@ def lasting(found: Object) -> Any:
     spec = copy.deepcopy(found["spec"])
     for key in ("identityRef", "bastion", *_ZONES):
         spec.pop(key, None)
-    for key in ("allowedCIDRs", "monitor"):
-        spec.get("apiServerLoadBalancer", {}).pop(key, None)
+    # As v1beta1 and as v1beta2 have it.
+    balancers = (spec, "apiServerLoadBalancer"), (spec.get("apiServer", {}), "managedLoadBalancer")
+    for above, name in balancers:
+        for key in ("allowedCIDRs", "monitor"):
+            above.get(name, {}).pop(key, None)
     for subnet in spec.get("managedSubnets", ()):
         subnet.pop("dnsNameservers", None)
     if "managedSecurityGroups" in spec:

@@ -258,6 +258,56 @@ _CHARTS = (
         ("test_isolation.IsolationTest",),
     ),
     Mutant(
+        "hash-ignores-ports",
+        "other ports of a group give its machine template no new name",
+        f"{CLUSTER}/templates/_names.tpl",
+        "{{ .base }}-{{ fromYaml .spec | toJson | sha256sum | trunc 8 }}",
+        '{{ .base }}-{{ dict "template" (dict "spec" (omit (fromYaml .spec).template.spec '
+        '"ports")) | toJson | sha256sum | trunc 8 }}',
+        Suite.CHARTS,
+        ("test_isolation.IsolationTest",),
+    ),
+    Mutant(
+        "label-cut",
+        "the label of a nodegroup has only the beginning of a long name",
+        f"{CLUSTER}/templates/_names.tpl",
+        "{{ $prefix }}/node-group: {{ . | quote }}",
+        "{{ $prefix }}/node-group: {{ . | trunc 40 | quote }}",
+        Suite.CHARTS,
+        ("test_names.NameTest",),
+    ),
+    Mutant(
+        "endless-drain",
+        "a drain timeout of 0 is taken, for which Cluster API waits for ever",
+        f"{CLUSTER}/templates/_validate.tpl",
+        '(get $from $key)) "0" -}}',
+        '(get $from $key)) "never" -}}',
+        Suite.CHARTS,
+        ("test_refusals.RefusalTest",),
+    ),
+    Mutant(
+        "bootstrap-not-kept",
+        "Helm deletes a bootstrap template that machines still refer to",
+        f"{CLUSTER}/templates/node-groups/machine-deployment.yaml",
+        "    # As above.\n    helm.sh/resource-policy: keep\n",
+        "    helm.sh/resource-policy: default\n",
+        Suite.CHARTS,
+        (
+            "test_cluster_objects.ClusterObjectsTest."
+            "test_helm_keeps_what_cluster_api_deletes_in_order",
+        ),
+    ),
+    Mutant(
+        "defaults-reach-control-plane",
+        "the flavor that nodegroups have by default changes the control plane's machines too",
+        f"{CLUSTER}/templates/_machine-template.tpl",
+        "flavor: {{ .from.machineFlavor | quote }}\n{{- end }}",
+        "flavor: {{ .root.Values.nodeGroupDefaults.machineFlavor | default .from.machineFlavor | "
+        "quote }}\n{{- end }}",
+        Suite.CHARTS,
+        ("test_scenarios.ScenarioTest.test_objects_are_those_on_record",),
+    ),
+    Mutant(
         "network-waits-for-nodes",
         "the network addon waits for ready nodes, which wait for the network",
         f"{ADDONS}/files/addons/cni-calico.yaml",
