@@ -74,7 +74,8 @@ class PackageTest(PackageCase):
         chart = self.place / "openstack-cluster"
         shutil.copytree(rendering.CLUSTER, chart)
         first = digest(self.package(chart))
-        time.sleep(1.1)  # an archive counts seconds
+        for found in chart.rglob("*"):
+            os.utime(found)
         self.assertEqual(first, digest(self.package(chart)))
 
     def test_the_time_of_all_files_can_be_said(self) -> None:
@@ -116,18 +117,12 @@ class ProvenanceTest(PackageCase):
         with self.assertRaises(rendering.HelmRefused):
             rendering.run("verify", self.signed, f"--keyring={other}")
 
-    def test_helm_4_makes_the_same_bytes_of_what_it_signs(self) -> None:
-        chart = self.place / "cluster-addons"
-        shutil.copytree(rendering.ADDONS, chart)
-        made = []
-        for target in ("one", "two"):
-            made.append(
-                chart_packages.package(
-                    Path(rendering.helm4()), chart, self.place / target, self.key
-                )
-            )
-            time.sleep(1.1)
-        self.assertEqual(*map(digest, made))
+    def test_what_helm_4_signs_has_the_time_of_the_sources_too(self) -> None:
+        helm = Path(rendering.helm4())
+        made = chart_packages.package(helm, rendering.ADDONS, self.place / "four", self.key)
+        with tarfile.open(made) as archive:
+            self.assertEqual({TIME}, {int(member.mtime) for member in archive})
+        self.assertTrue(made.with_name(f"{made.name}.prov").is_file())
 
     def test_a_key_that_is_not_in_the_ring_makes_no_package(self) -> None:
         key = chart_packages.Key("nobody", self.key.keyring)

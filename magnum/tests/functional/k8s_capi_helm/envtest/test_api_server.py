@@ -140,7 +140,8 @@ class Machine:
             with contextlib.suppress(OSError):
                 if self.ask("/readyz") == b"ok":
                     return
-            time.sleep(0.5)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                program.wait(0.5)
         log = (self.place / "kube-apiserver.log").read_text()
         raise AssertionError(f"kube-apiserver does not start: {log[-2000:]}")
 
