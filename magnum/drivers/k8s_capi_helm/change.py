@@ -27,6 +27,8 @@ from magnum.drivers.k8s_capi_helm.model import (
 CONTROL_PLANE = "controlPlane"
 #: What a resize may move in a nodegroup's entry.
 COUNT_KEYS = ("autoscale", "machineCount", "machineCountMin", "machineCountMax")
+#: What an update may move besides that; its taints and most of its labels replace machines.
+DETAIL_KEYS = ("nodeLabels", "nodeTaints")
 #: Start of operations that are read off the rows, where nobody knows when they were asked for.
 _UNKNOWN_START = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
@@ -39,6 +41,7 @@ class Entitlement:
     :ivar control_plane: the control plane's number of machines.
     :ivar all_counts: counts and bounds of every nodegroup, besides those in ``counts``.
     :ivar counts: nodegroups whose count and bounds may move.
+    :ivar details: nodegroups whose labels and taints may move, besides count and bounds.
     :ivar entries: nodegroups whose entry may be added or replaced.
     :ivar gone: nodegroups whose entry may be removed.
     """
@@ -47,6 +50,7 @@ class Entitlement:
     control_plane: bool = False
     all_counts: bool = False
     counts: frozenset[str] = frozenset()
+    details: frozenset[str] = frozenset()
     entries: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
 
@@ -63,7 +67,8 @@ class Entitlement:
             everything=Verb.CREATE in verbs,
             control_plane=whole or CONTROL_PLANE in by_verb[Verb.RESIZE],
             all_counts=whole,
-            counts=frozenset(by_verb[Verb.RESIZE]),
+            counts=frozenset(by_verb[Verb.RESIZE] | by_verb[Verb.NODEGROUP_UPDATE]),
+            details=frozenset(by_verb[Verb.NODEGROUP_UPDATE]),
             entries=frozenset(by_verb[Verb.NODEGROUP_CREATE]),
             gone=frozenset(by_verb[Verb.NODEGROUP_DELETE]),
         )
@@ -96,39 +101,50 @@ def next_values(live: Json | None, wanted: Json, operations: Iterable[Operation]
     return result
 
 
-def sizes(live: Json, request: ClusterRequest) -> Json:
-    """The part of the values that a resize may move, as the rows ask for it.
+def sizes(live: Json, request: ClusterRequest, recorded: Iterable[Operation] = ()) -> Json:
+    """The part of the values that rows of a running cluster move, as they ask for it.
 
     Whether a group is sized by the autoscaler, and between which bounds of the labels, was settled
     when it was made: a site's new defaults of these labels are nobody's request.
+
+    :param recorded: what is on record; an update of a nodegroup there may take labels and taints
+        away, which the rows alone do not tell from never having asked.
     """
     have, wanted = _groups(live), helm_values.counts(request)
     entries = zip(request.node_groups, wanted["nodeGroups"], strict=True)
-    groups = [_settled(have.get(group.name), group, entry) for group, entry in entries]
+    told, groups = _told(recorded), []
+    for group, entry in entries:
+        now = have.get(group.name)
+        details = _details(now or {}, entry, told=now is None or group.name in told)
+        groups.append({**_settled(now, group, entry), **details})
     return {**wanted, "nodeGroups": groups}
 
 
-def pending(live: Json | None, request: ClusterRequest) -> tuple[Operation, ...]:
+def pending(
+    live: Json | None, request: ClusterRequest, recorded: Iterable[Operation] = ()
+) -> tuple[Operation, ...]:
     """What still has to be done so that the live release says what the rows ask for.
 
     Only what an operation can be entitled to is compared, and by meaning: a release that another
     driver made with ``autoscale: "true"`` has nothing pending.
 
     :param live: values of the live release, None if there is none.
-    :returns: operations in the order delete, create, resize; () when nothing is missing.
+    :param recorded: as for :func:`sizes`.
+    :returns: operations in the order delete, create, update, resize; () when nothing is missing.
     """
     if live is None:
         return (_operation(Verb.CREATE, ()),)
     have = _groups(live)
-    want = _groups(sizes(live, request))
-    resized = [
-        name for name in want if name in have and _meaning(have[name]) != _meaning(want[name])
-    ]
+    want = _groups(sizes(live, request, recorded))
+    both = [name for name in want if name in have]
+    resized = [name for name in both if _meaning(have[name]) != _meaning(want[name])]
+    updated = [name for name in both if _marks(have[name]) != _marks(want[name])]
     if live.get("controlPlane", {}).get("machineCount") != request.control_plane.count:
         resized.insert(0, CONTROL_PLANE)
     found = (
         (Verb.NODEGROUP_DELETE, [name for name in request.deleted_groups if name in have]),
         (Verb.NODEGROUP_CREATE, [name for name in want if name not in have]),
+        (Verb.NODEGROUP_UPDATE, updated),
         (Verb.RESIZE, resized),
     )
     return tuple(_operation(verb, tuple(groups)) for verb, groups in found if groups)
@@ -138,6 +154,13 @@ def count(values: Mapping[str, Any], group: str | None) -> int:
     """Machines that the live values ask for, of a nodegroup or (for None) of the control plane."""
     entry = values.get("controlPlane") if group is None else _groups(values).get(group)
     return int((entry or {}).get("machineCount") or 0)
+
+
+def _told(operations: Iterable[Operation]) -> frozenset[str]:
+    """Nodegroups whose labels and taints somebody has spoken of."""
+    return frozenset(
+        name for one in operations if one.verb is Verb.NODEGROUP_UPDATE for name in one.groups
+    )
 
 
 def _next_groups(
@@ -151,6 +174,9 @@ def _next_groups(
                 result.append(entry)
         elif name in entitled.entries:
             result.append(copy.deepcopy(wanted[name]))
+        elif name in entitled.details:
+            kept = {key: value for key, value in entry.items() if key not in DETAIL_KEYS}
+            result.append({**_counted(kept, wanted[name]), **_marks(wanted[name])})
         elif entitled.may_count(name):
             result.append(_counted(entry, wanted[name]))
         else:
@@ -162,6 +188,22 @@ def _next_groups(
 def _counted(entry: Json, wanted: Json) -> Json:
     kept = {key: value for key, value in entry.items() if key not in COUNT_KEYS}
     return {**kept, **{key: wanted[key] for key in COUNT_KEYS if key in wanted}}
+
+
+def _marks(entry: Mapping[str, Any]) -> Json:
+    """Labels and taints of an entry; empty ones are as good as none."""
+    return {key: copy.deepcopy(entry[key]) for key in DETAIL_KEYS if entry.get(key)}
+
+
+def _details(have: Json, wanted: Json, *, told: bool) -> Json:
+    """The labels and taints that a nodegroup is to have, without empty ones.
+
+    :param told: somebody has spoken of them, so what is not wanted is to go. Otherwise an operator
+        may have set it by other means, and it stays.
+    """
+    spoken = {key: told or bool(wanted.get(key)) for key in DETAIL_KEYS}
+    found = {key: (wanted if spoken[key] else have).get(key) for key in DETAIL_KEYS}
+    return {key: value for key, value in found.items() if value}
 
 
 def _settled(have: Json | None, group: NodeGroupRequest, wanted: Json) -> Json:

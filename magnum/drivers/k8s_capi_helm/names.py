@@ -18,6 +18,8 @@ _RELEASE_TAIL = 12
 _TAIL_ALPHABET = string.ascii_lowercase + string.digits
 _RELEASE_SHAPE = re.compile(r"(?:[a-z0-9](?:[-a-z0-9]{0,29}[a-z0-9])?-)?[a-z0-9]{12}\Z")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_DNS_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?\Z")
+_LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?\Z")
 _DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 
 
@@ -155,3 +157,18 @@ def control_plane(release_name: str) -> str:
 def is_node_group(text: str) -> bool:
     """Whether *text* can be a nodegroup's name: an RFC 1123 label of 1 to 63 characters."""
     return _DNS_LABEL.match(text) is not None
+
+
+def is_label_key(text: str) -> bool:
+    """Whether Kubernetes takes *text* as the key of a label or taint
+    (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set).
+    """
+    prefix, slash, name = text.rpartition("/")
+    if slash and not (len(prefix) <= 253 and _DNS_NAME.match(prefix)):
+        return False
+    return bool(name) and is_label_value(name)
+
+
+def is_label_value(text: str) -> bool:
+    """Whether Kubernetes takes *text* as the value of a label; it may be empty."""
+    return len(text) <= 63 and bool(_LABEL_VALUE.match(text))

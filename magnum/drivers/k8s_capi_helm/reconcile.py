@@ -62,7 +62,7 @@ def bring_up(
     request = rows.request()
     live = ports.helm.live(request.namespace, request.release)
     record = ports.operations.read(request.namespace, request.release)
-    if is_deployed(live, request) and not transition.is_due(ports, record, live):
+    if is_deployed(live, request, record) and not transition.is_due(ports, record, live):
         return
     with ports.operations.hold(
         request.namespace, request.release, wait=conf.capi_helm.lock_wait
@@ -91,8 +91,8 @@ def bring_up_held(
     if ownership.is_being_deleted(record):
         raise errors.Busy("The cluster is being deleted.")
     live = ports.helm.live(request.namespace, request.release)
-    if not is_deployed(live, request):
-        wanted, operations = _wanted(live, request, cloud, conf, facts)
+    if not is_deployed(live, request, record):
+        wanted, operations = _wanted(live, request, record, cloud, conf, facts)
         values = change.next_values(live.values if live else None, wanted, operations)
         chart = _chart(ports, request, live, hold.record)
         live = _apply(ports, hold, request, chart, values, operations)
@@ -132,18 +132,18 @@ def _upgrade(
     )
 
 
-def is_deployed(live: LiveRelease | None, request: ClusterRequest) -> bool:
+def is_deployed(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
     """Whether Helm has deployed everything that the rows ask for."""
     if live is None or live.status != "deployed":
         return False
-    return not change.pending(live.values, request)
+    return not change.pending(live.values, request, record.operations if record else ())
 
 
 def is_applied(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
     """Whether the release is as it was asked for, a pending upgrade included."""
     operation = transition.pending(record)
     begun = operation is None or operation.accepted
-    return begun and is_deployed(live, request)
+    return begun and is_deployed(live, request, record)
 
 
 def _unfounded(record: Record, now: datetime.datetime) -> errors.DriverError:
@@ -160,14 +160,16 @@ def _unfounded(record: Record, now: datetime.datetime) -> errors.DriverError:
 def _wanted(
     live: LiveRelease | None,
     request: ClusterRequest,
+    record: Record | None,
     cloud: Callable[[], Cloud],
     conf: Any,
     facts: CloudFacts | None,
 ) -> tuple[Json, tuple[Operation, ...]]:
-    operations = change.pending(live.values if live else None, request)
+    recorded = record.operations if record else ()
+    operations = change.pending(live.values if live else None, request, recorded)
     if live is not None:
         new = {n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups}
-        return _extended(live, request, new, cloud, conf), operations
+        return _extended(live, request, recorded, new, cloud, conf), operations
     facts = facts or cloud().facts(request, interface=conf.capi_helm.app_cred_interface_type)
     return render(request, facts, conf), operations
 
@@ -184,6 +186,7 @@ def render(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
 def _extended(
     live: LiveRelease,
     request: ClusterRequest,
+    recorded: tuple[Operation, ...],
     new: set[str],
     cloud: Callable[[], Cloud],
     conf: Any,
@@ -193,7 +196,7 @@ def _extended(
     Of the cloud only their flavors are asked for: the image, networks and volume types of a cluster
     are those of its live release, and may be gone or others by now.
     """
-    wanted = change.sizes(live.values, request)
+    wanted = change.sizes(live.values, request, recorded)
     groups = [group for group in request.node_groups if group.name in new]
     if groups:
         flavors = cloud().flavors(group.flavor for group in groups)

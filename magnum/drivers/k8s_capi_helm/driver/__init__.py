@@ -202,7 +202,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         ports = assembly.ports(CONF)
         try:
             ownership.require(ports, cluster, CONF)
-            intake.validate_new_nodegroup(nodegroup, cluster)
+            intake.validate_new_nodegroup(nodegroup, cluster, passes.family(ports, cluster, CONF))
             self._check_flavor(context, nodegroup)
         except errors.DriverError as error:
             rows.put(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
@@ -220,18 +220,25 @@ class Driver(driver.Driver):  # type: ignore[misc]
         intake.check_flavors(flavors, CONF)
 
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
-        """Not supported by this version: said on the nodegroup, and nothing else changes.
+        """Change bounds, labels and taints of a nodegroup. One that cannot be changed fails alone.
 
-        Magnum would save the wanted fields with whatever it is told; so they are dropped here, and
-        nothing is raised, which would leave the whole cluster UPDATE_FAILED.
+        Magnum would save the wanted fields with whatever it is told; so refused ones are dropped
+        here, and nothing is raised, which would leave the whole cluster UPDATE_FAILED.
         """
-        nodegroup.obj_reset_changes()
-        rows.put(
-            nodegroup,
-            status=Status.UPDATE_FAILED,
-            status_reason=f"Nodegroup '{nodegroup.name}' cannot be updated with this version of "
-            "the driver. Its node count can be changed with 'openstack coe cluster resize'.",
-        )
+        ports = assembly.ports(CONF)
+        try:
+            ownership.require(ports, cluster, CONF)
+            intake.validate_details(nodegroup, passes.family(ports, cluster, CONF))
+            if rows.empties(nodegroup):
+                # The rows do not tell "none" from "never asked"; only the record does.
+                ports.operations.read(intake.namespace(cluster, CONF), cluster.stack_id)
+        except errors.DriverError as error:
+            nodegroup.obj_reset_changes()
+            rows.put(nodegroup, status=Status.UPDATE_FAILED, status_reason=str(error))
+            return
+        rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
+        self._begin(cluster, Verb.NODEGROUP_UPDATE, nodegroup.name)
+        passes.advance(context, cluster, CONF)
 
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Take a nodegroup away; its row goes when its last machine has."""

@@ -62,6 +62,15 @@ def reads(context: Any, cluster: Any, conf: Any) -> Rows:
     )
 
 
+def family(ports: assembly.Ports, cluster: Any, conf: Any) -> str:
+    """Family of the live chart; of this project's own while nobody can read it."""
+    try:
+        live = ports.helm.live(intake.namespace(cluster, conf), cluster.stack_id)
+    except errors.ManagementUnreachable:
+        live = None
+    return live.chart_family if live else names.CHART_FAMILY
+
+
 def admin_cloud() -> Cloud:
     """The cloud as Magnum's service user sees it; there is no user's token in a periodic task."""
     return assembly.cloud(magnum_context.make_admin_context(all_tenants=True))

@@ -33,6 +33,12 @@ def intend(row: Any, status: str) -> None:
     put(row, status=status, status_reason=None)
 
 
+def empties(row: Any) -> bool:
+    """Whether a request takes all labels or all taints of a nodegroup away."""
+    changed = row.obj_what_changed()
+    return any(key in changed and not getattr(row, key) for key in ("node_labels", "node_taints"))
+
+
 def follow(cluster: Any, context: Any) -> bool:
     """Whether *cluster* is still as in the database; takes what is newer over when it is not.
 

@@ -62,11 +62,11 @@ def render(
 
 
 def counts(request: ClusterRequest) -> Json:
-    """The part of the values that a resize may move; needs no answer of the cloud."""
+    """The part of the values that a running cluster's rows move; needs no answer of the cloud."""
     return {
         "controlPlane": {"machineCount": request.control_plane.count},
         "nodeGroups": [
-            {"name": group.name, **group_counts(group, request.labels)}
+            {"name": group.name, **group_counts(group, request.labels), **group_details(group)}
             for group in request.node_groups
         ],
     }
@@ -82,6 +82,7 @@ def node_group(group: NodeGroupRequest, labels: Labels, flavors: Mapping[str, Fl
         "name": group.name,
         "machineFlavor": _flavor(group, flavors),
         **group_counts(group, labels),
+        **group_details(group),
     }
 
 
@@ -99,6 +100,16 @@ def group_counts(group: NodeGroupRequest, labels: Labels) -> Json:
     if labels.auto_scaling_enabled and most is not None and most > least:
         return {"autoscale": True, "machineCountMin": least, "machineCountMax": most}
     return {"machineCount": group.count}
+
+
+def group_details(group: NodeGroupRequest) -> Json:
+    """What Magnum's API lets a tenant change in a nodegroup besides its size."""
+    details: Json = {}
+    if group.node_labels:
+        details["nodeLabels"] = dict(group.node_labels)
+    if group.node_taints:
+        details["nodeTaints"] = [dict(taint) for taint in group.node_taints]
+    return details
 
 
 def _refuse_contradictions(request: ClusterRequest) -> None:

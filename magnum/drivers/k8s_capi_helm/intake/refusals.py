@@ -56,11 +56,13 @@ def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any], conf: Any) -> 
             )
     labels.parse(cluster.labels or {}, conf_module.label_defaults(conf), template.labels or {})
     for row in nodegroups:
-        validate_new_nodegroup(row, cluster)
+        validate_new_nodegroup(row, cluster, names.CHART_FAMILY)
 
 
-def validate_new_nodegroup(row: Any, cluster: Any) -> None:
+def validate_new_nodegroup(row: Any, cluster: Any, family: str) -> None:
     """Refuse what a new nodegroup asks for and this version cannot do.
+
+    :param family: of the chart that makes it, "" for a foreign one.
 
     :raises errors.InvalidRequest: naming group, field and value.
     """
@@ -78,9 +80,7 @@ def validate_new_nodegroup(row: Any, cluster: Any) -> None:
         _not_yet(f"nodegroup '{row.name}'", "image_id", row.image_id)
     if row.docker_volume_size:
         _not_yet(f"nodegroup '{row.name}'", "docker_volume_size", row.docker_volume_size)
-    for field in ("node_labels", "node_taints"):
-        if row.obj_attr_is_set(field) and getattr(row, field):
-            _not_yet(f"nodegroup '{row.name}'", field, getattr(row, field))
+    validate_details(row, family)
     labels.check_node_group(row.labels or {}, cluster.labels or {})
     least, most = row.min_node_count or 0, row.max_node_count
     if most is not None and not least <= row.node_count <= most:
@@ -107,6 +107,32 @@ def validate_upgrade(cluster: Any, template: Any) -> None:
             )
     if not template.image_id:
         raise errors.InvalidRequest(f"Template '{template.name}' names no image.")
+
+
+def validate_details(row: Any, family: str) -> None:
+    """Refuse labels and taints that no Node could have, or that the chart cannot give.
+
+    :param family: of the chart that makes the nodegroup, "" for a foreign one.
+    :raises errors.InvalidRequest: naming group, field and value.
+    """
+    for key, value in (row.node_labels or {}).items():
+        _check_mark(row.name, "node_labels", key, value)
+    for taint in row.node_taints or ():
+        _check_mark(row.name, "node_taints", taint["key"], taint.get("value") or "")
+    if row.node_taints and family != names.CHART_FAMILY:
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' asks for node_taints, which the chart of this cluster cannot "
+            "set. Leave them out, or ask the cloud's operator for another chart."
+        )
+
+
+def _check_mark(group: str, field: str, key: str, value: str) -> None:
+    if not (names.is_label_key(key) and names.is_label_value(value)):
+        raise errors.InvalidRequest(
+            f"'{key}={value}' in {field} of nodegroup '{group}' cannot be used: a key is like "
+            "example.org/name, key and value have at most 63 letters, digits, '-', '_' and '.', "
+            "beginning and ending with a letter or digit."
+        )
 
 
 def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json) -> None:

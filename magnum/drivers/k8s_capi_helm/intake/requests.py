@@ -107,7 +107,14 @@ def _group_request(row: Any) -> NodeGroupRequest:
         minimum=row.min_node_count or 0,
         maximum=row.max_node_count,
         is_default=bool(row.is_default),
+        node_labels=dict(row.node_labels or {}),
+        node_taints=_taints(row.node_taints or ()),
     )
+
+
+def _taints(rows: Iterable[Mapping[str, str]]) -> tuple[dict[str, str], ...]:
+    """Taints without empty values, which are no values."""
+    return tuple({key: text for key, text in taint.items() if text} for taint in rows)
 
 
 def _nameservers(text: str | None) -> tuple[str, ...]:

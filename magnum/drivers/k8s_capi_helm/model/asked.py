@@ -18,6 +18,8 @@ class NodeGroupRequest:
     :ivar flavor: id or name of the Nova flavor.
     :ivar count: wanted machines; where autoscaling is on, where the group starts.
     :ivar minimum: lower bound of the autoscaler, ``maximum`` the upper one or None without.
+    :ivar node_labels: labels of its Nodes.
+    :ivar node_taints: taints of its Nodes, each a key, an effect and perhaps a value.
     """
 
     name: str
@@ -26,6 +28,8 @@ class NodeGroupRequest:
     minimum: int = 0
     maximum: int | None = None
     is_default: bool = False
+    node_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    node_taints: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class Verb(enum.StrEnum):
     RESIZE = "resize"
     UPGRADE = "upgrade"
     NODEGROUP_CREATE = "nodegroup-create"
+    NODEGROUP_UPDATE = "nodegroup-update"
     NODEGROUP_DELETE = "nodegroup-delete"
     DELETE = "delete"
 

@@ -179,8 +179,8 @@ class TestRefusals(testtools.TestCase):
         for field, value in (
             ("image_id", "other"),
             ("docker_volume_size", 5),
-            ("node_labels", {"a": "b"}),
-            ("node_taints", [{"key": "a"}]),
+            ("node_labels", {"a b": "c"}),
+            ("node_taints", [{"key": "-a", "effect": "NoSchedule"}]),
             ("labels", {"boot_volume_size": "5"}),
         ):
             text = self.refused(cluster(), rows(group("extra", **{field: value})))

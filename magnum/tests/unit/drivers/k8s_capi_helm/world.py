@@ -239,7 +239,10 @@ class World(base.DbTestCase):
     def grow(self) -> None:
         """Bring every object to what the release's values ask for."""
         values = self.helm.live(NAMESPACE, RELEASE).values
-        groups = {one["name"]: one.get("machineCount", 0) for one in values["nodeGroups"]}
+        groups = {
+            one["name"]: one.get("machineCount", one.get("machineCountMin", 0))
+            for one in values["nodeGroups"]
+        }
         self.wither()
         look = scenes.observed(groups, masters=values["controlPlane"]["machineCount"])
         wanted = upgrade.versions(values)
