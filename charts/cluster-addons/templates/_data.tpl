@@ -11,7 +11,20 @@ What stands at a dotted path of the values, as {"value": ...} in JSON; nothing t
 {{- range splitList "." .path -}}
 {{- $value = get ($value | default dict) . -}}
 {{- end -}}
-{{ dict "value" $value | toJson }}
+{{ dict "value" $value | include "cluster-addons.withoutNulls" }}
+{{- end -}}
+
+{{/* A map as JSON, without what is null: of a chart's defaults Helm 3 keeps that, and Helm 4 does not. */}}
+{{- define "cluster-addons.withoutNulls" -}}
+{{- $kept := dict -}}
+{{- range $key, $value := . -}}
+{{- if kindIs "map" $value -}}
+{{- $_ := set $kept $key (include "cluster-addons.withoutNulls" $value | fromJson) -}}
+{{- else if not (kindIs "invalid" $value) -}}
+{{- $_ := set $kept $key $value -}}
+{{- end -}}
+{{- end -}}
+{{ toJson $kept }}
 {{- end -}}
 
 {{/* A Jinja expression for a value as JSON text. Argument: the value. */}}
