@@ -111,6 +111,11 @@ def members(built: Path) -> list[str]:
         return archive.namelist()
 
 
+def of_the_charts_tests(name: str) -> bool:
+    """Whether a file is left out of a chart's own package, too."""
+    return "charts/" in name and ("/tests/" in name or "/ci/" in name)
+
+
 def bundled() -> list[str]:
     """The charts of the checkout, and the charts inside charts."""
     charts = CHECKOUT / "charts"
@@ -175,9 +180,12 @@ class TestWheel(InstallationCase):
         expected = {
             PACKAGE + name if name.startswith("charts/") else name
             for name in listed
-            if (CHECKOUT / name).is_file()
+            if (CHECKOUT / name).is_file() and not of_the_charts_tests(name)
         }
         self.assertEqual(set(), expected - set(members(wheel())))
+
+    def test_what_the_charts_tests_read_is_left_out(self) -> None:
+        self.assertEqual([], [name for name in members(wheel()) if of_the_charts_tests(name)])
 
     def test_a_source_distribution_makes_the_same_wheel(self) -> None:
         out = workshop() / "source-distribution"
