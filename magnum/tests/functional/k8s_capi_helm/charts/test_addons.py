@@ -68,6 +68,15 @@ class ClusterAddonsTest(unittest.TestCase):
         bare = rendering.scenarios(rendering.ADDONS)["bare"].objects
         self.assertEqual({"metrics-server"}, components(bare))
 
+    def test_a_web_page_has_no_right_of_its_own(self) -> None:
+        objects = rendering.scenarios(rendering.ADDONS)["air-gapped"].objects
+        values = addon_operator.values(objects, "headlamp")
+        self.assertIs(False, values["clusterRoleBinding"]["create"])
+
+    def test_probes_are_the_release_that_others_look_for(self) -> None:
+        spec = addon_operator.addon(self.wide, "blackbox-exporter")["spec"]
+        self.assertEqual("prometheus-blackbox-exporter", spec["releaseName"])
+
     def test_what_nodes_need_to_become_ready_waits_for_no_node(self) -> None:
         early = {"cni-calico", "cni-cilium", "cloud-config", "ccm-openstack"}
         seen = set()
