@@ -10,6 +10,7 @@ Secret says, and their recovery of an interrupted installation is to uninstall i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+import json
 import os
 import pathlib
 import shutil
@@ -75,7 +76,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         try:
             finished = supervise(
                 [program, *arguments],
-                stdin=input or b"",
+                stdin=_plain(input) if input else b"",
                 env=self._environment,
                 timeout=self._limit,
                 stop=self._stop,
@@ -83,6 +84,13 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         except OSError as error:
             raise failures.unusable(f"{program}: {error.strerror}") from None
         return failures.output(arguments, finished)
+
+
+def _plain(values: bytes) -> bytes:
+    """Values as UTF-8 text: helm takes JSON for YAML, whose escapes know no pairs of surrogates, so
+    it refuses a character beyond the basic plane that pyhelm3 has written as JSON does.
+    """
+    return json.dumps(json.loads(values), ensure_ascii=False).encode()
 
 
 def find(executable: str) -> str:

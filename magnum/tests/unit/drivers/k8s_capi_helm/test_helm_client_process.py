@@ -71,6 +71,13 @@ class TestProcess(testtools.TestCase):
 
         self.kube.before = appear
 
+    def test_text_of_any_script_is_not_escaped(self) -> None:
+        values = {"zone": "R\u00e9gion-Z\u00fcrich", "type": "\u9ad8\u901f", "tag": "\U0001f680"}
+        self.writes(1, values)
+        self.helm().apply(suite.NAMESPACE, suite.RELEASE, self.chart, values)
+        self.assertNotIn("\\u", self.written("stdin"))
+        self.assertEqual(values, json.loads(self.written("stdin")))
+
     def test_values_go_by_stdin_and_nothing_secret_by_argv(self) -> None:
         self.writes(1, {"key": "value"})
         done = self.helm().apply(suite.NAMESPACE, suite.RELEASE, self.chart, {"key": "value"})
