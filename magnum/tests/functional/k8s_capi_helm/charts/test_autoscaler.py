@@ -130,11 +130,12 @@ class AutoscalerTest(unittest.TestCase):
         )
 
     def test_flags_are_text_however_they_are_written(self) -> None:
-        flags = {"v": 2, "a": 0.5, "b": True, "c": 10000000, "d": "x y", "expander": None}
+        flags = {"v": 2, "a": 0.5, "b": True, "c": 10000000, "d": "x y"}
+        flags |= {"expander": None, "not-of-this-chart": None}
         given = self.container(autoscaler__extraArgs=flags)["args"]
         for flag in ("--v=2", "--a=0.5", "--b=true", "--c=10000000", "--d=x y"):
             self.assertIn(flag, given)
-        self.assertFalse([flag for flag in given if flag.startswith("--expander")])
+        self.assertFalse([one for one in given if one.startswith(("--expander", "--not-of"))])
 
     def test_it_may_do_what_it_does_and_no_more(self) -> None:
         rules = rendering.only(rendered(self.group), "Role")["rules"]
