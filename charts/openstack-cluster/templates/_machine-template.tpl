@@ -5,9 +5,9 @@ Arguments: root, api (v1beta1 or v1beta2), from (control plane, node group or ba
 optional), etcd (block device, optional).
 */}}
 {{- define "openstack-cluster.machine" -}}
-{{- $devices := merge (dict) (.from.additionalBlockDevices | default dict) -}}
+{{- $devices := .from.additionalBlockDevices | default dict -}}
 {{- if .etcd -}}
-{{- $devices = merge (dict "etcd" .etcd) $devices -}}
+{{- $devices = set (omit $devices "etcd") "etcd" .etcd -}}
 {{- end -}}
 {{- $networking := .from.machineNetworking | default dict -}}
 {{- $rootVolume := .from.machineRootVolume | default dict -}}
