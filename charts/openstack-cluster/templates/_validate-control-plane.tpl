@@ -39,6 +39,9 @@
 {{- if and (ne (toString ($webhook.tls).enabled) "false") (not ($webhook.tls).cert) -}}
 {{- fail "azimuthAuthorizationWebhook.tls.cert is not set: give the certificate of the webhook's CA, or set azimuthAuthorizationWebhook.tls.enabled to false to trust anybody." -}}
 {{- end -}}
+{{- if contains "PRIVATE KEY" (($webhook.tls).cert | default "") -}}
+{{- fail "azimuthAuthorizationWebhook.tls.cert holds a private key, which would stand in the KubeadmControlPlane: give the certificate only." -}}
+{{- end -}}
 {{- $timeout := include "openstack-cluster.seconds" (toString $webhook.timeout) | int -}}
 {{- if or (lt $timeout 1) (gt $timeout 30) -}}
 {{- fail (printf "azimuthAuthorizationWebhook.timeout is %s: the API server takes 1s to 30s." ($webhook.timeout | default "not set")) -}}
