@@ -17,6 +17,7 @@
 {{- $controlPlane := dict "root" . "where" "controlPlane" "from" $values.controlPlane -}}
 {{- include "openstack-cluster.validate.kubeadmConfigSpec" $controlPlane -}}
 {{- include "openstack-cluster.validate.nodeLabels" $controlPlane -}}
+{{- include "openstack-cluster.validate.nodeTaints" $controlPlane -}}
 {{- end -}}
 
 {{/* Argument: trustedCAs. */}}

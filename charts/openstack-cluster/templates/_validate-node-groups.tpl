@@ -33,6 +33,9 @@ Rules for node groups.
 {{- if semverCompare (printf ">%s" $controlPlane) $version -}}
 {{- fail (printf "%s has Kubernetes %s, newer than the control plane's %s: upgrade the control plane first." $where $version $controlPlane) -}}
 {{- end -}}
+{{- if hasKey (($group.kubeadmConfigSpec | default dict).joinConfiguration | default dict) "controlPlane" -}}
+{{- fail (printf "%s: kubeadmConfigSpec.joinConfiguration.controlPlane is for machines of the control plane, and Cluster API makes no worker with it: take it out." $where) -}}
+{{- end -}}
 {{- if has $group.role (list "control-plane" "master") -}}
 {{- fail (printf "%s has the role %q, which is the control plane's: choose another one." $where $group.role) -}}
 {{- end -}}
@@ -85,11 +88,11 @@ Arguments: root, where (text), from (control plane or node group).
 {{- define "openstack-cluster.validate.nodeLabels" -}}
 {{- $where := .where -}}
 {{- $kept := include "openstack-cluster.nodeLabels.kept" .root -}}
-{{- $own := printf "^(cluster.x-k8s.io|%s)/" (include "openstack-cluster.prefix" .root) -}}
+{{- $chart := printf "%s/" (include "openstack-cluster.prefix" .root) -}}
 {{- $allowed := "(^|[.])(kubelet|node)[.]kubernetes[.]io/|^(beta[.])?kubernetes[.]io/(arch|os|hostname|instance-type)$|^(topology|failure-domain[.]beta)[.]kubernetes[.]io/(zone|region)$" -}}
 {{- range $key, $_ := .from.nodeLabels -}}
 {{- if regexMatch $kept $key -}}
-{{- if regexMatch $own $key -}}
+{{- if or (hasPrefix "cluster.x-k8s.io/" $key) (hasPrefix $chart $key) -}}
 {{- fail (printf "%s: nodeLabels has %s, by which Cluster API and this chart find machines: choose another key." $where $key) -}}
 {{- end -}}
 {{- else if and (regexMatch "(^|[.])(kubernetes|k8s)[.]io/" $key) (not (regexMatch $allowed $key)) -}}
@@ -109,7 +112,7 @@ Arguments: root, where (text), from (control plane or node group).
 {{- end -}}
 {{- end -}}
 
-{{/* Arguments: where (text), from (a node group). */}}
+{{/* Arguments: where (text), from (control plane or node group). */}}
 {{- define "openstack-cluster.validate.nodeTaints" -}}
 {{- $where := .where -}}
 {{- $seen := dict -}}
@@ -129,6 +132,13 @@ Arguments: root, where (text), from (control plane or node group).
 {{- define "openstack-cluster.validate.clusterApi" -}}
 {{- $core := include "openstack-cluster.api.core" . -}}
 {{- $release := .Values.apiVersions.clusterApi -}}
+{{- range $key, $expressions := pick .Values.clusterApi "additionalSyncMachineLabels" "additionalSyncMachineAnnotations" -}}
+{{- range $expressions -}}
+{{- if not (regexMatch (printf "|%s" .) "") -}}
+{{- fail (printf "clusterApi.%s: %q is no regular expression, and Cluster API would not start with it: write it as its flag has it." $key .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if and (eq $core "v1beta2") (lt (include "openstack-cluster.clusterApi.minor" . | int) 11) -}}
 {{- fail (printf "apiVersions.core is v1beta2, which Cluster API %s (apiVersions.clusterApi) does not serve: use v1beta1." $release) -}}
 {{- end -}}

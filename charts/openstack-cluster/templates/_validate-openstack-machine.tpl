@@ -66,6 +66,9 @@
 {{- define "openstack-cluster.validate.controlPlaneDisks" -}}
 {{- $controlPlane := .Values.controlPlane -}}
 {{- with .Values.etcd.blockDevice -}}
+{{- if ((($controlPlane.kubeadmConfigSpec).clusterConfiguration).etcd).external -}}
+{{- fail "etcd.blockDevice is a disk for etcd, and controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd.external has etcd elsewhere: leave one of them out." -}}
+{{- end -}}
 {{- include "openstack-cluster.validate.blockDevice" (dict "where" "etcd.blockDevice" "device" .) -}}
 {{- if hasKey ($controlPlane.additionalBlockDevices | default dict) "etcd" -}}
 {{- fail "controlPlane.additionalBlockDevices.etcd has the name of etcd.blockDevice: leave one of them out." -}}
