@@ -44,6 +44,11 @@ class ChoiceTest(unittest.TestCase):
         self.assertEqual("v1beta1", self.core(old))
         self.assertEqual("v1beta2", self.core(old, new))
 
+    def test_a_release_has_what_it_knows(self) -> None:
+        for served in ((), ("cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1beta2")):
+            self.assertEqual("v1beta1", self.core(*served, clusterApi="1.10"))
+            self.assertEqual("v1beta2", self.core(*served, clusterApi="1.11"))
+
     def test_the_value_wins(self) -> None:
         self.assertEqual("v1beta1", self.core("cluster.x-k8s.io/v1beta2", core="v1beta1"))
 
