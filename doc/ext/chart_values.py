@@ -163,6 +163,8 @@ class Reference:
     def _one(self, kind: str, schema: Schema) -> str:
         inner = {"array": "items", "object": "additionalProperties"}.get(kind)
         found = schema.get(inner) if inner else None
+        if inner and not found and len(schema.get("patternProperties", {})) == 1:
+            (found,) = schema["patternProperties"].values()
         if isinstance(found, dict) and found:
             types = self._whole(found).get("type")
             if isinstance(types, str):

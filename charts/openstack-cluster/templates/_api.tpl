@@ -5,8 +5,8 @@ Rules: https://cluster-api.sigs.k8s.io/developer/providers/migrations/v1.10-to-v
 
 {{/* The version of cluster.x-k8s.io, controlplane.cluster.x-k8s.io and bootstrap.cluster.x-k8s.io. */}}
 {{- define "openstack-cluster.api.core" -}}
-{{- if .Values.apiVersions.core -}}
-{{ .Values.apiVersions.core }}
+{{- if (.Values.apiVersions).core -}}
+{{ (.Values.apiVersions).core }}
 {{- else if lt (include "openstack-cluster.clusterApi.minor" . | int) 11 -}}
 v1beta1
 {{- else if .Capabilities.APIVersions.Has "cluster.x-k8s.io/v1beta2" -}}
@@ -24,8 +24,8 @@ The version of infrastructure.cluster.x-k8s.io. v1beta1 stays where both are ser
 */}}
 {{- define "openstack-cluster.api.infrastructure" -}}
 {{- $served := .Capabilities.APIVersions -}}
-{{- if .Values.apiVersions.infrastructure -}}
-{{ .Values.apiVersions.infrastructure }}
+{{- if (.Values.apiVersions).infrastructure -}}
+{{ (.Values.apiVersions).infrastructure }}
 {{- else if $served.Has "infrastructure.cluster.x-k8s.io/v1beta1" -}}
 v1beta1
 {{- else if $served.Has "infrastructure.cluster.x-k8s.io/v1beta2" -}}

@@ -7,7 +7,7 @@ versions that others serve without them, and these drop what they do not know wi
 The minor release, 12 for 1.12. Argument: root.
 */}}
 {{- define "openstack-cluster.clusterApi.minor" -}}
-{{- .Values.apiVersions.clusterApi | default "1.12" | trimPrefix "1." -}}
+{{- (.Values.apiVersions).clusterApi | default "1.12" | trimPrefix "1." -}}
 {{- end -}}
 
 {{/*

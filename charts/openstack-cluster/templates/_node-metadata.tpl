@@ -8,13 +8,13 @@ Source: https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation
 {{/* A regular expression for the labels that Cluster API keeps on the Nodes. Argument: root. */}}
 {{- define "openstack-cluster.nodeLabels.kept" -}}
 ^(node-role\.kubernetes\.io|([^/]+\.)?(node-restriction\.kubernetes\.io|node\.cluster\.x-k8s\.io))/
-{{- range .Values.clusterApi.additionalSyncMachineLabels }}|({{ . }}){{ end -}}
+{{- range (.Values.clusterApi).additionalSyncMachineLabels }}|({{ . }}){{ end -}}
 {{- end -}}
 
 {{/* The same for annotations. Argument: root. */}}
 {{- define "openstack-cluster.nodeAnnotations.kept" -}}
 ^([^/]+\.)?node\.cluster\.x-k8s\.io/
-{{- range .Values.clusterApi.additionalSyncMachineAnnotations }}|({{ . }}){{ end -}}
+{{- range (.Values.clusterApi).additionalSyncMachineAnnotations }}|({{ . }}){{ end -}}
 {{- end -}}
 
 {{/* Labels that stand on the Machine, because Cluster API keeps them on the Node, as JSON. Arguments: root, labels. */}}
@@ -77,14 +77,14 @@ Source: https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation
 
 {{/* Taints that the kubelet gives its Node; none if Cluster API does it. Arguments: root, from (a node group). */}}
 {{- define "openstack-cluster.nodeTaints.kubelet" -}}
-{{- if not .root.Values.clusterApi.machineTaintPropagation -}}
+{{- if not (.root.Values.clusterApi).machineTaintPropagation -}}
 {{- include "openstack-cluster.nodeTaints" (dict "taints" .from.nodeTaints) | trim -}}
 {{- end -}}
 {{- end -}}
 
 {{/* Taints that Cluster API keeps on the Node as long as the Machine has them. Arguments: root, from (a node group). */}}
 {{- define "openstack-cluster.nodeTaints.machine" -}}
-{{- if .root.Values.clusterApi.machineTaintPropagation -}}
+{{- if (.root.Values.clusterApi).machineTaintPropagation -}}
 {{- include "openstack-cluster.nodeTaints" (dict "taints" .from.nodeTaints "more" (dict "propagation" "Always")) | trim -}}
 {{- end -}}
 {{- end -}}

@@ -55,7 +55,7 @@ say. The API server's address is added on the machine.
 */}}
 {{- define "openstack-cluster.proxy.none" -}}
 {{- $network := .Values.clusterNetworking.internalNetwork -}}
-{{- $domain := .Values.kubeNetwork.serviceDomain -}}
+{{- $domain := .Values.kubeNetwork.serviceDomain | default "cluster.local" -}}
 {{- $none := list "localhost" "127.0.0.1" "::1" "169.254.169.254" ".svc" $domain (printf ".%s" $domain) -}}
 {{- $none = concat $none .Values.kubeNetwork.pods.cidrBlocks .Values.kubeNetwork.services.cidrBlocks -}}
 {{- $subnets := $network.subnetFilters | default list -}}

@@ -25,6 +25,8 @@
 {{- if $internal.allocationPools -}}
 {{- fail "clusterNetworking.internalNetwork.allocationPools is for a subnet that the OpenStack provider makes, and internalNetwork names an existing one: leave one of them out." -}}
 {{- end -}}
+{{- else if not $internal.nodeCidr -}}
+{{- fail "clusterNetworking.internalNetwork.nodeCidr is not set, and internalNetwork names no network that is there: give the subnet to make, or name a network or subnets." -}}
 {{- else if contains ":" $internal.nodeCidr -}}
 {{- fail (printf "clusterNetworking.internalNetwork.nodeCidr %s is IPv6, and the OpenStack provider makes IPv4 subnets only: make the subnets yourself and name them in subnetFilters." $internal.nodeCidr) -}}
 {{- end -}}
@@ -94,7 +96,7 @@
 {{- $networking := .Values.clusterNetworking -}}
 {{- $bastion := and .Values.bastion .Values.bastion.enabled -}}
 {{- range $key := list "allNodesSecurityGroupRules" "controlPlaneNodesSecurityGroupRules" "workerNodesSecurityGroupRules" -}}
-{{- $rules := get $networking $key -}}
+{{- $rules := get $networking $key | default list -}}
 {{- if and $rules (not $networking.manageSecurityGroups) -}}
 {{- fail (printf "clusterNetworking.%s are rules of managed security groups, and clusterNetworking.manageSecurityGroups is false: set it to true, or write the rules to your own groups." $key) -}}
 {{- end -}}

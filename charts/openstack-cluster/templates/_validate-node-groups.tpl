@@ -131,8 +131,8 @@ Arguments: root, where (text), from (control plane or node group).
 {{/* What the management cluster's Cluster API cannot do. Argument: root. */}}
 {{- define "openstack-cluster.validate.clusterApi" -}}
 {{- $core := include "openstack-cluster.api.core" . -}}
-{{- $release := .Values.apiVersions.clusterApi -}}
-{{- range $key, $expressions := pick .Values.clusterApi "additionalSyncMachineLabels" "additionalSyncMachineAnnotations" -}}
+{{- $release := (.Values.apiVersions).clusterApi -}}
+{{- range $key, $expressions := pick (.Values.clusterApi | default dict) "additionalSyncMachineLabels" "additionalSyncMachineAnnotations" -}}
 {{- range $expressions -}}
 {{- if not (regexMatch (printf "|%s" .) "") -}}
 {{- fail (printf "clusterApi.%s: %q is no regular expression, and Cluster API would not start with it: write it as its flag has it." $key .) -}}
@@ -142,7 +142,7 @@ Arguments: root, where (text), from (control plane or node group).
 {{- if and (eq $core "v1beta2") (lt (include "openstack-cluster.clusterApi.minor" . | int) 11) -}}
 {{- fail (printf "apiVersions.core is v1beta2, which Cluster API %s (apiVersions.clusterApi) does not serve: use v1beta1." $release) -}}
 {{- end -}}
-{{- if and .Values.clusterApi.machineTaintPropagation (not (include "openstack-cluster.clusterApi.machineTaintsAndConditions" (dict "root" . "core" $core))) -}}
+{{- if and (.Values.clusterApi).machineTaintPropagation (not (include "openstack-cluster.clusterApi.machineTaintsAndConditions" (dict "root" . "core" $core))) -}}
 {{- fail (printf "clusterApi.machineTaintPropagation is true, but Machines have taints from Cluster API 1.12 on, in core v1beta1 from 1.13 on, and here are core %s and apiVersions.clusterApi %q: set it to false, or say the release that you have." $core $release) -}}
 {{- end -}}
 {{- end -}}

@@ -21,7 +21,7 @@
 {{- end -}}
 {{- include "openstack-cluster.validate.blockDevice" (dict "where" (printf "%s: additionalBlockDevices.%s" $where $name) "device" $device) -}}
 {{- end -}}
-{{- range $place, $port := $from.machineNetworking.ports -}}
+{{- range $place, $port := ($from.machineNetworking | default dict).ports -}}
 {{- $what := printf "%s: machineNetworking.ports[%d]" $where $place -}}
 {{- if and $port.securityGroups $port.securityGroupFilters -}}
 {{- fail (printf "%s has securityGroups and securityGroupFilters, which is its old name: write all to securityGroups." $what) -}}

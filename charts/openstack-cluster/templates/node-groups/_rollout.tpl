@@ -3,7 +3,7 @@ How a node group changes. Arguments: core, group.
 */}}
 {{- define "openstack-cluster.nodeGroup.rollout" -}}
 {{- $strategy := .group.rolloutStrategy -}}
-{{- $rolling := $strategy.rollingUpdate -}}
+{{- $rolling := $strategy.rollingUpdate | default dict -}}
 {{- if eq .core "v1beta2" -}}
 rollout:
   {{- with .group.rolloutAfter }}
@@ -12,7 +12,9 @@ rollout:
   strategy:
     type: {{ $strategy.type }}
     {{- if eq $strategy.type "RollingUpdate" }}
-    rollingUpdate: {{- omit $rolling "deletePolicy" | toYaml | nindent 6 }}
+    {{- with omit $rolling "deletePolicy" }}
+    rollingUpdate: {{- toYaml . | nindent 6 }}
+    {{- end }}
     {{- end }}
 {{- with $rolling.deletePolicy }}
 deletion:
@@ -31,7 +33,7 @@ minReadySeconds: {{ . | int }}
 {{ end -}}
 strategy:
   type: {{ $strategy.type }}
-  {{- if eq $strategy.type "RollingUpdate" }}
+  {{- if and $rolling (eq $strategy.type "RollingUpdate") }}
   rollingUpdate: {{- toYaml $rolling | nindent 4 }}
   {{- else if $rolling.deletePolicy }}
   rollingUpdate:
