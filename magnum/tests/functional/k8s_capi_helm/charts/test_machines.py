@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import unittest
 
-from magnum.tests.functional.k8s_capi_helm.charts import machines
+from magnum.tests.functional.k8s_capi_helm.charts import machines, rendering
 
 
 class TextTest(unittest.TestCase):
@@ -48,6 +48,20 @@ class TextTest(unittest.TestCase):
                 ["--", "nfs-common", "linux-modules-extra-generic=6.8.0.50"],
                 machines.words(install)[-3:],
             )
+
+    def test_a_word_stays_one_whatever_it_holds(self) -> None:
+        """Helm can be told not to look at the schema, which lets no such package in."""
+        text = rendering.text(
+            rendering.CLUSTER,
+            rendering.changed(
+                rendering.scenarios(rendering.CLUSTER)["minimal"].values,
+                {"additionalPackages": ["a'b; reboot", "$HOME"]},
+            ),
+            flags=("--skip-schema-validation",),
+        )
+        for spec in machines.both(rendering.documents(text)):
+            (install,) = (one for one in spec["preKubeadmCommands"] if " install " in one)
+            self.assertEqual(["--", "a'b; reboot", "$HOME"], machines.words(install)[-3:])
 
     def test_owner_permissions_and_secret_of_a_file(self) -> None:
         given = [
