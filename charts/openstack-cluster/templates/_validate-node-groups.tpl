@@ -30,7 +30,7 @@ Rules for node groups.
 {{- end -}}
 {{- $version := include "openstack-cluster.version" (dict "root" .root "from" $group) -}}
 {{- $controlPlane := include "openstack-cluster.version" (dict "root" .root "from" .root.Values.controlPlane) -}}
-{{- if semverCompare (printf ">%s" $controlPlane) $version -}}
+{{- if gt ((semver $version).Compare (semver $controlPlane)) 0 -}}
 {{- fail (printf "%s has Kubernetes %s, newer than the control plane's %s: upgrade the control plane first." $where $version $controlPlane) -}}
 {{- end -}}
 {{- if hasKey (($group.kubeadmConfigSpec | default dict).joinConfiguration | default dict) "controlPlane" -}}
