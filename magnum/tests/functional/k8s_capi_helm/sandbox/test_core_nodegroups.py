@@ -31,22 +31,21 @@ class NodeGroups(Life):
     @step
     def fail_alone(self) -> None:
         """What is not supported yet fails with a sentence; cluster and other groups go on."""
-        taint = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
         cluster = self.cluster
-        self.customer.magnum.create_group(cluster.uuid, "tainted", 1, node_taints=[taint])
-        cluster.failed.add("tainted")
+        self.customer.magnum.create_group(cluster.uuid, "docked", 1, docker_volume_size=20)
+        cluster.failed.add("docked")
         rows = cluster.complete()
-        assert rows.groups["tainted"]["status"] == "CREATE_FAILED", rows
-        group = self.customer.magnum.group(cluster.uuid, "tainted")
-        assert "node_taints" in group["status_reason"], group["status_reason"]
+        assert rows.groups["docked"]["status"] == "CREATE_FAILED", rows
+        group = self.customer.magnum.group(cluster.uuid, "docked")
+        assert "docker_volume_size" in group["status_reason"], group["status_reason"]
         values = cluster.check_release()
-        assert "tainted" not in [one["name"] for one in values["nodeGroups"]]
+        assert "docked" not in [one["name"] for one in values["nodeGroups"]]
 
     @step
     def delete_three_at_once(self) -> None:
         """Their rows go when their machines have gone; the failed group's row goes as well."""
         before = set(self.customer.tenant.servers())
-        for name in ("tainted", *_GROUPS):
+        for name in ("docked", *_GROUPS):
             self.customer.delete_group(name)
         self.cluster.complete()
         after = set(self.customer.tenant.servers())
