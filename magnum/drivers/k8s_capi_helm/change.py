@@ -97,7 +97,7 @@ def next_values(live: Json | None, wanted: Json, operations: Iterable[Operation]
         count = wanted["controlPlane"]["machineCount"]
         result["controlPlane"] = {**result.get("controlPlane", {}), "machineCount": count}
     if entitled.all_counts or entitled.counts or entitled.entries or entitled.gone:
-        result["nodeGroups"] = _next_groups(_groups(result), _groups(wanted), entitled)
+        result["nodeGroups"] = _next_groups(node_groups(result), node_groups(wanted), entitled)
     return result
 
 
@@ -110,7 +110,7 @@ def sizes(live: Json, request: ClusterRequest, recorded: Iterable[Operation] = (
     :param recorded: what is on record; an update of a nodegroup there may take labels and taints
         away, which the rows alone do not tell from never having asked.
     """
-    have, wanted = _groups(live), helm_values.counts(request)
+    have, wanted = node_groups(live), helm_values.counts(request)
     entries = zip(request.node_groups, wanted["nodeGroups"], strict=True)
     told, groups = _told(recorded), []
     for group, entry in entries:
@@ -134,8 +134,8 @@ def pending(
     """
     if live is None:
         return (_operation(Verb.CREATE, ()),)
-    have = _groups(live)
-    want = _groups(sizes(live, request, recorded))
+    have = node_groups(live)
+    want = node_groups(sizes(live, request, recorded))
     both = [name for name in want if name in have]
     resized = [name for name in both if _meaning(have[name]) != _meaning(want[name])]
     updated = [name for name in both if _marks(have[name]) != _marks(want[name])]
@@ -152,7 +152,7 @@ def pending(
 
 def count(values: Mapping[str, Any], group: str | None) -> int:
     """Machines that the live values ask for, of a nodegroup or (for None) of the control plane."""
-    entry = values.get("controlPlane") if group is None else _groups(values).get(group)
+    entry = values.get("controlPlane") if group is None else node_groups(values).get(group)
     return int((entry or {}).get("machineCount") or 0)
 
 
@@ -221,7 +221,8 @@ def _is_autoscaled(entry: Mapping[str, Any]) -> bool:
     return str(entry.get("autoscale", False)).lower() == "true"
 
 
-def _groups(values: Mapping[str, Any]) -> dict[str, Json]:
+def node_groups(values: Mapping[str, Any]) -> dict[str, Json]:
+    """The entries of the nodegroups by name."""
     return {entry["name"]: entry for entry in values.get("nodeGroups") or ()}
 
 

@@ -34,15 +34,29 @@ from magnum.drivers.k8s_capi_helm.model import (
     LiveRelease,
     Operation,
     Record,
+    Target,
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.operations import Hold
-from magnum.drivers.k8s_capi_helm.transition import Rows
 
 LOG = logging.getLogger(__name__)
 
 #: How long a create may take from its Lease to its saved credential before it counts as dead.
 _FOUNDING_TIME = datetime.timedelta(minutes=3)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rows:
+    """How a pass reads Magnum's rows, and says that an upgrade was accepted.
+
+    :ivar request: what the rows ask for; called under the lock, so that it is not outdated.
+    :ivar target: what a pending upgrade leads to.
+    :ivar accept: saves the target in the rows, after Helm has taken it.
+    """
+
+    request: Callable[[], ClusterRequest]
+    target: Callable[[Operation], Target]
+    accept: Callable[[Operation, Target], None]
 
 
 def bring_up(
@@ -113,17 +127,16 @@ def _upgrade(
     if operation is None:
         return
     request = rows.request()
-    chart = _chart(ports, request, live, hold.record)
     if operation.accepted:
         held = upgrade.held(live.values, operation)
         values = upgrade.released(live.values, held, operation.batch)
+        chart = _chart(ports, request, live, hold.record)
         _apply(ports, hold, request, chart, values, (operation,))
         return
     target = rows.target(operation)
     facts = cloud().software(target.request, interface=conf.capi_helm.app_cred_interface_type)
     values = transition.begun(live.values, request, target, operation, facts, conf)
-    if change.CONTROL_PLANE in operation.groups:
-        chart = ports.charts.wanted(target.request.labels.capi_helm_chart_version)
+    chart = transition.chart(ports, operation, target) or _chart(ports, request, live, hold.record)
     if values != live.values or chart.digest != hold.record.chart_digest:
         _apply(ports, hold, request, chart, values, (operation,))
     rows.accept(operation, target)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import dataclasses
 import datetime
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import change, helm_values, intake, observer, status, upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
     CloudFacts,
     ClusterRequest,
     GroupState,
@@ -21,20 +21,6 @@ from magnum.drivers.k8s_capi_helm.model import (
     Target,
     Verb,
 )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Rows:
-    """How a pass reads Magnum's rows, and says that an upgrade was accepted.
-
-    :ivar request: what the rows ask for; called under the lock, so that it is not outdated.
-    :ivar target: what a pending upgrade leads to.
-    :ivar accept: saves the target in the rows, after Helm has taken it.
-    """
-
-    request: Callable[[], ClusterRequest]
-    target: Callable[[Operation], Target]
-    accept: Callable[[Operation, Target], None]
 
 
 def pending(record: Record | None) -> Operation | None:
@@ -88,6 +74,16 @@ def begun(
     return upgrade.begun(live, base, theirs)
 
 
+def chart(ports: Ports, operation: Operation, target: Target) -> Chart | None:
+    """The chart that an upgrade leads to; None if it keeps the live one, as for a nodegroup alone.
+
+    :raises errors.DriverError: it is not to be had.
+    """
+    if change.CONTROL_PLANE not in operation.groups:
+        return None
+    return ports.charts.wanted(target.request.labels.capi_helm_chart_version)
+
+
 def groups(nodegroup: Any, request: ClusterRequest) -> tuple[str, ...]:
     """What an upgrade is about: Magnum names the default worker group for a whole cluster."""
     if nodegroup.role == intake.MASTER:
@@ -116,7 +112,7 @@ def _control_plane_is_through(ports: Ports, live: LiveRelease) -> bool:
     wanted = GroupState(
         name=change.CONTROL_PLANE,
         status="",
-        count=int((live.values.get("controlPlane") or {}).get("machineCount") or 0),
+        count=change.count(live.values, None),
         is_control_plane=True,
         version=upgrade.versions(live.values)[change.CONTROL_PLANE].removeprefix("v"),
     )

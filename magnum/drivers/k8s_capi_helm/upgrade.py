@@ -18,7 +18,7 @@ import copy
 import re
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm import change, errors, labels
 from magnum.drivers.k8s_capi_helm.change import CONTROL_PLANE
 from magnum.drivers.k8s_capi_helm.model import Json, Operation
 
@@ -102,7 +102,7 @@ def check_node_group(name: str, current: str, wanted: str, control_plane: str) -
 def versions(values: Mapping[str, Any]) -> dict[str, str]:
     """Kubernetes version by nodegroup, and of :data:`CONTROL_PLANE`, as the live values have it."""
     common = values.get("kubernetesVersion") or ""
-    own = {CONTROL_PLANE: values.get("controlPlane") or {}, **_entries(values)}
+    own = {CONTROL_PLANE: values.get("controlPlane") or {}, **change.node_groups(values)}
     return {name: str(entry.get("kubernetesVersion") or common) for name, entry in own.items()}
 
 
@@ -113,7 +113,7 @@ def begun(live: Json, base: Json, theirs: Json) -> Json:
         both with the new image.
     :returns: new values; every nodegroup is pinned to what it runs now, until it is released.
     """
-    pins = {name: _software(entry, live) for name, entry in _entries(live).items()}
+    pins = {name: _software(entry, live) for name, entry in change.node_groups(live).items()}
     result: Json = _carried(live, base, theirs)
     for key in ("kubernetesVersion", "machineImageId", "osDistro"):
         result[key] = theirs[key]
@@ -146,7 +146,7 @@ def moved(live: Json, group: str, version: str, image: str, batch: int) -> Json:
     """The values with which one nodegroup goes to an image of its own, or back to the cluster's."""
     result = released(live, [group], batch)
     if (version, image) != (_bare(str(live.get("kubernetesVersion"))), live.get("machineImageId")):
-        _entries(result)[group].update(kubernetesVersion=version, machineImageId=image)
+        change.node_groups(result)[group].update(kubernetesVersion=version, machineImageId=image)
     return result
 
 
@@ -154,7 +154,7 @@ def held(values: Mapping[str, Any], operation: Operation) -> tuple[str, ...]:
     """The nodegroups of an accepted upgrade that still wait for the control plane."""
     if not operation.accepted or CONTROL_PLANE not in operation.groups:
         return ()
-    pinned = (name for name, entry in _entries(values).items() if _is_pinned(entry))
+    pinned = (name for name, entry in change.node_groups(values).items() if _is_pinned(entry))
     return tuple(name for name in pinned if name in operation.groups)
 
 
@@ -179,10 +179,10 @@ def _carried(live: Any, base: Any, theirs: Any) -> Any:
 
 
 def _merged_groups(live: Json, base: Json, theirs: Json) -> list[Json]:
-    old, new = _entries(base), _entries(theirs)
+    old, new = change.node_groups(base), change.node_groups(theirs)
     return [
         _carried(entry, old[name], new[name]) if name in old and name in new else dict(entry)
-        for name, entry in _entries(live).items()
+        for name, entry in change.node_groups(live).items()
     ]
 
 
@@ -218,10 +218,6 @@ def _software(entry: Mapping[str, Any], live: Mapping[str, Any]) -> Json:
 
 def _is_pinned(entry: Mapping[str, Any]) -> bool:
     return any(entry.get(key) for key in SOFTWARE)
-
-
-def _entries(values: Mapping[str, Any]) -> dict[str, Json]:
-    return {entry["name"]: entry for entry in values.get("nodeGroups") or ()}
 
 
 def _bare(version: str) -> str:

@@ -30,7 +30,7 @@ from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.driver import rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Operation, Record, Verb, Verdict
-from magnum.drivers.k8s_capi_helm.transition import Rows
+from magnum.drivers.k8s_capi_helm.reconcile import Rows
 from magnum.objects import cluster as cluster_object
 from magnum.objects import cluster_template as template_object
 
@@ -53,7 +53,13 @@ def reads(context: Any, cluster: Any, conf: Any) -> Rows:
     """The rows of a cluster, for a pass."""
 
     def template(operation: Operation) -> Any:
-        return template_object.ClusterTemplate.get_by_uuid(context, operation.template)
+        try:
+            return template_object.ClusterTemplate.get_by_uuid(context, operation.template)
+        except exception.ClusterTemplateNotFound:
+            raise errors.InvalidRequest(
+                f"The cluster template '{operation.template}' of the upgrade was deleted before "
+                "the upgrade had begun. Upgrade to another template."
+            ) from None
 
     return Rows(
         request=lambda: request(cluster, conf),

@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm import (
 )
 from magnum.drivers.k8s_capi_helm.driver import passes, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, Operation, Verb
 
 LOG = logging.getLogger(__name__)
 
@@ -60,20 +60,32 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     cloud = assembly.cloud(context)
     facts = cloud.software(target.request, interface=conf.capi_helm.app_cred_interface_type)
     transition.begun(live.values, request, target, operation, facts, conf)
-    ports.charts.wanted(target.request.labels.capi_helm_chart_version)
+    transition.chart(ports, operation, target)
     ports.operations.add(request.namespace, request.release, operation)
     before = _intend(cluster, operation)
     try:
         reads = passes.reads(context, cluster, conf)
         reconcile.bring_up(ports, reads, lambda: cloud, conf, now)
     except errors.DriverError as error:
-        if error.retryable:
+        if error.retryable or _has_moved(ports, live):
             LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
             return
         ports.operations.finish(request.namespace, request.release, [operation.id])
         for row, status, reason in before:
             rows.put(row, status=status, status_reason=reason)
         raise
+
+
+def _has_moved(ports: assembly.Ports, before: LiveRelease) -> bool:
+    """Whether Helm has made a revision, so that it would be a lie to say that nothing changed.
+
+    The periodic pass then looks what became of it. When nobody can tell, it does so as well.
+    """
+    try:
+        live = ports.helm.live(before.namespace, before.name)
+    except errors.DriverError:
+        return True
+    return live is None or live.revision != before.revision
 
 
 def _intend(cluster: Any, operation: Operation) -> list[tuple[Any, str, str | None]]:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE, World
 
@@ -228,6 +229,31 @@ class TestRecovery(UpgradeCase):
         self.assertEqual(self.next.uuid, self.cluster().cluster_template_id)
         self.assertEqual(PINS, self.pins())
 
+    def test_a_refusal_after_helm_has_moved_is_not_called_nothing(self) -> None:
+        self.made()
+
+        def refuse(_: Any) -> None:
+            raise errors.DriverError("The management cluster refused a part of it.")
+
+        self.helm.on_apply = refuse
+        self.assertEqual("", self.upgrade(self.next))
+        self.helm.on_apply = None
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.tick()
+        self.assertEqual(self.next.uuid, self.cluster().cluster_template_id)
+        self.assertEqual(PINS, self.pins())
+
+    def test_a_template_that_was_deleted_before_the_upgrade_began(self) -> None:
+        self.made()
+        with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
+            self.upgrade(self.next)
+        self.next.destroy()
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual("UPDATE_FAILED", cluster.status)
+        self.assertIn("was deleted", cluster.status_reason)
+        self.assertEqual((OLD, ()), (self.values["kubernetesVersion"], self.recorded()))
+
     def test_a_conductor_that_dies_before_the_rows_say_so(self) -> None:
         self.made()
         self.upgrade(self.next)
@@ -321,7 +347,11 @@ class TestValues(UpgradeCase):
     def test_the_chart_is_the_one_that_is_wanted_now(self) -> None:
         self.made()
         live = self.helm.releases[NAMESPACE, RELEASE]
-        self.upgrade(self.next)
+        # Nobody has this one any more; only what keeps the chart would need it.
+        old = dataclasses.replace(live, chart_version="0.9.0")
+        self.helm.releases[NAMESPACE, RELEASE] = old
+        self.ports.operations.remember(NAMESPACE, RELEASE, chart_digest="of another chart")
+        self.assertEqual("", self.upgrade(self.next))
         after = self.helm.live(NAMESPACE, RELEASE)
         self.assertEqual(live.chart_version, after.chart_version)
-        self.assertIsNotNone(self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE)))
+        self.assertEqual(NEW, after.values["kubernetesVersion"])
