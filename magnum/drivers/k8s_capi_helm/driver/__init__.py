@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 from oslo_log import log as logging
-from oslo_utils import uuidutils
 
 from magnum.common import exception
 import magnum.conf
@@ -32,9 +31,9 @@ from magnum.drivers.k8s_capi_helm import (
     reconcile,
     removal,
 )
-from magnum.drivers.k8s_capi_helm.driver import passes, rows, upgrades
+from magnum.drivers.k8s_capi_helm.driver import intents, passes, rows, upgrades
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import Verb
 from magnum.drivers.k8s_capi_helm.monitor import Monitor
 
 CONF = magnum.conf.CONF
@@ -148,7 +147,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
             removal.mark(ports.kube, request.namespace, chosen)
         rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
         try:
-            self._begin(cluster, Verb.RESIZE, nodegroup.name)
+            intents.begin(cluster, CONF, Verb.RESIZE, nodegroup.name)
         except errors.DriverError:
             removal.unmark(ports.kube, request.namespace, chosen)
             raise
@@ -184,7 +183,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         """
         if cluster.stack_id:
             ownership.require(assembly.ports(CONF), cluster, CONF)
-            self._begin(cluster, Verb.DELETE)
+            intents.begin(cluster, CONF, Verb.DELETE)
         else:
             rows.intend(cluster, Status.DELETE_IN_PROGRESS)
         # Nodegroup verbs overwrite the cluster's status, also while nothing can be written on the
@@ -207,7 +206,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         except errors.DriverError as error:
             rows.put(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
             return
-        self._begin(cluster, Verb.NODEGROUP_CREATE, nodegroup.name)
+        intents.begin(cluster, CONF, Verb.NODEGROUP_CREATE, nodegroup.name)
         passes.advance(context, cluster, CONF)
 
     @staticmethod
@@ -229,22 +228,29 @@ class Driver(driver.Driver):  # type: ignore[misc]
         try:
             ownership.require(ports, cluster, CONF)
             intake.validate_details(nodegroup, passes.family(ports, cluster, CONF))
-            if rows.empties(nodegroup):
-                # The rows do not tell "none" from "never asked"; only the record does.
-                ports.operations.read(intake.namespace(cluster, CONF), cluster.stack_id)
         except errors.DriverError as error:
             nodegroup.obj_reset_changes()
             rows.put(nodegroup, status=Status.UPDATE_FAILED, status_reason=str(error))
             return
+        emptied = rows.emptied(nodegroup)
+        before = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
         rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
-        self._begin(cluster, Verb.NODEGROUP_UPDATE, nodegroup.name)
+        try:
+            # The rows do not tell "none" from "never asked"; only the record does.
+            intents.begin(
+                cluster, CONF, Verb.NODEGROUP_UPDATE, nodegroup.name, must_be_known=bool(emptied)
+            )
+        except errors.DriverError as error:
+            kept = {field: getattr(before, field) for field in emptied}
+            rows.put(nodegroup, status=Status.UPDATE_FAILED, status_reason=str(error), **kept)
+            return
         passes.advance(context, cluster, CONF)
 
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Take a nodegroup away; its row goes when its last machine has."""
         ownership.require(assembly.ports(CONF), cluster, CONF)
         rows.intend(nodegroup, Status.DELETE_IN_PROGRESS)
-        self._begin(cluster, Verb.NODEGROUP_DELETE, nodegroup.name)
+        intents.begin(cluster, CONF, Verb.NODEGROUP_DELETE, nodegroup.name)
         passes.advance(context, cluster, CONF)
 
     # Federations, which Magnum asks every driver for ----------------------------------------------
@@ -288,30 +294,3 @@ class Driver(driver.Driver):  # type: ignore[misc]
     def get_monitor(self, context: Any, cluster: Any) -> Monitor:
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""
         return Monitor(context, cluster, lambda: passes.watch_over(context, cluster, CONF))
-
-    def _begin(self, cluster: Any, verb: Verb, *groups: str) -> None:
-        """Save the intent: Magnum's status first, then the pending operation.
-
-        The rows are what is carried out; the operation adds when it began and when it has to be
-        through. When the management cluster is away the operation is simply not known there, and
-        the periodic pass works from the rows.
-        """
-        deleting = verb is Verb.DELETE
-        rows.intend(cluster, Status.DELETE_IN_PROGRESS if deleting else Status.UPDATE_IN_PROGRESS)
-        now = passes.utc_now()
-        minutes = CONF.capi_helm.delete_timeout if deleting else CONF.capi_helm.update_timeout
-        operation = Operation(
-            id=str(verb) if deleting else f"{verb}-{uuidutils.generate_uuid()[:8]}",
-            verb=verb,
-            started=now,
-            groups=groups,
-            deadline=intake.deadline(now, minutes),
-        )
-        try:
-            assembly.ports(CONF).operations.add(
-                intake.namespace(cluster, CONF), cluster.stack_id, operation
-            )
-        except errors.DriverError as error:
-            if not error.retryable:
-                raise
-            LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)

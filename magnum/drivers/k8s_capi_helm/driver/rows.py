@@ -33,10 +33,11 @@ def intend(row: Any, status: str) -> None:
     put(row, status=status, status_reason=None)
 
 
-def empties(row: Any) -> bool:
-    """Whether a request takes all labels or all taints of a nodegroup away."""
+def emptied(row: Any) -> tuple[str, ...]:
+    """Fields of a nodegroup from which a request takes everything away."""
     changed = row.obj_what_changed()
-    return any(key in changed and not getattr(row, key) for key in ("node_labels", "node_taints"))
+    marks = ("node_labels", "node_taints")
+    return tuple(field for field in marks if field in changed and not getattr(row, field))
 
 
 def follow(cluster: Any, context: Any) -> bool:

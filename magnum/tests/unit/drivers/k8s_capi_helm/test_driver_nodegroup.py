@@ -99,9 +99,14 @@ class TestDetails(World):
         self.grow()
         self.tick(2)
         self.kube.unreachable = True
-        self.update(node_labels={})
+        self.update(node_labels={}, max_node_count=7)
         self.assertIn("management cluster", self.group().status_reason)
         self.assertEqual(LABELS, self.group().node_labels)
+        self.kube.unreachable = False
+        self.poll()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual(LABELS, self.entry("default-worker")["nodeLabels"])
 
     def test_new_bounds_need_no_helm(self) -> None:
         self.made()
