@@ -11,10 +11,11 @@ Horizon lower-cases what is typed. Everything else is taken exactly as it is or 
 character is dropped.
 """
 
+from magnum.drivers.k8s_capi_helm.labels.declaring import Label, Site
 from magnum.drivers.k8s_capi_helm.labels.forms import Form, OptionType
 from magnum.drivers.k8s_capi_helm.labels.notices import notices
 from magnum.drivers.k8s_capi_helm.labels.reading import check_node_group, parse
-from magnum.drivers.k8s_capi_helm.labels.registry import BY_NAME, Label, Labels, REGISTRY, Site
+from magnum.drivers.k8s_capi_helm.labels.registry import BY_NAME, Labels, REGISTRY
 
 __all__ = [
     "BY_NAME",

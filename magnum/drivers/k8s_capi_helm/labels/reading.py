@@ -9,7 +9,7 @@ from typing import Any
 from oslo_utils import strutils
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.labels import registry
+from magnum.drivers.k8s_capi_helm.labels import declaring, registry
 
 #: Labels of magnum-capi-helm that this version cannot do anything for yet.
 NOT_YET = frozenset({"kube_dashboard_enabled"})
@@ -53,7 +53,7 @@ def parse(
     return labels
 
 
-def given(label: registry.Label, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def given(label: declaring.Label, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Names and texts under which *label* is given, its own name before its old ones."""
     for name in (label.name, *label.aliases):
         if texts.get(name, "").strip():
@@ -77,14 +77,14 @@ def check_node_group(own: Mapping[str, str], cluster: Mapping[str, str]) -> None
             )
 
 
-def _read(label: registry.Label, name: str, text: str) -> Any:
+def _read(label: declaring.Label, name: str, text: str) -> Any:
     try:
         return label.form.read(text)
     except ValueError:
         raise errors.InvalidLabel(name, text, label.form.expected) from None
 
 
-def _read_default(label: registry.Label, name: str, text: str) -> Any:
+def _read_default(label: declaring.Label, name: str, text: str) -> Any:
     try:
         return label.form.read(text)
     except ValueError:
@@ -107,7 +107,7 @@ def _refuse_not_yet(texts: Mapping[str, str]) -> None:
 
 def _refuse_not_from_template(texts: Mapping[str, str], template: Mapping[str, str]) -> None:
     for label in registry.REGISTRY:
-        if registry.Site.CLUSTER in label.sites:
+        if declaring.Site.CLUSTER in label.sites:
             continue
         for name, text in given(label, texts):
             if text != template.get(name):

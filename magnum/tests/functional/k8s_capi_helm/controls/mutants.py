@@ -130,7 +130,7 @@ _CHANGE = (
     Mutant(
         "label-ignored",
         "the label auto_healing_enabled is ignored",
-        f"{DRIVER}/helm_values/__init__.py",
+        f"{DRIVER}/helm_values/nodes.py",
         '{"enabled": request.labels.auto_healing_enabled}',
         '{"enabled": True}',
         Suite.UNIT,

@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only place that asks Keystone, Glance, Nova, Neutron, Cinder.
-
-Works on openstacksdk proxies that the shell hands in (Magnum makes them from its configuration), so
-nothing here knows Magnum. Every call has a timeout and a bounded number of retries; library errors
-become :class:`errors.CloudUnreachable` (try again) or :class:`errors.CloudRefused` (somebody must
-act).
-"""
+"""What is asked of OpenStack, and the credentials that are made there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 import contextlib
-from typing import Any, Protocol
+from typing import Any
 
-from keystoneauth1 import exceptions as ka_exceptions
 from openstack import exceptions as sdk_exceptions
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, Services
 from magnum.drivers.k8s_capi_helm.labels import Labels
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
@@ -25,27 +19,12 @@ from magnum.drivers.k8s_capi_helm.model import (
     Flavor,
 )
 
-_TIMEOUT = 30.0
-_RETRIES = 2
-
-
-class Clients(Protocol):
-    """What is needed of ``magnum.common.clients.OpenStackClients``: proxies, made lazily."""
-
-    def glance(self) -> Any: ...
-    def nova(self) -> Any: ...
-    def neutron(self) -> Any: ...
-    def octavia(self) -> Any: ...
-    def cinder(self) -> Any: ...
-    def keystone(self) -> Any: ...
-    def url_for(self, **kwargs: str) -> str: ...
-
 
 class Cloud:
     """The cloud as one person (or Magnum's service user) sees it."""
 
     def __init__(self, clients: Clients) -> None:
-        self._clients = clients
+        self._services = Services(clients)
 
     # Facts for a render ---------------------------------------------------------------------------
     def facts(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
@@ -99,9 +78,9 @@ class Cloud:
         :raises errors.CloudUnreachable: Nova does not answer.
         """
         found: dict[str, Flavor] = {}
-        compute = self._proxy(self._clients.nova)
+        compute = self._services.nova()
         for name in sorted(set(wanted)):
-            with _asking("Nova", f"flavor '{name}'"):
+            with asking("Nova", f"flavor '{name}'"):
                 flavor = compute.find_flavor(name, ignore_missing=True)
             if flavor is None:
                 raise errors.CloudRefused(
@@ -113,8 +92,8 @@ class Cloud:
 
     def auth_url(self, interface: str) -> str:
         """Keystone's v3 URL on one of its interfaces (``public``, ``internal``, ``admin``)."""
-        with _asking("Keystone", "its endpoint"):
-            url = self._clients.url_for(service_type="identity", interface=interface)
+        with asking("Keystone", "its endpoint"):
+            url = self._services.url_of("identity", interface)
         base = url.rstrip("/")
         return base if base.endswith("/v3") else f"{base}/v3"
 
@@ -122,21 +101,21 @@ class Cloud:
         """Refuse a cluster whose labels name what the cloud does not have."""
         labels = request.labels
         if labels.availability_zone:
-            with _asking("Nova", "the availability zones"):
-                zones = {one.name for one in self._proxy(self._clients.nova).availability_zones()}
+            with asking("Nova", "the availability zones"):
+                zones = {one.name for one in self._services.nova().availability_zones()}
             _choose("availability_zone", labels.availability_zone, zones)
         # The default is no wish: where it is not there, CAPO takes the cloud's own default, and
         # clouds have relied on that.
         if request.load_balancer and labels.octavia_provider != Labels().octavia_provider:
-            with _asking("Octavia", "the load balancer providers"):
-                known = {one.name for one in self._proxy(self._clients.octavia).providers()}
+            with asking("Octavia", "the load balancer providers"):
+                known = {one.name for one in self._services.octavia().providers()}
             _choose("octavia_provider", labels.octavia_provider, known)
         for name in labels.extra_network_names:
             self._network(name, request)
 
     def _image(self, name: str) -> dict[str, str]:
-        with _asking("Glance", f"image '{name}'"):
-            image = self._proxy(self._clients.glance).find_image(name, ignore_missing=True)
+        with asking("Glance", f"image '{name}'"):
+            image = self._services.glance().find_image(name, ignore_missing=True)
         if image is None:
             raise errors.CloudRefused(
                 f"Image '{name}' does not exist or is not visible to this project. "
@@ -156,10 +135,10 @@ class Cloud:
     ) -> str | None:
         if not name:
             return None
-        network = self._proxy(self._clients.neutron)
+        network = self._services.neutron()
         query: dict[str, Any] = {"is_router_external": True} if external else {}
         kind = "External network" if external else "Network"
-        with _asking("Neutron", f"network '{name}'"):
+        with asking("Neutron", f"network '{name}'"):
             by_id = list(network.networks(id=name, **query))
             found = by_id or list(network.networks(name=name, **query))
         return self._one(kind, name, found, request)
@@ -167,8 +146,8 @@ class Cloud:
     def _subnet(self, name: str | None, request: ClusterRequest) -> str | None:
         if not name:
             return None
-        network = self._proxy(self._clients.neutron)
-        with _asking("Neutron", f"subnet '{name}'"):
+        network = self._services.neutron()
+        with asking("Neutron", f"subnet '{name}'"):
             found = list(network.subnets(id=name)) or list(network.subnets(name=name))
         return self._one("Subnet", name, found, request)
 
@@ -187,8 +166,8 @@ class Cloud:
         )
 
     def _volume_types(self) -> tuple[str, ...]:
-        with _asking("Cinder", "volume types"):
-            return tuple(kind.name for kind in self._proxy(self._clients.cinder).types())
+        with asking("Cinder", "volume types"):
+            return tuple(kind.name for kind in self._services.cinder().types())
 
     # Application credentials ----------------------------------------------------------------------
     def create_credential(self, user_id: str, name: str, description: str) -> ApplicationCredential:
@@ -201,8 +180,8 @@ class Cloud:
         :raises errors.CloudRefused: Keystone does not give one, e.g. because the request itself
             came with an application credential.
         """
-        keystone = self._keystone()
-        with _asking("Keystone", f"application credential '{name}'"):
+        keystone = self._services.keystone()
+        with asking("Keystone", f"application credential '{name}'"):
             made = keystone.client.create_application_credential(
                 user=user_id, name=name, description=description
             )
@@ -210,8 +189,8 @@ class Cloud:
 
     def delete_credential(self, user_id: str, credential_id: str) -> None:
         """Delete an application credential; one that is gone already is success."""
-        keystone = self._keystone()
-        with _asking("Keystone", f"application credential '{credential_id}'"):
+        keystone = self._services.keystone()
+        with asking("Keystone", f"application credential '{credential_id}'"):
             with contextlib.suppress(sdk_exceptions.NotFoundException):
                 keystone.client.delete_application_credential(
                     user_id, credential_id, ignore_missing=True
@@ -220,9 +199,9 @@ class Cloud:
     # Faults ---------------------------------------------------------------------------------------
     def server_faults(self, server_ids: Iterable[str]) -> Mapping[str, str]:
         """Nova's own words on servers in ERROR, by id; servers that are gone are left out."""
-        compute, found = self._proxy(self._clients.nova), {}
+        compute, found = self._services.nova(), {}
         for server_id in server_ids:
-            with _asking("Nova", f"server '{server_id}'"):
+            with asking("Nova", f"server '{server_id}'"):
                 try:
                     server = compute.get_server(server_id)
                 except sdk_exceptions.NotFoundException:
@@ -232,20 +211,6 @@ class Cloud:
                 found[server_id] = message
         return found
 
-    # Plumbing -------------------------------------------------------------------------------------
-    def _keystone(self) -> Any:
-        keystone = self._clients.keystone()
-        keystone.session.timeout = keystone.session.timeout or _TIMEOUT
-        return keystone
-
-    def _proxy(self, make: Callable[[], Any]) -> Any:
-        self._keystone()
-        with _asking("Keystone", "the service catalogue"):
-            proxy = make()
-        proxy.connect_retries = _RETRIES
-        proxy.status_code_retries = _RETRIES
-        return proxy
-
 
 def _choose(label: str, value: str, known: set[str]) -> None:
     if value not in known:
@@ -254,26 +219,3 @@ def _choose(label: str, value: str, known: set[str]) -> None:
             f"Label '{label}' has the value '{value}', which this cloud does not have. "
             f"It has: {listed}."
         )
-
-
-@contextlib.contextmanager
-def _asking(service: str, what: str) -> Iterator[None]:
-    """Turn what the libraries raise, while *service* is asked for *what*, into our errors."""
-    try:
-        yield
-    except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:
-        raise errors.CloudUnreachable(
-            f"{service} does not answer; {what} could not be read. Try again in some minutes.",
-            repr(error),
-        ) from error
-    except (sdk_exceptions.HttpException, ka_exceptions.HttpError) as error:
-        status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
-        if status >= 500 or status == 429:
-            raise errors.CloudUnreachable(
-                f"{service} answered HTTP {status} for {what}. Try again in some minutes.",
-                repr(error),
-            ) from error
-        said = getattr(error, "details", None) or getattr(error, "message", None) or str(error)
-        raise errors.CloudRefused(f"{service} refused {what}: {said}", repr(error)) from error
-    except (sdk_exceptions.SDKException, ka_exceptions.ClientException) as error:
-        raise errors.CloudRefused(f"{service} refused {what}: {error}", repr(error)) from error

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How OpenStack is asked: proxies with timeouts and retries, and what goes wrong as our errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import contextlib
+from typing import Any, Protocol
+
+from keystoneauth1 import exceptions as ka_exceptions
+from openstack import exceptions as sdk_exceptions
+
+from magnum.drivers.k8s_capi_helm import errors
+
+_TIMEOUT = 30.0
+_RETRIES = 2
+
+
+class Clients(Protocol):
+    """What is needed of ``magnum.common.clients.OpenStackClients``: proxies, made lazily."""
+
+    def glance(self) -> Any: ...
+    def nova(self) -> Any: ...
+    def neutron(self) -> Any: ...
+    def octavia(self) -> Any: ...
+    def cinder(self) -> Any: ...
+    def keystone(self) -> Any: ...
+    def url_for(self, **kwargs: str) -> str: ...
+
+
+class Services:
+    """The services of a cloud as one person sees them; each proxy has timeout and retries."""
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+
+    def glance(self) -> Any:
+        """Images."""
+        return self._proxy(self._clients.glance)
+
+    def nova(self) -> Any:
+        """Servers, flavors, server groups."""
+        return self._proxy(self._clients.nova)
+
+    def neutron(self) -> Any:
+        """Networks, floating IPs."""
+        return self._proxy(self._clients.neutron)
+
+    def octavia(self) -> Any:
+        """Load balancers."""
+        return self._proxy(self._clients.octavia)
+
+    def cinder(self) -> Any:
+        """Volumes."""
+        return self._proxy(self._clients.cinder)
+
+    def keystone(self) -> Any:
+        """Magnum's Keystone client of this person."""
+        keystone = self._clients.keystone()
+        keystone.session.timeout = keystone.session.timeout or _TIMEOUT
+        return keystone
+
+    def url_of(self, service_type: str, interface: str) -> str:
+        """Where a service is, as the catalogue says."""
+        return self._clients.url_for(service_type=service_type, interface=interface)
+
+    def _proxy(self, make: Callable[[], Any]) -> Any:
+        self.keystone()
+        with asking("Keystone", "the service catalogue"):
+            proxy = make()
+        proxy.connect_retries = _RETRIES
+        proxy.status_code_retries = _RETRIES
+        return proxy
+
+
+@contextlib.contextmanager
+def asking(service: str, what: str) -> Iterator[None]:
+    """Turn what the libraries raise, while *service* is asked for *what*, into our errors."""
+    try:
+        yield
+    except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:
+        raise errors.CloudUnreachable(
+            f"{service} does not answer; {what} could not be read. Try again in some minutes.",
+            repr(error),
+        ) from error
+    except (sdk_exceptions.HttpException, ka_exceptions.HttpError) as error:
+        status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
+        if status >= 500 or status == 429:
+            raise errors.CloudUnreachable(
+                f"{service} answered HTTP {status} for {what}. Try again in some minutes.",
+                repr(error),
+            ) from error
+        said = getattr(error, "details", None) or getattr(error, "message", None) or str(error)
+        raise errors.CloudRefused(f"{service} refused {what}: {said}", repr(error)) from error
+    except (sdk_exceptions.SDKException, ka_exceptions.ClientException) as error:
+        raise errors.CloudRefused(f"{service} refused {what}: {error}", repr(error)) from error

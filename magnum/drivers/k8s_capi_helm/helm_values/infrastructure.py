@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kubernetes version, networks, etcd's disk and the API server."""
+
+from __future__ import annotations
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.labels import Labels
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json
+
+
+def kubernetes_version(request: ClusterRequest, facts: CloudFacts) -> str:
+    tag = (request.labels.kube_tag or "").removeprefix("v")
+    version = facts.kubernetes_version.removeprefix("v")
+    if not (tag or version):
+        raise errors.InvalidRequest(
+            f"Image '{request.image}' does not say which Kubernetes it holds: give it the property "
+            "kube_version, or set the label 'kube_tag'."
+        )
+    if tag and version and tag != version:
+        raise errors.InvalidRequest(
+            f"Label 'kube_tag' asks for Kubernetes v{tag}, but image '{request.image}' holds "
+            f"v{version}: use a label and an image that agree."
+        )
+    return tag or version
+
+
+def networking(request: ClusterRequest, facts: CloudFacts) -> Json:
+    values: Json = {}
+    if facts.external_network_id:
+        values["externalNetworkId"] = facts.external_network_id
+    internal: Json = {}
+    if facts.fixed_network_id:
+        internal["networkFilter"] = {"id": facts.fixed_network_id}
+    if facts.fixed_subnet_id:
+        internal["subnetFilter"] = {"id": facts.fixed_subnet_id}
+    if not internal:
+        internal["nodeCidr"] = request.labels.fixed_subnet_cidr
+    if request.dns_nameservers:
+        internal["dnsNameservers"] = list(request.dns_nameservers)
+    return {**values, "internalNetwork": internal}
+
+
+def etcd_disk(labels: Labels) -> Json:
+    disk: Json = {"size": labels.etcd_blockdevice_size}
+    if labels.etcd_blockdevice_type == "local":
+        return {**disk, "type": "Local"}
+    disk["type"] = "Volume"
+    if labels.etcd_blockdevice_volume_type:
+        disk["volumeType"] = labels.etcd_blockdevice_volume_type
+    if labels.etcd_blockdevice_volume_az:
+        disk["availabilityZone"] = labels.etcd_blockdevice_volume_az
+    return disk
+
+
+def api_server(request: ClusterRequest) -> Json:
+    labels = request.labels
+    values: Json = {
+        "enableLoadBalancer": request.load_balancer,
+        "loadBalancerProvider": labels.octavia_provider,
+    }
+    if labels.api_master_lb_allowed_cidrs:
+        # The reference charts read the first spelling since 0.24 and the second one before.
+        values["allowedCIDRs"] = list(labels.api_master_lb_allowed_cidrs)
+        values["allowedCidrs"] = list(labels.api_master_lb_allowed_cidrs)
+    values["associateFloatingIP"] = request.floating_ip and labels.master_lb_floating_ip_enabled
+    return values

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control plane and nodegroups: machines, their number, disks, places and marks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.labels import Labels
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudFacts,
+    ClusterRequest,
+    Flavor,
+    Json,
+    NodeGroupRequest,
+)
+
+
+def control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
+    labels = request.labels
+    values: Json = {
+        "machineCount": request.control_plane.count,
+        "machineFlavor": _flavor(request.control_plane, facts.flavors),
+    }
+    if labels.availability_zone:
+        values["failureDomains"] = [labels.availability_zone]
+        values["omitFailureDomain"] = False
+    if labels.boot_volume_size:
+        values["machineRootVolume"] = _boot_volume(labels)
+    values["healthCheck"] = _health_check(request)
+    return values
+
+
+def node_group_defaults(request: ClusterRequest) -> Json:
+    labels = request.labels
+    values: Json = {}
+    if labels.availability_zone:
+        values["failureDomain"] = labels.availability_zone
+    if labels.boot_volume_size:
+        values["machineRootVolume"] = _boot_volume(labels)
+    if labels.extra_network_names:
+        # The empty port is the one on the cluster's own network.
+        values["machineNetworking"] = {
+            "ports": [
+                {},
+                *({"network": {"filter": {"name": name}}} for name in labels.extra_network_names),
+            ]
+        }
+    values["healthCheck"] = _health_check(request, patience=2)
+    return values
+
+
+def node_group(group: NodeGroupRequest, labels: Labels, flavors: Mapping[str, Flavor]) -> Json:
+    """The entry of a nodegroup that is new.
+
+    :param flavors: by the text that the group uses.
+    :raises errors.InvalidRequest: its flavor is not among *flavors*.
+    """
+    return {
+        "name": group.name,
+        "machineFlavor": _flavor(group, flavors),
+        **group_counts(group, labels),
+        **group_details(group),
+    }
+
+
+def group_counts(group: NodeGroupRequest, labels: Labels) -> Json:
+    """Number of machines of a nodegroup, or its bounds where the autoscaler sets the number.
+
+    The labels' bounds hold for the default worker group until it has a maximum of its own, because
+    Magnum's API cannot give it one when the cluster is made. Then the last worker stays, unless the
+    label says 0: Magnum's own minimum is 0 where nobody chose one.
+    """
+    least, most = group.minimum, group.maximum
+    if group.is_default and most is None:
+        most = labels.max_node_count
+        least = max(least, 1) if labels.min_node_count is None else labels.min_node_count
+    if labels.auto_scaling_enabled and most is not None and most > least:
+        return {"autoscale": True, "machineCountMin": least, "machineCountMax": most}
+    return {"machineCount": group.count}
+
+
+def group_details(group: NodeGroupRequest) -> Json:
+    """What Magnum's API lets a tenant change in a nodegroup besides its size."""
+    details: Json = {}
+    if group.node_labels:
+        details["nodeLabels"] = dict(group.node_labels)
+    if group.node_taints:
+        details["nodeTaints"] = [dict(taint) for taint in group.node_taints]
+    return details
+
+
+def _health_check(request: ClusterRequest, *, patience: int = 1) -> Json:
+    """Whether machines are replaced, and how long a server may take to come up before it is.
+
+    :param patience: how many times the site's time; a worker's clock starts with its Machine, which
+        is made while the control plane is still coming up.
+    """
+    values: Json = {"enabled": request.labels.auto_healing_enabled}
+    if request.server_start_timeout:
+        values["neverCameUpTimeout"] = f"{patience * request.server_start_timeout}s"
+    return values
+
+
+def _boot_volume(labels: Labels) -> Json:
+    volume: Json = {"diskSize": labels.boot_volume_size}
+    if labels.boot_volume_type:
+        volume["volumeType"] = labels.boot_volume_type
+    return volume
+
+
+def _flavor(group: NodeGroupRequest, flavors: Mapping[str, Flavor]) -> str:
+    """The flavor's name, which is what an OpenStackMachineTemplate takes."""
+    if group.flavor not in flavors:
+        raise errors.InvalidRequest(
+            f"Flavor '{group.flavor}' of nodegroup '{group.name}' does not exist: choose one that "
+            "'openstack flavor list' shows."
+        )
+    return flavors[group.flavor].name

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labels about the Kubernetes API, etcd and the chart."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from magnum.drivers.k8s_capi_helm.labels import forms
+from magnum.drivers.k8s_capi_helm.labels.declaring import label, Site
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ControlPlaneLabels:
+    """Labels about the Kubernetes API, etcd and the chart."""
+
+    keystone_auth_enabled: bool = label(
+        forms.SWITCH,
+        False,
+        "true",
+        "Whether the Kubernetes API accepts Keystone tokens, through k8s-keystone-auth.",
+    )
+    etcd_blockdevice_size: int = label(
+        forms.GIBIBYTES,
+        0,
+        "10",
+        "Size in GiB of a separate disk for etcd on each control plane node. With 0 etcd is on the "
+        "boot disk.",
+        aliases=("etcd_volume_size",),
+    )
+    etcd_blockdevice_type: str = label(
+        forms.choice("volume", "local"),
+        "volume",
+        "local",
+        "Whether etcd's disk is a Cinder volume, or an ephemeral disk of the flavor.",
+    )
+    etcd_blockdevice_volume_type: str | None = label(
+        forms.NAME,
+        None,
+        "fast",
+        "Cinder volume type of etcd's disk.",
+        aliases=("etcd_volume_type",),
+    )
+    etcd_blockdevice_volume_az: str | None = label(
+        forms.ZONE,
+        None,
+        "az-storage",
+        "Cinder availability zone of etcd's disk.",
+    )
+    capi_helm_chart_version: str | None = label(
+        forms.VERSION,
+        None,
+        "1.1.0",
+        "Version of the cluster chart for new clusters, instead of the cloud's default one. Can "
+        "only be set by a cluster template.",
+        sites=(Site.TEMPLATE,),
+    )

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labels about networks and load balancers."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from magnum.drivers.k8s_capi_helm.labels import forms
+from magnum.drivers.k8s_capi_helm.labels.declaring import label
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NetworkLabels:
+    """Labels about networks and load balancers."""
+
+    fixed_subnet_cidr: str = label(
+        forms.SUBNET,
+        "10.0.0.0/24",
+        "10.20.0.0/24",
+        "IPv4 range of the network that is made for the nodes. Not used if the cluster has a fixed "
+        "network or subnet.",
+        settled=True,
+    )
+    octavia_provider: str = label(
+        forms.PROVIDER,
+        "amphora",
+        "ovn",
+        "Octavia provider of the Kubernetes API's load balancer and of those for Services.",
+        settled=True,
+    )
+    octavia_lb_algorithm: str | None = label(
+        forms.choice("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"),
+        None,
+        "LEAST_CONNECTIONS",
+        "How load balancers of Services choose a node. Without it, SOURCE_IP_PORT with the "
+        "provider ovn, which has no other, and ROUND_ROBIN with all others.",
+    )
+    octavia_lb_healthcheck: bool = label(
+        forms.SWITCH,
+        True,
+        "false",
+        "Whether load balancers of Services watch with a health monitor which nodes answer.",
+    )
+    master_lb_floating_ip_enabled: bool = label(
+        forms.SWITCH,
+        True,
+        "false",
+        "Whether the load balancer of the Kubernetes API gets a floating IP. Where the label is "
+        "not given, the cluster's own floating_ip_enabled has to be true as well.",
+        settled=True,
+    )
+    api_master_lb_allowed_cidrs: tuple[str, ...] = label(
+        forms.CIDRS,
+        (),
+        "192.0.2.0/24,2001:db8::/32",
+        "Networks that may reach the Kubernetes API, with commas or spaces between them. The "
+        "management cluster has to be in one of them. Without it everybody may.",
+    )

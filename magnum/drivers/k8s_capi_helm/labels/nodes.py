@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labels about the machines: image, size, place, disks, healing, autoscaling."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from magnum.drivers.k8s_capi_helm.labels import forms
+from magnum.drivers.k8s_capi_helm.labels.declaring import label
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NodeLabels:
+    """Labels about machines; also of a single nodegroup where ``sites`` says so."""
+
+    kube_tag: str | None = label(
+        forms.KUBE_TAG,
+        None,
+        "v1.34.4",
+        "Kubernetes version of the nodes. Needed only if the image has no property kube_version; "
+        "where both are there, they have to be the same.",
+    )
+    auto_healing_enabled: bool = label(
+        forms.SWITCH,
+        True,
+        "false",
+        "Whether Cluster API replaces nodes that stay unhealthy, with a MachineHealthCheck on the "
+        "control plane and on every nodegroup.",
+    )
+    auto_scaling_enabled: bool = label(
+        forms.SWITCH,
+        False,
+        "true",
+        "Whether the cluster autoscaler sets the size of each nodegroup whose maximum is above its "
+        "minimum.",
+    )
+    min_node_count: int | None = label(
+        forms.FEWEST,
+        None,
+        "0",
+        "Lower bound of the autoscaler for the default worker nodegroup, as long as the nodegroup "
+        "has no maximum of its own. Without it one worker stays.",
+    )
+    max_node_count: int | None = label(
+        forms.MOST,
+        None,
+        "5",
+        "Upper bound of the autoscaler for the default worker nodegroup, as long as the nodegroup "
+        "has no maximum of its own.",
+    )
+    boot_volume_size: int = label(
+        forms.GIBIBYTES,
+        0,
+        "40",
+        "Size in GiB of the Cinder volume from which each node boots. With 0 nodes boot from the "
+        "flavor's own disk.",
+    )
+    boot_volume_type: str | None = label(
+        forms.NAME,
+        None,
+        "fast",
+        "Cinder volume type of the volume from which each node boots. Has an effect together with "
+        "boot_volume_size.",
+    )
+    availability_zone: str | None = label(
+        forms.ZONE,
+        None,
+        "az-2",
+        "Nova availability zone of all nodes. Without it Nova chooses a zone for each node.",
+    )
+    extra_network_names: tuple[str, ...] = label(
+        forms.NAMES,
+        (),
+        "storage backup",
+        "Names of further Neutron networks on which each worker gets a port.",
+        aliases=("extra_network_name",),
+        settled=True,
+    )
