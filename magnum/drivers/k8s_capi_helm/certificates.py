@@ -17,11 +17,21 @@ from magnum.common import exception
 from magnum.conductor.handlers.common import cert_manager
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.secrets import KeyPair
+from magnum.objects import cluster as cluster_object
 
 LOG = logging.getLogger(__name__)
 
 #: Purpose in Cluster API -> type in Magnum's certificate manager.
 _MAGNUM_TYPES = {"ca": "kubernetes", "etcd": "etcd", "proxy": "front_proxy"}
+#: Where a cluster's row says which certificates it has.
+_REFERENCES = ("ca_cert_ref", "magnum_cert_ref", "etcd_ca_cert_ref", "front_proxy_ca_cert_ref")
+
+#: What a user is told who asks for new certificate authorities.
+ROTATION_REFUSED = (
+    "The certificate authorities of a cluster cannot be rotated, because Cluster API cannot "
+    "exchange them in a running cluster. Nothing was changed: the cluster keeps its authorities, "
+    "and certificates that they have signed stay good. Create a new cluster to have new ones."
+)
 
 
 def key_pairs(context: Any, cluster: Any) -> dict[str, KeyPair]:
@@ -63,14 +73,38 @@ def remove_forgotten(context: Any, cluster: Any) -> None:
     Magnum's own certificate, not the CAs of etcd and of the front proxy. What cannot be removed is
     logged: the cluster is gone, and its row must not stay for that.
     """
-    backend = stores.get_backend().CertManager
     for field in ("etcd_ca_cert_ref", "front_proxy_ca_cert_ref"):
+        _delete(context, cluster, getattr(cluster, field))
+
+
+def put_back(context: Any, cluster: Any) -> None:
+    """Undo what Magnum does to a cluster before it asks a driver to rotate its authorities.
+
+    ``ca_conductor.rotate_ca_certificate`` of Magnum 23 makes new certificates, sets their
+    references on *cluster*, and saves these also when the driver refuses; from then on it would
+    sign with an authority that the cluster does not know. The row itself still has the old ones.
+    """
+    before = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
+    made = []
+    for field in _REFERENCES:
         ref = getattr(cluster, field)
-        if ref:
-            try:
-                backend.delete_cert(ref, resource_ref=cluster.uuid, context=context)
-            except (exception.MagnumException, SDKException) as error:
-                LOG.warning("Certificate %s of cluster %s is left: %s", ref, cluster.uuid, error)
+        if ref != getattr(before, field):
+            made.append(ref)
+            setattr(cluster, field, getattr(before, field))
+    cluster.obj_reset_changes(_REFERENCES)
+    for ref in made:
+        _delete(context, cluster, ref)
+
+
+def _delete(context: Any, cluster: Any, ref: str | None) -> None:
+    if not ref:
+        return
+    try:
+        stores.get_backend().CertManager.delete_cert(
+            ref, resource_ref=cluster.uuid, context=context
+        )
+    except (exception.MagnumException, SDKException) as error:
+        LOG.warning("Certificate %s of cluster %s is left: %s", ref, cluster.uuid, error)
 
 
 def _public_half(key: str) -> str:

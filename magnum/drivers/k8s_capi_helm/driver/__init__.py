@@ -31,7 +31,7 @@ from magnum.drivers.k8s_capi_helm import (
     reconcile,
     removal,
 )
-from magnum.drivers.k8s_capi_helm.driver import intents, passes, rows, upgrades
+from magnum.drivers.k8s_capi_helm.driver import answers, intents, passes, rows, upgrades
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import Verb
 from magnum.drivers.k8s_capi_helm.monitor import Monitor
@@ -174,7 +174,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
             upgrades.begin(context, cluster, cluster_template, max_batch_size, nodegroup, CONF)
         except errors.DriverError as error:
             LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
-            raise upgrades.Refused(reason=str(error)) from error
+            raise answers.refused(error) from error
 
     def delete_cluster(self, context: Any, cluster: Any) -> None:
         """Take note of the deletion; the periodic pass deletes in order and with proof.
@@ -271,13 +271,28 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         The old one is deleted by the health task when nobody can be using it any more.
 
-        :raises errors.DriverError: shown to the user; the cluster keeps the credential it has.
+        :raises exception.NotSupported: with the reason; the cluster keeps the one that it has.
         """
         ports = assembly.ports(CONF)
-        ownership.require(ports, cluster, CONF)
-        owner, now = ownership.owner(cluster, CONF), passes.utc_now()
-        credentials.rotate(ports, assembly.cloud(context), owner, context.user_id, CONF, now)
+        try:
+            ownership.require(ports, cluster, CONF)
+            owner, now = ownership.owner(cluster, CONF), passes.utc_now()
+            credentials.rotate(ports, assembly.cloud(context), owner, context.user_id, CONF, now)
+        except errors.DriverError as error:
+            LOG.warning("Credential of cluster %s: %s %s", cluster.uuid, error, error.detail)
+            raise answers.refused(error) from error
         rows.put(cluster, user_id=context.user_id)
+
+    def rotate_ca_certificate(self, context: Any, cluster: Any) -> None:
+        """Refused, so that Magnum goes on handing out certificates that the cluster accepts.
+
+        Magnum writes UPDATE_FAILED whatever is raised; the health task takes that back, because
+        nothing has happened to the cluster.
+
+        :raises exception.NotSupported: always.
+        """
+        certificates.put_back(context, cluster)
+        raise exception.NotSupported(certificates.ROTATION_REFUSED)
 
     # Magnum's periodic tasks ----------------------------------------------------------------------
     def update_cluster_status(

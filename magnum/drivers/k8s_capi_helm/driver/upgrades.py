@@ -8,7 +8,6 @@ from typing import Any
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
-from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import (
     assembly,
     change,
@@ -23,12 +22,6 @@ from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, Operation, Verb
 
 LOG = logging.getLogger(__name__)
-
-
-class Refused(exception.NotSupported):  # type: ignore[misc]
-    """An upgrade that was refused: of all errors, Magnum leaves the cluster alone for this one."""
-
-    message = "%(reason)s"
 
 
 def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any, conf: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 import datetime
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import change, errors, upgrade
+from magnum.drivers.k8s_capi_helm import certificates, change, errors, upgrade
 from magnum.drivers.k8s_capi_helm.intake.requests import MASTER
 from magnum.drivers.k8s_capi_helm.model import (
     GroupState,
@@ -33,8 +33,7 @@ def magnum_state(
     deadlines = [op.deadline for op in operations if op.deadline]
     values, reason = live.values if live else {}, cluster.status_reason or ""
     held = {name for one in operations for name in upgrade.held(values, one)}
-    if cluster.status.endswith("_FAILED") and not reason.startswith(f"{errors.Cause.TIMEOUT}:"):
-        # A missed deadline heals when things come good; a refusal stays until the next request.
+    if cluster.status.endswith("_FAILED") and not _heals(reason):
         refusal = refusal or reason
     return MagnumState(
         release=cluster.stack_id or "",
@@ -52,6 +51,16 @@ def magnum_state(
         waiting_cause=None if waiting is None or waiting.passing else waiting.cause,
         without_addons=addons.switched_off(values),
     )
+
+
+def _heals(reason: str) -> bool:
+    """Whether a failure is over as soon as everything is in place.
+
+    A missed deadline is, and a rotation of authorities that was refused: it left the cluster as it
+    was. Any other refusal stays until the next request.
+    """
+    late = reason.startswith(f"{errors.Cause.TIMEOUT}:")
+    return late or reason == certificates.ROTATION_REFUSED
 
 
 def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime | None:
