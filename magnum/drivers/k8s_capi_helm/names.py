@@ -144,6 +144,25 @@ def ca_secret(release_name: str, purpose: str) -> str:
     return f"{release_name}-{purpose}"
 
 
+def server_group(release_name: str, group: str) -> str:
+    """Name of the Nova server group of a nodegroup (or of the control plane's group).
+
+    No release has a dot in its name, so that one release's are never taken for another's.
+    """
+    return f"{release_name}.{group}"
+
+
+def of_server_group(release_name: str, text: str) -> str | None:
+    """The nodegroup whose server group of a release is called *text*, None if none is."""
+    head, _, group = text.partition(".")
+    return group or None if head == release_name else None
+
+
+def api_address(release_name: str) -> str:
+    """Description of the floating IP that is made for the API of a release."""
+    return f"Kubernetes API of {release_name}, made and deleted by Magnum"
+
+
 def lease(release_name: str) -> str:
     """Name of the Lease that is a release's lock, operation record and proof of identity."""
     return f"{release_name}-magnum"

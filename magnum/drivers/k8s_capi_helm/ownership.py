@@ -89,6 +89,15 @@ def is_leaving(nodegroups: Iterable[Any]) -> bool:
     return any((row.status or "").startswith("DELETE_") for row in masters)
 
 
+def refuse_leaving(cluster: Any) -> None:
+    """Refuse to make anything for a cluster that is being deleted: nobody would take it away.
+
+    :raises errors.InvalidRequest: with a sentence.
+    """
+    if is_leaving(cluster.nodegroups):
+        raise errors.InvalidRequest(f"Cluster '{cluster.name}' is being deleted.")
+
+
 def _is_labelled(secret: Json | None, whose: secrets.Owner) -> bool:
     """magnum-capi-helm labels the credential Secret the same way as this driver does."""
     labels = ((secret or {}).get("metadata") or {}).get("labels") or {}

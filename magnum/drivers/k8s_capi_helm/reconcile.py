@@ -15,6 +15,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import (
+    belongings,
     change,
     errors,
     founding,
@@ -183,7 +184,10 @@ def _wanted(
     if live is not None:
         new = {n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups}
         return _extended(live, request, recorded, new, cloud, conf), operations
-    facts = facts or cloud().facts(request, interface=conf.capi_helm.app_cred_interface_type)
+    if facts is None:
+        service = cloud()
+        facts = service.facts(request, interface=conf.capi_helm.app_cred_interface_type)
+        facts = belongings.found(service, request, facts)
     return render(request, facts, conf), operations
 
 
@@ -212,9 +216,17 @@ def _extended(
     wanted = change.sizes(live.values, request, recorded)
     groups = [group for group in request.node_groups if group.name in new]
     if groups:
-        flavors = cloud().flavors(group.flavor for group in groups)
+        service = cloud()
+        flavors = service.flavors(group.flavor for group in groups)
         intake.check_flavors(flavors, conf)
-        entries = {one.name: helm_values.node_group(one, request.labels, flavors) for one in groups}
+        ids = belongings.found_server_groups(service, request, groups)
+        entries = {
+            one.name: {
+                **helm_values.node_group(one, request.labels, flavors),
+                **helm_values.server_group(one, request.labels, ids),
+            }
+            for one in groups
+        }
         wanted["nodeGroups"] = [entries.get(one["name"], one) for one in wanted["nodeGroups"]]
     return wanted
 

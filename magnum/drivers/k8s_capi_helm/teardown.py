@@ -9,7 +9,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import deletion, names, observer, ownership, secrets
+from magnum.drivers.k8s_capi_helm import belongings, deletion, names, observer, ownership, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import Json
@@ -29,7 +29,8 @@ def advance(
 ) -> deletion.Step:
     """Carry a deletion on as far as it goes now, under the release's lock.
 
-    :param cloud: the cloud as Magnum's service user sees it; removes the application credential.
+    :param cloud: the cloud as Magnum's service user sees it; removes the application credential and
+        what else was made for the cluster.
     :returns: the step at which the pass stopped: DONE, WAIT or NO_PROOF.
     :raises errors.DriverError: the management cluster or Keystone could not be asked.
     """
@@ -71,6 +72,7 @@ def _carry_out(
         case deletion.Action.REMOVE_SECRETS:
             _remove_secrets(ports, owner, cloud)
         case deletion.Action.BURY:
+            belongings.remove(cloud(), owner)
             ports.operations.bury(owner.namespace, owner.release)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from openstack import exceptions as sdk_exceptions
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, Services
 from magnum.drivers.k8s_capi_helm.labels import Labels
 from magnum.drivers.k8s_capi_helm.model import (
@@ -25,6 +26,7 @@ class Cloud:
 
     def __init__(self, clients: Clients) -> None:
         self._services = Services(clients)
+        self.belongings = Belongings(self._services)
 
     # Facts for a render ---------------------------------------------------------------------------
     def facts(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:

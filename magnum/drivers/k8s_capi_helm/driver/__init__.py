@@ -18,6 +18,7 @@ import magnum.conf
 from magnum.drivers.common import driver
 from magnum.drivers.k8s_capi_helm import (
     assembly,
+    belongings,
     certificates,
     change,
     conf,
@@ -89,6 +90,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
             request.namespace, release, wait=CONF.capi_helm.lock_wait
         ) as hold:
             pairs = certificates.key_pairs(context, cluster)
+            facts = belongings.make(cloud, request, facts)
             founding.save_secrets(ports, cloud, request, facts, pairs, CONF)
             try:
                 reconcile.bring_up_held(
@@ -201,8 +203,12 @@ class Driver(driver.Driver):  # type: ignore[misc]
         ports = assembly.ports(CONF)
         try:
             ownership.require(ports, cluster, CONF)
+            ownership.refuse_leaving(cluster)
             intake.validate_new_nodegroup(nodegroup, cluster, passes.family(ports, cluster, CONF))
             self._check_flavor(context, nodegroup)
+            request = passes.request(cluster, CONF)
+            mine = [group for group in request.node_groups if group.name == nodegroup.name]
+            belongings.make_server_groups(assembly.cloud(context), request, mine)
         except errors.DriverError as error:
             rows.put(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
             return

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import threading
 from typing import Any
@@ -13,6 +14,7 @@ from magnum.common import context as magnum_context
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import (
     assembly,
+    belongings,
     certificates,
     credentials,
     deletion,
@@ -117,7 +119,7 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
     found = survey.judge(
         ports, cluster, judged, conf, now, cloud=admin_cloud, refusal=refusal, waiting=waiting
     )
-    rows.write(context, cluster, judged, found, ports, namespace)
+    _write(context, cluster, judged, found, ports, conf)
 
 
 def delete_on(context: Any, cluster: Any, conf: Any) -> None:
@@ -162,9 +164,24 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
     elif cluster.status.endswith("_FAILED") and found.unfinished:
         advance(context, cluster, conf)
     elif cluster.status.endswith("_FAILED"):
-        namespace = intake.namespace(cluster, conf)
-        rows.write(context, cluster, judged, found, ports, namespace)
+        _write(context, cluster, judged, found, ports, conf)
     return found.verdict
+
+
+def _write(
+    context: Any,
+    cluster: Any,
+    judged: list[Any],
+    found: survey.Finding,
+    ports: assembly.Ports,
+    conf: Any,
+) -> None:
+    """Write a verdict; a nodegroup that is gone takes its server group along."""
+    if any(one.gone for one in found.verdict.groups):
+        owner = ownership.owner(cluster, conf)
+        left = belongings.without_left_groups(admin_cloud(), owner, found.verdict)
+        found = dataclasses.replace(found, verdict=left)
+    rows.write(context, cluster, judged, found, ports, intake.namespace(cluster, conf))
 
 
 def utc_now() -> datetime.datetime:

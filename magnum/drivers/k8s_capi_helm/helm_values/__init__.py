@@ -13,10 +13,25 @@ from collections.abc import Sequence
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.helm_values import infrastructure, nodes
 from magnum.drivers.k8s_capi_helm.helm_values.addons import addons
-from magnum.drivers.k8s_capi_helm.helm_values.nodes import group_counts, group_details, node_group
+from magnum.drivers.k8s_capi_helm.helm_values.infrastructure import needs_api_address
+from magnum.drivers.k8s_capi_helm.helm_values.nodes import (
+    group_counts,
+    group_details,
+    node_group,
+    server_group,
+    server_group_policy,
+)
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json
 
-__all__ = ["counts", "group_counts", "node_group", "render"]
+__all__ = [
+    "counts",
+    "group_counts",
+    "needs_api_address",
+    "node_group",
+    "render",
+    "server_group",
+    "server_group_policy",
+]
 
 
 def render(
@@ -48,11 +63,15 @@ def render(
     values["authWebhook"] = "k8s-keystone-auth" if labels.keystone_auth_enabled else "none"
     if labels.etcd_blockdevice_size:
         values["etcd"] = {"blockDevice": infrastructure.etcd_disk(labels)}
-    values["apiServer"] = infrastructure.api_server(request)
+    values["apiServer"] = infrastructure.api_server(request, facts)
     values["controlPlane"] = nodes.control_plane(request, facts)
     values["nodeGroupDefaults"] = nodes.node_group_defaults(request)
     values["nodeGroups"] = [
-        node_group(group, labels, facts.flavors) for group in request.node_groups
+        {
+            **node_group(group, labels, facts.flavors),
+            **server_group(group, labels, facts.server_groups),
+        }
+        for group in request.node_groups
     ]
     values["addons"] = addons(request, facts, storage_class_default, allowed_topologies)
     return values

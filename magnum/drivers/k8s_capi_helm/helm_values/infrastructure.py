@@ -52,7 +52,22 @@ def etcd_disk(labels: Labels) -> Json:
     return disk
 
 
-def api_server(request: ClusterRequest) -> Json:
+def needs_api_address(request: ClusterRequest) -> bool:
+    """Whether the driver makes the API's floating IP; without load balancer it is a machine's.
+
+    Cluster API's OpenStack provider deletes a floating IP that it has made for a machine together
+    with the machine, and the API's address with it; one that is given goes over to the next
+    machine.
+    """
+    return not request.load_balancer and has_floating_ip(request)
+
+
+def has_floating_ip(request: ClusterRequest) -> bool:
+    """Whether the Kubernetes API has a floating IP."""
+    return request.floating_ip and request.labels.master_lb_floating_ip_enabled
+
+
+def api_server(request: ClusterRequest, facts: CloudFacts) -> Json:
     labels = request.labels
     values: Json = {
         "enableLoadBalancer": request.load_balancer,
@@ -62,5 +77,7 @@ def api_server(request: ClusterRequest) -> Json:
         # The reference charts read the first spelling since 0.24 and the second one before.
         values["allowedCIDRs"] = list(labels.api_master_lb_allowed_cidrs)
         values["allowedCidrs"] = list(labels.api_master_lb_allowed_cidrs)
-    values["associateFloatingIP"] = request.floating_ip and labels.master_lb_floating_ip_enabled
+    values["associateFloatingIP"] = has_floating_ip(request)
+    if facts.api_address:
+        values["floatingIP"] = facts.api_address
     return values

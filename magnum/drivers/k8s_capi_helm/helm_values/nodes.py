@@ -27,6 +27,7 @@ def control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
         values["omitFailureDomain"] = False
     if labels.boot_volume_size:
         values["machineRootVolume"] = _boot_volume(labels)
+    values.update(server_group(request.control_plane, labels, facts.server_groups))
     values["healthCheck"] = _health_check(request)
     return values
 
@@ -62,6 +63,22 @@ def node_group(group: NodeGroupRequest, labels: Labels, flavors: Mapping[str, Fl
         **group_counts(group, labels),
         **group_details(group),
     }
+
+
+def server_group(group: NodeGroupRequest, labels: Labels, ids: Mapping[str, str]) -> Json:
+    """What places the machines of a new group by its Nova server group.
+
+    :param ids: of the server groups that were made, by name of the group.
+    """
+    if group.name in ids and server_group_policy(group, labels):
+        return {"serverGroupId": ids[group.name]}
+    return {}
+
+
+def server_group_policy(group: NodeGroupRequest, labels: Labels) -> str | None:
+    """Nova's policy for the machines of a group, None where it has no server group."""
+    policy = labels.server_group_policies
+    return None if policy == "none" else policy
 
 
 def group_counts(group: NodeGroupRequest, labels: Labels) -> Json:

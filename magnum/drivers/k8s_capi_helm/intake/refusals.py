@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import change, errors, labels, names
+from magnum.drivers.k8s_capi_helm import change, errors, helm_values, labels, names
 from magnum.drivers.k8s_capi_helm import conf as conf_module
-from magnum.drivers.k8s_capi_helm.intake.requests import MASTER
+from magnum.drivers.k8s_capi_helm.intake.requests import cluster_request, MASTER
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -21,7 +21,7 @@ DISTROS = ("ubuntu",)
 _KIND = ("coe", "server_type")
 
 
-def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any], conf: Any) -> None:
+def validate_new_cluster(cluster: Any, nodegroups: list[Any], conf: Any) -> None:
     """Refuse what a new cluster asks for and this version cannot do.
 
     :raises errors.InvalidRequest: naming field and value.
@@ -55,8 +55,19 @@ def validate_new_cluster(cluster: Any, nodegroups: Iterable[Any], conf: Any) -> 
                 f"master_count is {row.node_count}: etcd needs an odd number of nodes."
             )
     labels.parse(cluster.labels or {}, conf_module.label_defaults(conf), template.labels or {})
+    _refuse_no_address(cluster_request(cluster, nodegroups, conf))
     for row in nodegroups:
         validate_new_nodegroup(row, cluster, names.CHART_FAMILY)
+
+
+def _refuse_no_address(request: ClusterRequest) -> None:
+    """Refuse a Kubernetes API that would have no address which outlives a machine."""
+    if not request.load_balancer and not helm_values.needs_api_address(request):
+        raise errors.InvalidRequest(
+            "The cluster has neither a load balancer nor a floating IP, so its Kubernetes API "
+            "would lose its address with its machine. Create it with --master-lb-enabled, or with "
+            "--floating-ip-enabled and without the label master_lb_floating_ip_enabled=false."
+        )
 
 
 def validate_new_nodegroup(row: Any, cluster: Any, family: str) -> None:

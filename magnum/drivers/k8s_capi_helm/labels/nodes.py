@@ -68,6 +68,15 @@ class NodeLabels:
         "az-2",
         "Nova availability zone of all nodes. Without it Nova chooses a zone for each node.",
     )
+    server_group_policies: str = label(
+        forms.choice("soft-anti-affinity", "anti-affinity", "soft-affinity", "affinity", "none"),
+        "soft-anti-affinity",
+        "none",
+        "Whether Nova puts the nodes of a group on different hosts (anti-affinity) or on the same "
+        "host (affinity): only if it can (soft-), or not at all otherwise. The control plane and "
+        "each nodegroup have a Nova server group of their own for that; none makes none.",
+        settled=True,
+    )
     extra_network_names: tuple[str, ...] = label(
         forms.NAMES,
         (),

@@ -27,6 +27,8 @@ class CloudFacts:
     :ivar kubernetes_version: without a leading ``v``, e.g. ``1.34.4``.
     :ivar flavors: by the text the request used.
     :ivar volume_types: names of Cinder's types, in Cinder's order; the first is the default one.
+    :ivar server_groups: ids of those that were made for the cluster, by name of the nodegroup.
+    :ivar api_address: floating IP that was made for the Kubernetes API.
     """
 
     image_id: str
@@ -38,6 +40,8 @@ class CloudFacts:
     fixed_network_id: str | None = None
     fixed_subnet_id: str | None = None
     volume_types: tuple[str, ...] = ()
+    server_groups: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    api_address: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

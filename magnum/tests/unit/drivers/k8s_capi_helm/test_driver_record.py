@@ -45,13 +45,18 @@ class TestRecord(world.World):
         self.resize(4)
         self.assertIn("sized by the autoscaler", self.cluster().status_reason)
 
-    def test_a_new_group_needs_its_flavor_and_nothing_else_of_the_cloud(self):
+    def test_a_new_group_needs_its_flavor_and_server_group_of_the_cloud_and_no_more(self):
         self.made()
         before = self.entries()
         self.cloud.refusal = errors.CloudRefused("Image 'ubuntu-kube' does not exist.")
         self.add_group("extra", 2)
         self.assertEqual("CREATE_IN_PROGRESS", self.group("extra").status)
-        extra = {"name": "extra", "machineFlavor": "small", "machineCount": 2}
+        extra = {
+            "name": "extra",
+            "machineFlavor": "small",
+            "machineCount": 2,
+            "serverGroupId": self.cloud.openstack.ids()[f"{world.RELEASE}.extra"],
+        }
         self.assertEqual({**before, "extra": extra}, self.entries())
 
     def test_a_new_group_with_a_flavor_that_is_too_small_fails_in_a_sentence(self):

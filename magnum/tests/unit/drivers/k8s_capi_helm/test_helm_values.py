@@ -38,6 +38,7 @@ FACTS = CloudFacts(
     auth_url="https://keystone.example.org:5000/v3",
     external_network_id="1c2a8a7e-5d8a-4c0f-9a3b-5c1f1f0a8f77",
     volume_types=("__DEFAULT__", "fast"),
+    server_groups={"default-master": "c0ffee00", "default-worker": "c0ffee01"},
 )
 WORKERS = NodeGroupRequest("default-worker", "7", 2, is_default=True)
 REQUEST = ClusterRequest(
@@ -110,11 +111,17 @@ class TestContract(testtools.TestCase):
                 "controlPlane": {
                     "machineCount": 3,
                     "machineFlavor": "ds2G",
+                    "serverGroupId": "c0ffee00",
                     "healthCheck": {"enabled": True},
                 },
                 "nodeGroupDefaults": {"healthCheck": {"enabled": True}},
                 "nodeGroups": [
-                    {"name": "default-worker", "machineFlavor": "größer", "machineCount": 2}
+                    {
+                        "name": "default-worker",
+                        "machineFlavor": "größer",
+                        "machineCount": 2,
+                        "serverGroupId": "c0ffee01",
+                    }
                 ],
                 "addons": {
                     "cni": {"type": "calico"},
@@ -383,7 +390,9 @@ class TestCounts(testtools.TestCase):
         values, counts = helm_values.render(wanted, FACTS), helm_values.counts(wanted)
         self.assertEqual(3, counts["controlPlane"]["machineCount"])
         for whole, part in zip(values["nodeGroups"], counts["nodeGroups"], strict=True):
-            self.assertEqual(whole, {**part, "machineFlavor": whole["machineFlavor"]})
+            fixed = ("machineFlavor", "serverGroupId")
+            beside = {key: whole[key] for key in fixed if key in whole}
+            self.assertEqual(whole, {**part, **beside})
 
 
 class TestStorageClasses(testtools.TestCase):

@@ -44,6 +44,7 @@ FLOORS = {
     "cloud": 1,
     "conf": 2,
     "assembly": 2,
+    "belongings": 2,
     "certificates": 2,
     "intake": 2,
     "ownership": 2,

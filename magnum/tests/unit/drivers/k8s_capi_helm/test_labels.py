@@ -20,6 +20,7 @@ DEFAULTS = {
     "boot_volume_type": None,
     "fixed_subnet_cidr": "10.0.0.0/24",
     "octavia_provider": "amphora",
+    "server_group_policies": "soft-anti-affinity",
     "octavia_lb_algorithm": None,
     "octavia_lb_healthcheck": True,
     "master_lb_floating_ip_enabled": True,

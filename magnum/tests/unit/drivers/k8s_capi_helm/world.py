@@ -34,6 +34,8 @@ from magnum.drivers.k8s_capi_helm import (
     operations,
     upgrade,
 )
+from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
+from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.driver import Driver, passes
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, CloudFacts, Flavor
 from magnum.service import periodic
@@ -57,6 +59,9 @@ class FakeCloud:
         self.images = {"ubuntu-kube": ("image-1", scenes.VERSION)}
         self.volume_types: tuple[str, ...] = ("fast",)
         self.faults: dict[str, str] = {}
+        #: What the driver makes in the project, by the real port over proxies in memory.
+        self.openstack = fakes.FakeOpenStack()
+        self.belongings = Belongings(Services(self.openstack))
 
     def facts(self, request: Any, *, interface: str = "public") -> CloudFacts:
         if self.refusal:

@@ -7,5 +7,6 @@ the unit tests on these and in the ``envtest`` tests on a real kube-apiserver an
 
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.helm import FakeHelm
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.kube import FakeKube
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.openstack import FakeOpenStack
 
-__all__ = ["FakeHelm", "FakeKube"]
+__all__ = ["FakeHelm", "FakeKube", "FakeOpenStack"]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Server groups and API address of a cluster: when they are made, found again and taken away.
+
+They are made inside the request of a person, before the credential of the cluster is saved: who
+finds the credential knows that they were made. Clusters that exist are never given any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import dataclasses
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors, helm_values, secrets
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudFacts,
+    ClusterRequest,
+    NodeGroupRequest,
+    Verdict,
+)
+
+LOG = logging.getLogger(__name__)
+
+
+def make(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts:
+    """Make what a new cluster needs, once; *facts* with it.
+
+    :raises errors.DriverError: Nova or Neutron does not make it. What was made by then is taken
+        away with the cluster.
+    """
+    groups = make_server_groups(cloud, request, (request.control_plane, *request.node_groups))
+    address = None
+    if helm_values.needs_api_address(request) and facts.external_network_id:
+        address = cloud.belongings.make_api_address(request.release, facts.external_network_id)
+    return dataclasses.replace(facts, server_groups=groups, api_address=address)
+
+
+def make_server_groups(
+    cloud: Cloud, request: ClusterRequest, groups: Iterable[NodeGroupRequest]
+) -> dict[str, str]:
+    """Make the server groups of new nodegroups; ids by name of the nodegroup.
+
+    :raises errors.DriverError: Nova does not make one.
+    """
+    wanted = {one.name: helm_values.server_group_policy(one, request.labels) for one in groups}
+    policies = {name: policy for name, policy in wanted.items() if policy}
+    return cloud.belongings.make_server_groups(request.release, policies)
+
+
+def found(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts:
+    """*facts* with what was made for a cluster, to install a release that is not there any more.
+
+    :param cloud: as Magnum's service user sees it.
+    :raises errors.DriverError: Nova or Neutron cannot be asked.
+    """
+    mine, address = cloud.belongings, None
+    if helm_values.needs_api_address(request):
+        address = mine.api_address(request.release, request.project_id)
+    groups = found_server_groups(cloud, request, (request.control_plane, *request.node_groups))
+    return dataclasses.replace(facts, server_groups=groups, api_address=address)
+
+
+def found_server_groups(
+    cloud: Cloud, request: ClusterRequest, groups: Iterable[NodeGroupRequest]
+) -> dict[str, str]:
+    """The server groups that were made for new nodegroups, by name of the nodegroup.
+
+    :param cloud: as Magnum's service user sees it.
+    :raises errors.DriverError: Nova cannot be asked.
+    """
+    wanted = [one for one in groups if helm_values.server_group_policy(one, request.labels)]
+    if not wanted:
+        return {}
+    there = cloud.belongings.server_groups(request.release, request.project_id)
+    for one in wanted:
+        if one.name not in there:
+            LOG.warning(
+                "Nodegroup %s of release %s has no server group: it was made by another driver, "
+                "or somebody has deleted it.",
+                one.name,
+                request.release,
+            )
+    return {one.name: there[one.name] for one in wanted if one.name in there}
+
+
+def remove(cloud: Cloud, owner: secrets.Owner) -> None:
+    """Take away what was made for a cluster of which nothing else is left.
+
+    :param cloud: as Magnum's service user sees it.
+    :raises errors.DriverError: something is left.
+    """
+    cloud.belongings.delete_server_groups(owner.release, owner.project_id)
+    cloud.belongings.delete_api_address(owner.release, owner.project_id)
+
+
+def without_left_groups(cloud: Cloud, owner: secrets.Owner, verdict: Verdict) -> Verdict:
+    """Take away the server groups of nodegroups whose last machine is gone.
+
+    :param cloud: as Magnum's service user sees it.
+    :returns: the verdict, in which a nodegroup stays while Nova does not answer. One that Nova
+        refuses to delete is left for the end of the cluster, so that nobody waits for it for ever.
+    """
+    judged = []
+    for group in verdict.groups:
+        if group.gone:
+            try:
+                cloud.belongings.delete_server_groups(owner.release, owner.project_id, group.name)
+            except errors.DriverError as error:
+                LOG.warning("Server group of nodegroup %s: %s", group.name, error.detail)
+                group = dataclasses.replace(group, gone=not error.retryable)
+        judged.append(group)
+    return dataclasses.replace(verdict, groups=tuple(judged))
