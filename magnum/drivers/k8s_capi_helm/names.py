@@ -8,6 +8,7 @@ those that the driver itself gives.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 import dataclasses
 import re
 import secrets
@@ -16,7 +17,8 @@ import string
 _RELEASE_HEAD = 30
 _RELEASE_TAIL = 12
 _TAIL_ALPHABET = string.ascii_lowercase + string.digits
-_RELEASE_SHAPE = re.compile(r"(?:[a-z0-9](?:[-a-z0-9]{0,29}[a-z0-9])?-)?[a-z0-9]{12}\Z")
+# magnum-capi-helm cuts a name after 30 characters, so that its head may end with a hyphen.
+_RELEASE_SHAPE = re.compile(r"(?:[a-z0-9][-a-z0-9]{0,30}-)?[a-z0-9]{12}\Z")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _DNS_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?\Z")
 _LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?\Z")
@@ -176,6 +178,26 @@ def control_plane(release_name: str) -> str:
 def is_node_group(text: str) -> bool:
     """Whether *text* can be a nodegroup's name: an RFC 1123 label of 1 to 63 characters."""
     return _DNS_LABEL.match(text) is not None
+
+
+def entries(groups: Iterable[str]) -> dict[str, str]:
+    """Under which name each nodegroup stands in the chart's values, by its name in Magnum.
+
+    It is its own, for which new ones need a fit name. magnum-capi-helm took any name and put
+    hyphens for what does not fit, so the groups of its clusters are found again like this.
+
+    :param groups: all of a cluster, oldest first: a younger one never takes an older one's place.
+    :returns: names that all differ; one that has no place there gets a name that nothing can have.
+    """
+    found: dict[str, str] = {}
+    for name in groups:
+        fit = name if is_node_group(name) else _hyphenated(name)
+        found[name] = f"{name}#" if not fit or fit in found.values() else fit
+    return found
+
+
+def _hyphenated(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def is_label_key(text: str) -> bool:

@@ -14,7 +14,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors, intake, names, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
-from magnum.drivers.k8s_capi_helm.model import Json, Record, Verb
+from magnum.drivers.k8s_capi_helm.model import Record, Verb
 
 LOG = logging.getLogger(__name__)
 
@@ -30,6 +30,16 @@ def owner(cluster: Any, conf: Any) -> secrets.Owner:
     )
 
 
+def foreign(cluster: Any) -> str:
+    """Why a cluster is another driver's, "" if it may be ours. One without a stack id may be."""
+    if not cluster.stack_id or names.is_release(cluster.stack_id):
+        return ""
+    return (
+        f"Cluster '{cluster.name}' has the stack id '{cluster.stack_id}', which is not of this "
+        "driver. An operator has to look which driver made it."
+    )
+
+
 def require(ports: Ports, cluster: Any, conf: Any) -> None:
     """Refuse a cluster of another driver, or one that is not on this management cluster.
 
@@ -37,11 +47,13 @@ def require(ports: Ports, cluster: Any, conf: Any) -> None:
 
     :raises errors.NotOurs: with a sentence.
     """
-    if not names.is_release(cluster.stack_id):
+    if not cluster.stack_id:
         raise errors.NotOurs(
-            f"Cluster '{cluster.name}' has the stack id '{cluster.stack_id}', which is not of this "
-            "driver. An operator has to look which driver made it."
+            f"Cluster '{cluster.name}' has no release on the management cluster: its creation was "
+            "interrupted. Delete it and create it again."
         )
+    if sentence := foreign(cluster):
+        raise errors.NotOurs(sentence)
     try:
         proved = is_proved(ports, owner(cluster, conf))
     except errors.DriverError as error:
@@ -64,8 +76,7 @@ def is_proved(ports: Ports, whose: secrets.Owner) -> bool:
     """
     record = ports.operations.read(whose.namespace, whose.release)
     if record is None:
-        name = names.credential_secret(whose.release)
-        if not _is_labelled(ports.kube.get(names.SECRET, whose.namespace, name), whose):
+        if not _has_credential(ports, whose):
             return False
         record = ports.operations.open(
             whose.namespace,
@@ -98,7 +109,13 @@ def refuse_leaving(cluster: Any) -> None:
         raise errors.InvalidRequest(f"Cluster '{cluster.name}' is being deleted.")
 
 
-def _is_labelled(secret: Json | None, whose: secrets.Owner) -> bool:
-    """magnum-capi-helm labels the credential Secret the same way as this driver does."""
-    labels = ((secret or {}).get("metadata") or {}).get("labels") or {}
-    return labels.get(names.LABEL_UUID) == whose.cluster_uuid
+def _has_credential(ports: Ports, whose: secrets.Owner) -> bool:
+    """Whether the credential Secret of this very cluster is there, by its labels.
+
+    magnum-capi-helm labels it as this driver does; where a stack id has two hyphens in a row, it
+    made one of them in the Secret's name.
+    """
+    marks = {names.LABEL_UUID: whose.cluster_uuid, names.LABEL_CLUSTER_NAME: whose.release}
+    listed = ports.kube.list(names.SECRET, whose.namespace, marks)
+    tail = names.credential_secret("")
+    return any(one["metadata"]["name"].endswith(tail) for one in listed)

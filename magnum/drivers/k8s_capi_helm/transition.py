@@ -84,12 +84,15 @@ def chart(ports: Ports, operation: Operation, target: Target) -> Chart | None:
     return ports.charts.wanted(target.request.labels.capi_helm_chart_version)
 
 
-def groups(nodegroup: Any, request: ClusterRequest) -> tuple[str, ...]:
-    """What an upgrade is about: Magnum names the default worker group for a whole cluster."""
+def groups(nodegroup: Any, name: str, request: ClusterRequest) -> tuple[str, ...]:
+    """What an upgrade is about: Magnum names the default worker group for a whole cluster.
+
+    :param name: the nodegroup's in the values.
+    """
     if nodegroup.role == intake.MASTER:
         return (change.CONTROL_PLANE,)
     if not nodegroup.is_default:
-        return (nodegroup.name,)
+        return (name,)
     return (change.CONTROL_PLANE, *(group.name for group in request.node_groups))
 
 

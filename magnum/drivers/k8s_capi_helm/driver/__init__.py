@@ -139,10 +139,11 @@ class Driver(driver.Driver):  # type: ignore[misc]
         except errors.ManagementUnreachable:
             live = None
         values = live.values if live else {}
-        intake.validate_resize(cluster, request, nodegroup.name, values)
+        name = intake.entries(cluster.nodegroups)[nodegroup.name]
+        intake.validate_resize(cluster, request, name, values)
         chosen: tuple[str, ...] = ()
         if nodes_to_remove:
-            group = None if nodegroup.role == intake.MASTER else nodegroup.name
+            group = None if nodegroup.role == intake.MASTER else name
             fewer = change.count(values, group) - nodegroup.node_count
             look = observer.look(ports.kube, request.namespace, request.release, passes.utc_now())
             chosen = removal.chosen(nodes_to_remove, look, group, fewer)
@@ -205,6 +206,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
             ownership.require(ports, cluster, CONF)
             ownership.refuse_leaving(cluster)
             intake.validate_new_nodegroup(nodegroup, cluster, passes.family(ports, cluster, CONF))
+            intake.validate_place(nodegroup, cluster.nodegroups)
             self._check_flavor(context, nodegroup)
             request = passes.request(cluster, CONF)
             mine = [group for group in request.node_groups if group.name == nodegroup.name]

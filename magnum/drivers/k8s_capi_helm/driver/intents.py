@@ -30,11 +30,12 @@ def begin(cluster: Any, conf: Any, verb: Verb, *groups: str, must_be_known: bool
     rows.intend(cluster, Status.DELETE_IN_PROGRESS if deleting else Status.UPDATE_IN_PROGRESS)
     now = passes.utc_now()
     minutes = conf.capi_helm.delete_timeout if deleting else conf.capi_helm.update_timeout
+    called = intake.entries(cluster.nodegroups)
     operation = Operation(
         id=str(verb) if deleting else f"{verb}-{uuidutils.generate_uuid()[:8]}",
         verb=verb,
         started=now,
-        groups=groups,
+        groups=tuple(called[name] for name in groups),
         deadline=intake.deadline(now, minutes),
     )
     try:

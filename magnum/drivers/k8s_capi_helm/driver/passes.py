@@ -35,6 +35,7 @@ from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Operation, Record
 from magnum.drivers.k8s_capi_helm.reconcile import Rows
 from magnum.objects import cluster as cluster_object
 from magnum.objects import cluster_template as template_object
+from magnum.objects import fields
 
 LOG = logging.getLogger(__name__)
 
@@ -86,8 +87,10 @@ def admin_cloud() -> Cloud:
 
 def advance(context: Any, cluster: Any, conf: Any) -> None:
     """One pass: apply what is pending, look, judge, write."""
-    if not names.is_release(cluster.stack_id):
+    if not cluster.stack_id:
         _fail_unfounded(cluster)
+        return
+    if _is_left_alone(cluster):
         return
     if ownership.is_leaving(cluster.nodegroups):
         rows.intend(cluster, Status.DELETE_IN_PROGRESS)
@@ -124,8 +127,10 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
 
 def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     """One pass of a deletion; only here a cluster becomes DELETE_COMPLETE."""
-    if not names.is_release(cluster.stack_id):
+    if not cluster.stack_id:
         _finish_deletion(context, cluster)
+        return
+    if _is_left_alone(cluster):
         return
     ports, owner, now = assembly.ports(conf), ownership.owner(cluster, conf), utc_now()
     try:
@@ -146,7 +151,9 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
 
 def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
     """The health poll, which also brings FAILED clusters back that have come good."""
-    if not names.is_release(cluster.stack_id):
+    if sentence := ownership.foreign(cluster):
+        return _unknown(cluster, sentence)
+    if not cluster.stack_id:
         return None
     ports, now = assembly.ports(conf), utc_now()
     judged = list(cluster.nodegroups)
@@ -182,6 +189,25 @@ def _write(
         left = belongings.without_left_groups(admin_cloud(), owner, found.verdict)
         found = dataclasses.replace(found, verdict=left)
     rows.write(context, cluster, judged, found, ports, intake.namespace(cluster, conf))
+
+
+def _is_left_alone(cluster: Any) -> bool:
+    """Whether it is another driver's, which may be working on it: only a sentence is written."""
+    sentence = ownership.foreign(cluster)
+    if sentence:
+        rows.put(cluster, status_reason=sentence)
+    return bool(sentence)
+
+
+def _unknown(cluster: Any, sentence: str) -> Verdict:
+    """What is to be said of a cluster that cannot be looked at."""
+    return Verdict(
+        status=cluster.status,
+        reason=cluster.status_reason,
+        groups=(),
+        health=fields.ClusterHealthStatus.UNKNOWN,
+        health_reason={"management": sentence},
+    )
 
 
 def utc_now() -> datetime.datetime:

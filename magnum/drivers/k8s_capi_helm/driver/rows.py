@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import upgrade
+from magnum.drivers.k8s_capi_helm import intake, upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.model import GroupVerdict, Target
 from magnum.drivers.k8s_capi_helm.survey import Finding
@@ -74,10 +74,11 @@ def write(
     readable = found.record is not None and not found.unreachable
     if readable and not _settle(cluster, found, ports, namespace):
         return
+    called = intake.entries(fresh)
     verdicts = {group.name: group for group in found.verdict.groups}
     for row in fresh:
-        if row.name in verdicts:
-            _write_group(row, verdicts[row.name])
+        if called[row.name] in verdicts:
+            _write_group(row, verdicts[called[row.name]])
     verdict = found.verdict
     put(
         cluster,

@@ -39,12 +39,12 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
             "The cluster has no release on the management cluster, so it is not known what it "
             "runs. Wait until its status is COMPLETE again, or ask the operator."
         )
-    now = passes.utc_now()
+    now, name = passes.utc_now(), intake.entries(cluster.nodegroups)[nodegroup.name]
     operation = Operation(
         id=f"{Verb.UPGRADE}-{uuidutils.generate_uuid()[:8]}",
         verb=Verb.UPGRADE,
         started=now,
-        groups=transition.groups(nodegroup, request),
+        groups=transition.groups(nodegroup, name, request),
         deadline=intake.deadline(now, conf.capi_helm.update_timeout),
         template=template.uuid,
         batch=batch or 1,
@@ -83,10 +83,11 @@ def _has_moved(ports: assembly.Ports, before: LiveRelease) -> bool:
 
 def _intend(cluster: Any, operation: Operation) -> list[tuple[Any, str, str | None]]:
     """Say that the upgrade has begun; returns what the rows said before."""
+    called = intake.entries(cluster.nodegroups)
     chosen = [
         row
         for row in cluster.nodegroups
-        if row.name in operation.groups
+        if called[row.name] in operation.groups
         or (row.role == intake.MASTER and change.CONTROL_PLANE in operation.groups)
     ]
     before = [(row, row.status, row.status_reason) for row in (*chosen, cluster)]

@@ -13,12 +13,14 @@ from magnum.drivers.k8s_capi_helm.intake.refusals import (
     validate_details,
     validate_new_cluster,
     validate_new_nodegroup,
+    validate_place,
     validate_resize,
     validate_upgrade,
 )
 from magnum.drivers.k8s_capi_helm.intake.requests import (
     cluster_request,
     CNIS,
+    entries,
     MASTER,
     namespace,
     notices,
@@ -35,6 +37,7 @@ __all__ = [
     "check_software",
     "cluster_request",
     "deadline",
+    "entries",
     "magnum_state",
     "namespace",
     "notices",
@@ -42,6 +45,7 @@ __all__ = [
     "validate_details",
     "validate_new_cluster",
     "validate_new_nodegroup",
+    "validate_place",
     "validate_resize",
     "validate_upgrade",
 ]

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import change, errors, helm_values, labels, names
 from magnum.drivers.k8s_capi_helm import conf as conf_module
-from magnum.drivers.k8s_capi_helm.intake.requests import cluster_request, MASTER
+from magnum.drivers.k8s_capi_helm.intake.requests import cluster_request, entries, MASTER
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -98,6 +98,21 @@ def validate_new_nodegroup(row: Any, cluster: Any, family: str) -> None:
         raise errors.InvalidRequest(
             f"Nodegroup '{row.name}' has node_count {row.node_count}, outside of its bounds "
             f"{least} to {most}. Change the count or the bounds."
+        )
+
+
+def validate_place(row: Any, rows: Iterable[Any]) -> None:
+    """Refuse a nodegroup whose place another one has, which magnum-capi-helm gave it.
+
+    :param rows: all of the cluster.
+    :raises errors.InvalidRequest: naming both.
+    """
+    rows = list(rows)
+    older = {name: text for text, name in entries(rows).items() if text != row.name}
+    if row.name in older:
+        raise errors.InvalidRequest(
+            f"Nodegroup name '{row.name}' is what nodegroup '{older[row.name]}' is called on the "
+            "management cluster. Choose another name."
         )
 
 

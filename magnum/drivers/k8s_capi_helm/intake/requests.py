@@ -33,11 +33,11 @@ def cluster_request(
     :param nodegroups: the cluster's ``magnum.objects.NodeGroup`` rows, fresh from the database.
     :param conf: oslo.config with the driver's options registered.
     :param release: of a cluster whose row has none yet.
-    :raises errors.InvalidLabel: a label's text does not have the label's form.
+    :raises errors.Misconfigured: a site's default of a label is wrong.
     """
     template, rows = cluster.cluster_template, list(nodegroups)
     texts = dict(cluster.labels or {})
-    typed = labels.parse(texts, conf_module.label_defaults(conf))
+    typed = labels.parse(texts, conf_module.label_defaults(conf), running=True)
     masters = [row for row in rows if row.role == MASTER]
     if len(masters) != 1:
         raise errors.InvalidRequest(
@@ -45,6 +45,7 @@ def cluster_request(
             "supported."
         )
     workers = [row for row in rows if row.role != MASTER and row.status not in _NOT_RENDERED]
+    called = entries(rows)
     return ClusterRequest(
         uuid=cluster.uuid,
         name=cluster.name,
@@ -53,9 +54,9 @@ def cluster_request(
         project_id=cluster.project_id,
         user_id=cluster.user_id,
         labels=typed,
-        control_plane=_group_request(masters[0]),
-        node_groups=tuple(_group_request(row) for row in workers),
-        deleted_groups=tuple(row.name for row in rows if row.status in _LEAVING),
+        control_plane=_group_request(masters[0], called),
+        node_groups=tuple(_group_request(row, called) for row in workers),
+        deleted_groups=tuple(called[row.name] for row in rows if row.status in _LEAVING),
         image=template.image_id,
         external_network=template.external_network_id or "",
         cni=cni(template.network_driver),
@@ -78,9 +79,19 @@ def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) ->
     """
     old, new = cluster.cluster_template.labels or {}, template.labels or {}
     texts = upgrade.merged_labels(old, new, cluster.labels or {})
-    typed = labels.parse(texts, conf_module.label_defaults(conf), new)
+    # What a cluster has from before and nobody can read was never in force; it stops no upgrade.
+    sound = {**labels.readable(texts), **{name: texts[name] for name in texts if name in new}}
+    typed = labels.parse(sound, conf_module.label_defaults(conf), new)
     request = cluster_request(cluster, nodegroups, conf)
     return Target(dataclasses.replace(request, labels=typed, image=template.image_id), texts)
+
+
+def entries(rows: Iterable[Any]) -> dict[str, str]:
+    """Under which name each nodegroup stands in the chart's values, by its name in Magnum.
+
+    :param rows: all of a cluster, oldest first, as Magnum lists them.
+    """
+    return names.entries(row.name for row in rows)
 
 
 def namespace(cluster: Any, conf: Any) -> str:
@@ -99,9 +110,9 @@ def notices(cluster: Any, conf: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _group_request(row: Any) -> NodeGroupRequest:
+def _group_request(row: Any, called: Mapping[str, str]) -> NodeGroupRequest:
     return NodeGroupRequest(
-        name=row.name,
+        name=called[row.name],
         flavor=row.flavor_id or "",
         count=row.node_count,
         minimum=row.min_node_count or 0,

@@ -8,7 +8,7 @@ import datetime
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import certificates, change, errors, upgrade
-from magnum.drivers.k8s_capi_helm.intake.requests import MASTER
+from magnum.drivers.k8s_capi_helm.intake.requests import entries, MASTER
 from magnum.drivers.k8s_capi_helm.model import (
     GroupState,
     LiveRelease,
@@ -35,11 +35,13 @@ def magnum_state(
     held = {name for one in operations for name in upgrade.held(values, one)}
     if cluster.status.endswith("_FAILED") and not _heals(reason):
         refusal = refusal or reason
+    rows = list(nodegroups)
+    called = entries(rows)
     return MagnumState(
         release=cluster.stack_id or "",
         status=cluster.status,
         status_reason=cluster.status_reason,
-        groups=tuple(_group_state(row, values, held) for row in nodegroups),
+        groups=tuple(_group_state(row, called[row.name], values, held) for row in rows),
         applied=applied,
         kubernetes_version=str(values.get("kubernetesVersion", "")).lstrip("v"),
         started=min((op.started for op in operations), default=None),
@@ -68,15 +70,15 @@ def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime |
     return now + datetime.timedelta(minutes=minutes) if minutes else None
 
 
-def _group_state(row: Any, values: Mapping[str, Any], held: Collection[str]) -> GroupState:
-    live: dict[str, Any] = next(
-        (g for g in values.get("nodeGroups", ()) if g.get("name") == row.name), {}
-    )
+def _group_state(
+    row: Any, name: str, values: Mapping[str, Any], held: Collection[str]
+) -> GroupState:
+    live = change.node_groups(values).get(name, {})
     autoscaled = bool(live.get("autoscale"))
     versions = upgrade.versions(values)
-    place = change.CONTROL_PLANE if row.role == MASTER else row.name
+    place = change.CONTROL_PLANE if row.role == MASTER else name
     return GroupState(
-        name=row.name,
+        name=name,
         status=row.status or "",
         count=row.node_count,
         is_control_plane=row.role == MASTER,
@@ -85,5 +87,5 @@ def _group_state(row: Any, values: Mapping[str, Any], held: Collection[str]) -> 
         maximum=live.get("machineCountMax") if autoscaled else row.max_node_count,
         reason=row.status_reason,
         version=versions.get(place, "").removeprefix("v"),
-        held=row.name in held,
+        held=name in held,
     )

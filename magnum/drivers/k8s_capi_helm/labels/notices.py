@@ -28,7 +28,12 @@ def notices(texts: Mapping[str, str], defaults: Mapping[str, str] | None = None)
     :returns: sentences in a stable order, () if there is nothing to say.
     """
     everything = {**(defaults or {}), **texts}
-    return (*_unknown(texts), *_old_names(texts), *_without_effect(texts, everything))
+    return (
+        *_unknown(texts),
+        *_unreadable(texts),
+        *_old_names(texts),
+        *_without_effect(texts, everything),
+    )
 
 
 def _unknown(texts: Mapping[str, str]) -> Iterator[str]:
@@ -39,6 +44,14 @@ def _unknown(texts: Mapping[str, str]) -> Iterator[str]:
             yield f"Label '{name}' is unknown and has no effect: did you mean '{close[0]}'?"
     if strange:
         yield f"These labels are unknown to this driver and have no effect: {', '.join(strange)}."
+
+
+def _unreadable(texts: Mapping[str, str]) -> Iterator[str]:
+    for name in sorted(set(texts) - set(reading.readable(texts))):
+        yield (
+            f"Label '{name}' has the value '{texts[name]}', expected "
+            f"{registry.BY_NAME[name].form.expected}: it has no effect."
+        )
 
 
 def _old_names(texts: Mapping[str, str]) -> Iterator[str]:

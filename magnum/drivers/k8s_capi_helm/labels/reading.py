@@ -22,6 +22,8 @@ def parse(
     texts: Mapping[str, str],
     defaults: Mapping[str, str],
     template: Mapping[str, str] | None = None,
+    *,
+    running: bool = False,
 ) -> registry.Labels:
     """The typed labels of a cluster.
 
@@ -30,7 +32,9 @@ def parse(
     :param defaults: texts of the site's defaults, used for labels that *texts* does not give.
     :param template: labels of the cluster template, for a cluster that is to be made: what only a
         template can set must not differ from it, and what this version cannot do is refused.
-        Without it the cluster runs already, and no label may keep it from being resized.
+        Without it the cluster runs already.
+    :param running: no label may keep the cluster from being resized: one that cannot be read, which
+        magnum-capi-helm took for not given, is not given.
     :raises InvalidLabel: a label has another form than it should, or contradicts another one.
     :raises InvalidRequest: a label asks for what this version of the driver cannot do.
     :raises Misconfigured: a site default is wrong.
@@ -38,6 +42,8 @@ def parse(
     if template is not None:
         _refuse_not_yet(texts)
         _refuse_not_from_template(texts, template)
+    if running:
+        texts = readable(texts)
     values: dict[str, Any] = {}
     for label in registry.REGISTRY:
         for name, text in given(label, texts):
@@ -49,7 +55,8 @@ def parse(
                 break
     _settle_algorithm(values, texts)
     labels = registry.Labels(**values)
-    _refuse_contradictions(labels, texts)
+    if not running:
+        _refuse_contradictions(labels, texts)
     return labels
 
 
@@ -58,6 +65,18 @@ def given(label: declaring.Label, texts: Mapping[str, str]) -> Iterator[tuple[st
     for name in (label.name, *label.aliases):
         if texts.get(name, "").strip():
             yield name, texts[name]
+
+
+def readable(texts: Mapping[str, str]) -> dict[str, str]:
+    """Labels without those whose text does not have the label's form."""
+    found = dict(texts)
+    for label in registry.REGISTRY:
+        for name, text in given(label, texts):
+            try:
+                label.form.read(text)
+            except ValueError:
+                del found[name]
+    return found
 
 
 def check_node_group(own: Mapping[str, str], cluster: Mapping[str, str]) -> None:

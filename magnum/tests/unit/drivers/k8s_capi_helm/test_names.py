@@ -47,6 +47,10 @@ class TestRelease(testtools.TestCase):
         for text in ("demo-abcdefghijkl", "abcdefghijkl", "1st-0123456789ab", "a-b-c-abcdefghijkl"):
             self.assertTrue(names.is_release(text), text)
 
+    def test_a_name_that_was_cut_at_a_hyphen_is_too(self):
+        self.assertTrue(names.is_release("a" * 29 + "--abcdefghijkl"))
+        self.assertFalse(names.is_release("-abcdefghijkl"))
+
 
 class TestOthers(testtools.TestCase):
     def test_what_is_made_for_a_release_has_the_names_that_others_look_for(self):
@@ -62,6 +66,17 @@ class TestOthers(testtools.TestCase):
         dashed = "4135aa79-7d4e-4baf-b979-b5490234c4d4"
         self.assertEqual(f"magnum-{PROJECT}", names.namespace("magnum", PROJECT))
         self.assertEqual(f"magnum-{PROJECT}", names.namespace("magnum", dashed))
+
+    def test_entries_differ_and_older_groups_keep_theirs(self):
+        listed = ["default-worker", "GPU_Pool", "gpu-pool", "集群", "Ab", "aB", "a.b."]
+        found = names.entries(listed)
+        self.assertEqual(listed, list(found))
+        self.assertEqual(len(listed), len(set(found.values())))
+        fit = {name: entry for name, entry in found.items() if names.is_node_group(entry)}
+        self.assertEqual(
+            {"default-worker": "default-worker", "GPU_Pool": "gpu-pool", "Ab": "ab", "a.b.": "a-b"},
+            fit,
+        )
 
     def test_names_of_nodegroups(self):
         for good in ("a", "gpu", "1gpu", "gpu-1", "a" * 63):
