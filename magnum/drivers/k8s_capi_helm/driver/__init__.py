@@ -238,19 +238,20 @@ class Driver(driver.Driver):  # type: ignore[misc]
             intake.validate_details(nodegroup, passes.family(ports, cluster, CONF))
         except errors.DriverError as error:
             nodegroup.obj_reset_changes()
-            rows.put(nodegroup, status=Status.UPDATE_FAILED, status_reason=str(error))
+            rows.refuse(nodegroup, error)
             return
-        emptied = rows.emptied(nodegroup)
-        before = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
+        old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
+        wanted = nodegroup.obj_what_changed() - {"status", "status_reason"}
+        before = {field: getattr(old, field) for field in wanted}
+        # The rows do not tell "none" from "never asked"; only the record does.
+        empties = rows.empties(nodegroup)
         rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
         try:
-            # The rows do not tell "none" from "never asked"; only the record does.
             intents.begin(
-                cluster, CONF, Verb.NODEGROUP_UPDATE, nodegroup.name, must_be_known=bool(emptied)
+                cluster, CONF, Verb.NODEGROUP_UPDATE, nodegroup.name, must_be_known=empties
             )
         except errors.DriverError as error:
-            kept = {field: getattr(before, field) for field in emptied}
-            rows.put(nodegroup, status=Status.UPDATE_FAILED, status_reason=str(error), **kept)
+            rows.refuse(nodegroup, error, **before)
             return
         passes.advance(context, cluster, CONF)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import intake, upgrade
+from magnum.drivers.k8s_capi_helm import errors, intake, upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.model import GroupVerdict, Target
+from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.survey import Finding
 from magnum.objects import cluster as cluster_object
 from magnum.objects import fields
 
 Status = fields.ClusterStatus
+_MARKS = ("node_labels", "node_taints")
 
 
 def put(row: Any, **fields: Any) -> None:
@@ -33,11 +35,18 @@ def intend(row: Any, status: str) -> None:
     put(row, status=status, status_reason=None)
 
 
-def emptied(row: Any) -> tuple[str, ...]:
-    """Fields of a nodegroup from which a request takes everything away."""
+def refuse(row: Any, error: errors.DriverError, **kept: Any) -> None:
+    """Say that a request about a nodegroup alone was refused; the cluster goes on as it is.
+
+    :param kept: fields that were saved for the request, as they were before.
+    """
+    put(row, status=Status.UPDATE_FAILED, status_reason=reasons.refused(str(error)), **kept)
+
+
+def empties(row: Any) -> bool:
+    """Whether a request takes all labels or all taints of a nodegroup away."""
     changed = row.obj_what_changed()
-    marks = ("node_labels", "node_taints")
-    return tuple(field for field in marks if field in changed and not getattr(row, field))
+    return any(field in changed and not getattr(row, field) for field in _MARKS)
 
 
 def follow(cluster: Any, context: Any) -> bool:

@@ -82,22 +82,13 @@ def _lifecycle(
     if state.refusal:
         return f"{verb}_FAILED", state.refusal, False
     if gap is None:
-        if _was_refused(group, state):
+        if group.status == "UPDATE_FAILED" and reasons.is_refused(group.reason):
             return group.status, group.reason, False
         return f"{verb}_COMPLETE", None, False
     reason = reasons.told(gap, observed, now, group)
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason), False
     return group.status, reasons.kept(group.reason, reason) if stage == "FAILED" else reason, False
-
-
-def _was_refused(group: GroupState, state: MagnumState) -> bool:
-    """A request about this group alone was refused: that is said until the next one about it.
-
-    When the cluster itself is FAILED its groups heal with it.
-    """
-    failed = group.status == "UPDATE_FAILED" and not state.status.endswith("_FAILED")
-    return failed and bool(group.reason) and not reasons.is_judged(group.reason)
 
 
 def _never_rendered(group: GroupState, observed: Observed, state: MagnumState) -> bool:

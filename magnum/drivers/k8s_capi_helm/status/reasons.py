@@ -13,6 +13,7 @@ from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding, REASON
 
 #: Until then an OpenStackCluster without any status is just new.
 SILENCE_PATIENCE = datetime.timedelta(minutes=3)
+_NOTHING_CHANGED = f"{Cause.REQUEST.value}: nothing was changed."
 
 
 def told(
@@ -62,9 +63,14 @@ def is_timeout(reason: str | None) -> bool:
     return (reason or "").startswith(f"{Cause.TIMEOUT.value}:")
 
 
-def is_judged(reason: str | None) -> bool:
-    """Whether a reason is this module's, with a class in front; a refusal is a plain sentence."""
-    return (reason or "").partition(":")[0] in {cause.value for cause in Cause}
+def refused(sentence: str) -> str:
+    """What a nodegroup says of a request about it alone that was refused, until the next one."""
+    return bounded(f"{_NOTHING_CHANGED} {sentence}")
+
+
+def is_refused(reason: str | None) -> bool:
+    """Whether a reason is such a refusal; what a pass could not apply yet is none."""
+    return (reason or "").startswith(_NOTHING_CHANGED)
 
 
 def kept(before: str | None, reason: str) -> str:

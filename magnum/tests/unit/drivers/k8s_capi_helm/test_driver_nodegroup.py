@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from magnum.conductor.handlers import nodegroup_conductor
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 LABELS = {"example.org/disk": "fast", "team": ""}
@@ -21,14 +20,6 @@ class TestDetails(World):
         """A nodegroup's entry in the live values."""
         groups = self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]
         return next((one for one in groups if one["name"] == name), {})
-
-    def update(self, name: str = "default-worker", **fields: Any) -> None:
-        """An update of a nodegroup as Magnum's API casts it: the fields are set and not saved."""
-        group = self.group(name)
-        for field, value in fields.items():
-            setattr(group, field, value)
-        handler = nodegroup_conductor.Handler()
-        self.quietly(handler.nodegroup_update, self.context, self.cluster(), group)
 
     def foreign(self) -> None:
         """The cluster was made with another family's chart."""
@@ -52,7 +43,7 @@ class TestDetails(World):
         self.grow()
         self.tick(2)
         before = self.entry()
-        self.update(node_labels=LABELS, node_taints=TAINTS)
+        self.change_group(node_labels=LABELS, node_taints=TAINTS)
         entry = self.entry("default-worker")
         self.assertEqual((LABELS, TAINTS), (entry["nodeLabels"], entry["nodeTaints"]))
         self.assertEqual(before, self.entry())
@@ -65,15 +56,15 @@ class TestDetails(World):
     def test_what_is_taken_away_goes(self) -> None:
         self.made()
         before = self.entry("default-worker")
-        self.update(node_labels=LABELS, node_taints=TAINTS)
+        self.change_group(node_labels=LABELS, node_taints=TAINTS)
         self.grow()
         self.tick(2)
         for labels, taints in (({}, []), (None, None)):
-            self.update(node_labels=labels, node_taints=taints)
+            self.change_group(node_labels=labels, node_taints=taints)
             self.assertEqual(before, self.entry("default-worker"))
             self.grow()
             self.tick(2)
-            self.update(node_labels=LABELS, node_taints=TAINTS)
+            self.change_group(node_labels=LABELS, node_taints=TAINTS)
             self.grow()
             self.tick(2)
 
@@ -87,7 +78,7 @@ class TestDetails(World):
     def test_an_update_in_an_outage_is_carried_out_later(self) -> None:
         self.made()
         self.kube.unreachable = True
-        self.update(node_labels=LABELS)
+        self.change_group(node_labels=LABELS)
         self.assertEqual(LABELS, self.group().node_labels)
         self.kube.unreachable = False
         self.tick()
@@ -95,11 +86,11 @@ class TestDetails(World):
 
     def test_nothing_is_taken_away_in_an_outage(self) -> None:
         self.made()
-        self.update(node_labels=LABELS)
+        self.change_group(node_labels=LABELS)
         self.grow()
         self.tick(2)
         self.kube.unreachable = True
-        self.update(node_labels={}, max_node_count=7)
+        self.change_group(node_labels={}, max_node_count=7)
         self.assertIn("management cluster", self.group().status_reason)
         self.assertEqual(LABELS, self.group().node_labels)
         self.kube.unreachable = False
@@ -111,7 +102,7 @@ class TestDetails(World):
     def test_new_bounds_need_no_helm(self) -> None:
         self.made()
         runs = len(self.helm.runs)
-        self.update(max_node_count=7)
+        self.change_group(max_node_count=7)
         self.tick(2)
         self.assertEqual((7, runs), (self.group().max_node_count, len(self.helm.runs)))
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
@@ -119,7 +110,7 @@ class TestDetails(World):
     def test_bounds_of_an_autoscaled_group(self) -> None:
         labels = {"auto_scaling_enabled": "true", "max_node_count": "4"}
         self.made(labels=labels)
-        self.update(min_node_count=2, max_node_count=9)
+        self.change_group(min_node_count=2, max_node_count=9)
         entry = self.entry("default-worker")
         self.assertEqual((2, 9), (entry["machineCountMin"], entry["machineCountMax"]))
 
@@ -130,7 +121,7 @@ class TestDetails(World):
             ({"node_labels": {"a": "c" * 64}}, "node_labels"),
             ({"node_taints": [{"key": "A/b", "effect": "NoSchedule"}]}, "'A/b='"),
         ):
-            self.update(**fields)
+            self.change_group(**fields)
             group, cluster = self.group(), self.cluster()
             self.assertEqual("UPDATE_FAILED", group.status)
             self.assertIn(words, group.status_reason)

@@ -209,6 +209,14 @@ class World(base.DbTestCase):
         handler = nodegroup_conductor.Handler()
         self.quietly(handler.nodegroup_create, self.context, self.cluster(), group)
 
+    def change_group(self, name: str = "default-worker", **fields: Any) -> None:
+        """An update of a nodegroup as Magnum's API casts it: the fields are set and not saved."""
+        group = self.group(name)
+        for field, value in fields.items():
+            setattr(group, field, value)
+        handler = nodegroup_conductor.Handler()
+        self.quietly(handler.nodegroup_update, self.context, self.cluster(), group)
+
     def drop_group(self, name: str) -> None:
         handler = nodegroup_conductor.Handler()
         self.quietly(handler.nodegroup_delete, self.context, self.cluster(), self.group(name))
