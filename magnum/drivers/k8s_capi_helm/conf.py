@@ -174,6 +174,27 @@ _CLOUD = [
         choices=["public", "internal", "admin"],
         help="Which of the cloud's endpoints clusters and Cluster API use.",
     ),
+    cfg.ListOpt(
+        "app_cred_roles",
+        default=[],
+        help="Roles of the application credential that a cluster is built with. Of these it has "
+        "the ones that its user has, who is refused without any. Leave it empty for all roles of "
+        "the user. The role admin is never among them.",
+    ),
+    cfg.BoolOpt(
+        "separate_addon_credential",
+        default=False,
+        help="Whether what runs inside a new cluster (cloud controller, volume drivers) has an "
+        "application credential of its own, so that administrators of the cluster do not hold the "
+        "one that builds its machines. Only this project's chart can do that. Clusters that exist "
+        "stay as they are.",
+    ),
+    cfg.ListOpt(
+        "addon_cred_roles",
+        default=[],
+        help="Roles of that credential, as in app_cred_roles; leave it empty for the same ones. "
+        "It needs what makes load balancers, rules of security groups and volumes.",
+    ),
 ]
 
 #: Labels whose defaults magnum-capi-helm had in [capi_helm] before 1.4, under these names.

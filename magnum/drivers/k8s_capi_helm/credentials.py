@@ -19,7 +19,8 @@ from oslo_utils import uuidutils
 from magnum.drivers.k8s_capi_helm import errors, founding, names, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import Record, Retired
+from magnum.drivers.k8s_capi_helm.grants import granted
+from magnum.drivers.k8s_capi_helm.model import Chart, ClusterRequest, Grants, Record, Retired
 
 LOG = logging.getLogger(__name__)
 
@@ -29,36 +30,74 @@ _TOUCHED = "k8s-capi-helm.magnum.openstack.org/credential-rotated"
 
 
 def rotate(
-    ports: Ports, cloud: Cloud, owner: secrets.Owner, user: str, conf: Any, now: datetime.datetime
+    ports: Ports,
+    cloud: Cloud,
+    owner: secrets.Owner,
+    asking: Any,
+    conf: Any,
+    now: datetime.datetime,
 ) -> None:
-    """Give a cluster a new application credential, of the user who asks for it.
+    """Give a cluster new application credentials, as many as it has, of the user who asks for them.
 
     :param owner: whom the cluster belongs to until now.
-    :param user: id of the user whose credential it is to have.
+    :param asking: Magnum's context of the user whose credentials it is to have.
     :raises errors.DriverError: it keeps the one that it has.
     """
+    if asking.project_id != owner.project_id:
+        raise errors.InvalidRequest(
+            f"The cluster belongs to project '{owner.project_id}', and your credential would be "
+            f"one for project '{asking.project_id}'. Ask again from within the cluster's project."
+        )
     name = names.credential_secret(owner.release)
     with ports.operations.hold(owner.namespace, owner.release, wait=conf.capi_helm.lock_wait):
         before = ports.kube.get(names.SECRET, owner.namespace, name)
-        old = secrets.credential_of(before) if before else None
-        if before is not None and old is not None:
-            labels = before["metadata"].get("labels") or {}
-            whose = labels.get(names.LABEL_USER) or owner.user_id
-            ports.operations.retire(owner.namespace, owner.release, Retired(old.id, whose, now))
+        roles = grants(asking, conf, separate=secrets.has_addon_credential(before))
+        labels = ((before or {}).get("metadata") or {}).get("labels") or {}
+        whose = labels.get(names.LABEL_USER) or owner.user_id
+        old = [one.id for one in secrets.credentials_of(before)]
+        for one in old:
+            ports.operations.retire(owner.namespace, owner.release, Retired(one, whose, now))
         try:
-            founding.save_credential(
+            founding.save_credentials(
                 ports,
                 cloud,
-                dataclasses.replace(owner, user_id=user),
+                dataclasses.replace(owner, user_id=asking.user_id),
                 f"magnum-{owner.release}-{uuidutils.generate_uuid()[:8]}",
                 cloud.auth_url(conf.capi_helm.app_cred_interface_type),
+                roles,
                 conf,
             )
         except errors.DriverError:
-            if old is not None:
-                ports.operations.forget(owner.namespace, owner.release, [old.id])
+            ports.operations.forget(owner.namespace, owner.release, old)
             raise
     _touch(ports, owner, now)
+
+
+def check_chart(request: ClusterRequest, chart: Chart) -> None:
+    """Refuse a chart that would copy the credential of the machines into the cluster all the same.
+
+    :raises errors.Misconfigured: it is not of this project's family.
+    """
+    if request.separate_addon_credential and chart.family != names.CHART_FAMILY:
+        raise errors.Misconfigured(
+            "This Magnum service cannot make clusters with this chart because of its "
+            "configuration. Ask its operator to look into the log.",
+            f"[capi_helm] separate_addon_credential is true, and chart {chart.name} "
+            f"{chart.version} knows nothing of it",
+        )
+
+
+def grants(asking: Any, conf: Any, *, separate: bool) -> Grants:
+    """What the credentials of a cluster may do that a person makes or takes over.
+
+    :param asking: Magnum's context of that person.
+    :param separate: whether what runs inside the cluster has a credential of its own.
+    :raises errors.InvalidRequest: the person has no role for it.
+    """
+    group = conf.capi_helm
+    return granted(
+        asking.roles or (), group.app_cred_roles, group.addon_cred_roles, separate=separate
+    )
 
 
 def clean_up(
@@ -76,21 +115,21 @@ def clean_up(
     for credential in due:
         try:
             # A conductor may have died between retiring it and saving another one.
-            if credential.id != _id_in_use(ports, owner):
+            if credential.id not in _in_use(ports, owner):
                 cloud().delete_credential(credential.user, credential.id)
             ports.operations.forget(owner.namespace, owner.release, [credential.id])
         except errors.DriverError as error:
             LOG.warning("Application credential %s stays: %s", credential.id, error.detail)
 
 
-def _id_in_use(ports: Ports, owner: secrets.Owner) -> str | None:
-    """Id of the credential that the cluster has.
+def _in_use(ports: Ports, owner: secrets.Owner) -> frozenset[str]:
+    """Ids of the credentials that the cluster has.
 
-    :raises errors.DriverError: it could not be read.
+    :raises errors.DriverError: they could not be read.
     """
     name = names.credential_secret(owner.release)
-    found = secrets.credential_of(ports.kube.get(names.SECRET, owner.namespace, name) or {})
-    return found.id if found else None
+    secret = ports.kube.get(names.SECRET, owner.namespace, name)
+    return frozenset(one.id for one in secrets.credentials_of(secret))
 
 
 def _touch(ports: Ports, owner: secrets.Owner, now: datetime.datetime) -> None:

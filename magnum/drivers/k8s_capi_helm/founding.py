@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import contextlib
 import datetime
 from typing import Any
@@ -13,7 +13,14 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import assembly, errors, names, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json, Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudFacts,
+    ClusterRequest,
+    Grants,
+    Json,
+    Operation,
+    Verb,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -73,9 +80,10 @@ def save_secrets(
     request: ClusterRequest,
     facts: CloudFacts,
     pairs: Mapping[str, secrets.KeyPair],
+    grants: Grants,
     conf: Any,
 ) -> None:
-    """Make the application credential and save it and the CAs as Secrets.
+    """Make the application credentials and save them and the CAs as Secrets.
 
     :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
     :raises errors.DriverError: as Keystone or the management cluster said.
@@ -83,34 +91,46 @@ def save_secrets(
     owner = secrets.Owner.of(request)
     for manifest in secrets.ca_secrets(owner, pairs):
         ports.kube.apply(names.SECRET, manifest)
-    save_credential(ports, cloud, owner, f"magnum-{request.release}", facts.auth_url, conf)
+    name = f"magnum-{request.release}"
+    save_credentials(ports, cloud, owner, name, facts.auth_url, grants, conf)
 
 
-def save_credential(
-    ports: Ports, cloud: Cloud, owner: secrets.Owner, name: str, auth_url: str, conf: Any
+def save_credentials(
+    ports: Ports,
+    cloud: Cloud,
+    owner: secrets.Owner,
+    name: str,
+    auth_url: str,
+    grants: Grants,
+    conf: Any,
 ) -> None:
-    """Make an application credential of the owner's user and save it as the cluster's Secret.
+    """Make application credentials of the owner's user and save them as the cluster's Secret.
 
-    A credential that cannot be saved is taken back: nobody would ever find it again.
+    Credentials that cannot be saved are taken back: nobody would ever find them again.
 
-    :param name: of the credential, which no other one of the user may have.
+    :param name: of the credential, which no other one of the user may have; with an ending, of the
+        one inside the cluster.
     :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
     bundle = assembly.ca_bundle(conf)
-    credential = cloud.create_credential(
-        owner.user_id, name, f"Kubernetes cluster {owner.cluster_uuid} made by Magnum"
-    )
     with contextlib.ExitStack() as undo:
-        undo.callback(_take_back, cloud, owner.user_id, credential.id)
-        clouds = secrets.clouds_yaml(
-            credential,
-            auth_url=auth_url,
-            region=conf.cinder_client.region_name,
-            interface=conf.capi_helm.app_cred_interface_type,
-            verify=conf.drivers.verify_ca,
-        )
-        ports.kube.apply(names.SECRET, secrets.credential_secret(owner, clouds, bundle))
+
+        def made(called: str, roles: Sequence[str]) -> str:
+            about = f"Kubernetes cluster {owner.cluster_uuid} made by Magnum"
+            credential = cloud.create_credential(owner.user_id, called, about, roles)
+            undo.callback(_take_back, cloud, owner.user_id, credential.id)
+            return secrets.clouds_yaml(
+                credential,
+                auth_url=auth_url,
+                region=conf.cinder_client.region_name,
+                interface=conf.capi_helm.app_cred_interface_type,
+                verify=conf.drivers.verify_ca,
+            )
+
+        clouds = made(name, grants.machines)
+        inside = None if grants.addons is None else made(f"{name}-addons", grants.addons)
+        ports.kube.apply(names.SECRET, secrets.credential_secret(owner, clouds, bundle, inside))
         undo.pop_all()
 
 

@@ -17,6 +17,10 @@ import yaml
 from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, ClusterRequest, Json
 
+#: Keys of the credential Secret: what machines are made with, and what runs inside the cluster.
+CLOUDS = "clouds.yaml"
+ADDON_CLOUDS = "addon-clouds.yaml"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeyPair:
@@ -92,9 +96,19 @@ def clouds_yaml(
     return str(yaml.safe_dump({"clouds": {names.CLOUD_NAME: cloud}}, allow_unicode=True))
 
 
-def credential_of(secret: Json) -> ApplicationCredential | None:
-    """The application credential that a credential Secret holds, None if it holds none."""
-    text = (secret.get("data") or {}).get("clouds.yaml")
+def credentials_of(secret: Json | None) -> tuple[ApplicationCredential, ...]:
+    """The application credentials that a credential Secret holds: none, one or two."""
+    data = (secret or {}).get("data") or {}
+    found = (_credential(data.get(key)) for key in (CLOUDS, ADDON_CLOUDS))
+    return tuple(one for one in found if one is not None)
+
+
+def has_addon_credential(secret: Json | None) -> bool:
+    """Whether what runs inside the cluster has a credential of its own."""
+    return ADDON_CLOUDS in ((secret or {}).get("data") or {})
+
+
+def _credential(text: str | None) -> ApplicationCredential | None:
     if not text:
         return None
     document = yaml.safe_load(base64.b64decode(text)) or {}
@@ -106,18 +120,21 @@ def credential_of(secret: Json) -> ApplicationCredential | None:
     )
 
 
-def credential_secret(owner: Owner, clouds: str, cacert: str) -> Json:
+def credential_secret(
+    owner: Owner, clouds: str, cacert: str, addon_clouds: str | None = None
+) -> Json:
     """The Secret that Cluster API's OpenStack provider and the cluster's addons log in with.
 
     :param clouds: text of the clouds.yaml.
     :param cacert: PEM bundle that the cloud's endpoints are verified with.
+    :param addon_clouds: text of the clouds.yaml for what runs inside the cluster, if that is
+        another one. It stands in the same Secret because the addon operator gives charts no other;
+        the chart copies only this one into the cluster.
     """
-    return _secret(
-        owner,
-        names.credential_secret(owner.release),
-        "Opaque",
-        {"clouds.yaml": clouds, "cacert": cacert},
-    )
+    texts = {CLOUDS: clouds, "cacert": cacert}
+    if addon_clouds is not None:
+        texts[ADDON_CLOUDS] = addon_clouds
+    return _secret(owner, names.credential_secret(owner.release), "Opaque", texts)
 
 
 def ca_secrets(owner: Owner, pairs: Mapping[str, KeyPair]) -> tuple[Json, ...]:

@@ -80,8 +80,7 @@ def _remove_secrets(ports: Ports, owner: secrets.Owner, cloud: Callable[[], Clou
     """The application credential first: its id is known from its Secret only."""
     found = _own_secrets(ports, owner)
     for secret in found:
-        credential = secrets.credential_of(secret)
-        if credential is not None:
+        for credential in secrets.credentials_of(secret):
             user = secret["metadata"]["labels"].get(names.LABEL_USER) or owner.user_id
             cloud().delete_credential(user, credential.id)
     record = ports.operations.read(owner.namespace, owner.release)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 from typing import Any
 
@@ -172,9 +172,12 @@ class Cloud:
             return tuple(kind.name for kind in self._services.cinder().types())
 
     # Application credentials ----------------------------------------------------------------------
-    def create_credential(self, user_id: str, name: str, description: str) -> ApplicationCredential:
-        """A new application credential of the person whose request this is, with that person's
-        roles.
+    def create_credential(
+        self, user_id: str, name: str, description: str, roles: Sequence[str]
+    ) -> ApplicationCredential:
+        """A new application credential of the person whose request this is, with some of its roles.
+
+        It is restricted: it can make no further credentials.
 
         Keystone gives one only to the user itself, so this works inside the user's request and
         nowhere else (https://docs.openstack.org/keystone/latest/user/application_credentials.html).
@@ -185,7 +188,11 @@ class Cloud:
         keystone = self._services.keystone()
         with asking("Keystone", f"application credential '{name}'"):
             made = keystone.client.create_application_credential(
-                user=user_id, name=name, description=description
+                user=user_id,
+                name=name,
+                description=description,
+                roles=[{"name": role} for role in roles],
+                unrestricted=False,
             )
         return ApplicationCredential(made.id, made.secret, made.name)
 

@@ -32,7 +32,14 @@ from magnum.drivers.k8s_capi_helm import (
     reconcile,
     removal,
 )
-from magnum.drivers.k8s_capi_helm.driver import answers, intents, passes, rows, upgrades
+from magnum.drivers.k8s_capi_helm.driver import (
+    answers,
+    federations,
+    intents,
+    passes,
+    rows,
+    upgrades,
+)
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import Verb
 from magnum.drivers.k8s_capi_helm.monitor import Monitor
@@ -42,7 +49,7 @@ LOG = logging.getLogger(__name__)
 conf.register_opts(CONF)
 
 
-class Driver(driver.Driver):  # type: ignore[misc]
+class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
     """Kubernetes clusters by Cluster API and Helm charts."""
 
     @property
@@ -71,9 +78,11 @@ class Driver(driver.Driver):  # type: ignore[misc]
         intake.validate_new_cluster(cluster, groups, CONF)
         release = names.release(cluster.name)
         request = intake.cluster_request(cluster, groups, CONF, release=release)
+        roles = credentials.grants(context, CONF, separate=request.separate_addon_credential)
         ports, cloud = assembly.ports(CONF), assembly.cloud(context)
         ports.helm.version()
-        ports.charts.wanted(request.labels.capi_helm_chart_version)
+        chart = ports.charts.wanted(request.labels.capi_helm_chart_version)
+        credentials.check_chart(request, chart)
         facts = cloud.facts(request, interface=CONF.capi_helm.app_cred_interface_type)
         reconcile.render(request, facts, CONF)  # refuses before anything is made
         founding.open_namespace(ports, request.namespace, request.project_id)
@@ -91,7 +100,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         ) as hold:
             pairs = certificates.key_pairs(context, cluster)
             facts = belongings.make(cloud, request, facts)
-            founding.save_secrets(ports, cloud, request, facts, pairs, CONF)
+            founding.save_secrets(ports, cloud, request, facts, pairs, roles, CONF)
             try:
                 reconcile.bring_up_held(
                     ports,
@@ -262,19 +271,6 @@ class Driver(driver.Driver):  # type: ignore[misc]
         intents.begin(cluster, CONF, Verb.NODEGROUP_DELETE, nodegroup.name)
         passes.advance(context, cluster, CONF)
 
-    # Federations, which Magnum asks every driver for ----------------------------------------------
-    def create_federation(self, context: Any, federation: Any) -> None:
-        """Refused: this driver makes clusters, not federations of clusters."""
-        raise exception.NotSupported(operation="Creating a federation")
-
-    def update_federation(self, context: Any, federation: Any) -> None:
-        """Refused: this driver makes clusters, not federations of clusters."""
-        raise exception.NotSupported(operation="Updating a federation")
-
-    def delete_federation(self, context: Any, federation: Any) -> None:
-        """Refused: this driver makes clusters, not federations of clusters."""
-        raise exception.NotSupported(operation="Deleting a federation")
-
     def rotate_credential(self, context: Any, cluster: Any) -> None:
         """A new application credential, of the user who asks; the cluster is that user's then.
 
@@ -286,7 +282,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         try:
             ownership.require(ports, cluster, CONF)
             owner, now = ownership.owner(cluster, CONF), passes.utc_now()
-            credentials.rotate(ports, assembly.cloud(context), owner, context.user_id, CONF, now)
+            credentials.rotate(ports, assembly.cloud(context), owner, context, CONF, now)
         except errors.DriverError as error:
             LOG.warning("Credential of cluster %s: %s %s", cluster.uuid, error, error.detail)
             raise answers.refused(error) from error

@@ -26,6 +26,7 @@ def addons(
         "cni": {"type": request.cni},
         "openstack": {
             "enabled": True,
+            **({"separateCredential": True} if request.separate_addon_credential else {}),
             "cloudConfig": {
                 "LoadBalancer": {
                     "lb-provider": labels.octavia_provider,

@@ -67,6 +67,7 @@ def cluster_request(
         load_balancer=bool(cluster.master_lb_enabled) or masters[0].node_count > 1,
         floating_ip=_floating_ip(cluster, texts, typed),
         server_start_timeout=conf.capi_helm.server_start_timeout,
+        separate_addon_credential=conf.capi_helm.separate_addon_credential,
     )
 
 

@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm.model.found import (
     Chart,
     CloudFacts,
     Flavor,
+    Grants,
     LiveRelease,
 )
 from magnum.drivers.k8s_capi_helm.model.judged import GroupState, GroupVerdict, MagnumState, Verdict
@@ -30,6 +31,7 @@ __all__ = [
     "CloudFacts",
     "ClusterRequest",
     "Flavor",
+    "Grants",
     "GroupState",
     "GroupVerdict",
     "Json",

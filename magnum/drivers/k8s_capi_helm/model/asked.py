@@ -44,6 +44,8 @@ class ClusterRequest:
         are not in here.
     :ivar server_start_timeout: seconds after which a server that never came up is replaced; 0 for
         the chart's own.
+    :ivar separate_addon_credential: whether what runs inside the cluster logs in to OpenStack with
+        a credential of its own.
     :ivar deleted_groups: names of nodegroups that are being deleted: only these may be taken out of
         the release, a group that merely failed stays in it.
     """
@@ -68,6 +70,7 @@ class ClusterRequest:
     floating_ip: bool = True
     deleted_groups: tuple[str, ...] = ()
     server_start_timeout: int = 0
+    separate_addon_credential: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

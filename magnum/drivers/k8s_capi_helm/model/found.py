@@ -54,6 +54,18 @@ class ApplicationCredential:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Grants:
+    """Names of the roles of a cluster's credentials.
+
+    :ivar machines: of the one that machines, networks and load balancers are made with.
+    :ivar addons: of the one inside the cluster; None where that is the same credential.
+    """
+
+    machines: tuple[str, ...]
+    addons: tuple[str, ...] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Chart:
     """A chart at hand: what helm is given, and who it is.
 

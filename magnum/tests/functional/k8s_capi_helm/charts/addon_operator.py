@@ -26,14 +26,18 @@ INFRA_CLUSTER: Object = {
     "status": {"network": {"name": 'k8s "demo" \\ net'}, "externalNetwork": {"id": "ext-id"}},
 }
 IDENTITY: Object = {
-    "data": {"clouds.yaml": base64.b64encode(b"clouds: {}").decode(), "cacert": "Q0E="}
+    "data": {
+        "clouds.yaml": base64.b64encode(b"clouds: {}").decode(),
+        "addon-clouds.yaml": base64.b64encode(b"clouds: {}").decode(),
+        "cacert": "Q0E=",
+    }
 }
 
 
 def credential(cloud: Object, **more: str) -> Object:
-    """A Secret with the credential of one cloud, and further keys."""
+    """A Secret with the credential of one cloud, for machines and addons, and further keys."""
     clouds = yaml.safe_dump({"clouds": {"openstack": cloud}}, allow_unicode=True)
-    texts = {"clouds.yaml": clouds, **more}
+    texts = {"clouds.yaml": clouds, "addon-clouds.yaml": clouds, **more}
     return {"data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}}
 
 

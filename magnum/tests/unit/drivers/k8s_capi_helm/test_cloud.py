@@ -72,12 +72,14 @@ class FakeClients:
 
     def keystone(self):
         client = self._proxy(
-            create_application_credential=lambda user, name, description: types.SimpleNamespace(
-                id="ac-1", secret="s3cret", name=name
-            ),
+            create_application_credential=self._create_credential,
             delete_application_credential=lambda *args, **kwargs: self.deleted.append(args),
         )
         return types.SimpleNamespace(session=self.session, client=client)
+
+    def _create_credential(self, user, name, **about):
+        self.wanted = about
+        return types.SimpleNamespace(id="ac-1", secret="s3cret", name=name)
 
     def url_for(self, service_type, interface):
         return f"http://{interface}.example/identity"
@@ -188,8 +190,10 @@ class TestCredentialsAndFaults(testtools.TestCase):
         self.cloud = cloud.Cloud(self.clients)
 
     def test_credential_is_made_and_deleted(self):
-        made = self.cloud.create_credential("u1", "magnum-x", "for x")
+        made = self.cloud.create_credential("u1", "magnum-x", "for x", ["member", "reader"])
         self.assertEqual(("ac-1", "s3cret", "magnum-x"), (made.id, made.secret, made.name))
+        self.assertEqual([{"name": "member"}, {"name": "reader"}], self.clients.wanted["roles"])
+        self.assertIs(False, self.clients.wanted["unrestricted"])
         self.cloud.delete_credential("u1", "ac-1")
         self.assertEqual([("u1", "ac-1")], self.clients.deleted)
 

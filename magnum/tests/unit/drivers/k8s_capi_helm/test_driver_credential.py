@@ -7,15 +7,18 @@ import base64
 import json
 from typing import Any
 
+from magnum import objects
+from magnum.common import context as magnum_context
 from magnum.common import exception
 from magnum.conductor.handlers import credential_conductor
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 FIRST = f"id-magnum-{RELEASE}"
+INSIDE = f"{FIRST}-addons"
 
 
-class TestRotation(World):
+class Case(World):
     def rotate(self, user: str = "u2") -> None:
         self.context.user_id = user
         credential_conductor.Handler().credential_rotate(self.context, self.cluster())
@@ -44,6 +47,8 @@ class TestRotation(World):
         record = self.ports.operations.read(NAMESPACE, RELEASE)
         return [one.id for one in record.retired]
 
+
+class TestRotation(Case):
     def test_the_cluster_is_theirs_who_asked(self) -> None:
         self.made()
         self.rotate("u2")
@@ -99,3 +104,99 @@ class TestRotation(World):
         self.wither()
         self.tick()
         self.assertEqual({}, self.cloud.credentials)
+
+    def test_roles_are_those_of_whoever_asks(self) -> None:
+        self.made()
+        self.assertEqual(["member", "reader"], self.cloud.roles[FIRST])
+        self.context.roles = ["admin", "operator"]
+        self.rotate()
+        self.assertEqual(["operator"], self.cloud.roles[self.used()])
+
+    def test_a_credential_for_another_project_is_refused(self) -> None:
+        self.made()
+        self.context.project_id = "p2"
+        error = self.assertRaises(
+            exception.NotSupported,
+            self.driver.rotate_credential,
+            self.context,
+            self.cluster_of("p1"),
+        )
+        self.assertIn("'p2'", str(error))
+        self.assertEqual({FIRST}, set(self.cloud.credentials))
+
+    def cluster_of(self, project: str) -> Any:
+        """The cluster as somebody of its project reads it."""
+        context = magnum_context.make_context(project_id=project)
+        return objects.Cluster.get_by_name(context, "demo")
+
+
+class TestRoles(Case):
+    def test_whoever_has_only_the_administrators_is_refused(self) -> None:
+        self.context.roles = ["admin"]
+        cluster = self.create()
+        self.assertEqual("CREATE_FAILED", cluster.status)
+        self.assertIn("a role besides 'admin'", cluster.status_reason)
+        self.assertEqual(([], {}), (self.left(), self.cloud.credentials))
+
+    def test_the_operator_chooses(self) -> None:
+        self.config(group="capi_helm", app_cred_roles=["reader", "creator"])
+        self.create()
+        self.assertEqual(["reader"], self.cloud.roles[FIRST])
+
+
+class TestCredentialInside(Case):
+    """What runs inside the cluster has a credential of its own."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.config(group="capi_helm", separate_addon_credential=True, addon_cred_roles=["reader"])
+
+    def text(self, key: str) -> str:
+        return base64.b64decode(self.secret()["data"][key]).decode()
+
+    def switch(self) -> Any:
+        found = self.helm.live(NAMESPACE, RELEASE)
+        assert found is not None
+        return found.values["addons"]["openstack"].get("separateCredential")
+
+    def test_each_key_has_its_own_and_the_chart_is_told(self) -> None:
+        self.made()
+        self.assertEqual({FIRST, INSIDE}, set(self.cloud.credentials))
+        self.assertEqual(["reader"], self.cloud.roles[INSIDE])
+        self.assertIn(f"{INSIDE}\n", self.text("addon-clouds.yaml"))
+        self.assertNotIn(INSIDE, self.text("clouds.yaml"))
+        self.assertIs(True, self.switch())
+
+    def test_both_are_rotated_whatever_the_configuration_says_now(self) -> None:
+        self.made()
+        self.config(group="capi_helm", separate_addon_credential=False)
+        self.rotate()
+        self.assertEqual({FIRST, INSIDE}, set(self.retired()))
+        self.assertNotIn(INSIDE, self.text("addon-clouds.yaml"))
+        self.assertEqual(4, len(self.cloud.credentials))
+        self.age()
+        self.poll()
+        self.assertEqual((2, []), (len(self.cloud.credentials), self.retired()))
+        self.assertNotIn(FIRST, self.cloud.credentials)
+
+    def test_a_second_one_that_is_refused_leaves_no_first_one(self) -> None:
+        self.config(group="capi_helm", addon_cred_roles=["creator"])
+        self.assertEqual("CREATE_FAILED", self.create().status)
+        self.assertEqual({}, self.cloud.credentials)
+
+    def test_both_go_with_the_cluster(self) -> None:
+        self.made()
+        self.delete()
+        self.tick()
+        self.wither()
+        self.tick()
+        self.assertEqual({}, self.cloud.credentials)
+
+    def test_a_cluster_that_exists_gets_none(self) -> None:
+        self.config(group="capi_helm", separate_addon_credential=False)
+        self.made()
+        self.config(group="capi_helm", separate_addon_credential=True)
+        self.resize(2)
+        self.rotate()
+        self.assertEqual({"clouds.yaml", "cacert"}, set(self.secret()["data"]))
+        self.assertIsNone(self.switch())

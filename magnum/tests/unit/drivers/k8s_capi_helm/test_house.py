@@ -35,6 +35,7 @@ FLOORS = {
     "conditions": 0,
     "status": 0,
     "deletion": 0,
+    "grants": 0,
     "kube_client": 1,
     "observer": 1,
     "operations": 1,

@@ -2,6 +2,7 @@
 """The Secrets carry what Cluster API and the cloud need, and say whose they are."""
 
 import base64
+import dataclasses
 
 import testtools
 import yaml
@@ -52,12 +53,22 @@ class TestCredential(testtools.TestCase):
         text = secrets.clouds_yaml(
             CREDENTIAL, auth_url="http://k/v3", region=None, interface="public", verify=True
         )
-        found = secrets.credential_of(secrets.credential_secret(OWNER, text, ""))
+        secret = secrets.credential_secret(OWNER, text, "")
+        [found] = secrets.credentials_of(secret)
         self.assertEqual(("id-1", "s3cret"), (found.id, found.secret))
+        self.assertFalse(secrets.has_addon_credential(secret))
+
+    def test_both_credentials_are_read_back(self):
+        about = {"auth_url": "http://k/v3", "region": None, "interface": "public", "verify": True}
+        inside = dataclasses.replace(CREDENTIAL, id="id-2")
+        texts = [secrets.clouds_yaml(one, **about) for one in (CREDENTIAL, inside)]
+        secret = secrets.credential_secret(OWNER, texts[0], "", texts[1])
+        self.assertEqual(["id-1", "id-2"], [one.id for one in secrets.credentials_of(secret)])
+        self.assertTrue(secrets.has_addon_credential(secret))
 
     def test_secret_without_credential_has_none(self):
-        for secret in ({}, {"data": {}}, secrets.credential_secret(OWNER, "clouds: {}", "")):
-            self.assertIsNone(secrets.credential_of(secret))
+        for secret in (None, {}, {"data": {}}, secrets.credential_secret(OWNER, "clouds: {}", "")):
+            self.assertEqual((), secrets.credentials_of(secret))
 
     def test_secret_text_is_not_in_the_credentials_repr(self):
         self.assertNotIn("s3cret", repr(CREDENTIAL))

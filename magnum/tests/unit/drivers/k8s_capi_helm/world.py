@@ -54,6 +54,8 @@ class FakeCloud:
     def __init__(self) -> None:
         self.refusal: Exception | None = None
         self.credentials: dict[str, str] = {}
+        #: Roles by id of every credential that there ever was.
+        self.roles: dict[str, list[str]] = {}
         self.distro = "ubuntu"
         #: Id and Kubernetes version by name of the image.
         self.images = {"ubuntu-kube": ("image-1", scenes.VERSION)}
@@ -87,10 +89,13 @@ class FakeCloud:
     def auth_url(self, interface: str) -> str:
         return "http://keystone/v3"
 
-    def create_credential(self, user_id: str, name: str, text: str) -> ApplicationCredential:
+    def create_credential(
+        self, user_id: str, name: str, text: str, roles: Any
+    ) -> ApplicationCredential:
         if self.refusal:
             raise self.refusal
         self.credentials[f"id-{name}"] = user_id
+        self.roles[f"id-{name}"] = list(roles)
         return ApplicationCredential(f"id-{name}", SECRET_TEXT, name)
 
     def delete_credential(self, user_id: str, credential_id: str) -> None:
@@ -106,6 +111,7 @@ class World(base.DbTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.context.project_id, self.context.user_id = "p1", "u1"
+        self.context.roles = ["member", "reader"]
         self.kube, self.helm, self.cloud = fakes.FakeKube(), fakes.FakeHelm(), FakeCloud()
         charts = chart_store.ChartStore(
             bundled=pathlib.Path(assembly.__file__).parent / "charts",
