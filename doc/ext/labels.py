@@ -27,6 +27,8 @@ def notes(label: labels.Label) -> Iterator[str]:
     yield f"Expected: {label.form.expected}."
     if label.sites == (labels.Site.TEMPLATE,):
         yield "Has an effect in cluster templates only."
+    if labels.Site.NODEGROUP in label.sites:
+        yield "A nodegroup can have its own."
     if label.aliases:
         yield f"Old name: {', '.join(label.aliases)}."
 

@@ -1,12 +1,15 @@
 {{/*
 Commands before and after kubeadm, each a shell's. cloud-init goes on after a command that failed, Ignition does not.
-Arguments: root, role (controlPlane or worker), own (kubeadmConfigSpec).
+Arguments: root, role (controlPlane or worker), from (control plane or node group), own (kubeadmConfigSpec).
 */}}
 
 {{- define "openstack-cluster.kubeadm.preCommands" -}}
 {{- $values := .root.Values -}}
 {{- if eq $values.osDistro "flatcar" }}
 {{- include "openstack-cluster.flatcar.commands" . }}
+{{- end }}
+{{- if .from.containerdBlockDevice }}
+- sh /opt/openstack-cluster/containerd-disk.sh
 {{- end }}
 {{- $restart := false }}
 {{- if $values.trustedCAs }}

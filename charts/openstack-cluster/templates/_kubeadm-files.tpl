@@ -3,7 +3,7 @@
 {{/*
 All files of a machine. Cluster API takes no path twice: where the operator's file has a path of the chart's, it
 stands in its place, the one of kubeadmConfigSpec before the one of additionalFiles.
-Arguments: root, role (controlPlane or worker), own (kubeadmConfigSpec).
+Arguments: root, role (controlPlane or worker), from (control plane or node group), own (kubeadmConfigSpec).
 */}}
 {{- define "openstack-cluster.kubeadm.files" -}}
 {{- $chart := include "openstack-cluster.kubeadm.files.chart" . -}}
@@ -42,6 +42,12 @@ Arguments: root, role (controlPlane or worker), own (kubeadmConfigSpec).
 {{- include "openstack-cluster.trustedCAs.files" .root }}
 {{- include "openstack-cluster.proxy.files" .root }}
 {{- include "openstack-cluster.containerd.files" .root }}
+{{- if .from.containerdBlockDevice }}
+- path: /opt/openstack-cluster/containerd-disk.sh
+  owner: root:root
+  permissions: "0755"
+  content: {{ .root.Files.Get "files/machine/containerd-disk.sh" | toJson }}
+{{- end }}
 {{- if eq .role "controlPlane" }}
 {{- include "openstack-cluster.kubeadm.files.controlPlane" .root }}
 {{- end }}

@@ -9,6 +9,9 @@ optional), etcd (block device, optional).
 {{- if .etcd -}}
 {{- $devices = set (omit $devices "etcd") "etcd" .etcd -}}
 {{- end -}}
+{{- with .from.containerdBlockDevice -}}
+{{- $devices = set (omit $devices "containerd") "containerd" . -}}
+{{- end -}}
 {{- $networking := .from.machineNetworking | default dict -}}
 {{- $rootVolume := .from.machineRootVolume | default dict -}}
 {{- if eq .api "v1beta2" -}}

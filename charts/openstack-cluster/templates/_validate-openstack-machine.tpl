@@ -21,6 +21,15 @@
 {{- end -}}
 {{- include "openstack-cluster.validate.blockDevice" (dict "where" (printf "%s: additionalBlockDevices.%s" $where $name) "device" $device) -}}
 {{- end -}}
+{{- with $from.containerdBlockDevice -}}
+{{- include "openstack-cluster.validate.blockDevice" (dict "where" (printf "%s: containerdBlockDevice" $where) "device" .) -}}
+{{- if hasKey ($from.additionalBlockDevices | default dict) "containerd" -}}
+{{- fail (printf "%s: additionalBlockDevices.containerd has the name of containerdBlockDevice: leave one of them out." $where) -}}
+{{- end -}}
+{{- if eq $.root.Values.osDistro "flatcar" -}}
+{{- fail (printf "%s: containerdBlockDevice needs a link to the disk that Flatcar does not make: take it out, or set osDistro to ubuntu." $where) -}}
+{{- end -}}
+{{- end -}}
 {{- range $place, $port := ($from.machineNetworking | default dict).ports -}}
 {{- $what := printf "%s: machineNetworking.ports[%d]" $where $place -}}
 {{- if and $port.securityGroups $port.securityGroupFilters -}}

@@ -7,7 +7,7 @@ so: of many requests that arrive together the first pass applies all, the others
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 import dataclasses
 import datetime
 from typing import Any
@@ -33,6 +33,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     Json,
     LiveRelease,
+    NodeGroupRequest,
     Operation,
     Record,
     Target,
@@ -52,12 +53,13 @@ class Rows:
 
     :ivar request: what the rows ask for; called under the lock, so that it is not outdated.
     :ivar target: what a pending upgrade leads to.
-    :ivar accept: saves the target in the rows, after Helm has taken it.
+    :ivar accept: saves the target in the rows, after Helm has taken it; told are the nodegroups
+        that keep an image of their own.
     """
 
     request: Callable[[], ClusterRequest]
     target: Callable[[Operation], Target]
-    accept: Callable[[Operation, Target], None]
+    accept: Callable[[Operation, Target, Collection[str]], None]
 
 
 def bring_up(
@@ -77,7 +79,8 @@ def bring_up(
     request = rows.request()
     live = ports.helm.live(request.namespace, request.release)
     record = ports.operations.read(request.namespace, request.release)
-    if is_deployed(live, request, record) and not transition.is_due(ports, record, live):
+    due = transition.is_due(ports, record, live, request)
+    if is_deployed(live, request, record) and not due:
         return
     with ports.operations.hold(
         request.namespace, request.release, wait=conf.capi_helm.lock_wait
@@ -111,7 +114,7 @@ def bring_up_held(
         values = change.next_values(live.values if live else None, wanted, operations)
         chart = _chart(ports, request, live, hold.record)
         live = _apply(ports, hold, request, chart, values, operations)
-    if live is not None and transition.is_due(ports, record, live):
+    if live is not None and transition.is_due(ports, record, live, request):
         _upgrade(ports, hold, rows, live, transition.pending(record), cloud, conf)
 
 
@@ -129,7 +132,7 @@ def _upgrade(
         return
     request = rows.request()
     if operation.accepted:
-        held = upgrade.held(live.values, operation)
+        held = upgrade.held(live.values, operation, request.own_images)
         values = upgrade.released(live.values, held, operation.batch)
         chart = _chart(ports, request, live, hold.record)
         _apply(ports, hold, request, chart, values, (operation,))
@@ -140,7 +143,8 @@ def _upgrade(
     chart = transition.chart(ports, operation, target) or _chart(ports, request, live, hold.record)
     if values != live.values or chart.digest != hold.record.chart_digest:
         _apply(ports, hold, request, chart, values, (operation,))
-    rows.accept(operation, target)
+    kept = transition.own_images(request, live.values) - frozenset(operation.groups)
+    rows.accept(operation, target, kept)
     ports.operations.add(
         request.namespace, request.release, dataclasses.replace(operation, accepted=True)
     )
@@ -197,7 +201,9 @@ def render(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
     :raises errors.InvalidRequest: rows and cloud contradict each other.
     """
     intake.check_facts(request, facts, conf)
-    return transition.rendered(request, facts, conf)
+    values = transition.rendered(request, facts, conf)
+    intake.check_annotations(request.node_groups, values)
+    return values
 
 
 def _extended(
@@ -210,25 +216,38 @@ def _extended(
 ) -> Json:
     """The counts that the rows ask for and the entries of new groups.
 
-    Of the cloud only their flavors are asked for: the image, networks and volume types of a cluster
-    are those of its live release, and may be gone or others by now.
+    Of the cloud only their flavors and images are asked for: the image, networks and volume types
+    of a cluster are those of its live release, and may be gone or others by now.
     """
     wanted = change.sizes(live.values, request, recorded)
     groups = [group for group in request.node_groups if group.name in new]
     if groups:
         service = cloud()
-        flavors = service.flavors(group.flavor for group in groups)
-        intake.check_flavors(flavors, conf)
         ids = belongings.found_server_groups(service, request, groups)
+        made = new_entries(live.values, request, groups, service, conf)
         entries = {
-            one.name: {
-                **helm_values.node_group(one, request.labels, flavors),
-                **helm_values.server_group(one, request.labels, ids),
-            }
-            for one in groups
+            group.name: {**entry, **helm_values.server_group(group, request.labels, ids)}
+            for group, entry in zip(groups, made, strict=True)
         }
         wanted["nodeGroups"] = [entries.get(one["name"], one) for one in wanted["nodeGroups"]]
     return wanted
+
+
+def new_entries(
+    live: Json, request: ClusterRequest, groups: Sequence[NodeGroupRequest], cloud: Cloud, conf: Any
+) -> list[Json]:
+    """The entries of nodegroups that are to be added to a cluster; nothing is touched.
+
+    :param live: values of its release.
+    :raises errors.DriverError: the cloud or the cluster does not have what they need.
+    """
+    flavors = cloud.flavors(group.flavor for group in groups)
+    images = cloud.named_images(group.image for group in groups if group.image)
+    intake.check_flavors(flavors, conf)
+    version = upgrade.versions(live)[change.CONTROL_PLANE]
+    intake.check_images(groups, images, version, str(live.get("osDistro") or ""))
+    intake.check_annotations(groups, live)
+    return [helm_values.node_group(one, request.labels, flavors, images) for one in groups]
 
 
 def _apply(

@@ -57,7 +57,8 @@ def judge(
         cluster, rows, record, live, applied=applied, refusal=refusal, waiting=waiting
     )
     verdict = _with_notices(status.judge(observed, state, now), intake.notices(cluster, conf))
-    unfinished = transition.unfinished(record, live.values if live else {})
+    own = intake.own_images(cluster, rows)
+    unfinished = transition.unfinished(record, live.values if live else {}, own)
     return Finding(verdict, record, bool(observed.unreachable), unfinished)
 
 

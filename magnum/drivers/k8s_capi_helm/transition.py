@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 import dataclasses
 import datetime
 from typing import Any
@@ -16,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     GroupState,
     Json,
     LiveRelease,
+    NodeGroupRequest,
     Operation,
     Record,
     Target,
@@ -29,20 +31,26 @@ def pending(record: Record | None) -> Operation | None:
     return next((one for one in reversed(operations) if one.verb is Verb.UPGRADE), None)
 
 
-def unfinished(record: Record | None, values: Json) -> frozenset[str]:
-    """Ids of the operations that have to stay on record, whatever the rows say."""
+def unfinished(record: Record | None, values: Json, own: Collection[str]) -> frozenset[str]:
+    """Ids of the operations that have to stay on record, whatever the rows say.
+
+    :param own: nodegroups with an image of their own.
+    """
     operations = record.operations if record else ()
-    return frozenset(one.id for one in operations if upgrade.held(values, one))
+    return frozenset(one.id for one in operations if upgrade.held(values, one, own))
 
 
-def is_due(ports: Ports, record: Record | None, live: LiveRelease | None) -> bool:
+def is_due(
+    ports: Ports, record: Record | None, live: LiveRelease | None, request: ClusterRequest
+) -> bool:
     """Whether the next step of an upgrade can be taken now."""
     operation = pending(record)
     if operation is None or live is None:
         return False
     if not operation.accepted:
         return True
-    return bool(upgrade.held(live.values, operation)) and _control_plane_is_through(ports, live)
+    held = upgrade.held(live.values, operation, request.own_images)
+    return bool(held) and _control_plane_is_through(ports, live)
 
 
 def begun(
@@ -60,7 +68,7 @@ def begun(
     :raises errors.InvalidRequest: the cluster cannot go there.
     """
     intake.check_software(target.request, facts)
-    theirs = rendered(target.request, facts, conf)
+    theirs = rendered(_as_made(target.request, live), facts, conf)
     have, wanted = upgrade.versions(live), theirs["kubernetesVersion"]
     if change.CONTROL_PLANE not in operation.groups:
         for name in operation.groups:
@@ -70,7 +78,8 @@ def begun(
     kept = {name: have[name] for name in have if name not in operation.groups}
     upgrade.check_control_plane(have[change.CONTROL_PLANE], wanted, kept)
     untagged = dataclasses.replace(request.labels, kube_tag=None)
-    base = rendered(dataclasses.replace(request, labels=untagged), facts, conf)
+    today = dataclasses.replace(_as_made(request, live), labels=untagged)
+    base = rendered(today, facts, conf)
     return upgrade.begun(live, base, theirs)
 
 
@@ -84,16 +93,39 @@ def chart(ports: Ports, operation: Operation, target: Target) -> Chart | None:
     return ports.charts.wanted(target.request.labels.capi_helm_chart_version)
 
 
-def groups(nodegroup: Any, name: str, request: ClusterRequest) -> tuple[str, ...]:
+def groups(
+    nodegroup: Any, name: str, request: ClusterRequest, live: Json, image: str
+) -> tuple[str, ...]:
     """What an upgrade is about: Magnum names the default worker group for a whole cluster.
 
+    Nodegroups with an image of their own are none of a cluster's; each is upgraded by its name.
+
     :param name: the nodegroup's in the values.
+    :param image: the one that the upgrade leads to.
     """
     if nodegroup.role == intake.MASTER:
         return (change.CONTROL_PLANE,)
     if not nodegroup.is_default:
         return (name,)
-    return (change.CONTROL_PLANE, *(group.name for group in request.node_groups))
+    own = own_images(request, live)
+    followers = (
+        group.name for group in request.node_groups if group.name not in own or group.image == image
+    )
+    return (change.CONTROL_PLANE, *followers)
+
+
+def own_images(request: ClusterRequest, live: Json) -> frozenset[str]:
+    """Nodegroups with an image of their own, as rows and release say together.
+
+    Where the release has a nodegroup without an image, that follows the cluster whatever its row
+    says: magnum-capi-helm leaves the old template's image in the rows when it upgrades.
+    """
+    entries = change.node_groups(live)
+    return frozenset(
+        name
+        for name in request.own_images
+        if name not in entries or upgrade.is_pinned(entries[name])
+    )
 
 
 def rendered(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
@@ -107,6 +139,29 @@ def rendered(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
         storage_class_default=conf.capi_helm.csi_cinder_default_volume_type or None,
         allowed_topologies=conf.capi_helm.csi_cinder_allowed_topologies,
     )
+
+
+def _as_made(request: ClusterRequest, live: Json) -> ClusterRequest:
+    """The request without what an upgrade can neither give nor take.
+
+    Nobody asks for the images of single nodegroups, which stay; and machines that were made without
+    a disk for images and containers (by a driver that gives none) get none now.
+    """
+    entries = change.node_groups(live)
+    groups = (
+        _with_disk(dataclasses.replace(group, image=None), entries.get(group.name, {}))
+        for group in request.node_groups
+    )
+    return dataclasses.replace(
+        request,
+        control_plane=_with_disk(request.control_plane, live.get("controlPlane") or {}),
+        node_groups=tuple(groups),
+    )
+
+
+def _with_disk(group: NodeGroupRequest, entry: Json) -> NodeGroupRequest:
+    has = bool(entry.get("containerdBlockDevice"))
+    return group if has else dataclasses.replace(group, docker_volume=0)
 
 
 def _control_plane_is_through(ports: Ports, live: LiveRelease) -> bool:

@@ -13,7 +13,7 @@ comes next sees from them how far the upgrade is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 import copy
 import re
 from typing import Any
@@ -99,6 +99,26 @@ def check_node_group(name: str, current: str, wanted: str, control_plane: str) -
         )
 
 
+def check_new_node_group(name: str, version: str, control_plane: str) -> None:
+    """Refuse an image of its own with which a new nodegroup could not live in its cluster.
+
+    :raises errors.InvalidRequest: newer than the control plane, or too old for it.
+    """
+    have, want = _parsed(control_plane), _parsed(version)
+    if want > have:
+        raise errors.InvalidRequest(
+            f"The image of nodegroup '{name}' holds Kubernetes v{_bare(version)}, newer than the "
+            f"control plane's v{_bare(control_plane)}: choose an older image, or upgrade the "
+            "cluster first."
+        )
+    if want[0] != have[0] or want[1] + _KUBELET_LAG < have[1]:
+        raise errors.InvalidRequest(
+            f"The image of nodegroup '{name}' holds Kubernetes v{_bare(version)}, more than "
+            f"{_KUBELET_LAG} minor releases before the control plane's v{_bare(control_plane)}: "
+            "choose a newer image."
+        )
+
+
 def versions(values: Mapping[str, Any]) -> dict[str, str]:
     """Kubernetes version by nodegroup, and of :data:`CONTROL_PLANE`, as the live values have it."""
     common = values.get("kubernetesVersion") or ""
@@ -150,12 +170,16 @@ def moved(live: Json, group: str, version: str, image: str, batch: int) -> Json:
     return result
 
 
-def held(values: Mapping[str, Any], operation: Operation) -> tuple[str, ...]:
-    """The nodegroups of an accepted upgrade that still wait for the control plane."""
+def held(values: Mapping[str, Any], operation: Operation, own: Collection[str]) -> tuple[str, ...]:
+    """The nodegroups of an accepted upgrade that still wait for the control plane.
+
+    :param own: nodegroups with an image of their own. They are pinned for ever and wait for nobody;
+        one may have the name of a nodegroup that was deleted since the upgrade began.
+    """
     if not operation.accepted or CONTROL_PLANE not in operation.groups:
         return ()
-    pinned = (name for name, entry in change.node_groups(values).items() if _is_pinned(entry))
-    return tuple(name for name in pinned if name in operation.groups)
+    pinned = (name for name, entry in change.node_groups(values).items() if is_pinned(entry))
+    return tuple(name for name in pinned if name in operation.groups and name not in own)
 
 
 def _carried(live: Any, base: Any, theirs: Any) -> Any:
@@ -216,7 +240,8 @@ def _software(entry: Mapping[str, Any], live: Mapping[str, Any]) -> Json:
     return {key: value for key, value in found.items() if value}
 
 
-def _is_pinned(entry: Mapping[str, Any]) -> bool:
+def is_pinned(entry: Mapping[str, Any]) -> bool:
+    """Whether a nodegroup's entry says itself what its machines run."""
     return any(entry.get(key) for key in SOFTWARE)
 
 

@@ -18,6 +18,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
     Flavor,
+    Image,
 )
 
 
@@ -42,10 +43,11 @@ class Cloud:
         self._check_labels(request)
         wanted = {request.control_plane.flavor, *(group.flavor for group in request.node_groups)}
         return CloudFacts(
-            image_id=image["id"],
-            kubernetes_version=image["kube_version"],
-            os_distro=image["os_distro"],
+            image_id=image.id,
+            kubernetes_version=image.kubernetes_version,
+            os_distro=image.os_distro,
             flavors=self.flavors(wanted),
+            images=self.named_images(group.image for group in request.node_groups if group.image),
             auth_url=self.auth_url(interface),
             external_network_id=self._network(request.external_network, request, external=True),
             fixed_network_id=self._network(request.fixed_network, request),
@@ -56,7 +58,8 @@ class Cloud:
     def software(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
         """What an upgrade needs to know: the image, and what the labels name.
 
-        Flavors and networks are not asked for: an upgrade leaves them as they are.
+        Flavors, networks and images of single nodegroups are not asked for: an upgrade leaves them
+        as they are.
 
         :raises errors.CloudRefused: the image, or what a label names, is not there.
         :raises errors.CloudUnreachable: a service does not answer.
@@ -65,9 +68,9 @@ class Cloud:
         self._check_labels(request)
         groups = (request.control_plane, *request.node_groups)
         return CloudFacts(
-            image_id=image["id"],
-            kubernetes_version=image["kube_version"],
-            os_distro=image["os_distro"],
+            image_id=image.id,
+            kubernetes_version=image.kubernetes_version,
+            os_distro=image.os_distro,
             flavors={one.flavor: Flavor("", one.flavor, 0, 0, 0) for one in groups},
             auth_url=self.auth_url(interface),
             volume_types=self._volume_types(),
@@ -92,6 +95,14 @@ class Cloud:
             found[name] = Flavor(flavor.id, flavor.name, flavor.vcpus, flavor.ram, flavor.disk)
         return found
 
+    def named_images(self, wanted: Iterable[str]) -> Mapping[str, Image]:
+        """Images by the texts, names or ids, that they are asked for with.
+
+        :raises errors.CloudRefused: one of them is not there.
+        :raises errors.CloudUnreachable: Glance does not answer.
+        """
+        return {name: self._image(name) for name in sorted(set(wanted))}
+
     def auth_url(self, interface: str) -> str:
         """Keystone's v3 URL on one of its interfaces (``public``, ``internal``, ``admin``)."""
         with asking("Keystone", "its endpoint"):
@@ -115,22 +126,18 @@ class Cloud:
         for name in labels.extra_network_names:
             self._network(name, request)
 
-    def _image(self, name: str) -> dict[str, str]:
+    def _image(self, name: str) -> Image:
         with asking("Glance", f"image '{name}'"):
             image = self._services.glance().find_image(name, ignore_missing=True)
         if image is None:
             raise errors.CloudRefused(
                 f"Image '{name}' does not exist or is not visible to this project. "
-                "Choose a cluster template whose image exists."
+                "Choose one that 'openstack image list' shows."
             )
         properties = image.to_dict()
         properties.update(properties.pop("properties", None) or {})
         version = str(properties.get("kube_version") or "").strip().lstrip("v")
-        return {
-            "id": str(image.id),
-            "kube_version": version,
-            "os_distro": str(properties.get("os_distro") or ""),
-        }
+        return Image(str(image.id), version, str(properties.get("os_distro") or ""))
 
     def _network(
         self, name: str | None, request: ClusterRequest, *, external: bool = False

@@ -36,6 +36,7 @@ from magnum.drivers.k8s_capi_helm.driver import (
     answers,
     federations,
     intents,
+    newcomer,
     passes,
     rows,
     upgrades,
@@ -83,6 +84,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         ports.helm.version()
         chart = ports.charts.wanted(request.labels.capi_helm_chart_version)
         credentials.check_chart(request, chart)
+        for group in groups:
+            intake.validate_chart(group, cluster, CONF, chart.family)
         facts = cloud.facts(request, interface=CONF.capi_helm.app_cred_interface_type)
         reconcile.render(request, facts, CONF)  # refuses before anything is made
         founding.open_namespace(ports, request.namespace, request.project_id)
@@ -214,26 +217,12 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         try:
             ownership.require(ports, cluster, CONF)
             ownership.refuse_leaving(cluster)
-            intake.validate_new_nodegroup(nodegroup, cluster, passes.family(ports, cluster, CONF))
-            intake.validate_place(nodegroup, cluster.nodegroups)
-            self._check_flavor(context, nodegroup)
-            request = passes.request(cluster, CONF)
-            mine = [group for group in request.node_groups if group.name == nodegroup.name]
-            belongings.make_server_groups(assembly.cloud(context), request, mine)
+            newcomer.check(ports, context, cluster, nodegroup, CONF)
         except errors.DriverError as error:
             rows.put(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
             return
         intents.begin(cluster, CONF, Verb.NODEGROUP_CREATE, nodegroup.name)
         passes.advance(context, cluster, CONF)
-
-    @staticmethod
-    def _check_flavor(context: Any, nodegroup: Any) -> None:
-        try:
-            flavors = assembly.cloud(context).flavors([nodegroup.flavor_id])
-        except errors.CloudUnreachable as error:
-            LOG.warning("Nodegroup %s: %s %s", nodegroup.uuid, error, error.detail)
-            return
-        intake.check_flavors(flavors, CONF)
 
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Change bounds, labels and taints of a nodegroup. One that cannot be changed fails alone.
@@ -244,7 +233,9 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         ports = assembly.ports(CONF)
         try:
             ownership.require(ports, cluster, CONF)
-            intake.validate_details(nodegroup, passes.family(ports, cluster, CONF))
+            intake.validate_details(nodegroup)
+            live = newcomer.live_release(ports, cluster, CONF)
+            intake.validate_taints(nodegroup, newcomer.family(live))
         except errors.DriverError as error:
             nodegroup.obj_reset_changes()
             rows.refuse(nodegroup, error)

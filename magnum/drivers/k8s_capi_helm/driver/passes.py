@@ -20,7 +20,6 @@ from magnum.drivers.k8s_capi_helm import (
     deletion,
     errors,
     intake,
-    names,
     ownership,
     reconcile,
     secrets,
@@ -31,7 +30,13 @@ from magnum.drivers.k8s_capi_helm import (
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.driver import rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Operation, Record, Verb, Verdict
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    Operation,
+    Record,
+    Verb,
+    Verdict,
+)
 from magnum.drivers.k8s_capi_helm.reconcile import Rows
 from magnum.objects import cluster as cluster_object
 from magnum.objects import cluster_template as template_object
@@ -67,17 +72,8 @@ def reads(context: Any, cluster: Any, conf: Any) -> Rows:
     return Rows(
         request=lambda: request(cluster, conf),
         target=lambda one: intake.target(cluster, cluster.nodegroups, conf, template(one)),
-        accept=lambda one, target: rows.accept(cluster, template(one), target),
+        accept=lambda one, target, kept: rows.accept(cluster, template(one), target, kept),
     )
-
-
-def family(ports: assembly.Ports, cluster: Any, conf: Any) -> str:
-    """Family of the live chart; of this project's own while nobody can read it."""
-    try:
-        live = ports.helm.live(intake.namespace(cluster, conf), cluster.stack_id)
-    except errors.ManagementUnreachable:
-        live = None
-    return live.chart_family if live else names.CHART_FAMILY
 
 
 def admin_cloud() -> Cloud:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, intake, upgrade
@@ -98,17 +99,19 @@ def write(
     )
 
 
-def accept(cluster: Any, template: Any, target: Target) -> None:
+def accept(cluster: Any, template: Any, target: Target, kept: Collection[str]) -> None:
     """Say that an upgrade was accepted: the cluster follows *template* from now on.
 
     Nodegroups have copies of the cluster's labels and image, which follow the cluster.
+
+    :param kept: nodegroups that keep an image of their own, by their names in the values.
     """
-    old = cluster.labels or {}
-    image = cluster.cluster_template.image_id
-    for row in cluster.nodegroups:
+    old, rows = cluster.labels or {}, list(cluster.nodegroups)
+    called = intake.entries(rows)
+    for row in rows:
         texts = upgrade.merged_labels(old, target.texts, row.labels or {})
-        follows = row.image_id == image
-        put(row, labels=texts, image_id=template.image_id if follows else row.image_id)
+        image = row.image_id if called[row.name] in kept else template.image_id
+        put(row, labels=texts, image_id=image)
     put(cluster, cluster_template_id=template.uuid, labels=dict(target.texts))
     cluster.cluster_template = template
     cluster.obj_reset_changes(["cluster_template"])

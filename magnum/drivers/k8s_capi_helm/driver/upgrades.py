@@ -44,7 +44,7 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
         id=f"{Verb.UPGRADE}-{uuidutils.generate_uuid()[:8]}",
         verb=Verb.UPGRADE,
         started=now,
-        groups=transition.groups(nodegroup, name, request),
+        groups=transition.groups(nodegroup, name, request, live.values, template.image_id),
         deadline=intake.deadline(now, conf.capi_helm.update_timeout),
         template=template.uuid,
         batch=batch or 1,
@@ -53,7 +53,9 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     cloud = assembly.cloud(context)
     facts = cloud.software(target.request, interface=conf.capi_helm.app_cred_interface_type)
     transition.begun(live.values, request, target, operation, facts, conf)
-    transition.chart(ports, operation, target)
+    chart = transition.chart(ports, operation, target)
+    family = chart.family if chart else live.chart_family
+    intake.validate_new_labels(request.node_groups, target.request.node_groups, family)
     ports.operations.add(request.namespace, request.release, operation)
     before = _intend(cluster, operation)
     try:

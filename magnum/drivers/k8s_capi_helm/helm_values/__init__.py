@@ -68,7 +68,7 @@ def render(
     values["nodeGroupDefaults"] = nodes.node_group_defaults(request)
     values["nodeGroups"] = [
         {
-            **node_group(group, labels, facts.flavors),
+            **node_group(group, labels, facts.flavors, facts.images),
             **server_group(group, labels, facts.server_groups),
         }
         for group in request.node_groups

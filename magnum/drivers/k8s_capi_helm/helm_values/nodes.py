@@ -11,9 +11,13 @@ from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
     Flavor,
+    Image,
     Json,
     NodeGroupRequest,
 )
+
+#: What the charts call the Nodes of a nodegroup that says nothing else.
+_USUAL_ROLE = "worker"
 
 
 def control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
@@ -28,6 +32,7 @@ def control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
     if labels.boot_volume_size:
         values["machineRootVolume"] = _boot_volume(labels)
     values.update(server_group(request.control_plane, labels, facts.server_groups))
+    values.update(_containerd_disk(request.control_plane, labels))
     values["healthCheck"] = _health_check(request)
     return values
 
@@ -40,29 +45,47 @@ def node_group_defaults(request: ClusterRequest) -> Json:
     if labels.boot_volume_size:
         values["machineRootVolume"] = _boot_volume(labels)
     if labels.extra_network_names:
-        # The empty port is the one on the cluster's own network.
-        values["machineNetworking"] = {
-            "ports": [
-                {},
-                *({"network": {"filter": {"name": name}}} for name in labels.extra_network_names),
-            ]
-        }
+        values["machineNetworking"] = _networking(labels)
     values["healthCheck"] = _health_check(request, patience=2)
     return values
 
 
-def node_group(group: NodeGroupRequest, labels: Labels, flavors: Mapping[str, Flavor]) -> Json:
+def node_group(
+    group: NodeGroupRequest,
+    labels: Labels,
+    flavors: Mapping[str, Flavor],
+    images: Mapping[str, Image],
+) -> Json:
     """The entry of a nodegroup that is new.
 
+    :param labels: those of the cluster, which the chart has as defaults of all nodegroups; what a
+        group has otherwise stands in its entry.
     :param flavors: by the text that the group uses.
-    :raises errors.InvalidRequest: its flavor is not among *flavors*.
+    :param images: by the text that the group uses, if it has an image of its own.
+    :raises errors.InvalidRequest: its flavor or image is not among them.
     """
-    return {
+    mine = group.labels or labels
+    values: Json = {
         "name": group.name,
         "machineFlavor": _flavor(group, flavors),
         **group_counts(group, labels),
-        **group_details(group),
+        **_software(group, images),
     }
+    if mine.availability_zone != labels.availability_zone:
+        values["failureDomain"] = mine.availability_zone
+    if _boot_volume(mine) != _boot_volume(labels):
+        values["machineRootVolume"] = _boot_volume(mine)
+    if mine.extra_network_names != labels.extra_network_names:
+        values["machineNetworking"] = _networking(mine)
+    values.update(_containerd_disk(group, mine))
+    if group.role != _USUAL_ROLE:
+        values["role"] = group.role
+    values.update(group_details(group))
+    if mine.node_annotations:
+        values["nodeAnnotations"] = dict(mine.node_annotations)
+    if mine.auto_healing_enabled != labels.auto_healing_enabled:
+        values["healthCheck"] = {"enabled": mine.auto_healing_enabled}
+    return values
 
 
 def server_group(group: NodeGroupRequest, labels: Labels, ids: Mapping[str, str]) -> Json:
@@ -77,7 +100,7 @@ def server_group(group: NodeGroupRequest, labels: Labels, ids: Mapping[str, str]
 
 def server_group_policy(group: NodeGroupRequest, labels: Labels) -> str | None:
     """Nova's policy for the machines of a group, None where it has no server group."""
-    policy = labels.server_group_policies
+    policy = (group.labels or labels).server_group_policies
     return None if policy == "none" else policy
 
 
@@ -123,7 +146,38 @@ def _boot_volume(labels: Labels) -> Json:
     volume: Json = {"diskSize": labels.boot_volume_size}
     if labels.boot_volume_type:
         volume["volumeType"] = labels.boot_volume_type
+    if labels.boot_volume_availability_zone:
+        volume["availabilityZone"] = labels.boot_volume_availability_zone
     return volume
+
+
+def _networking(labels: Labels) -> Json:
+    """Ports of a worker; the empty one is on the cluster's own network."""
+    names = labels.extra_network_names
+    return {"ports": [{}, *({"network": {"filter": {"name": name}}} for name in names)]}
+
+
+def _containerd_disk(group: NodeGroupRequest, labels: Labels) -> Json:
+    """The disk for images and containers, which only this project's chart knows."""
+    if not group.docker_volume:
+        return {}
+    disk: Json = {"size": group.docker_volume}
+    if labels.docker_volume_type:
+        disk["volumeType"] = labels.docker_volume_type
+    return {"containerdBlockDevice": disk}
+
+
+def _software(group: NodeGroupRequest, images: Mapping[str, Image]) -> Json:
+    """What a nodegroup with an image of its own runs."""
+    if not group.image:
+        return {}
+    if group.image not in images:
+        raise errors.InvalidRequest(
+            f"Image '{group.image}' of nodegroup '{group.name}' does not exist: choose one that "
+            "'openstack image list' shows."
+        )
+    image = images[group.image]
+    return {"kubernetesVersion": image.kubernetes_version, "machineImageId": image.id}
 
 
 def _flavor(group: NodeGroupRequest, flavors: Mapping[str, Flavor]) -> str:

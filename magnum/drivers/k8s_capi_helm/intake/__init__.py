@@ -5,14 +5,21 @@ Everything that can be refused from Magnum's own rows is refused here, before an
 what this version of the driver does not do yet is refused in a sentence and never ignored.
 """
 
+from magnum.drivers.k8s_capi_helm.intake.nodegroups import (
+    check_annotations,
+    check_images,
+    validate_chart,
+    validate_details,
+    validate_new_labels,
+    validate_new_nodegroup,
+    validate_taints,
+)
 from magnum.drivers.k8s_capi_helm.intake.refusals import (
     check_facts,
     check_flavors,
     check_software,
     DISTROS,
-    validate_details,
     validate_new_cluster,
-    validate_new_nodegroup,
     validate_place,
     validate_resize,
     validate_upgrade,
@@ -24,6 +31,7 @@ from magnum.drivers.k8s_capi_helm.intake.requests import (
     MASTER,
     namespace,
     notices,
+    own_images,
     target,
 )
 from magnum.drivers.k8s_capi_helm.intake.states import deadline, magnum_state
@@ -32,8 +40,10 @@ __all__ = [
     "CNIS",
     "DISTROS",
     "MASTER",
+    "check_annotations",
     "check_facts",
     "check_flavors",
+    "check_images",
     "check_software",
     "cluster_request",
     "deadline",
@@ -41,11 +51,15 @@ __all__ = [
     "magnum_state",
     "namespace",
     "notices",
+    "own_images",
     "target",
+    "validate_chart",
     "validate_details",
     "validate_new_cluster",
+    "validate_new_labels",
     "validate_new_nodegroup",
     "validate_place",
     "validate_resize",
+    "validate_taints",
     "validate_upgrade",
 ]

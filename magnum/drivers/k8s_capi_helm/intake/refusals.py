@@ -8,6 +8,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import change, errors, helm_values, labels, names
 from magnum.drivers.k8s_capi_helm import conf as conf_module
+from magnum.drivers.k8s_capi_helm.intake import nodegroups
 from magnum.drivers.k8s_capi_helm.intake.requests import cluster_request, entries, MASTER
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
@@ -21,7 +22,7 @@ DISTROS = ("ubuntu",)
 _KIND = ("coe", "server_type")
 
 
-def validate_new_cluster(cluster: Any, nodegroups: list[Any], conf: Any) -> None:
+def validate_new_cluster(cluster: Any, rows: list[Any], conf: Any) -> None:
     """Refuse what a new cluster asks for and this version cannot do.
 
     :raises errors.InvalidRequest: naming field and value.
@@ -35,12 +36,9 @@ def validate_new_cluster(cluster: Any, nodegroups: list[Any], conf: Any) -> None
         "registry_enabled",
         "tls_disabled",
         "apiserver_port",
-        "docker_volume_size",
     ):
         if getattr(template, field, None):
             _not_yet("cluster template", field, getattr(template, field))
-    if cluster.docker_volume_size:
-        _not_yet("cluster", "docker_volume_size", cluster.docker_volume_size)
     if template.volume_driver not in (None, "", "cinder"):
         _not_yet("cluster template", "volume_driver", template.volume_driver)
     if template.server_type not in (None, "vm"):
@@ -49,15 +47,15 @@ def validate_new_cluster(cluster: Any, nodegroups: list[Any], conf: Any) -> None
         raise errors.InvalidRequest(
             "The cluster template names no external network. Create one with --external-network."
         )
-    for row in nodegroups:
+    for row in rows:
         if row.role == MASTER and row.node_count % 2 == 0:
             raise errors.InvalidRequest(
                 f"master_count is {row.node_count}: etcd needs an odd number of nodes."
             )
     labels.parse(cluster.labels or {}, conf_module.label_defaults(conf), template.labels or {})
-    _refuse_no_address(cluster_request(cluster, nodegroups, conf))
-    for row in nodegroups:
-        validate_new_nodegroup(row, cluster, names.CHART_FAMILY)
+    _refuse_no_address(cluster_request(cluster, rows, conf))
+    for row in rows:
+        nodegroups.validate_new_nodegroup(row, cluster, conf)
 
 
 def _refuse_no_address(request: ClusterRequest) -> None:
@@ -67,37 +65,6 @@ def _refuse_no_address(request: ClusterRequest) -> None:
             "The cluster has neither a load balancer nor a floating IP, so its Kubernetes API "
             "would lose its address with its machine. Create it with --master-lb-enabled, or with "
             "--floating-ip-enabled and without the label master_lb_floating_ip_enabled=false."
-        )
-
-
-def validate_new_nodegroup(row: Any, cluster: Any, family: str) -> None:
-    """Refuse what a new nodegroup asks for and this version cannot do.
-
-    :param family: of the chart that makes it, "" for a foreign one.
-
-    :raises errors.InvalidRequest: naming group, field and value.
-    """
-    if not names.is_node_group(row.name):
-        raise errors.InvalidRequest(
-            f"Nodegroup name '{row.name}' cannot be used: expected lower-case letters, digits and "
-            "hyphens, beginning and ending with a letter or digit, at most 63 characters."
-        )
-    if not row.flavor_id:
-        raise errors.InvalidRequest(
-            f"Nodegroup '{row.name}' has no flavor. Name one of 'openstack flavor list', with "
-            "--flavor and --master-flavor."
-        )
-    if row.image_id and row.image_id != cluster.cluster_template.image_id:
-        _not_yet(f"nodegroup '{row.name}'", "image_id", row.image_id)
-    if row.docker_volume_size:
-        _not_yet(f"nodegroup '{row.name}'", "docker_volume_size", row.docker_volume_size)
-    validate_details(row, family)
-    labels.check_node_group(row.labels or {}, cluster.labels or {})
-    least, most = row.min_node_count or 0, row.max_node_count
-    if most is not None and not least <= row.node_count <= most:
-        raise errors.InvalidRequest(
-            f"Nodegroup '{row.name}' has node_count {row.node_count}, outside of its bounds "
-            f"{least} to {most}. Change the count or the bounds."
         )
 
 
@@ -135,32 +102,6 @@ def validate_upgrade(cluster: Any, template: Any) -> None:
         raise errors.InvalidRequest(f"Template '{template.name}' names no image.")
 
 
-def validate_details(row: Any, family: str) -> None:
-    """Refuse labels and taints that no Node could have, or that the chart cannot give.
-
-    :param family: of the chart that makes the nodegroup, "" for a foreign one.
-    :raises errors.InvalidRequest: naming group, field and value.
-    """
-    for key, value in (row.node_labels or {}).items():
-        _check_mark(row.name, "node_labels", key, value)
-    for taint in row.node_taints or ():
-        _check_mark(row.name, "node_taints", taint["key"], taint.get("value") or "")
-    if row.node_taints and family != names.CHART_FAMILY:
-        raise errors.InvalidRequest(
-            f"Nodegroup '{row.name}' asks for node_taints, which the chart of this cluster cannot "
-            "set. Leave them out, or ask the cloud's operator for another chart."
-        )
-
-
-def _check_mark(group: str, field: str, key: str, value: str) -> None:
-    if not (names.is_label_key(key) and names.is_label_value(value)):
-        raise errors.InvalidRequest(
-            f"'{key}={value}' in {field} of nodegroup '{group}' cannot be used: a key is like "
-            "example.org/name, key and value have at most 63 letters, digits, '-', '_' and '.', "
-            "beginning and ending with a letter or digit."
-        )
-
-
 def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json) -> None:
     """Refuse a node count that cannot be, or that would have no effect.
 
@@ -189,6 +130,8 @@ def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
     """
     check_software(request, facts)
     check_flavors(facts.flavors, conf)
+    version = request.labels.kube_tag or facts.kubernetes_version
+    nodegroups.check_images(request.node_groups, facts.images, version, facts.os_distro)
 
 
 def check_software(request: ClusterRequest, facts: CloudFacts) -> None:
@@ -207,8 +150,9 @@ def check_software(request: ClusterRequest, facts: CloudFacts) -> None:
             "Kubernetes it holds. Set it on the image, for example kube_version=v1.34.4, choose "
             "another image, or set the label kube_tag."
         )
-    for label in ("boot_volume_type", "etcd_blockdevice_volume_type"):
-        kind = getattr(request.labels, label)
+    asked = [request.labels, *(group.labels for group in request.node_groups if group.labels)]
+    kinds = ("boot_volume_type", "docker_volume_type", "etcd_blockdevice_volume_type")
+    for label, kind in ((label, getattr(one, label)) for one in asked for label in kinds):
         if kind and kind not in facts.volume_types:
             raise errors.InvalidLabel(
                 label, kind, f"one of this cloud's volume types ({', '.join(facts.volume_types)})"

@@ -54,8 +54,8 @@ def cluster_request(
         project_id=cluster.project_id,
         user_id=cluster.user_id,
         labels=typed,
-        control_plane=_group_request(masters[0], called),
-        node_groups=tuple(_group_request(row, called) for row in workers),
+        control_plane=_group_request(masters[0], cluster, conf, called),
+        node_groups=tuple(_group_request(row, cluster, conf, called) for row in workers),
         deleted_groups=tuple(called[row.name] for row in rows if row.status in _LEAVING),
         image=template.image_id,
         external_network=template.external_network_id or "",
@@ -83,8 +83,16 @@ def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) ->
     # What a cluster has from before and nobody can read was never in force; it stops no upgrade.
     sound = {**labels.readable(texts), **{name: texts[name] for name in texts if name in new}}
     typed = labels.parse(sound, conf_module.label_defaults(conf), new)
-    request = cluster_request(cluster, nodegroups, conf)
-    return Target(dataclasses.replace(request, labels=typed, image=template.image_id), texts)
+    rows = list(nodegroups)
+    called = entries(rows)
+    own = {called[row.name]: row.labels or {} for row in rows}
+    request = cluster_request(cluster, rows, conf)
+    groups = []
+    for group in request.node_groups:
+        mine = upgrade.merged_labels(cluster.labels or {}, texts, own[group.name])
+        groups.append(dataclasses.replace(group, labels=_group_labels(mine, sound, conf)))
+    request = dataclasses.replace(request, labels=typed, image=template.image_id)
+    return Target(dataclasses.replace(request, node_groups=tuple(groups)), texts)
 
 
 def entries(rows: Iterable[Any]) -> dict[str, str]:
@@ -103,6 +111,11 @@ def namespace(cluster: Any, conf: Any) -> str:
 def notices(cluster: Any, conf: Any) -> tuple[str, ...]:
     """What the tenant should know about labels and fields that have no effect here."""
     found = list(labels.notices(cluster.labels or {}, conf_module.label_defaults(conf)))
+    kind = (cluster.labels or {}).get("docker_volume_type", "").strip()
+    if kind and not cluster.docker_volume_size:
+        found.append(
+            "Label 'docker_volume_type' has no effect on nodegroups without a docker_volume_size."
+        )
     driver = cluster.cluster_template.network_driver
     if driver and driver not in CNIS:
         found.append(
@@ -111,7 +124,38 @@ def notices(cluster: Any, conf: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _group_request(row: Any, called: Mapping[str, str]) -> NodeGroupRequest:
+def own_images(cluster: Any, nodegroups: Iterable[Any]) -> frozenset[str]:
+    """Nodegroups whose rows name another image than the cluster's template, by name in the values.
+
+    :param nodegroups: all of the cluster, as for :func:`entries`.
+    """
+    rows = list(nodegroups)
+    called = entries(rows)
+    return frozenset(called[row.name] for row in rows if own_image(row, cluster))
+
+
+def own_image(row: Any, cluster: Any) -> str | None:
+    """The image of a nodegroup that does not follow its cluster's, None for one that does."""
+    if row.role == MASTER or row.image_id == cluster.cluster_template.image_id:
+        return None
+    return row.image_id or None
+
+
+def docker_volume_size(row: Any, cluster: Any) -> int:
+    """GiB for images and containers: the nodegroup's own, else the cluster's; 0 for none."""
+    return row.docker_volume_size or cluster.docker_volume_size or 0
+
+
+def _group_labels(own: Mapping[str, str], texts: Mapping[str, str], conf: Any) -> labels.Labels:
+    """The typed labels that hold for a nodegroup of a cluster with the labels *texts*."""
+    defaults = conf_module.label_defaults(conf)
+    return labels.parse_node_group(own, texts, defaults, running=True)
+
+
+def _group_request(
+    row: Any, cluster: Any, conf: Any, called: Mapping[str, str]
+) -> NodeGroupRequest:
+    own = _group_labels(row.labels or {}, cluster.labels or {}, conf)
     return NodeGroupRequest(
         name=called[row.name],
         flavor=row.flavor_id or "",
@@ -121,6 +165,10 @@ def _group_request(row: Any, called: Mapping[str, str]) -> NodeGroupRequest:
         is_default=bool(row.is_default),
         node_labels=dict(row.node_labels or {}),
         node_taints=_taints(row.node_taints or ()),
+        image=own_image(row, cluster),
+        labels=None if row.role == MASTER else own,
+        role=row.role,
+        docker_volume=docker_volume_size(row, cluster),
     )
 
 

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 import datetime
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import certificates, change, errors, upgrade
-from magnum.drivers.k8s_capi_helm.intake.requests import entries, MASTER
+from magnum.drivers.k8s_capi_helm.intake.requests import entries, MASTER, own_images
 from magnum.drivers.k8s_capi_helm.model import (
     GroupState,
     LiveRelease,
@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.status import addons
 
 def magnum_state(
     cluster: Any,
-    nodegroups: Iterable[Any],
+    nodegroups: Collection[Any],
     record: Record | None,
     live: LiveRelease | None,
     *,
@@ -32,7 +32,8 @@ def magnum_state(
     operations = record.operations if record else ()
     deadlines = [op.deadline for op in operations if op.deadline]
     values, reason = live.values if live else {}, cluster.status_reason or ""
-    held = {name for one in operations for name in upgrade.held(values, one)}
+    own = own_images(cluster, nodegroups)
+    held = {name for one in operations for name in upgrade.held(values, one, own)}
     if cluster.status.endswith("_FAILED") and not _heals(reason):
         refusal = refusal or reason
     rows = list(nodegroups)

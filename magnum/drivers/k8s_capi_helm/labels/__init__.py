@@ -14,7 +14,12 @@ character is dropped.
 from magnum.drivers.k8s_capi_helm.labels.declaring import Label, Site
 from magnum.drivers.k8s_capi_helm.labels.forms import Form, OptionType
 from magnum.drivers.k8s_capi_helm.labels.notices import notices
-from magnum.drivers.k8s_capi_helm.labels.reading import check_node_group, parse, readable
+from magnum.drivers.k8s_capi_helm.labels.reading import (
+    check_node_group,
+    parse,
+    parse_node_group,
+    readable,
+)
 from magnum.drivers.k8s_capi_helm.labels.registry import BY_NAME, Labels, REGISTRY
 
 __all__ = [
@@ -28,5 +33,6 @@ __all__ = [
     "check_node_group",
     "notices",
     "parse",
+    "parse_node_group",
     "readable",
 ]

@@ -18,6 +18,11 @@ class Site(enum.StrEnum):
 
     TEMPLATE = "template"
     CLUSTER = "cluster"
+    NODEGROUP = "nodegroup"
+
+
+#: Of a label that a nodegroup may have otherwise than its cluster.
+EVERYWHERE = (Site.TEMPLATE, Site.CLUSTER, Site.NODEGROUP)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

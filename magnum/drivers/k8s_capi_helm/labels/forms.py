@@ -12,6 +12,8 @@ from typing import Generic, TypeVar
 
 from oslo_utils import strutils
 
+from magnum.drivers.k8s_capi_helm import names
+
 T = TypeVar("T")
 
 _SEMVER = re.compile(
@@ -124,6 +126,18 @@ def _read_cidrs(text: str) -> tuple[str, ...]:
     return tuple(str(ipaddress.ip_network(part)) for part in _parts(text))
 
 
+def _read_annotations(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for piece in text.split(","):
+        key, equals, value = (part.strip() for part in piece.partition("="))
+        if not (equals and names.is_label_key(key)) or not value.isprintable():
+            raise ValueError(text)
+        pairs.append((key, value))
+    if len(dict(pairs)) < len(pairs) or any(opening in text for opening in _TEMPLATE_OPENINGS):
+        raise ValueError(text)
+    return tuple(sorted(pairs))
+
+
 def _parts(text: str) -> list[str]:
     """The pieces of a list: commas (of a repeated ``--label``), semicolons or spaces between."""
     pieces = [piece for piece in re.split(r"[,;\s]+", text) if piece]
@@ -142,6 +156,11 @@ ZONE = Form(
     _read_zone, f"the name of one availability zone, without ',', ';', ':' and {_NO_TEMPLATE}"
 )
 NAMES = Form(_read_names, f"names with spaces or commas between them, {_NO_TEMPLATE}")
+ANNOTATIONS = Form(
+    _read_annotations,
+    "key=value with commas between them, each key once and like node.cluster.x-k8s.io/team, "
+    f"{_NO_TEMPLATE}",
+)
 PROVIDER = Form(_read_provider, "the name of an Octavia provider, like amphora or ovn")
 FILESYSTEM = Form(_read_filesystem, "the name of a filesystem, like ext4 or xfs")
 KUBE_TAG = Form(_read_kube_tag, "a full Kubernetes version like v1.34.4")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 from magnum.drivers.k8s_capi_helm.labels import forms
-from magnum.drivers.k8s_capi_helm.labels.declaring import label
+from magnum.drivers.k8s_capi_helm.labels.declaring import EVERYWHERE, label
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,7 @@ class NodeLabels:
         "false",
         "Whether Cluster API replaces nodes that stay unhealthy, with a MachineHealthCheck on the "
         "control plane and on every nodegroup.",
+        sites=EVERYWHERE,
     )
     auto_scaling_enabled: bool = label(
         forms.SWITCH,
@@ -54,6 +55,7 @@ class NodeLabels:
         "40",
         "Size in GiB of the Cinder volume from which each node boots. With 0 nodes boot from the "
         "flavor's own disk.",
+        sites=EVERYWHERE,
     )
     boot_volume_type: str | None = label(
         forms.NAME,
@@ -61,12 +63,30 @@ class NodeLabels:
         "fast",
         "Cinder volume type of the volume from which each node boots. Has an effect together with "
         "boot_volume_size.",
+        sites=EVERYWHERE,
+    )
+    boot_volume_availability_zone: str | None = label(
+        forms.ZONE,
+        None,
+        "az-storage",
+        "Cinder availability zone of the volume from which each node boots. Without it, the zone "
+        "of the node. Has an effect together with boot_volume_size.",
+        sites=EVERYWHERE,
+    )
+    docker_volume_type: str | None = label(
+        forms.NAME,
+        None,
+        "fast",
+        "Cinder volume type of the volume for images and containers. Has an effect together with "
+        "the field docker_volume_size.",
+        sites=EVERYWHERE,
     )
     availability_zone: str | None = label(
         forms.ZONE,
         None,
         "az-2",
         "Nova availability zone of all nodes. Without it Nova chooses a zone for each node.",
+        sites=EVERYWHERE,
     )
     server_group_policies: str = label(
         forms.choice("soft-anti-affinity", "anti-affinity", "soft-affinity", "affinity", "none"),
@@ -75,6 +95,7 @@ class NodeLabels:
         "Whether Nova puts the nodes of a group on different hosts (anti-affinity) or on the same "
         "host (affinity): only if it can (soft-), or not at all otherwise. The control plane and "
         "each nodegroup have a Nova server group of their own for that; none makes none.",
+        sites=EVERYWHERE,
         settled=True,
     )
     extra_network_names: tuple[str, ...] = label(
@@ -82,6 +103,15 @@ class NodeLabels:
         (),
         "storage backup",
         "Names of further Neutron networks on which each worker gets a port.",
+        sites=EVERYWHERE,
         aliases=("extra_network_name",),
         settled=True,
+    )
+    node_annotations: tuple[tuple[str, str], ...] = label(
+        forms.ANNOTATIONS,
+        (),
+        "node.cluster.x-k8s.io/team=blue,node.cluster.x-k8s.io/cost-centre=42",
+        "Annotations of the workers' Nodes. Cluster API keeps those below node.cluster.x-k8s.io "
+        "there; any other key has to be allowed by the cloud's operator.",
+        sites=EVERYWHERE,
     )

@@ -13,6 +13,7 @@ from magnum.drivers.k8s_capi_helm.labels import reading, registry
 #: Labels that do something only while the other one is above zero.
 _NEEDS_SIZE = {
     "boot_volume_type": "boot_volume_size",
+    "boot_volume_availability_zone": "boot_volume_size",
     "etcd_blockdevice_type": "etcd_blockdevice_size",
     "etcd_blockdevice_volume_type": "etcd_blockdevice_size",
     "etcd_blockdevice_volume_az": "etcd_blockdevice_size",

@@ -79,21 +79,55 @@ def readable(texts: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def check_node_group(own: Mapping[str, str], cluster: Mapping[str, str]) -> None:
-    """Refuse a nodegroup that wants a label of this driver otherwise than its cluster.
+def parse_node_group(
+    own: Mapping[str, str],
+    cluster: Mapping[str, str],
+    defaults: Mapping[str, str],
+    *,
+    running: bool = False,
+) -> registry.Labels:
+    """The typed labels that hold for one nodegroup: its own laid over those of its cluster.
 
-    Magnum copies the cluster's labels into the default nodegroups, and into others on request; such
-    copies are no wish of their own.
+    Magnum copies the cluster's labels into the default nodegroups, and into others on request; a
+    copy is no wish of its own, so it is not looked at.
 
-    :raises InvalidRequest: the first such label; nodegroups follow the cluster in this version.
+    :param own: the nodegroup's labels as Magnum keeps them.
+    :param running: as for :func:`parse`.
+    :raises InvalidLabel: as :func:`parse`.
     """
+    texts, own = dict(cluster), readable(own) if running else own
+    for label in registry.REGISTRY:
+        if declaring.Site.NODEGROUP not in label.sites:
+            continue
+        for name, text in given(label, own):
+            if text != cluster.get(name):
+                for known in (label.name, *label.aliases):
+                    texts.pop(known, None)
+                texts[name] = text
+                break
+    return parse(texts, defaults, running=running)
+
+
+def check_node_group(
+    own: Mapping[str, str], cluster: Mapping[str, str], defaults: Mapping[str, str]
+) -> None:
+    """Refuse what a new nodegroup cannot have otherwise than its cluster.
+
+    :raises InvalidLabel: a label has another form than it should.
+    :raises InvalidRequest: the first label that is the whole cluster's.
+    """
+    allowed = [one.name for one in registry.REGISTRY if declaring.Site.NODEGROUP in one.sites]
     for name in sorted(own):
-        if name in registry.BY_NAME and own[name].strip() and own[name] != cluster.get(name):
+        label = registry.BY_NAME.get(name)
+        if label is None or not own[name].strip() or own[name] == cluster.get(name):
+            continue
+        if declaring.Site.NODEGROUP not in label.sites:
             raise errors.InvalidRequest(
                 f"Label '{name}' of the nodegroup has the value '{own[name]}', which is not the "
-                "cluster's: this version of the driver takes labels from the cluster only. Create "
-                "the nodegroup without the label."
+                "cluster's. It holds for whole clusters; of its own a nodegroup can have: "
+                f"{', '.join(allowed)}. Create the nodegroup without the label."
             )
+    parse_node_group(own, cluster, defaults)
 
 
 def _read(label: declaring.Label, name: str, text: str) -> Any:

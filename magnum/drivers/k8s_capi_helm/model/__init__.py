@@ -20,6 +20,7 @@ from magnum.drivers.k8s_capi_helm.model.found import (
     CloudFacts,
     Flavor,
     Grants,
+    Image,
     LiveRelease,
 )
 from magnum.drivers.k8s_capi_helm.model.judged import GroupState, GroupVerdict, MagnumState, Verdict
@@ -34,6 +35,7 @@ __all__ = [
     "Grants",
     "GroupState",
     "GroupVerdict",
+    "Image",
     "Json",
     "LiveRelease",
     "MagnumState",

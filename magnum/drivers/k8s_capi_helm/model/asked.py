@@ -20,6 +20,11 @@ class NodeGroupRequest:
     :ivar minimum: lower bound of the autoscaler, ``maximum`` the upper one or None without.
     :ivar node_labels: labels of its Nodes.
     :ivar node_taints: taints of its Nodes, each a key, an effect and perhaps a value.
+    :ivar image: id or name of an image of its own; None where it follows the cluster.
+    :ivar labels: typed labels that hold for it, its own laid over the cluster's; None where it has
+        none of its own.
+    :ivar role: what its Nodes are called besides, as ``node-role.kubernetes.io/ROLE``.
+    :ivar docker_volume: GiB of the volume for images and containers, 0 for none.
     """
 
     name: str
@@ -30,6 +35,10 @@ class NodeGroupRequest:
     is_default: bool = False
     node_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     node_taints: tuple[Mapping[str, str], ...] = ()
+    image: str | None = None
+    labels: labels.Labels | None = None
+    role: str = "worker"
+    docker_volume: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,6 +80,11 @@ class ClusterRequest:
     deleted_groups: tuple[str, ...] = ()
     server_start_timeout: int = 0
     separate_addon_credential: bool = False
+
+    @property
+    def own_images(self) -> frozenset[str]:
+        """Names of the nodegroups with an image of their own."""
+        return frozenset(group.name for group in self.node_groups if group.image)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -21,11 +21,25 @@ class Flavor:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Image:
+    """A Glance image.
+
+    :ivar kubernetes_version: its property kube_version without a leading ``v``, "" without one.
+    :ivar os_distro: its property of that name, "" without one.
+    """
+
+    id: str
+    kubernetes_version: str
+    os_distro: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class CloudFacts:
     """What OpenStack said when it was asked, for one render.
 
     :ivar kubernetes_version: without a leading ``v``, e.g. ``1.34.4``.
     :ivar flavors: by the text the request used.
+    :ivar images: those of nodegroups with an image of their own, by the text the request used.
     :ivar volume_types: names of Cinder's types, in Cinder's order; the first is the default one.
     :ivar server_groups: ids of those that were made for the cluster, by name of the nodegroup.
     :ivar api_address: floating IP that was made for the Kubernetes API.
@@ -40,6 +54,7 @@ class CloudFacts:
     fixed_network_id: str | None = None
     fixed_subnet_id: str | None = None
     volume_types: tuple[str, ...] = ()
+    images: Mapping[str, Image] = dataclasses.field(default_factory=dict)
     server_groups: Mapping[str, str] = dataclasses.field(default_factory=dict)
     api_address: str | None = None
 

@@ -62,7 +62,7 @@ ALWAYS_ROLL = {
     *("machineFlavor", "kubernetesVersion", "machineImageId", "machineImage", "failureDomain"),
     *("machineRootVolume", "machineNetworking", "machineMetadata", "machineTags"),
     *("serverGroupId", "serverGroupName", "schedulerHints", "machineConfigDrive"),
-    *("additionalBlockDevices", "kubeletExtraArgs", "kubeadmConfigSpec"),
+    *("additionalBlockDevices", "containerdBlockDevice", "kubeletExtraArgs", "kubeadmConfigSpec"),
 }
 #: A scenario in which a key, named by the end of its path, may matter although none sets it there.
 ALSO_IN: Mapping[str, str] = {

@@ -38,6 +38,7 @@ GROUP_KEYS: dict[str, tuple[Any, bool]] = {
     "machineTags": (["other"], True),
     "machineConfigDrive": (True, True),
     "additionalBlockDevices": ({"data": {"size": 5}}, True),
+    "containerdBlockDevice": ({"size": 5}, True),
     "kubeletExtraArgs": ({"max-pods": "50"}, True),
     "kubeadmConfigSpec": ({"verbosity": 5}, True),
     "nodeTaints": ([{"key": "example.org/new", "effect": "NoSchedule"}], True),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 import unittest
 
 import yaml
@@ -13,9 +14,9 @@ from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values as driver
 
 
 class LabelTest(unittest.TestCase):
-    def objects(self, texts: dict[str, str]) -> dict[tuple[str, str], str]:
+    def objects(self, texts: dict[str, str], fields: dict[str, Any]) -> dict[tuple[str, str], str]:
         """What a cluster with some labels is rendered to."""
-        values = driver.rendered(texts)
+        values = driver.rendered(texts, **fields)
         return {
             rendering.identity(found): yaml.safe_dump(found)
             for found in rendering.render(rendering.CLUSTER, values)
@@ -27,8 +28,10 @@ class LabelTest(unittest.TestCase):
                 continue
             with self.subTest(label=label.name):
                 beside = driver.COMPANIONS.get(label.name, {})
+                fields = driver.FIELDS.get(label.name, {})
                 self.assertNotEqual(
-                    self.objects(beside), self.objects({**beside, label.name: label.example})
+                    self.objects(beside, fields),
+                    self.objects({**beside, label.name: label.example}, fields),
                 )
 
     def test_the_version_of_the_label_is_the_machines(self) -> None:

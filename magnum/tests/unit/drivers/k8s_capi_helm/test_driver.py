@@ -224,9 +224,9 @@ class TestNodegroups(world.World):
 
     def test_one_that_cannot_be_made_fails_alone(self):
         self.made()
-        self.add_group("gpu", docker_volume_size=20)
+        self.add_group("gpu", role="a b")
         self.assertEqual("CREATE_FAILED", self.group("gpu").status)
-        self.assertIn("docker_volume_size", self.group("gpu").status_reason)
+        self.assertIn("role 'a b'", self.group("gpu").status_reason)
         self.tick(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual(["default-worker"], self.groups())

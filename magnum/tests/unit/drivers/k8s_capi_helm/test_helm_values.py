@@ -57,12 +57,17 @@ REQUEST = ClusterRequest(
 #: What a label needs beside it to have an effect.
 COMPANIONS = {
     "boot_volume_type": {"boot_volume_size": "40"},
+    "boot_volume_availability_zone": {"boot_volume_size": "40"},
     "etcd_blockdevice_type": {"etcd_blockdevice_size": "10"},
     "etcd_blockdevice_volume_type": {"etcd_blockdevice_size": "10"},
     "etcd_blockdevice_volume_az": {"etcd_blockdevice_size": "10"},
     "min_node_count": {"auto_scaling_enabled": "true", "max_node_count": "4"},
     "max_node_count": {"auto_scaling_enabled": "true", "min_node_count": "1"},
     "auto_scaling_enabled": {"max_node_count": "4"},
+}
+#: And which of Magnum's fields.
+FIELDS: dict[str, dict[str, Any]] = {
+    "docker_volume_type": {"node_groups": (dataclasses.replace(WORKERS, docker_volume=10),)},
 }
 #: Labels that choose something else than a value.
 NO_VALUE = {"capi_helm_chart_version": "the chart itself"}
@@ -163,8 +168,9 @@ class TestContract(testtools.TestCase):
                 )
                 continue
             beside = COMPANIONS.get(label.name, {})
-            before = rendered(beside, facts)
-            after = rendered({**beside, label.name: label.example}, facts)
+            fields = FIELDS.get(label.name, {})
+            before = rendered(beside, facts, **fields)
+            after = rendered({**beside, label.name: label.example}, facts, **fields)
             self.assertNotEqual(before, after, label.name)
 
     def test_every_key_is_in_the_closed_schemas(self) -> None:
@@ -175,7 +181,8 @@ class TestContract(testtools.TestCase):
             if label.name == "kube_tag":
                 continue
             beside = COMPANIONS.get(label.name, {})
-            values = rendered({**beside, label.name: label.example}, **everything())
+            fields = {**everything(), **FIELDS.get(label.name, {})}
+            values = rendered({**beside, label.name: label.example}, **fields)
             # As Helm does before it looks at the schemas.
             whole = laid_over(own, values)
             found = [

@@ -7,7 +7,7 @@ import types
 from oslo_config import cfg
 import testtools
 
-from magnum.drivers.k8s_capi_helm import conf, errors, helm_values, intake
+from magnum.drivers.k8s_capi_helm import conf, errors, helm_values, intake, names
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     Flavor,
@@ -137,6 +137,13 @@ class TestRequest(testtools.TestCase):
         self.assertEqual("calico", self.request(cluster_template=old).cni)
         self.assertIn("flannel", " ".join(intake.notices(cluster(cluster_template=old), config())))
 
+    def test_a_volume_type_without_a_volume_is_said(self):
+        labels = {"docker_volume_type": "fast"}
+        [said] = intake.notices(cluster(labels=labels), config())
+        self.assertIn("docker_volume_size", said)
+        with_volume = cluster(labels=labels, docker_volume_size=5)
+        self.assertEqual((), intake.notices(with_volume, config()))
+
     def test_a_cluster_has_one_control_plane(self):
         self.assertRaises(errors.InvalidRequest, self.request, [group()])
 
@@ -168,7 +175,6 @@ class TestRefusals(testtools.TestCase):
             ("registry_enabled", True),
             ("tls_disabled", True),
             ("apiserver_port", 8443),
-            ("docker_volume_size", 20),
             ("volume_driver", "rexray"),
             ("server_type", "bm"),
         ):
@@ -177,16 +183,44 @@ class TestRefusals(testtools.TestCase):
             self.assertIn(str(value), text)
 
     def test_fields_of_the_cluster_and_of_groups(self):
-        self.assertIn("docker_volume_size", self.refused(cluster(docker_volume_size=5)))
         for field, value in (
-            ("image_id", "other"),
-            ("docker_volume_size", 5),
+            ("role", "a/b"),
+            ("role", "control-plane"),
             ("node_labels", {"a b": "c"}),
             ("node_taints", [{"key": "-a", "effect": "NoSchedule"}]),
-            ("labels", {"boot_volume_size": "5"}),
         ):
             text = self.refused(cluster(), rows(group("extra", **{field: value})))
-            self.assertTrue(field in text or "boot_volume_size" in text, text)
+            self.assertIn(field, text)
+
+    def test_labels_of_groups(self):
+        for texts, words in (
+            ({"monitoring_enabled": "true"}, "whole clusters"),
+            ({"boot_volume_size": "big"}, "'boot_volume_size' has the value 'big'"),
+            ({"boot_volume_type": "fast"}, "no boot_volume_size"),
+            ({"boot_volume_availability_zone": "az"}, "no boot_volume_size"),
+            ({"docker_volume_type": "fast"}, "no docker_volume_size"),
+        ):
+            self.assertIn(words, self.refused(cluster(), rows(group("extra", labels=texts))))
+        copied = {"monitoring_enabled": "true", "boot_volume_type": "fast"}
+        groups = rows(group("extra", labels=copied))
+        self.assertIsNone(intake.validate_new_cluster(cluster(labels=copied), groups, config()))
+
+    def test_new_annotations_need_this_projects_chart(self):
+        texts = {"node_annotations": "node.cluster.x-k8s.io/a=b"}
+        plain, marked = (
+            intake.cluster_request(cluster(), rows(group("more", labels=one)), config()).node_groups
+            for one in ({}, texts)
+        )
+        for before, after, family in (
+            (plain, marked, names.CHART_FAMILY),
+            (marked, marked, ""),
+            (marked, plain, ""),
+        ):
+            self.assertIsNone(intake.validate_new_labels(before, after, family))
+        error = self.assertRaises(
+            errors.InvalidRequest, intake.validate_new_labels, plain, marked, ""
+        )
+        self.assertIn("node_annotations node.cluster.x-k8s.io/a=b", str(error))
 
     def test_a_group_without_a_flavor(self):
         self.assertIn(

@@ -18,6 +18,9 @@ DEFAULTS = {
     "max_node_count": None,
     "boot_volume_size": 0,
     "boot_volume_type": None,
+    "boot_volume_availability_zone": None,
+    "docker_volume_type": None,
+    "node_annotations": (),
     "fixed_subnet_cidr": "10.0.0.0/24",
     "octavia_provider": "amphora",
     "server_group_policies": "soft-anti-affinity",
@@ -56,6 +59,12 @@ GOOD = (
     ("boot_volume_size", "40", 40),
     ("boot_volume_type", "schnell & groß", "schnell & groß"),
     ("boot_volume_type", "__DEFAULT__", "__DEFAULT__"),
+    ("boot_volume_availability_zone", "zóna 1", "zóna 1"),
+    (
+        "node_annotations",
+        "node.cluster.x-k8s.io/b = 2 ,a=x=y, e/mpty=",
+        (("a", "x=y"), ("e/mpty", ""), ("node.cluster.x-k8s.io/b", "2")),
+    ),
     ("fixed_subnet_cidr", "192.168.0.0/29", "192.168.0.0/29"),
     ("octavia_provider", "OVN", "ovn"),
     ("octavia_provider", "Vendor_X", "Vendor_X"),
@@ -91,6 +100,14 @@ BAD = (
     ("boot_volume_type", "a\nb", "line breaks"),
     ("boot_volume_type", " fast", "name"),
     ("boot_volume_type", "x" * 256, "255"),
+    ("boot_volume_availability_zone", "a,b", "one availability zone"),
+    ("node_annotations", "a", "key=value"),
+    ("node_annotations", "=a", "key=value"),
+    ("node_annotations", "a b=c", "key=value"),
+    ("node_annotations", "a=1,a=2", "each key once"),
+    ("node_annotations", "a=1,,b=2", "commas between them"),
+    ("node_annotations", "a={{ b }}", "without"),
+    ("node_annotations", "a=b\nc", "line breaks"),
     ("fixed_subnet_cidr", "10.0.0.1/24", "host bits"),
     ("fixed_subnet_cidr", "10.0.0.0", "8 addresses"),
     ("fixed_subnet_cidr", "2001:db8::/64", "IPv4"),
@@ -273,15 +290,63 @@ class TestTogether(testtools.TestCase):
         found = labels.parse({"kube_dashboard_enabled": "true"}, {})
         self.assertEqual(labels.Labels(), found)
 
-    def test_a_nodegroup_follows_its_cluster(self) -> None:
-        cluster = {"boot_volume_size": "40", "anything": "x"}
-        labels.check_node_group({}, cluster)
-        labels.check_node_group(dict(cluster), cluster)
-        labels.check_node_group({"unknown": "y", "boot_volume_type": ""}, cluster)
-        error = self.assertRaises(
-            errors.InvalidRequest, labels.check_node_group, {"boot_volume_size": "50"}, cluster
+
+class TestNodegroups(testtools.TestCase):
+    """A nodegroup's own labels, and copies of the cluster's."""
+
+    def refused(self, own: dict[str, str], cluster: dict[str, str]) -> str:
+        error = self.assertRaises(errors.InvalidRequest, labels.check_node_group, own, cluster, {})
+        return str(error)
+
+    def test_what_a_nodegroup_may_have_of_its_own(self) -> None:
+        cluster = {"boot_volume_size": "40", "monitoring_enabled": "true", "anything": "x"}
+        for label in labels.REGISTRY:
+            own = {label.name: label.example}
+            if labels.Site.NODEGROUP in label.sites:
+                labels.check_node_group(own, {}, {})
+                self.assertEqual(
+                    labels.parse(own, {}), labels.parse_node_group(own, {}, {}), label.name
+                )
+            else:
+                said = self.refused(own, {})
+                self.assertIn(f"Label '{label.name}' of the nodegroup has the value", said)
+                self.assertIn("boot_volume_size", said)
+        labels.check_node_group(dict(cluster), cluster, {})
+        labels.check_node_group({"unknown": "y", "monitoring_enabled": ""}, cluster, {})
+
+    def test_the_form_is_that_of_clusters(self) -> None:
+        self.assertIn("whole number of GiB", self.refused({"boot_volume_size": "big"}, {}))
+
+    def test_its_own_over_the_clusters_over_the_sites(self) -> None:
+        site = {"boot_volume_size": "10", "boot_volume_type": "slow", "monitoring_enabled": "true"}
+        cluster = {"boot_volume_size": "20", "availability_zone": "az-1"}
+        found = labels.parse_node_group({"boot_volume_size": "30"}, cluster, site)
+        self.assertEqual(
+            (30, "slow", "az-1", True),
+            (
+                found.boot_volume_size,
+                found.boot_volume_type,
+                found.availability_zone,
+                found.monitoring_enabled,
+            ),
         )
-        self.assertIn("'boot_volume_size' of the nodegroup has the value '50'", str(error))
+
+    def test_a_copy_is_no_wish(self) -> None:
+        copies = {"extra_network_name": "old", "boot_volume_size": "20"}
+        found = labels.parse_node_group(
+            {**copies, "extra_network_names": "mine"}, {**copies, "boot_volume_size": "20"}, {}
+        )
+        self.assertEqual(("mine",), found.extra_network_names)
+
+    def test_an_old_name_beats_the_clusters_new_one(self) -> None:
+        cluster = {"extra_network_names": "cluster"}
+        for own in ({"extra_network_name": "mine"}, {**cluster, "extra_network_name": "mine"}):
+            found = labels.parse_node_group(own, cluster, {})
+            self.assertEqual(("mine",), found.extra_network_names)
+
+    def test_what_is_the_whole_clusters_stays_so(self) -> None:
+        found = labels.parse_node_group({"monitoring_enabled": "true"}, {}, {})
+        self.assertEqual(labels.Labels(), found)
 
 
 class TestNotices(testtools.TestCase):

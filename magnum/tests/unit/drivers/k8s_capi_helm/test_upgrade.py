@@ -232,9 +232,9 @@ class TestHeld(testtools.TestCase):
 
     def test_pinned_groups_of_the_upgrade(self) -> None:
         values = upgrade.begun(live(), render(), render())
-        self.assertEqual(("a",), upgrade.held(values, self.operation(CONTROL_PLANE, "a")))
+        self.assertEqual(("a",), upgrade.held(values, self.operation(CONTROL_PLANE, "a"), ()))
         rest = upgrade.released(values, ["a"], 1)
-        self.assertEqual((), upgrade.held(rest, self.operation(CONTROL_PLANE, "a")))
+        self.assertEqual((), upgrade.held(rest, self.operation(CONTROL_PLANE, "a"), ()))
 
     def test_nobody_before_helm_took_it_and_nobody_without_the_control_plane(self) -> None:
         values = upgrade.begun(live(), render(), render())
@@ -242,7 +242,7 @@ class TestHeld(testtools.TestCase):
             self.operation(CONTROL_PLANE, "a", accepted=False),
             self.operation("a"),
         ):
-            self.assertEqual((), upgrade.held(values, operation))
+            self.assertEqual((), upgrade.held(values, operation, ()))
 
 
 def _image(values: dict[str, Any]) -> str:

@@ -37,7 +37,7 @@ from magnum.drivers.k8s_capi_helm import (
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.driver import Driver, passes
-from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, CloudFacts, Flavor
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, CloudFacts, Flavor, Image
 from magnum.service import periodic
 from magnum.tests.unit.db import base
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
@@ -59,6 +59,8 @@ class FakeCloud:
         self.distro = "ubuntu"
         #: Id and Kubernetes version by name of the image.
         self.images = {"ubuntu-kube": ("image-1", scenes.VERSION)}
+        #: Distribution by name of the image, where it is another.
+        self.distros: dict[str, str] = {}
         self.volume_types: tuple[str, ...] = ("fast",)
         self.faults: dict[str, str] = {}
         #: What the driver makes in the project, by the real port over proxies in memory.
@@ -77,14 +79,26 @@ class FakeCloud:
             auth_url="http://keystone/v3",
             external_network_id="net-1",
             volume_types=self.volume_types,
+            images=self.named_images(one.image for one in request.node_groups if one.image),
         )
 
     def software(self, request: Any, *, interface: str = "public") -> CloudFacts:
-        facts = self.facts(request, interface=interface)
+        plain = dataclasses.replace(request, node_groups=())
+        facts = self.facts(plain, interface=interface)
         return dataclasses.replace(facts, external_network_id=None)
 
     def flavors(self, wanted: Any) -> dict[str, Flavor]:
         return {name: Flavor(f"id-{name}", name, 2, 4096, 20) for name in wanted}
+
+    def named_images(self, wanted: Any) -> dict[str, Image]:
+        found = {}
+        for name in wanted:
+            if self.refusal:
+                raise self.refusal
+            if name not in self.images:
+                raise errors.CloudRefused(f"Image '{name}' does not exist.")
+            found[name] = Image(*self.images[name], self.distros.get(name, self.distro))
+        return found
 
     def auth_url(self, interface: str) -> str:
         return "http://keystone/v3"

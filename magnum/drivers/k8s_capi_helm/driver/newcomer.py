@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A request for a nodegroup: what is checked of it, and made for a new one."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import assembly, belongings, errors, intake, names, reconcile
+from magnum.drivers.k8s_capi_helm.driver import passes
+from magnum.drivers.k8s_capi_helm.model import LiveRelease
+
+LOG = logging.getLogger(__name__)
+
+
+def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any) -> None:
+    """Refuse a nodegroup that cannot be, or else make its server group.
+
+    :param row: of the nodegroup; it is among the cluster's already.
+    :raises errors.DriverError: it cannot be made, and nothing of the cluster has changed.
+    """
+    intake.validate_new_nodegroup(row, cluster, conf)
+    intake.validate_place(row, cluster.nodegroups)
+    live = live_release(ports, cluster, conf)
+    intake.validate_chart(row, cluster, conf, family(live))
+    request = passes.request(cluster, conf)
+    mine = [group for group in request.node_groups if group.name == row.name]
+    cloud = assembly.cloud(context)
+    try:
+        if live is None:
+            intake.check_flavors(cloud.flavors([row.flavor_id]), conf)
+        else:
+            reconcile.new_entries(live.values, request, mine, cloud, conf)
+    except errors.CloudUnreachable as error:
+        LOG.warning("Nodegroup %s: %s %s", row.uuid, error, error.detail)
+    belongings.make_server_groups(cloud, request, mine)
+
+
+def live_release(ports: assembly.Ports, cluster: Any, conf: Any) -> LiveRelease | None:
+    """The live release; None where there is none, and while nobody can read it."""
+    with contextlib.suppress(errors.ManagementUnreachable):
+        return ports.helm.live(intake.namespace(cluster, conf), cluster.stack_id)
+    return None
+
+
+def family(release: LiveRelease | None) -> str:
+    """Family of the live chart; of this project's own while nobody can read it."""
+    return release.chart_family if release else names.CHART_FAMILY

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is refused of a single nodegroup before anything is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import re
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import conf as conf_module
+from magnum.drivers.k8s_capi_helm import errors, labels, names, upgrade
+from magnum.drivers.k8s_capi_helm.intake.requests import docker_volume_size, MASTER
+from magnum.drivers.k8s_capi_helm.model import Image, Json, NodeGroupRequest
+
+#: Roles of Nodes that are the control plane's.
+_CONTROL_PLANE_ROLES = (MASTER, "control-plane")
+#: Annotations that Cluster API always keeps on its Nodes
+#: (https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation).
+_KEPT = r"^([^/]+\.)?node\.cluster\.x-k8s\.io/"
+
+
+def validate_new_nodegroup(row: Any, cluster: Any, conf: Any) -> None:
+    """Refuse what no nodegroup can be.
+
+    :raises errors.InvalidRequest: naming group, field and value.
+    """
+    if not names.is_node_group(row.name):
+        raise errors.InvalidRequest(
+            f"Nodegroup name '{row.name}' cannot be used: expected lower-case letters, digits and "
+            "hyphens, beginning and ending with a letter or digit, at most 63 characters."
+        )
+    if not row.flavor_id:
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' has no flavor. Name one of 'openstack flavor list', with "
+            "--flavor and --master-flavor."
+        )
+    if row.role != MASTER:
+        _check_role(row)
+        _check_labels(row, cluster, conf)
+    validate_details(row)
+    least, most = row.min_node_count or 0, row.max_node_count
+    if most is not None and not least <= row.node_count <= most:
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' has node_count {row.node_count}, outside of its bounds "
+            f"{least} to {most}. Change the count or the bounds."
+        )
+
+
+def validate_details(row: Any) -> None:
+    """Refuse labels and taints that no Node could have.
+
+    :raises errors.InvalidRequest: naming group, field and value.
+    """
+    for key, value in (row.node_labels or {}).items():
+        _check_mark(row.name, "node_labels", key, value)
+    for taint in row.node_taints or ():
+        _check_mark(row.name, "node_taints", taint["key"], taint.get("value") or "")
+
+
+def validate_chart(row: Any, cluster: Any, conf: Any, family: str) -> None:
+    """Refuse what only this project's chart can do for a nodegroup, where the chart is another.
+
+    :param family: of the chart that makes it, "" for a foreign one.
+    :raises errors.InvalidRequest: naming group, field and value.
+    """
+    if family == names.CHART_FAMILY:
+        return
+    typed = labels.parse(cluster.labels or {}, conf_module.label_defaults(conf))
+    mine = _labels(row, cluster, conf) if row.role != MASTER else typed
+    if docker_volume_size(row, cluster):
+        _cannot(row, "docker_volume_size", docker_volume_size(row, cluster))
+    if row.role not in (MASTER, "worker"):
+        _cannot(row, "role", row.role)
+    if mine.node_annotations and row.role != MASTER:
+        _cannot(row, "node_annotations", row.labels.get("node_annotations") or "the cluster's")
+    # Other charts of this name take false and 0 of a nodegroup for "as the cluster has it".
+    if typed.auto_healing_enabled and not mine.auto_healing_enabled:
+        _cannot(row, "auto_healing_enabled", "false")
+    if typed.boot_volume_size and not mine.boot_volume_size:
+        _cannot(row, "boot_volume_size", "0")
+    validate_taints(row, family)
+
+
+def validate_new_labels(
+    before: Iterable[NodeGroupRequest], after: Iterable[NodeGroupRequest], family: str
+) -> None:
+    """Refuse labels of a new template that the chart cannot follow.
+
+    :param family: of the chart that the upgrade leads to, "" for a foreign one.
+    :raises errors.InvalidRequest: naming group, label and value.
+    """
+    was = {group.name: _annotations(group) for group in before}
+    for group in after:
+        wanted = _annotations(group)
+        if family != names.CHART_FAMILY and wanted and wanted != was.get(group.name):
+            texts = ",".join(f"{key}={value}" for key, value in wanted)
+            _cannot(group, "node_annotations", texts)
+
+
+def validate_taints(row: Any, family: str) -> None:
+    """Refuse taints where the chart cannot set them.
+
+    :raises errors.InvalidRequest: naming group and field.
+    """
+    if row.node_taints and family != names.CHART_FAMILY:
+        _cannot(row, "node_taints", row.node_taints)
+
+
+def check_images(
+    groups: Iterable[NodeGroupRequest],
+    images: Mapping[str, Image],
+    control_plane: str,
+    os_distro: str,
+) -> None:
+    """Refuse images of single nodegroups that do not go with the cluster.
+
+    :param control_plane: Kubernetes version of the control plane.
+    :param os_distro: of the cluster's image.
+    :raises errors.InvalidRequest: an unknown version, one that is newer than the control plane or
+        too old for it, or another distribution.
+    """
+    for group in groups:
+        if not group.image:
+            continue
+        image = images[group.image]
+        if not image.kubernetes_version:
+            raise errors.InvalidRequest(
+                f"Image '{group.image}' of nodegroup '{group.name}' has no property "
+                "'kube_version', so it is not known which Kubernetes it holds. Set it on the "
+                "image, for example kube_version=v1.34.4, or choose another image."
+            )
+        if image.os_distro != os_distro:
+            raise errors.InvalidRequest(
+                f"Image '{group.image}' of nodegroup '{group.name}' has os_distro "
+                f"'{image.os_distro}', and the cluster's is '{os_distro}': all machines of a "
+                "cluster are set up in the same way. Choose another image."
+            )
+        upgrade.check_new_node_group(group.name, image.kubernetes_version, control_plane)
+
+
+def check_annotations(groups: Iterable[NodeGroupRequest], values: Json) -> None:
+    """Refuse annotations that Cluster API would put on no Node.
+
+    :param values: those of the cluster; an operator's ``clusterApi`` in them allows more.
+    :raises errors.InvalidLabel: with the first such key.
+    """
+    more = (values.get("clusterApi") or {}).get("additionalSyncMachineAnnotations") or ()
+    kept = re.compile("|".join((_KEPT, *(f"({one})" for one in more))))
+    for group in groups:
+        for key, _ in _annotations(group):
+            if not kept.search(key):
+                raise errors.InvalidLabel(
+                    "node_annotations",
+                    key,
+                    "keys below node.cluster.x-k8s.io, as Cluster API puts no others on the Nodes "
+                    "unless the cloud's operator lets it",
+                )
+
+
+def _annotations(group: NodeGroupRequest) -> tuple[tuple[str, str], ...]:
+    return group.labels.node_annotations if group.labels else ()
+
+
+def _labels(row: Any, cluster: Any, conf: Any) -> labels.Labels:
+    defaults = conf_module.label_defaults(conf)
+    return labels.parse_node_group(row.labels or {}, cluster.labels or {}, defaults)
+
+
+def _check_labels(row: Any, cluster: Any, conf: Any) -> None:
+    own, copied = row.labels or {}, cluster.labels or {}
+    labels.check_node_group(own, copied, conf_module.label_defaults(conf))
+    mine = _labels(row, cluster, conf)
+    sizes = {
+        "boot_volume_type": ("boot_volume_size", mine.boot_volume_size),
+        "boot_volume_availability_zone": ("boot_volume_size", mine.boot_volume_size),
+        "docker_volume_type": ("docker_volume_size", docker_volume_size(row, cluster)),
+    }
+    for label, (field, size) in sizes.items():
+        if own.get(label, "").strip() and own[label] != copied.get(label) and not size:
+            raise errors.InvalidLabel(
+                label, own[label], f"nothing, because the nodegroup has no {field}"
+            )
+
+
+def _check_role(row: Any) -> None:
+    if row.role in _CONTROL_PLANE_ROLES:
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' has the role '{row.role}', which is the control plane's. "
+            "Choose another one."
+        )
+    if not (row.role and names.is_label_value(row.role)):
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' has the role '{row.role}', which cannot stand in the label "
+            "node-role.kubernetes.io/ROLE of its Nodes: expected at most 63 letters, digits, '-', "
+            "'_' and '.', beginning and ending with a letter or digit."
+        )
+
+
+def _check_mark(group: str, field: str, key: str, value: str) -> None:
+    if not (names.is_label_key(key) and names.is_label_value(value)):
+        raise errors.InvalidRequest(
+            f"'{key}={value}' in {field} of nodegroup '{group}' cannot be used: a key is like "
+            "example.org/name, key and value have at most 63 letters, digits, '-', '_' and '.', "
+            "beginning and ending with a letter or digit."
+        )
+
+
+def _cannot(row: Any, field: str, value: Any) -> None:
+    raise errors.InvalidRequest(
+        f"Nodegroup '{row.name}' asks for {field} {value}, which the chart of this cluster cannot "
+        "set. Leave it out, or ask the cloud's operator for another chart."
+    )
