@@ -102,6 +102,7 @@ STAGES = {
             sandbox=True,
             live=True,
         ),
+        Stage("adoption", "adoption", 30, counts=True, binaries=True, sandbox=True, live=True),
         Stage("sandbox-live", "sandbox-live", 30, counts=True, binaries=True, sandbox=True),
         Stage("functional", "functional", 120, counts=True, binaries=True, sandbox=True, live=True),
         Stage(

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A conductor with this driver: successor.py MAGNUM.CONF."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+import sys
+from typing import Any
+import uuid
+
+import conductor
+import facts
+
+from magnum.drivers.k8s_capi_helm import assembly
+from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
+from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, Flavor
+from magnum.tests.unit.drivers.k8s_capi_helm import fakes
+from magnum.tests.unit.drivers.k8s_capi_helm.world import FakeCloud
+
+
+class OpenStack(fakes.FakeOpenStack):
+    """With ids as OpenStack's are, which the API server asks for."""
+
+    def nova(self) -> Any:
+        nova = super().nova()
+        make = nova.create_server_group
+
+        def make_with_id(**wanted: str) -> Any:
+            made = make(**wanted)
+            made.id = str(uuid.uuid4())
+            return made
+
+        nova.create_server_group = make_with_id
+        return nova
+
+
+class Cloud(FakeCloud):
+    """The cloud of the driver's other tests, with what the file says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.openstack = OpenStack()
+        self.belongings = Belongings(Services(self.openstack))
+
+    def facts(self, request: Any, *, interface: str = "public") -> Any:
+        self._read()
+        network = facts.read()["external_network"]["id"]
+        found = super().facts(request, interface=interface)
+        return dataclasses.replace(found, external_network_id=network)
+
+    def software(self, request: Any, *, interface: str = "public") -> Any:
+        self._read()
+        return super().software(request, interface=interface)
+
+    def flavors(self, wanted: Any) -> dict[str, Flavor]:
+        found = facts.read()["flavors"]
+        return {
+            name: Flavor(found[name]["id"], name, found[name]["vcpus"], found[name]["ram"], 20)
+            for name in wanted
+        }
+
+    def create_credential(
+        self, user_id: str, name: str, text: str, roles: Any
+    ) -> ApplicationCredential:
+        identity = facts.add_credential(name, user_id)
+        return ApplicationCredential(identity, f"secret-of-{identity}", name)
+
+    def delete_credential(self, user_id: str, credential_id: str) -> None:
+        facts.drop_credential(credential_id)
+
+    def _read(self) -> None:
+        found = facts.read()
+        self.images = {
+            name: (one["id"], one["kube_version"]) for name, one in found["images"].items()
+        }
+        self.volume_types = tuple(found["volume_types"])
+
+
+def play() -> None:
+    cloud = Cloud()
+    assembly.cloud = lambda context: cloud
+    # As if another package of the driver were installed.
+    assembly._BUNDLED = Path(os.environ.get(facts.BUNDLED, assembly._BUNDLED))
+
+
+if __name__ == "__main__":
+    conductor.serve(sys.argv[1], play)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster of magnum-capi-helm, taken over by this driver, and given back."""
+
+from __future__ import annotations
+
+from magnum.tests.functional.k8s_capi_helm.adoption import facts
+from magnum.tests.functional.k8s_capi_helm.adoption.objects import (
+    changes,
+    Key,
+    lasting,
+    Snapshot,
+    told,
+    versions,
+)
+from magnum.tests.functional.k8s_capi_helm.adoption.setting import (
+    CONTRACT,
+    GROUP,
+    HandoverCase,
+    PREDECESSOR,
+    SUCCESSOR,
+)
+from magnum.tests.functional.k8s_capi_helm.charts import reference
+
+#: Labels that do something in both drivers, under old names too, and some that neither knows.
+LABELS = {
+    "etcd_volume_size": "10",
+    "etcd_volume_type": "fast",
+    "boot_volume_size": "40",
+    "monitoring_enabled": "true",
+    "fixed_subnet_cidr": "10.8.0.0/24",
+    "api_master_lb_allowed_cidrs": "192.0.2.0/24,198.51.100.0/24",
+    "csi_cinder_reclaim_policy": "Delete",
+    "heapster_enabled": "true",
+}
+
+
+class Adoption:
+    """The steps of a handover; what is below says with which chart."""
+
+    def settled(self: HandoverCase) -> None:
+        # A server group, which the predecessor does not know, would go when a group is given back.
+        self.configure(capi_helm_cluster_labels={"server_group_policies": "none"})
+        self.found(PREDECESSOR, labels=LABELS)
+
+    def test_handover(self: HandoverCase) -> None:
+        """One life: made there, looked at, resized and extended here, given back, deleted here."""
+        self.settled()
+        release, made = self.release(), self.objects()
+        revision = self.store.revision(release)
+        self.assertIn(("Cluster", release), made)
+
+        # The first look, at a cluster that is complete and at one that seems in progress.
+        self.ask(SUCCESSOR, "look")
+        self.assertEqual(versions(made), versions(self.objects()))
+        self.ask(SUCCESSOR, "look")
+        self.assertEqual(revision, self.store.revision(release))
+        notice = self.row()["health_reason"]["notice"]
+        for word in ("etcd_volume_size", "etcd_blockdevice_size", "heapster_enabled"):
+            self.assertIn(word, notice)
+        values = self.store.values(release)
+        self.assertEqual(10, values["etcd"]["blockDevice"]["size"])
+
+        # The first resize makes the Lease, and moves replicas.
+        self.ask(SUCCESSOR, "resize", count=3)
+        self.only_replicas("first resize", made, {f"{release}-default-worker"}, new=_lease(release))
+        self.ask(SUCCESSOR, "look")
+        self.assertEqual(revision + 1, self.store.revision(release))
+        self.ask(SUCCESSOR, "settle")
+
+        # A nodegroup adds its own objects.
+        before = lasting(self.objects())
+        self.ask(SUCCESSOR, "add_group", name="more", node_count=1, **GROUP)
+        extended = lasting(self.objects())
+        found = changes(before, extended)
+        found.pop(("Lease", f"{release}-magnum"))
+        self.show("nodegroup create", found)
+        self.assertEqual({"new"}, {listed[0][2] for listed in found.values()})
+        self.assertLessEqual(_MACHINES, {kind for kind, _ in found})
+        self.ask(SUCCESSOR, "look")
+        self.ask(SUCCESSOR, "settle")
+
+        # The predecessor takes it back.
+        before = self.objects()
+        self.ask(PREDECESSOR, "look")
+        self.ask(PREDECESSOR, "resize", count=2)
+        self.only_replicas("given back", before, {f"{release}-default-worker"})
+        self.ask(PREDECESSOR, "settle")
+
+        # And again.
+        before = self.objects()
+        self.ask(SUCCESSOR, "look")
+        self.assertEqual(versions(before), versions(self.objects()))
+        self.ask(SUCCESSOR, "resize", count=4, group="more")
+        self.only_replicas("second resize", before, {f"{release}-more"})
+        self.ask(SUCCESSOR, "settle")
+        self.ask(SUCCESSOR, "drop_group", name="more")
+        left = lasting(self.objects())
+        self.assertEqual([], [key for key in left if key[1].endswith("-more")])
+        self.deleted()
+
+    def test_control_plane(self: HandoverCase) -> None:
+        self.settled()
+        release, before = self.release(), self.objects()
+        self.ask(SUCCESSOR, "resize", count=3, group="default-master")
+        self.only_replicas(
+            "control plane", before, {f"{release}-control-plane"}, new=_lease(release)
+        )
+
+    def test_nodegroups_of_the_predecessor(self: HandoverCase) -> None:
+        """One whose name the predecessor had to change, and one that was autoscaled."""
+        self.settled()
+        release = self.release()
+        self.ask(PREDECESSOR, "add_group", name="GPU_Pool", node_count=1, **GROUP)
+        self.ask(PREDECESSOR, "settle")
+        before = self.objects()
+        self.assertIn(("MachineDeployment", f"{release}-gpu-pool"), before)
+        self.ask(SUCCESSOR, "look")
+        self.assertEqual(versions(before), versions(self.objects()))
+        self.ask(SUCCESSOR, "resize", count=2, group="GPU_Pool")
+        self.only_replicas("renamed", before, {f"{release}-gpu-pool"}, new=_lease(release))
+        self.ask(SUCCESSOR, "settle")
+        self.ask(SUCCESSOR, "drop_group", name="GPU_Pool")
+        left = lasting(self.objects())
+        self.assertNotIn(("MachineDeployment", f"{release}-gpu-pool"), left)
+        self.assertIn(("MachineDeployment", f"{release}-default-worker"), left)
+
+    def test_autoscaled(self: HandoverCase) -> None:
+        self.configure()
+        scaled = {"auto_scaling_enabled": "true", "min_node_count": "1", "max_node_count": "4"}
+        self.found(PREDECESSOR, labels=scaled)
+        release, before = self.release(), self.objects()
+        self.assertEqual("true", self.store.values(release)["nodeGroups"][0]["autoscale"])
+        self.ask(SUCCESSOR, "look")
+        self.assertEqual(versions(before), versions(self.objects()))
+        self.ask(SUCCESSOR, "add_group", name="more", node_count=1, **GROUP)
+        found = changes(lasting(before), lasting(self.objects()))
+        self.assertEqual({"new"}, {listed[0][2] for listed in found.values()}, told(found))
+
+    def test_taken_over_in_the_middle(self: HandoverCase) -> None:
+        """A create and a deletion that the predecessor had begun are carried on."""
+        self.settled()
+        release, before = self.release(), self.objects()
+        self.ask(PREDECESSOR, "begin", status="CREATE_IN_PROGRESS")
+        self.ask(SUCCESSOR, "look")
+        found = changes(before, self.objects())
+        self.assertEqual({_lease(release)}, set(found), told(found))
+        self.ask(PREDECESSOR, "delete")
+        self.ask(SUCCESSOR, "look")
+        self.ask(SUCCESSOR, "look")
+        self.gone()
+
+    def test_rotated_credential(self: HandoverCase) -> None:
+        """A credential of the predecessor is replaced here, and both go in the end."""
+        self.settled()
+        (first,) = facts.read()["credentials"]
+        self.ask(SUCCESSOR, "rotate")
+        self.assertEqual(2, len(facts.read()["credentials"]))
+        self.assertIn(first, facts.read()["credentials"])
+        self.deleted()
+
+    # ----------------------------------------------------------------------------------------------
+    def only_replicas(
+        self: HandoverCase,
+        what: str,
+        before: Snapshot,
+        names: set[str],
+        *,
+        new: Key | None = None,
+    ) -> None:
+        """Of all objects only these have changed, and of these only the number of replicas."""
+        found = changes(lasting(before), lasting(self.objects()))
+        self.show(what, found)
+        release = self.release()
+        lease = found.pop(_lease(release), None)
+        if new is not None:
+            self.assertEqual([("", None, "new")], lease)
+        self.assertEqual(names, {name for _, name in found})
+        for key, listed in found.items():
+            self.assertEqual([".spec.replicas"], [path for path, _, _ in listed], key)
+
+    def deleted(self: HandoverCase) -> None:
+        """Delete the cluster here, and find nothing left."""
+        self.ask(SUCCESSOR, "delete")
+        for _ in range(3):
+            self.ask(SUCCESSOR, "look")
+        self.gone()
+
+    def gone(self: HandoverCase) -> None:
+        self.assertEqual([], self.rows())
+        self.assertEqual({}, facts.read()["credentials"])
+        left = {key for key in self.objects() if key[0] not in _FURNITURE}
+        kept = {key for key in left if key[0] in _KEPT}
+        self.assertEqual({"Lease"}, {kind for kind, _ in left - kept})
+        self.assertNotIn(True, [kind in ("Cluster", "OpenStackCluster") for kind, _ in left])
+
+
+#: What every nodegroup has.
+_MACHINES = {"MachineDeployment", "KubeadmConfigTemplate", "OpenStackMachineTemplate"}
+#: What every namespace has.
+_FURNITURE = ("ConfigMap", "ServiceAccount", "RoleBinding", "Role")
+#: Templates that our chart keeps for Cluster API, which removes them with their Cluster.
+_KEPT = ("OpenStackMachineTemplate", "KubeadmConfigTemplate")
+
+
+def _lease(release: str) -> Key:
+    return "Lease", f"{release}-magnum"
+
+
+class OwnChartTest(Adoption, HandoverCase):
+    """With the chart of this project."""
+
+
+class ContractChartTest(Adoption, HandoverCase):
+    """With another chart that takes the same values."""
+
+    def settled(self) -> None:
+        self.chart = CONTRACT
+        super().settled()
+
+
+class ReferenceChartTest(Adoption, HandoverCase):
+    """With the reference chart, where a checkout is given."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        try:
+            self.chart = self.enterContext(reference.chart())
+        except reference.NotGiven as error:
+            self.skipTest(str(error))
