@@ -93,6 +93,7 @@ class TestProcess(testtools.TestCase):
             self.assertEqual(value, arguments[arguments.index(flag) + 1])
         self.assertIn("--install", arguments)
         self.assertIn("--reset-values", arguments)
+        self.assertIn("--disable-openapi-validation", arguments)
         for unwanted in ("--wait", "--atomic", "--rollback-on-failure", "--create-namespace"):
             self.assertNotIn(unwanted, arguments)
         self.assertEqual({"key": "value"}, json.loads(self.written("stdin")))

@@ -8,6 +8,7 @@ import dataclasses
 import http.server
 import json
 import pathlib
+import ssl
 import tempfile
 import threading
 from typing import Any
@@ -36,16 +37,25 @@ Answer = tuple[int, Any] | None
 
 
 class Server:
-    """Answers with ``answer``, which a test sets, and remembers what arrived."""
+    """Answers with ``answer``, which a test sets, and remembers what arrived.
 
-    def __init__(self, answer: Callable[[Seen], Answer]) -> None:
+    :param tls: a file with certificate and key, for a server that is spoken to with TLS.
+    :ivar connections: how many were made.
+    """
+
+    def __init__(self, answer: Callable[[Seen], Answer], tls: pathlib.Path | None = None) -> None:
         self.answer = answer
         self.seen: list[Seen] = []
+        self.connections = 0
         self.released = threading.Event()
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                outer.connections += 1
+                super().setup()
 
             def handle_any(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
@@ -76,7 +86,12 @@ class Server:
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        if tls is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(tls)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        scheme = "http" if tls is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def never(self, seen: Seen) -> Answer:
