@@ -65,6 +65,17 @@ CONTROL_PLANE = Kind(
 OPENSTACK_CLUSTER = Kind(
     INFRASTRUCTURE_GROUP, "OpenStackCluster", "openstackclusters", ("v1beta1", "v1beta2")
 )
+#: What a chart makes for each nodegroup besides its MachineDeployment.
+MACHINE_HEALTH_CHECK = Kind(CORE_GROUP, "MachineHealthCheck", "machinehealthchecks", CAPI_VERSIONS)
+MACHINE_TEMPLATE = Kind(
+    INFRASTRUCTURE_GROUP,
+    "OpenStackMachineTemplate",
+    "openstackmachinetemplates",
+    ("v1beta1", "v1beta2"),
+)
+BOOTSTRAP_TEMPLATE = Kind(
+    "bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate", "kubeadmconfigtemplates", CAPI_VERSIONS
+)
 OPENSTACK_SERVER = Kind(INFRASTRUCTURE_GROUP, "OpenStackServer", "openstackservers", ("v1alpha1",))
 HELM_RELEASE = Kind(ADDONS_GROUP, "HelmRelease", "helmreleases", ("v1alpha1",))
 MANIFESTS = Kind(ADDONS_GROUP, "Manifests", "manifests", ("v1alpha1",))

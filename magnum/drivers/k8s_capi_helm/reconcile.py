@@ -7,7 +7,7 @@ so: of many requests that arrive together the first pass applies all, the others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 import dataclasses
 import datetime
 from typing import Any
@@ -19,8 +19,8 @@ from magnum.drivers.k8s_capi_helm import (
     change,
     errors,
     founding,
-    helm_values,
     intake,
+    newcomers,
     ownership,
     transition,
     upgrade,
@@ -33,7 +33,6 @@ from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     Json,
     LiveRelease,
-    NodeGroupRequest,
     Operation,
     Record,
     Target,
@@ -55,11 +54,13 @@ class Rows:
     :ivar target: what a pending upgrade leads to.
     :ivar accept: saves the target in the rows, after Helm has taken it; told are the nodegroups
         that keep an image of their own.
+    :ivar refuse: says in the row of a new nodegroup why it cannot be made.
     """
 
     request: Callable[[], ClusterRequest]
     target: Callable[[Operation], Target]
     accept: Callable[[Operation, Target, Collection[str]], None]
+    refuse: Callable[[str, errors.DriverError], None]
 
 
 def bring_up(
@@ -110,10 +111,10 @@ def bring_up_held(
         raise errors.Busy("The cluster is being deleted.")
     live = ports.helm.live(request.namespace, request.release)
     if not is_deployed(live, request, record):
-        wanted, operations = _wanted(live, request, record, cloud, conf, facts)
-        values = change.next_values(live.values if live else None, wanted, operations)
-        chart = _chart(ports, request, live, hold.record)
-        live = _apply(ports, hold, request, chart, values, operations)
+        if live is None:
+            live = _found(ports, hold, request, cloud, conf, facts)
+        else:
+            live = _bring_on(ports, hold, rows, request, live, record, cloud, conf)
     if live is not None and transition.is_due(ports, record, live, request):
         _upgrade(ports, hold, rows, live, transition.pending(record), cloud, conf)
 
@@ -175,24 +176,61 @@ def _unfounded(record: Record, now: datetime.datetime) -> errors.DriverError:
     )
 
 
-def _wanted(
-    live: LiveRelease | None,
+def _found(
+    ports: Ports,
+    hold: Hold,
     request: ClusterRequest,
-    record: Record | None,
     cloud: Callable[[], Cloud],
     conf: Any,
     facts: CloudFacts | None,
-) -> tuple[Json, tuple[Operation, ...]]:
-    recorded = record.operations if record else ()
-    operations = change.pending(live.values if live else None, request, recorded)
-    if live is not None:
-        new = {n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups}
-        return _extended(live, request, recorded, new, cloud, conf), operations
+) -> LiveRelease:
+    """Install a release that is not there (any more)."""
     if facts is None:
         service = cloud()
         facts = service.facts(request, interface=conf.capi_helm.app_cred_interface_type)
         facts = belongings.found(service, request, facts)
-    return render(request, facts, conf), operations
+    values = render(request, facts, conf)
+    chart = _chart(ports, request, None, hold.record)
+    return _apply(ports, hold, request, chart, values, change.pending(None, request))
+
+
+def _bring_on(
+    ports: Ports,
+    hold: Hold,
+    rows: Rows,
+    request: ClusterRequest,
+    live: LiveRelease,
+    record: Record | None,
+    cloud: Callable[[], Cloud],
+    conf: Any,
+) -> LiveRelease:
+    """Change a release that is there; new nodegroups that cannot be made are refused alone."""
+    recorded = record.operations if record else ()
+    base = newcomers.record(ports, live)
+    operations = change.pending(base.values, request, recorded)
+    new = [n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups]
+    groups = [group for group in request.node_groups if group.name in new]
+    found = newcomers.rendered(groups, request, cloud, conf, base.values)
+    wanted = change.sizes(base.values, request, recorded)
+    wanted["nodeGroups"] = [found.ready.get(one["name"], one) for one in wanted["nodeGroups"]]
+    chart = _chart(ports, request, base, hold.record)
+
+    def attempt(some: frozenset[str]) -> LiveRelease:
+        chosen = newcomers.without(operations, set(new) - some)
+        values = change.next_values(base.values, wanted, chosen)
+        current = ports.helm.live(request.namespace, request.release)
+        if current is not None and current.status == "deployed" and current.values == values:
+            return current
+        return _apply(ports, hold, request, chart, values, chosen)
+
+    for name, error in found.refused.items():
+        rows.refuse(name, error)
+    done = newcomers.admit(list(found.ready), attempt, rows.refuse)
+    for name in set(new) - set(change.node_groups(done.values)):
+        newcomers.clear(ports, request.namespace, request.release, name)
+    if found.waiting is not None:
+        raise found.waiting
+    return done
 
 
 def render(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
@@ -204,50 +242,6 @@ def render(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
     values = transition.rendered(request, facts, conf)
     intake.check_annotations(request.node_groups, values)
     return values
-
-
-def _extended(
-    live: LiveRelease,
-    request: ClusterRequest,
-    recorded: tuple[Operation, ...],
-    new: set[str],
-    cloud: Callable[[], Cloud],
-    conf: Any,
-) -> Json:
-    """The counts that the rows ask for and the entries of new groups.
-
-    Of the cloud only their flavors and images are asked for: the image, networks and volume types
-    of a cluster are those of its live release, and may be gone or others by now.
-    """
-    wanted = change.sizes(live.values, request, recorded)
-    groups = [group for group in request.node_groups if group.name in new]
-    if groups:
-        service = cloud()
-        ids = belongings.found_server_groups(service, request, groups)
-        made = new_entries(live.values, request, groups, service, conf)
-        entries = {
-            group.name: {**entry, **helm_values.server_group(group, request.labels, ids)}
-            for group, entry in zip(groups, made, strict=True)
-        }
-        wanted["nodeGroups"] = [entries.get(one["name"], one) for one in wanted["nodeGroups"]]
-    return wanted
-
-
-def new_entries(
-    live: Json, request: ClusterRequest, groups: Sequence[NodeGroupRequest], cloud: Cloud, conf: Any
-) -> list[Json]:
-    """The entries of nodegroups that are to be added to a cluster; nothing is touched.
-
-    :param live: values of its release.
-    :raises errors.DriverError: the cloud or the cluster does not have what they need.
-    """
-    flavors = cloud.flavors(group.flavor for group in groups)
-    images = cloud.named_images(group.image for group in groups if group.image)
-    intake.check_flavors(flavors, conf)
-    version = upgrade.versions(live)[change.CONTROL_PLANE]
-    intake.check_images(groups, images, version, str(live.get("osDistro") or ""))
-    intake.check_annotations(groups, live)
-    return [helm_values.node_group(one, request.labels, flavors, images) for one in groups]
 
 
 def _apply(

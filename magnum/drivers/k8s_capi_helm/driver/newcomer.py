@@ -8,7 +8,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import assembly, belongings, errors, intake, names, reconcile
+from magnum.drivers.k8s_capi_helm import assembly, belongings, errors, intake, names, newcomers
 from magnum.drivers.k8s_capi_helm.driver import passes
 from magnum.drivers.k8s_capi_helm.model import LiveRelease
 
@@ -32,7 +32,7 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
         if live is None:
             intake.check_flavors(cloud.flavors([row.flavor_id]), conf)
         else:
-            reconcile.new_entries(live.values, request, mine, cloud, conf)
+            newcomers.entries(live.values, request, mine, cloud, conf)
     except errors.CloudUnreachable as error:
         LOG.warning("Nodegroup %s: %s %s", row.uuid, error, error.detail)
     belongings.make_server_groups(cloud, request, mine)

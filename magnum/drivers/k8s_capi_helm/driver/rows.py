@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from oslo_log import log as logging
+
 from magnum.drivers.k8s_capi_helm import errors, intake, upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.model import GroupVerdict, Target
@@ -14,6 +16,7 @@ from magnum.drivers.k8s_capi_helm.survey import Finding
 from magnum.objects import cluster as cluster_object
 from magnum.objects import fields
 
+LOG = logging.getLogger(__name__)
 Status = fields.ClusterStatus
 _MARKS = ("node_labels", "node_taints")
 
@@ -115,6 +118,19 @@ def accept(cluster: Any, template: Any, target: Target, kept: Collection[str]) -
     put(cluster, cluster_template_id=template.uuid, labels=dict(target.texts))
     cluster.cluster_template = template
     cluster.obj_reset_changes(["cluster_template"])
+
+
+def reject(cluster: Any, name: str, error: errors.DriverError) -> None:
+    """Say that a new nodegroup cannot be made; nobody asks for it any more.
+
+    :param name: under which it would stand in the chart's values.
+    """
+    LOG.warning("Nodegroup %s of cluster %s: %s %s", name, cluster.uuid, error, error.detail)
+    fresh = list(cluster.nodegroups)
+    called = intake.entries(fresh)
+    for row in fresh:
+        if called[row.name] == name:
+            put(row, status=Status.CREATE_FAILED, status_reason=str(error))
 
 
 def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:

@@ -57,6 +57,16 @@ class HelmClient:
         secret = self._newest(namespace, release)
         return None if secret is None else releases.decode(secret)
 
+    def deployed(self, namespace: str, release: str) -> LiveRelease | None:
+        """The newest revision that was applied as a whole, without a helm process; None without.
+
+        :raises errors.HelmRefused: its Secret is not readable.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        selector = {**releases.labels(release), **releases.DEPLOYED}
+        secret = releases.newest(self._kube.list(names.SECRET, namespace, selector))
+        return None if secret is None else releases.decode(secret)
+
     def apply(
         self,
         namespace: str,

@@ -20,6 +20,8 @@ from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease
 
 #: Words of Helm for a release that a helm run is, or was, in the middle of.
 PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
+#: Label of a revision that was applied as a whole and that no later one has taken the place of.
+DEPLOYED = {"status": "deployed"}
 _GZIP = b"\x1f\x8b"
 
 

@@ -53,6 +53,7 @@ FLOORS = {
     "credentials": 2,
     "removal": 1,
     "transition": 2,
+    "newcomers": 2,
     "reconcile": 2,
     "survey": 2,
     "teardown": 2,

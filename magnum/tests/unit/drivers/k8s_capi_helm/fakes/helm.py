@@ -18,6 +18,9 @@ class FakeHelm:
     """Helm in memory, with HelmClient's methods.
 
     :ivar refusal: raised by the next runs of helm, until it is set to None.
+    :ivar refuses: what is wrong with given values, None if nothing is.
+    :ivar is_half_way: whether values that are refused are so by the management cluster, half-way,
+        so that Helm keeps them as a failed revision.
     :ivar runs: helm runs so far: (verb, release, values).
     :ivar on_apply: called with each release that was applied; puts the chart's objects in place.
     :ivar on_uninstall: called with the namespace and the name of each release that was taken away.
@@ -26,13 +29,22 @@ class FakeHelm:
     def __init__(self) -> None:
         self.refusal: errors.DriverError | None = None
         self.runs: list[tuple[str, str, Json]] = []
+        self.refuses: Callable[[Json], errors.DriverError | None] = lambda values: None
+        self.is_half_way = False
         self.on_apply: Callable[[LiveRelease], None] | None = None
         self.on_uninstall: Callable[[str, str], None] | None = None
         self.releases: dict[tuple[str, str], LiveRelease] = {}
+        self._deployed: dict[tuple[str, str], LiveRelease] = {}
         self._lock = threading.RLock()
 
     def live(self, namespace: str, release: str) -> LiveRelease | None:
         return copy.deepcopy(self.releases.get((namespace, release)))
+
+    def deployed(self, namespace: str, release: str) -> LiveRelease | None:
+        live = self.releases.get((namespace, release))
+        if live is not None and live.status != "deployed":
+            live = self._deployed.get((namespace, release))
+        return copy.deepcopy(live)
 
     def apply(
         self,
@@ -48,17 +60,24 @@ class FakeHelm:
             if hold is not None and hold.lost():
                 raise errors.Busy("Another worker may have taken over this cluster.")
             before = self.releases.get((namespace, release))
+            wrong = self.refuses(values)
+            if wrong is not None and not self.is_half_way:
+                raise wrong
             live = LiveRelease(
                 name=release,
                 namespace=namespace,
                 revision=before.revision + 1 if before else 1,
-                status="deployed",
+                status="deployed" if wrong is None else "failed",
                 chart_name=chart.name,
                 chart_version=chart.version,
                 chart_family=chart.family,
                 values=json.loads(json.dumps(values)),
             )
+            if wrong is not None and before is not None and before.status == "deployed":
+                self._deployed[namespace, release] = before
             self.releases[namespace, release] = live
+        if wrong is not None:
+            raise wrong
         if self.on_apply is not None:
             self.on_apply(live)
         return copy.deepcopy(live)

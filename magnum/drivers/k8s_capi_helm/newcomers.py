@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New nodegroups of a running cluster: one that cannot be made is refused alone, harming no other.
+
+In the good case all of them, and whatever else is to change, go through Helm in one run. Only when
+that is refused they are tried in halves, on top of what is known to be accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+import dataclasses
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import (
+    belongings,
+    change,
+    errors,
+    helm_values,
+    intake,
+    names,
+    upgrade,
+)
+from magnum.drivers.k8s_capi_helm.assembly import Ports
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    Json,
+    LiveRelease,
+    NodeGroupRequest,
+    Operation,
+    Verb,
+)
+
+LOG = logging.getLogger(__name__)
+
+#: What a chart makes for a nodegroup, its machines' owner first.
+_OBJECTS = (
+    names.MACHINE_DEPLOYMENT,
+    names.MACHINE_HEALTH_CHECK,
+    names.MACHINE_TEMPLATE,
+    names.BOOTSTRAP_TEMPLATE,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entries:
+    """Entries of new nodegroups, as far as they could be rendered.
+
+    :ivar refused: what is wrong with a group, for good.
+    :ivar waiting: why some can only be rendered later, None if all could be looked at.
+    """
+
+    ready: dict[str, Json]
+    refused: dict[str, errors.DriverError]
+    waiting: errors.DriverError | None = None
+
+
+def record(ports: Ports, live: LiveRelease) -> LiveRelease:
+    """The live release without nodegroups that only its failed revision has.
+
+    Helm keeps the values of a revision that the management cluster has refused; a group in there
+    was never made, and is as new as before.
+    """
+    if live.status != "failed":
+        return live
+    deployed = ports.helm.deployed(live.namespace, live.name)
+    if deployed is None:
+        return live
+    made = change.node_groups(deployed.values)
+    kept = [one for one in live.values.get("nodeGroups") or () if one["name"] in made]
+    return dataclasses.replace(live, values={**live.values, "nodeGroups": kept})
+
+
+def rendered(
+    groups: Iterable[NodeGroupRequest],
+    request: ClusterRequest,
+    cloud: Callable[[], Cloud],
+    conf: Any,
+    live: Json,
+) -> Entries:
+    """The entry of each new nodegroup, or what is wrong with it.
+
+    Of the cloud only their flavors and images are asked for, all together as long as nothing is
+    wrong: the image, networks and volume types of a cluster are those of its live release, and may
+    be gone or others by now.
+
+    :param live: values of the release.
+    """
+    ready: dict[str, Json] = {}
+    refused: dict[str, errors.DriverError] = {}
+    groups, waiting = list(groups), None
+    if not groups:
+        return Entries(ready, refused)
+    service = cloud()
+    try:
+        ids = belongings.found_server_groups(service, request, groups)
+    except errors.DriverError as error:
+        return Entries(ready, refused, error)
+    rest = [groups]
+    while rest:
+        some = rest.pop()
+        try:
+            made = entries(live, request, some, service, conf)
+        except errors.DriverError as error:
+            if len(some) > 1:
+                rest += [[group] for group in reversed(some)]
+            elif error.retryable:
+                waiting = error
+            else:
+                refused[some[0].name] = error
+        else:
+            for group, entry in zip(some, made, strict=True):
+                own = helm_values.server_group(group, request.labels, ids)
+                ready[group.name] = {**entry, **own}
+    return Entries(ready, refused, waiting)
+
+
+def entries(
+    live: Json, request: ClusterRequest, groups: Sequence[NodeGroupRequest], cloud: Cloud, conf: Any
+) -> list[Json]:
+    """The entries of nodegroups that are to be added to a cluster; nothing is touched.
+
+    :param live: values of its release.
+    :raises errors.DriverError: the cloud or the cluster does not have what they need.
+    """
+    flavors = cloud.flavors(group.flavor for group in groups)
+    images = cloud.named_images(group.image for group in groups if group.image)
+    intake.check_flavors(flavors, conf)
+    version = upgrade.versions(live)[change.CONTROL_PLANE]
+    intake.check_images(groups, images, version, str(live.get("osDistro") or ""))
+    intake.check_annotations(groups, live)
+    return [helm_values.node_group(one, request.labels, flavors, images) for one in groups]
+
+
+def without(operations: Iterable[Operation], left_out: Iterable[str]) -> tuple[Operation, ...]:
+    """Operations that make no nodegroup of *left_out*."""
+    gone, kept = frozenset(left_out), []
+    for operation in operations:
+        if operation.verb is Verb.NODEGROUP_CREATE:
+            groups = tuple(name for name in operation.groups if name not in gone)
+            if not groups:
+                continue
+            operation = dataclasses.replace(operation, groups=groups)
+        kept.append(operation)
+    return tuple(kept)
+
+
+def admit(
+    new: Sequence[str],
+    attempt: Callable[[frozenset[str]], LiveRelease],
+    refuse: Callable[[str, errors.DriverError], None],
+) -> LiveRelease:
+    """Bring the release to what is asked for, with all new nodegroups that Helm takes.
+
+    :param attempt: brings it there with these new nodegroups and no others; does nothing when it is
+        there already.
+    :param refuse: called with each group that Helm does not take, and with why.
+    :raises errors.DriverError: it is refused without any new group, too.
+    """
+    accepted: frozenset[str] = frozenset()
+    rest = [tuple(new)] if new else []
+    while rest:
+        some = rest.pop()
+        try:
+            attempt(accepted | set(some))
+        except errors.HelmRefused as error:
+            if len(some) == len(new):
+                # What else is to change may be to blame; that raises here.
+                attempt(frozenset())
+            if len(some) == 1:
+                refuse(some[0], error)
+            else:
+                middle = len(some) // 2
+                rest += [some[middle:], some[:middle]]
+        else:
+            accepted |= set(some)
+    return attempt(accepted)
+
+
+def clear(ports: Ports, namespace: str, release: str, group: str) -> None:
+    """Take away what a refused revision has left of a nodegroup that is not in the release.
+
+    Helm writes object by object and knows nothing any more of those before the refused one; a
+    MachineDeployment among them would build servers that nobody asks for.
+    """
+    selector = {names.LABEL_CHART_CLUSTER: release, names.LABEL_NODE_GROUP: group}
+    for kind in _OBJECTS:
+        for one in ports.kube.list(kind, namespace, selector):
+            metadata = one["metadata"]
+            LOG.warning("%s %s of a refused nodegroup is deleted.", kind.name, metadata["name"])
+            ports.kube.delete(kind, namespace, metadata["name"], uid=metadata["uid"])
