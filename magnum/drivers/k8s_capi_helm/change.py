@@ -25,8 +25,12 @@ from magnum.drivers.k8s_capi_helm.model import (
 
 #: Stands in ``Operation.groups`` for the control plane; no nodegroup can be called like that.
 CONTROL_PLANE = "controlPlane"
+#: What the autoscaler is told of a Node of a group that has none.
+CAPACITY = "capacity"
 #: What a resize may move in a nodegroup's entry.
-COUNT_KEYS = ("autoscale", "machineCount", "machineCountMin", "machineCountMax")
+COUNT_KEYS = ("autoscale", "machineCount", "machineCountMin", "machineCountMax", CAPACITY)
+#: Fields of a nodegroup's row that bound the autoscaler.
+BOUNDS = ("min_node_count", "max_node_count")
 #: What an update may move besides that; its taints and most of its labels replace machines.
 DETAIL_KEYS = ("nodeLabels", "nodeTaints")
 #: Start of operations that are read off the rows, where nobody knows when they were asked for.
@@ -105,18 +109,21 @@ def sizes(live: Json, request: ClusterRequest, recorded: Iterable[Operation] = (
     """The part of the values that rows of a running cluster move, as they ask for it.
 
     Whether a group is sized by the autoscaler, and between which bounds of the labels, was settled
-    when it was made: a site's new defaults of these labels are nobody's request.
+    when it was made: a site's new defaults of these labels are nobody's request. An update of the
+    group's bounds settles it anew.
 
     :param recorded: what is on record; an update of a nodegroup there may take labels and taints
         away, which the rows alone do not tell from never having asked.
     """
     have, wanted = node_groups(live), helm_values.counts(request)
     entries = zip(request.node_groups, wanted["nodeGroups"], strict=True)
-    told, groups = _told(recorded), []
+    recorded = tuple(recorded)
+    told, bounded, groups = _told(recorded), rebounded(recorded), []
     for group, entry in entries:
         now = have.get(group.name)
         details = _details(now or {}, entry, told=now is None or group.name in told)
-        groups.append({**_settled(now, group, entry), **details})
+        size = _settled(now, group, entry, bounded.get(group.name, frozenset()))
+        groups.append({**size, **details})
     return {**wanted, "nodeGroups": groups}
 
 
@@ -163,6 +170,16 @@ def _told(operations: Iterable[Operation]) -> frozenset[str]:
     )
 
 
+def rebounded(operations: Iterable[Operation]) -> dict[str, frozenset[str]]:
+    """Nodegroups whose bounds somebody has spoken of, and of which of :data:`BOUNDS`."""
+    found: dict[str, frozenset[str]] = {}
+    for one in operations:
+        spoken = frozenset(one.fields) & frozenset(BOUNDS)
+        if one.verb is Verb.NODEGROUP_UPDATE and spoken:
+            found |= {name: found.get(name, frozenset()) | spoken for name in one.groups}
+    return found
+
+
 def _next_groups(
     live: Mapping[str, Json], wanted: Mapping[str, Json], entitled: Entitlement
 ) -> list[Json]:
@@ -206,19 +223,36 @@ def _details(have: Json, wanted: Json, *, told: bool) -> Json:
     return {key: value for key, value in found.items() if value}
 
 
-def _settled(have: Json | None, group: NodeGroupRequest, wanted: Json) -> Json:
-    """The wanted size of a group in the way in which the live one has its size."""
+def _settled(
+    have: Json | None, group: NodeGroupRequest, wanted: Json, bounded: frozenset[str]
+) -> Json:
+    """The wanted size of a group in the way in which the live one has its size.
+
+    :param bounded: the bounds that somebody has spoken of; then the wanted way counts.
+    """
     if have is None:
         return wanted
-    if not _is_autoscaled(have):
-        return {"name": group.name, "machineCount": group.count}
-    if group.maximum is not None and _is_autoscaled(wanted):
-        return wanted
-    return {"name": group.name, **{key: have[key] for key in COUNT_KEYS if key in have}}
+    fixed: Json = {"name": group.name, "machineCount": group.count}
+    if not is_autoscaled(have):
+        return wanted if bounded and is_autoscaled(wanted) else fixed
+    kept = {key: have[key] for key in COUNT_KEYS if key in have}
+    if not is_autoscaled(wanted):
+        return fixed if bounded else {"name": group.name, **kept}
+    if group.maximum is None and "max_node_count" not in bounded:
+        # The upper bound is still that of the labels with which the group was made.
+        lower = {"machineCountMin": group.minimum} if bounded else {}
+        return {"name": group.name, **kept, **lower}
+    return {**wanted, **({CAPACITY: have[CAPACITY]} if CAPACITY in have else {})}
 
 
-def _is_autoscaled(entry: Mapping[str, Any]) -> bool:
+def is_autoscaled(entry: Mapping[str, Any]) -> bool:
+    """Whether the autoscaler sets the size of the nodegroup that a values entry is about."""
     return str(entry.get("autoscale", False)).lower() == "true"
+
+
+def bounds(entry: Mapping[str, Any]) -> tuple[int, int]:
+    """The fewest and the most machines that the entry of an autoscaled nodegroup allows."""
+    return int(entry.get("machineCountMin") or 0), int(entry.get("machineCountMax") or 0)
 
 
 def node_groups(values: Mapping[str, Any]) -> dict[str, Json]:
@@ -228,7 +262,7 @@ def node_groups(values: Mapping[str, Any]) -> dict[str, Json]:
 
 def _meaning(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     """Who sets the size of a nodegroup, and to what; other spellings of it are equal."""
-    if _is_autoscaled(entry):
+    if is_autoscaled(entry):
         return "autoscaled", entry.get("machineCountMin"), entry.get("machineCountMax")
     return "fixed", entry.get("machineCount")
 

@@ -104,6 +104,8 @@ LABEL_UUID = "magnum.openstack.org/cluster-uuid"
 CHART_FAMILY_ANNOTATION = "k8s-capi-helm.openstack.org/family"
 #: Its value in this project's charts.
 CHART_FAMILY = "k8s-capi-helm"
+#: Since when this project's charts can tell the autoscaler what a Node of a group has.
+_CAPACITY_SINCE = (1, 1)
 #: The chart of a cluster, in this project's family as in the reference charts.
 CLUSTER_CHART = "openstack-cluster"
 #: Server-side apply field manager of this driver.
@@ -184,6 +186,13 @@ def lease(release_name: str) -> str:
 def control_plane(release_name: str) -> str:
     """Name the charts give the KubeadmControlPlane."""
     return f"{release_name}-control-plane"
+
+
+def tells_capacity(chart_family: str, chart_version: str) -> bool:
+    """Whether a chart has the key ``capacity`` of a nodegroup, which is none of the contract."""
+    numbers = re.match(r"v?(\d+)\.(\d+)\.", chart_version)
+    known = numbers is not None and tuple(map(int, numbers.groups())) >= _CAPACITY_SINCE
+    return known and chart_family == CHART_FAMILY
 
 
 def is_node_group(text: str) -> bool:

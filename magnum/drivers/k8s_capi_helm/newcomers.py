@@ -78,7 +78,7 @@ def rendered(
     request: ClusterRequest,
     cloud: Callable[[], Cloud],
     conf: Any,
-    live: Json,
+    live: LiveRelease,
 ) -> Entries:
     """The entry of each new nodegroup, or what is wrong with it.
 
@@ -86,7 +86,7 @@ def rendered(
     wrong: the image, networks and volume types of a cluster are those of its live release, and may
     be gone or others by now.
 
-    :param live: values of the release.
+    :param live: the release.
     """
     ready: dict[str, Json] = {}
     refused: dict[str, errors.DriverError] = {}
@@ -118,20 +118,25 @@ def rendered(
 
 
 def entries(
-    live: Json, request: ClusterRequest, groups: Sequence[NodeGroupRequest], cloud: Cloud, conf: Any
+    live: LiveRelease,
+    request: ClusterRequest,
+    groups: Sequence[NodeGroupRequest],
+    cloud: Cloud,
+    conf: Any,
 ) -> list[Json]:
     """The entries of nodegroups that are to be added to a cluster; nothing is touched.
 
-    :param live: values of its release.
+    :param live: its release.
     :raises errors.DriverError: the cloud or the cluster does not have what they need.
     """
     flavors = cloud.flavors(group.flavor for group in groups)
     images = cloud.named_images(group.image for group in groups if group.image)
     intake.check_flavors(flavors, conf)
-    version = upgrade.versions(live)[change.CONTROL_PLANE]
-    intake.check_images(groups, images, version, str(live.get("osDistro") or ""))
-    intake.check_annotations(groups, live)
-    return [helm_values.node_group(one, request.labels, flavors, images) for one in groups]
+    version = upgrade.versions(live.values)[change.CONTROL_PLANE]
+    intake.check_images(groups, images, version, str(live.values.get("osDistro") or ""))
+    intake.check_annotations(groups, live.values)
+    tells = names.tells_capacity(live.chart_family, live.chart_version)
+    return [helm_values.node_group(one, request.labels, flavors, images, tells) for one in groups]
 
 
 def without(operations: Iterable[Operation], left_out: Iterable[str]) -> tuple[Operation, ...]:

@@ -22,6 +22,7 @@ from magnum.drivers.k8s_capi_helm import (
     intake,
     newcomers,
     ownership,
+    scaling,
     transition,
     upgrade,
 )
@@ -81,7 +82,7 @@ def bring_up(
     live = ports.helm.live(request.namespace, request.release)
     record = ports.operations.read(request.namespace, request.release)
     due = transition.is_due(ports, record, live, request)
-    if is_deployed(live, request, record) and not due:
+    if is_deployed(live, request, record) and not (due or scaling.is_due(record)):
         return
     with ports.operations.hold(
         request.namespace, request.release, wait=conf.capi_helm.lock_wait
@@ -115,6 +116,8 @@ def bring_up_held(
             live = _found(ports, hold, request, cloud, conf, facts)
         else:
             live = _bring_on(ports, hold, rows, request, live, record, cloud, conf)
+    if live is not None and record is not None and scaling.is_due(record):
+        scaling.hand_over(ports, live, record)
     if live is not None and transition.is_due(ports, record, live, request):
         _upgrade(ports, hold, rows, live, transition.pending(record), cloud, conf)
 
@@ -159,10 +162,10 @@ def is_deployed(live: LiveRelease | None, request: ClusterRequest, record: Recor
 
 
 def is_applied(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
-    """Whether the release is as it was asked for, a pending upgrade included."""
+    """Whether the release is as it was asked for, an upgrade and numbers of machines included."""
     operation = transition.pending(record)
     begun = operation is None or operation.accepted
-    return begun and is_deployed(live, request, record)
+    return begun and not scaling.is_due(record) and is_deployed(live, request, record)
 
 
 def _unfounded(record: Record, now: datetime.datetime) -> errors.DriverError:
@@ -189,8 +192,8 @@ def _found(
         service = cloud()
         facts = service.facts(request, interface=conf.capi_helm.app_cred_interface_type)
         facts = belongings.found(service, request, facts)
-    values = render(request, facts, conf)
     chart = _chart(ports, request, None, hold.record)
+    values = render(request, facts, conf, chart)
     return _apply(ports, hold, request, chart, values, change.pending(None, request))
 
 
@@ -210,8 +213,9 @@ def _bring_on(
     operations = change.pending(base.values, request, recorded)
     new = [n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups]
     groups = [group for group in request.node_groups if group.name in new]
-    found = newcomers.rendered(groups, request, cloud, conf, base.values)
+    found = newcomers.rendered(groups, request, cloud, conf, base)
     wanted = change.sizes(base.values, request, recorded)
+    scaling.tell_capacity(base, wanted, request, cloud)
     wanted["nodeGroups"] = [found.ready.get(one["name"], one) for one in wanted["nodeGroups"]]
     chart = _chart(ports, request, base, hold.record)
 
@@ -233,13 +237,16 @@ def _bring_on(
     return done
 
 
-def render(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
+def render(
+    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart | None = None
+) -> Json:
     """The values of a new cluster; nothing is touched.
 
+    :param chart: that is to take them, None for this project's newest.
     :raises errors.InvalidRequest: rows and cloud contradict each other.
     """
     intake.check_facts(request, facts, conf)
-    values = transition.rendered(request, facts, conf)
+    values = transition.rendered(request, facts, conf, chart)
     intake.check_annotations(request.node_groups, values)
     return values
 

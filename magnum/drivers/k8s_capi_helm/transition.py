@@ -8,7 +8,15 @@ import dataclasses
 import datetime
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import change, helm_values, intake, observer, status, upgrade
+from magnum.drivers.k8s_capi_helm import (
+    change,
+    helm_values,
+    intake,
+    names,
+    observer,
+    status,
+    upgrade,
+)
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
@@ -128,9 +136,12 @@ def own_images(request: ClusterRequest, live: Json) -> frozenset[str]:
     )
 
 
-def rendered(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
+def rendered(
+    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart | None = None
+) -> Json:
     """All values as this cloud's configuration wants them.
 
+    :param chart: that is to take them, None for this project's newest.
     :raises errors.InvalidRequest: rows and cloud contradict each other.
     """
     return helm_values.render(
@@ -138,6 +149,7 @@ def rendered(request: ClusterRequest, facts: CloudFacts, conf: Any) -> Json:
         facts,
         storage_class_default=conf.capi_helm.csi_cinder_default_volume_type or None,
         allowed_topologies=conf.capi_helm.csi_cinder_allowed_topologies,
+        tells_capacity=chart is None or names.tells_capacity(chart.family, chart.version),
     )
 
 

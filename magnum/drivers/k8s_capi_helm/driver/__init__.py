@@ -20,17 +20,14 @@ from magnum.drivers.k8s_capi_helm import (
     assembly,
     belongings,
     certificates,
-    change,
     conf,
     credentials,
     errors,
     founding,
     intake,
     names,
-    observer,
     ownership,
     reconcile,
-    removal,
 )
 from magnum.drivers.k8s_capi_helm.driver import (
     answers,
@@ -39,6 +36,7 @@ from magnum.drivers.k8s_capi_helm.driver import (
     newcomer,
     passes,
     rows,
+    sizes,
     upgrades,
 )
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
@@ -122,7 +120,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         self, context: Any, cluster: Any, scale_manager: Any = None, rollback: bool = False
     ) -> None:
         """``PATCH node_count``: Magnum has saved the default worker group's new count."""
-        self._resize(context, cluster, cluster.default_ng_worker)
+        sizes.resize(context, cluster, cluster.default_ng_worker, None, CONF)
 
     def resize_cluster(
         self,
@@ -138,35 +136,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         :param nodes_to_remove: ids or names of servers, or names of nodes, that are to go.
         :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
         """
-        self._resize(context, cluster, nodegroup or cluster.default_ng_worker, nodes_to_remove)
-
-    def _resize(
-        self, context: Any, cluster: Any, nodegroup: Any, nodes_to_remove: list[str] | None = None
-    ) -> None:
-        ports = assembly.ports(CONF)
-        ownership.require(ports, cluster, CONF)
-        request = passes.request(cluster, CONF)
-        try:
-            live = ports.helm.live(request.namespace, request.release)
-        except errors.ManagementUnreachable:
-            live = None
-        values = live.values if live else {}
-        name = intake.entries(cluster.nodegroups)[nodegroup.name]
-        intake.validate_resize(cluster, request, name, values)
-        chosen: tuple[str, ...] = ()
-        if nodes_to_remove:
-            group = None if nodegroup.role == intake.MASTER else name
-            fewer = change.count(values, group) - nodegroup.node_count
-            look = observer.look(ports.kube, request.namespace, request.release, passes.utc_now())
-            chosen = removal.chosen(nodes_to_remove, look, group, fewer)
-            removal.mark(ports.kube, request.namespace, chosen)
-        rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
-        try:
-            intents.begin(cluster, CONF, Verb.RESIZE, nodegroup.name)
-        except errors.DriverError:
-            removal.unmark(ports.kube, request.namespace, chosen)
-            raise
-        passes.advance(context, cluster, CONF)
+        group = nodegroup or cluster.default_ng_worker
+        sizes.resize(context, cluster, group, nodes_to_remove, CONF)
 
     def upgrade_cluster(
         self,
@@ -230,12 +201,13 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         Magnum would save the wanted fields with whatever it is told; so refused ones are dropped
         here, and nothing is raised, which would leave the whole cluster UPDATE_FAILED.
         """
-        ports = assembly.ports(CONF)
+        ports, fields = assembly.ports(CONF), rows.changed_fields(nodegroup)
         try:
             ownership.require(ports, cluster, CONF)
             intake.validate_details(nodegroup)
             live = newcomer.live_release(ports, cluster, CONF)
             intake.validate_taints(nodegroup, newcomer.family(live))
+            bounds = sizes.rebound(ports, cluster, nodegroup, fields, CONF)
         except errors.DriverError as error:
             nodegroup.obj_reset_changes()
             rows.refuse(nodegroup, error)
@@ -243,12 +215,19 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
         wanted = nodegroup.obj_what_changed() - {"status", "status_reason"}
         before = {field: getattr(old, field) for field in wanted}
-        # The rows do not tell "none" from "never asked"; only the record does.
-        empties = rows.empties(nodegroup)
+        # The rows do not tell "none" from "never asked", nor bounds of the autoscaler from a site's
+        # new defaults; only the record does.
+        must_be_known = bounds.must_be_known or rows.empties(nodegroup)
         rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
         try:
             intents.begin(
-                cluster, CONF, Verb.NODEGROUP_UPDATE, nodegroup.name, must_be_known=empties
+                cluster,
+                CONF,
+                Verb.NODEGROUP_UPDATE,
+                nodegroup.name,
+                must_be_known=must_be_known,
+                count=bounds.count,
+                fields=fields,
             )
         except errors.DriverError as error:
             rows.refuse(nodegroup, error, **before)

@@ -16,7 +16,15 @@ from magnum.drivers.k8s_capi_helm.model import Operation, Verb
 LOG = logging.getLogger(__name__)
 
 
-def begin(cluster: Any, conf: Any, verb: Verb, *groups: str, must_be_known: bool = False) -> None:
+def begin(
+    cluster: Any,
+    conf: Any,
+    verb: Verb,
+    *groups: str,
+    must_be_known: bool = False,
+    count: int | None = None,
+    fields: tuple[str, ...] = (),
+) -> None:
     """Save the intent: Magnum's status first, then the pending operation.
 
     The rows are what is carried out; the operation adds when it began and when it has to be
@@ -24,6 +32,8 @@ def begin(cluster: Any, conf: Any, verb: Verb, *groups: str, must_be_known: bool
     the periodic pass works from the rows.
 
     :param must_be_known: the rows alone do not say what is asked for.
+    :param count: of a resize, machines that an autoscaled nodegroup is to be given.
+    :param fields: of a nodegroup's update, the fields that it changes.
     :raises errors.DriverError: the operation could not be written down, and had to be.
     """
     deleting = verb is Verb.DELETE
@@ -37,6 +47,8 @@ def begin(cluster: Any, conf: Any, verb: Verb, *groups: str, must_be_known: bool
         started=now,
         groups=tuple(called[name] for name in groups),
         deadline=intake.deadline(now, minutes),
+        count=count,
+        fields=fields,
     )
     try:
         assembly.ports(conf).operations.add(

@@ -32,7 +32,7 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
         if live is None:
             intake.check_flavors(cloud.flavors([row.flavor_id]), conf)
         else:
-            newcomers.entries(live.values, request, mine, cloud, conf)
+            newcomers.entries(live, request, mine, cloud, conf)
     except errors.CloudUnreachable as error:
         LOG.warning("Nodegroup %s: %s %s", row.uuid, error, error.detail)
     belongings.make_server_groups(cloud, request, mine)

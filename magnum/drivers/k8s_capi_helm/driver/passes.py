@@ -169,6 +169,8 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
         advance(context, cluster, conf)
     elif cluster.status.endswith("_FAILED"):
         _write(context, cluster, judged, found, ports, conf)
+    elif cluster.status.endswith("_COMPLETE"):
+        rows.show(judged, list(cluster.nodegroups), found)
     return found.verdict
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, intake, upgrade
+from magnum.drivers.k8s_capi_helm import change, errors, intake, upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.model import GroupVerdict, Target
 from magnum.drivers.k8s_capi_helm.status import reasons
@@ -51,6 +51,12 @@ def empties(row: Any) -> bool:
     """Whether a request takes all labels or all taints of a nodegroup away."""
     changed = row.obj_what_changed()
     return any(field in changed and not getattr(row, field) for field in _MARKS)
+
+
+def changed_fields(row: Any) -> tuple[str, ...]:
+    """Fields of a nodegroup that a request changes and that tenants may change."""
+    changed = row.obj_what_changed()
+    return tuple(field for field in (*change.BOUNDS, *_MARKS) if field in changed)
 
 
 def follow(cluster: Any, context: Any) -> bool:
@@ -133,6 +139,20 @@ def reject(cluster: Any, name: str, error: errors.DriverError) -> None:
             put(row, status=Status.CREATE_FAILED, status_reason=str(error))
 
 
+def show(judged: list[Any], fresh: list[Any], found: Finding) -> None:
+    """Write numbers and addresses of a cluster at rest: the autoscaler and auto healing go on.
+
+    :param judged: the nodegroup rows as they were when the verdict was made.
+    :param fresh: as they are now; nothing is written when a request has come in between.
+    """
+    if found.unreachable or _marks(judged) != _marks(fresh):
+        return
+    verdicts, called = {group.name: group for group in found.verdict.groups}, intake.entries(fresh)
+    for row in fresh:
+        if called[row.name] in verdicts and row.status.endswith("_COMPLETE"):
+            _write_sizes(row, verdicts[called[row.name]])
+
+
 def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
     """Keep what the verdict leaves in the record; False when an operation has come in since."""
     release, verdict = cluster.stack_id, found.verdict
@@ -151,15 +171,14 @@ def _write_group(row: Any, verdict: GroupVerdict) -> None:
     if verdict.gone:
         row.destroy()
         return
+    _write_sizes(row, verdict, status=verdict.status, status_reason=verdict.reason)
+
+
+def _write_sizes(row: Any, verdict: GroupVerdict, **more: Any) -> None:
     count = row.node_count if verdict.node_count is None else verdict.node_count
     known = verdict.addresses is not None
-    put(
-        row,
-        status=verdict.status,
-        status_reason=verdict.reason,
-        node_count=count,
-        node_addresses=list(verdict.addresses or ()) if known else row.node_addresses,
-    )
+    addresses = list(verdict.addresses or ()) if known else row.node_addresses
+    put(row, node_count=count, node_addresses=addresses, **more)
 
 
 def _marks(rows: list[Any]) -> dict[str, tuple[str, int]]:

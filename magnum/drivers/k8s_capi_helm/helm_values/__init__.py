@@ -15,6 +15,8 @@ from magnum.drivers.k8s_capi_helm.helm_values import infrastructure, nodes
 from magnum.drivers.k8s_capi_helm.helm_values.addons import addons
 from magnum.drivers.k8s_capi_helm.helm_values.infrastructure import needs_api_address
 from magnum.drivers.k8s_capi_helm.helm_values.nodes import (
+    boot_volume_size,
+    capacity,
     group_counts,
     group_details,
     node_group,
@@ -24,6 +26,8 @@ from magnum.drivers.k8s_capi_helm.helm_values.nodes import (
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json
 
 __all__ = [
+    "boot_volume_size",
+    "capacity",
     "counts",
     "group_counts",
     "needs_api_address",
@@ -40,12 +44,14 @@ def render(
     *,
     storage_class_default: str | None = None,
     allowed_topologies: Sequence[str] = (),
+    tells_capacity: bool = True,
 ) -> Json:
     """All values of a new release.
 
     :param storage_class_default: Cinder volume type of the default storage class; None for the
         first.
     :param allowed_topologies: ``label=value`` texts of nodes, see :func:`storage.topologies`.
+    :param tells_capacity: whether the chart can tell the autoscaler what a Node has.
     :raises errors.InvalidRequest: request and facts contradict each other, or something is missing
         that the chart needs.
     """
@@ -68,7 +74,7 @@ def render(
     values["nodeGroupDefaults"] = nodes.node_group_defaults(request)
     values["nodeGroups"] = [
         {
-            **node_group(group, labels, facts.flavors, facts.images),
+            **node_group(group, labels, facts.flavors, facts.images, tells_capacity),
             **server_group(group, labels, facts.server_groups),
         }
         for group in request.node_groups

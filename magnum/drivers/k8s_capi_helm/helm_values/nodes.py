@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.labels import Labels
@@ -55,6 +56,7 @@ def node_group(
     labels: Labels,
     flavors: Mapping[str, Flavor],
     images: Mapping[str, Image],
+    tells_capacity: bool = True,
 ) -> Json:
     """The entry of a nodegroup that is new.
 
@@ -62,6 +64,7 @@ def node_group(
         group has otherwise stands in its entry.
     :param flavors: by the text that the group uses.
     :param images: by the text that the group uses, if it has an image of its own.
+    :param tells_capacity: whether the chart can tell the autoscaler what a Node has.
     :raises errors.InvalidRequest: its flavor or image is not among them.
     """
     mine = group.labels or labels
@@ -85,7 +88,29 @@ def node_group(
         values["nodeAnnotations"] = dict(mine.node_annotations)
     if mine.auto_healing_enabled != labels.auto_healing_enabled:
         values["healthCheck"] = {"enabled": mine.auto_healing_enabled}
+    if "autoscale" in values and tells_capacity and flavors[group.flavor].vcpus:
+        values["capacity"] = capacity(flavors[group.flavor], mine.boot_volume_size)
     return values
+
+
+def capacity(flavor: Flavor, boot_volume_size: int = 0) -> Json:
+    """What a Node of that flavor has, so that the autoscaler can grow a group that has none.
+
+    :param boot_volume_size: GiB of the volume that it boots from; 0 for the flavor's own disk.
+    """
+    values: Json = {"cpu": flavor.vcpus, "memory": f"{flavor.ram}Mi"}
+    if boot_volume_size or flavor.disk:
+        values["ephemeralDisk"] = f"{boot_volume_size or flavor.disk}Gi"
+    return values
+
+
+def boot_volume_size(values: Mapping[str, Any], entry: Mapping[str, Any]) -> int:
+    """GiB of the volume that machines of a nodegroup of a release boot from; 0 for the flavor's."""
+    for place in (entry, values.get("nodeGroupDefaults") or {}):
+        size = (place.get("machineRootVolume") or {}).get("diskSize")
+        if size:
+            return int(size)
+    return 0
 
 
 def server_group(group: NodeGroupRequest, labels: Labels, ids: Mapping[str, str]) -> Json:

@@ -114,12 +114,17 @@ def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json
             f"{masters.count} control plane nodes need a load balancer before them, and this "
             "cluster was made without one (master_lb_enabled). Create a new cluster with one."
         )
-    for counts in change.sizes(live, request)["nodeGroups"]:
-        if counts["name"] == name and counts.get("autoscale"):
+    entries = change.node_groups(change.sizes(live, request))
+    for group in request.node_groups:
+        entry = entries[group.name]
+        if group.name != name or not change.is_autoscaled(entry):
+            continue
+        least, most = change.bounds(entry)
+        if not least <= group.count <= most:
             raise errors.InvalidRequest(
-                f"Nodegroup '{name}' is sized by the autoscaler, between "
-                f"{counts['machineCountMin']} and {counts['machineCountMax']} nodes; this version "
-                "of the driver cannot set its node count."
+                f"Nodegroup '{name}' is sized by the autoscaler, between {least} and {most} nodes, "
+                f"so it cannot be given {group.count}. Ask for a number between them, or change "
+                "min_node_count and max_node_count of the nodegroup first."
             )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+import dataclasses
 import datetime
 from typing import Any
 
@@ -34,6 +35,7 @@ def magnum_state(
     values, reason = live.values if live else {}, cluster.status_reason or ""
     own = own_images(cluster, nodegroups)
     held = {name for one in operations for name in upgrade.held(values, one, own)}
+    asked = {n for one in operations if one.count is not None for n in one.groups}
     if cluster.status.endswith("_FAILED") and not _heals(reason):
         refusal = refusal or reason
     rows = list(nodegroups)
@@ -42,7 +44,12 @@ def magnum_state(
         release=cluster.stack_id or "",
         status=cluster.status,
         status_reason=cluster.status_reason,
-        groups=tuple(_group_state(row, called[row.name], values, held) for row in rows),
+        groups=tuple(
+            dataclasses.replace(
+                _group_state(row, called[row.name], values, held), asked=called[row.name] in asked
+            )
+            for row in rows
+        ),
         applied=applied,
         kubernetes_version=str(values.get("kubernetesVersion", "")).lstrip("v"),
         started=min((op.started for op in operations), default=None),
@@ -75,7 +82,7 @@ def _group_state(
     row: Any, name: str, values: Mapping[str, Any], held: Collection[str]
 ) -> GroupState:
     live = change.node_groups(values).get(name, {})
-    autoscaled = bool(live.get("autoscale"))
+    autoscaled = change.is_autoscaled(live)
     versions = upgrade.versions(values)
     place = change.CONTROL_PLANE if row.role == MASTER else name
     return GroupState(

@@ -122,6 +122,9 @@ class Operation:
     :ivar template: of an upgrade, uuid of the cluster template that it leads to.
     :ivar batch: of an upgrade, how many machines of a nodegroup may be away at once.
     :ivar accepted: of an upgrade, whether Helm has taken it and Magnum's rows say so.
+    :ivar count: machines that an autoscaled group is still to be given; None for a group of fixed
+        size, whose row says it, and once the number has been handed over.
+    :ivar fields: of a nodegroup's update, the fields of its row that it changes.
     """
 
     id: str
@@ -132,6 +135,8 @@ class Operation:
     template: str = ""
     batch: int = 1
     accepted: bool = False
+    count: int | None = None
+    fields: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

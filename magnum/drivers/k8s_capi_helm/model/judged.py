@@ -18,6 +18,7 @@ class GroupState:
     :ivar reason: the row's ``status_reason`` now.
     :ivar version: wanted Kubernetes version without ``v``, "" if unknown.
     :ivar held: it is to be upgraded, and waits for the control plane.
+    :ivar asked: ``count`` was asked for, and the autoscaler's group was not given it yet.
     """
 
     name: str
@@ -30,6 +31,7 @@ class GroupState:
     reason: str | None = None
     version: str = ""
     held: bool = False
+    asked: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

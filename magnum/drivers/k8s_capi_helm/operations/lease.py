@@ -74,6 +74,8 @@ def entry(operation: Operation) -> dict[str, Any]:
         "started": operation.started.isoformat(),
         "deadline": operation.deadline.isoformat() if operation.deadline else None,
         **({"upgrade": _upgrade_entry(operation)} if operation.verb is Verb.UPGRADE else {}),
+        **({} if operation.count is None else {"count": operation.count}),
+        **({"fields": list(operation.fields)} if operation.fields else {}),
     }
 
 
@@ -141,6 +143,8 @@ def _operation(entry: dict[str, Any]) -> Operation:
         template=upgrade.get("template", ""),
         batch=upgrade.get("batch", 1),
         accepted=upgrade.get("accepted", False),
+        count=entry.get("count"),
+        fields=tuple(entry.get("fields") or ()),
     )
 
 

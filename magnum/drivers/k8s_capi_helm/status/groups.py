@@ -103,8 +103,11 @@ def _never_rendered(group: GroupState, observed: Observed, state: MagnumState) -
 
 
 def _node_count(group: GroupState, observed: Observed) -> int | None:
-    """What the autoscaler has made of an autoscaled group, None for all others."""
-    if not group.autoscaled or isinstance(observed.machine_deployments, Missing):
+    """What the autoscaler has made of an autoscaled group, None for all others.
+
+    A number that was asked for and not handed over yet stays in the row.
+    """
+    if not group.autoscaled or group.asked or isinstance(observed.machine_deployments, Missing):
         return None
     owners = machines.deployments_of(group.name, observed.machine_deployments)
     return workers.replicas(owners[0]) if len(owners) == 1 else None

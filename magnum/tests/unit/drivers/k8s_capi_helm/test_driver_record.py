@@ -42,8 +42,8 @@ class TestRecord(world.World):
         self.config(group="capi_helm_cluster_labels", auto_scaling_enabled=False)
         self.resize(3, "default-master")
         self.assertEqual(before, self.entries()["default-worker"])
-        self.resize(4)
-        self.assertIn("sized by the autoscaler", self.cluster().status_reason)
+        self.resize(6)
+        self.assertIn("between 1 and 5", self.cluster().status_reason)
 
     def test_a_new_group_needs_its_flavor_and_server_group_of_the_cloud_and_no_more(self):
         self.made()

@@ -397,9 +397,10 @@ class TestCounts(testtools.TestCase):
         values, counts = helm_values.render(wanted, FACTS), helm_values.counts(wanted)
         self.assertEqual(3, counts["controlPlane"]["machineCount"])
         for whole, part in zip(values["nodeGroups"], counts["nodeGroups"], strict=True):
-            fixed = ("machineFlavor", "serverGroupId")
+            fixed = ("machineFlavor", "capacity", "serverGroupId")
             beside = {key: whole[key] for key in fixed if key in whole}
             self.assertEqual(whole, {**part, **beside})
+            self.assertEqual("autoscale" in whole, "capacity" in whole)
 
 
 class TestStorageClasses(testtools.TestCase):

@@ -54,6 +54,7 @@ FLOORS = {
     "removal": 1,
     "transition": 2,
     "newcomers": 2,
+    "scaling": 2,
     "reconcile": 2,
     "survey": 2,
     "teardown": 2,

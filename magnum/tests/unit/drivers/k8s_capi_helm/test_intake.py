@@ -279,8 +279,8 @@ class TestFacts(testtools.TestCase):
 
 
 class TestResize(testtools.TestCase):
-    def test_a_group_that_the_autoscaler_sizes_is_refused(self):
-        scaled = group(min_node_count=1, max_node_count=4)
+    def test_a_number_outside_of_the_autoscalers_bounds_is_refused(self):
+        scaled = group(min_node_count=1, max_node_count=4, node_count=5)
         groups = [group("default-master", role="master"), scaled]
         labels = {"auto_scaling_enabled": "true"}
         request = intake.cluster_request(cluster(labels=labels), groups, config())
@@ -294,6 +294,9 @@ class TestResize(testtools.TestCase):
         )
         self.assertIn("between 1 and 4", str(error))
         self.assertIsNone(intake.validate_resize(cluster(), request, "default-master", {}))
+        scaled.node_count = 4
+        request = intake.cluster_request(cluster(labels=labels), groups, config())
+        self.assertIsNone(intake.validate_resize(cluster(), request, "default-worker", {}))
 
     def test_three_masters_need_the_balancer_that_a_cluster_was_made_with(self):
         groups = [group("default-master", role="master", node_count=3), group()]

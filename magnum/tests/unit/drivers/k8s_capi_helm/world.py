@@ -272,10 +272,7 @@ class World(base.DbTestCase):
     def grow(self) -> None:
         """Bring every object to what the release's values ask for."""
         values = self.helm.live(NAMESPACE, RELEASE).values
-        groups = {
-            one["name"]: one.get("machineCount", one.get("machineCountMin", 0))
-            for one in values["nodeGroups"]
-        }
+        groups = {one["name"]: self._wanted(one) for one in values["nodeGroups"]}
         self.wither()
         look = scenes.observed(groups, masters=values["controlPlane"]["machineCount"])
         wanted = upgrade.versions(values)
@@ -286,6 +283,26 @@ class World(base.DbTestCase):
             version = wanted[place]
             text = json.dumps(one).replace(f"v{scenes.VERSION}", f"v{version}")
             self.kube.put(_KINDS[one["kind"]], json.loads(text))
+
+    def _wanted(self, entry: dict[str, Any]) -> int:
+        """Machines of a group: its number, or its MachineDeployment's own between the bounds."""
+        if "machineCount" in entry:
+            return int(entry["machineCount"])
+        have = self.replicas(entry["name"])
+        return min(max(have or 0, entry["machineCountMin"]), entry["machineCountMax"])
+
+    def replicas(self, group: str) -> int | None:
+        """What the MachineDeployment of a nodegroup asks for."""
+        found = self.kube.list(names.MACHINE_DEPLOYMENT, NAMESPACE, {names.LABEL_NODE_GROUP: group})
+        return found[0]["spec"].get("replicas") if found else None
+
+    def scale(self, group: str, count: int) -> None:
+        """The autoscaler, or anybody else, sets the number of machines."""
+        selector = {names.LABEL_NODE_GROUP: group}
+        for one in self.kube.list(names.MACHINE_DEPLOYMENT, NAMESPACE, selector):
+            name = one["metadata"]["name"]
+            patch = {"spec": {"replicas": count}}
+            self.kube.patch(names.MACHINE_DEPLOYMENT, NAMESPACE, name, patch)
 
     def wither(self) -> None:
         """Everything that Cluster API keeps for the cluster goes."""
