@@ -100,5 +100,7 @@ def make(conf: Any) -> Ports:
             repository=group.helm_chart_repo or None,
             name=group.helm_chart_name or None,
             default_version=group.default_helm_chart_version or None,
+            allowed=group.allowed_charts,
+            copies=chart_store.Copies(kube),
         ),
     )

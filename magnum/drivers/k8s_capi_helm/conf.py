@@ -91,6 +91,22 @@ _CHART = [
         "capi_helm_chart_version. Leave it empty for the chart that comes with the driver. "
         "Clusters keep the version that they were made with.",
     ),
+    cfg.ListOpt(
+        "allowed_charts",
+        default=[],
+        help="Charts that cluster templates may name with the labels capi_helm_chart_name and "
+        "capi_helm_chart_repo, instead of the one above. Each is NAME, for a chart in the same "
+        "repository, or 'REPOSITORY NAME', where the repository is a URL, a directory, or "
+        "'bundled' for the charts that come with the driver. Without any, templates can only "
+        "choose the version.",
+    ),
+    cfg.BoolOpt(
+        "allow_chart_family_change",
+        default=False,
+        help="Whether an upgrade may take a cluster from one family of charts to another one, "
+        "for example from those of azimuth-cloud to those that come with the driver. That "
+        "replaces all of its machines.",
+    ),
     cfg.StrOpt(
         "chart_directory",
         default="$state_path/k8s_capi_helm/charts",

@@ -81,6 +81,7 @@ HELM_RELEASE = Kind(ADDONS_GROUP, "HelmRelease", "helmreleases", ("v1alpha1",))
 MANIFESTS = Kind(ADDONS_GROUP, "Manifests", "manifests", ("v1alpha1",))
 NAMESPACE = Kind("", "Namespace", "namespaces", ("v1",), namespaced=False)
 SECRET = Kind("", "Secret", "secrets", ("v1",))
+CONFIG_MAP = Kind("", "ConfigMap", "configmaps", ("v1",))
 EVENT = Kind("", "Event", "events", ("v1",))
 LEASE = Kind("coordination.k8s.io", "Lease", "leases", ("v1",))
 SELF_REVIEW = Kind(
@@ -108,6 +109,10 @@ CHART_FAMILY = "k8s-capi-helm"
 _CAPACITY_SINCE = (1, 1)
 #: The chart of a cluster, in this project's family as in the reference charts.
 CLUSTER_CHART = "openstack-cluster"
+#: On copies of charts, by which they are found.
+CHART_COPY_LABELS = {"k8s-capi-helm.magnum.openstack.org/kept": "chart"}
+#: On a copy of a chart, its name and version for people.
+CHART_COPY_ABOUT = "k8s-capi-helm.magnum.openstack.org/chart"
 #: Server-side apply field manager of this driver.
 FIELD_MANAGER = "magnum"
 
@@ -181,6 +186,11 @@ def api_address(release_name: str) -> str:
 def lease(release_name: str) -> str:
     """Name of the Lease that is a release's lock, operation record and proof of identity."""
     return f"{release_name}-magnum"
+
+
+def chart_copy(digest: str) -> str:
+    """Name of the ConfigMap that keeps the chart with a digest."""
+    return f"magnum-chart-{digest}"
 
 
 def control_plane(release_name: str) -> str:

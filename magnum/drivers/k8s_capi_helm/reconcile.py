@@ -144,7 +144,8 @@ def _upgrade(
     target = rows.target(operation)
     facts = cloud().software(target.request, interface=conf.capi_helm.app_cred_interface_type)
     values = transition.begun(live.values, request, target, operation, facts, conf)
-    chart = transition.chart(ports, operation, target) or _chart(ports, request, live, hold.record)
+    new = transition.chart(ports, operation, target, live, conf)
+    chart = new or _chart(ports, request, live, hold.record)
     if values != live.values or chart.digest != hold.record.chart_digest:
         _apply(ports, hold, request, chart, values, (operation,))
     kept = transition.own_images(request, live.values) - frozenset(operation.groups)
@@ -259,12 +260,13 @@ def _apply(
     values: Json,
     operations: tuple[Operation, ...],
 ) -> LiveRelease:
+    ports.charts.secure(request.namespace, chart)
     done = ports.helm.apply(request.namespace, request.release, chart, values, hold=hold)
     ports.operations.remember(
         request.namespace,
         request.release,
         first_look="",
-        chart_source=ports.charts.origin,
+        chart_source=chart.source or None,
         chart_digest=chart.digest,
     )
     LOG.info(
@@ -282,5 +284,5 @@ def _chart(
     ports: Ports, request: ClusterRequest, live: LiveRelease | None, record: Record
 ) -> Chart:
     if live is None:
-        return ports.charts.wanted(request.labels.capi_helm_chart_version)
+        return transition.new_chart(ports, request.labels)
     return ports.charts.of_release(live, record.chart_digest)

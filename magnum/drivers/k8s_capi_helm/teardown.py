@@ -9,7 +9,15 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import belongings, deletion, names, observer, ownership, secrets
+from magnum.drivers.k8s_capi_helm import (
+    belongings,
+    deletion,
+    errors,
+    names,
+    observer,
+    ownership,
+    secrets,
+)
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import Json
@@ -73,6 +81,7 @@ def _carry_out(
             _remove_secrets(ports, owner, cloud)
         case deletion.Action.BURY:
             belongings.remove(cloud(), owner)
+            _sweep_charts(ports, owner)
             ports.operations.bury(owner.namespace, owner.release)
 
 
@@ -88,6 +97,19 @@ def _remove_secrets(ports: Ports, owner: secrets.Owner, cloud: Callable[[], Clou
         cloud().delete_credential(retired.user, retired.id)
     for secret in found:
         ports.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])
+
+
+def _sweep_charts(ports: Ports, owner: secrets.Owner) -> None:
+    """Take away the copies of charts that no other cluster of the namespace has.
+
+    While one of them has not noted its chart all stay; the next deletion looks again.
+    """
+    try:
+        used = ports.operations.chart_digests(owner.namespace, without=owner.release)
+        if "" not in used:
+            ports.charts.sweep(owner.namespace, used)
+    except errors.DriverError as error:
+        LOG.warning("Copies of charts in %s stay behind: %s", owner.namespace, error.detail)
 
 
 def _own_secrets(ports: Ports, owner: secrets.Owner) -> list[Json]:

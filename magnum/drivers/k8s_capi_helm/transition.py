@@ -10,8 +10,10 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import (
     change,
+    errors,
     helm_values,
     intake,
+    labels,
     names,
     observer,
     status,
@@ -91,14 +93,39 @@ def begun(
     return upgrade.begun(live, base, theirs)
 
 
-def chart(ports: Ports, operation: Operation, target: Target) -> Chart | None:
+def new_chart(ports: Ports, wanted: labels.Labels) -> Chart:
+    """The chart that a cluster with these labels is made with.
+
+    :raises errors.DriverError: it is not allowed, or not to be had.
+    """
+    return ports.charts.wanted(
+        wanted.capi_helm_chart_version,
+        name=wanted.capi_helm_chart_name,
+        repository=wanted.capi_helm_chart_repo,
+    )
+
+
+def chart(
+    ports: Ports, operation: Operation, target: Target, live: LiveRelease, conf: Any
+) -> Chart | None:
     """The chart that an upgrade leads to; None if it keeps the live one, as for a nodegroup alone.
 
-    :raises errors.DriverError: it is not to be had.
+    :raises errors.InvalidRequest: it is of another family than the live one.
+    :raises errors.DriverError: it is not allowed, or not to be had.
     """
     if change.CONTROL_PLANE not in operation.groups:
         return None
-    return ports.charts.wanted(target.request.labels.capi_helm_chart_version)
+    found = new_chart(ports, target.request.labels)
+    same = found.family == live.chart_family and (found.family or found.name == live.chart_name)
+    if not (same or conf.capi_helm.allow_chart_family_change):
+        raise errors.InvalidRequest(
+            f"The template leads from the chart '{live.chart_name}' {live.chart_version} to one of "
+            f"another family, '{found.name}' {found.version}, which would replace all machines. "
+            "Use a template of the cluster's own chart, or ask the cloud's operator.",
+            f"family '{live.chart_family}' to '{found.family}'; [capi_helm] "
+            "allow_chart_family_change is false",
+        )
+    return found
 
 
 def groups(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart of a release by name, version and digest, from whatever source; kept locally."""
 
+from magnum.drivers.k8s_capi_helm.chart_store.copies import Copies
 from magnum.drivers.k8s_capi_helm.chart_store.store import ChartStore
 
-__all__ = ["ChartStore"]
+__all__ = ["ChartStore", "Copies"]

@@ -57,7 +57,7 @@ def digest(directory: pathlib.Path) -> str:
         (relative, _meaning(directory / relative))
         if _is_metadata(relative)
         else (relative, (directory / relative).read_bytes())
-        for relative in sorted(_relative_paths(directory))
+        for relative in paths(directory)
     )
 
 
@@ -89,6 +89,11 @@ def keep(directory: pathlib.Path, store: pathlib.Path) -> Chart:
                 f"{place}: {error}",
             ) from None
     return dataclasses.replace(chart, path=str(place))
+
+
+def paths(directory: pathlib.Path) -> list[str]:
+    """The files that are a chart's, its tests left out, in an order that is always the same."""
+    return sorted(_relative_paths(directory))
 
 
 def place_of(store: pathlib.Path, name: str, version: str, digest: str) -> pathlib.Path:

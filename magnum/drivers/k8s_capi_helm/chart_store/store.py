@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 import contextlib
 import dataclasses
 import pathlib
@@ -13,8 +13,9 @@ import tempfile
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.chart_store import files
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.chart_store import choice, files
+from magnum.drivers.k8s_capi_helm.chart_store.copies import Copies
 from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
 
@@ -24,14 +25,17 @@ LOG = logging.getLogger(__name__)
 class ChartStore:
     """Charts on this host. Nothing is read before the first call.
 
-    The source of new charts is, in this order: the operator's repository (an ``http(s)://`` or
-    ``oci://`` URL, or a directory), the operator's chart name when it is itself an ``oci://``
-    reference or a path, the charts bundled with the driver.
+    The source of new charts is, in this order: what the template names, if the operator allows it;
+    the operator's repository (an ``http(s)://`` or ``oci://`` URL, or a directory); the operator's
+    chart name when it is itself an ``oci://`` reference or a path; the charts bundled with the
+    driver.
 
     :param bundled: directory with the bundled charts, each in a directory of its name.
     :param directory: the store, made when needed; it may be lost at any time.
     :param helm: fetches from repositories; None where there are none.
     :param default_version: for clusters that do not ask for one; None for the source's own.
+    :param allowed: charts that templates may name, as in the option ``allowed_charts``.
+    :param copies: applied charts on the management cluster; None where there are none.
     """
 
     def __init__(
@@ -43,41 +47,47 @@ class ChartStore:
         repository: str | None,
         name: str | None,
         default_version: str | None,
+        allowed: Iterable[str] = (),
+        copies: Copies | None = None,
     ) -> None:
         self._bundled = bundled
         self._directory = directory
         self._helm = helm
-        self._repository = repository
-        self._name = name
+        self._own = choice.own(repository, name)
         self._default_version = default_version
+        self._allowed = tuple(allowed)
+        self._copies = copies
 
-    @property
-    def origin(self) -> str:
-        """Where new charts come from, for the record: ``bundled``, or repository and name.
-
-        A user and password in a repository's URL are left out.
-        """
-        places = " ".join(filter(None, (self._repository, self._name)))
-        return re.sub(r"//[^/@ ]*@", "//", places) or "bundled"
-
-    def wanted(self, version_label: str | None) -> Chart:
+    def wanted(
+        self, version: str | None, *, name: str | None = None, repository: str | None = None
+    ) -> Chart:
         """The chart for a new cluster.
 
-        :param version_label: the label ``capi_helm_chart_version``, None without.
+        :param version: the label ``capi_helm_chart_version``, None without.
+        :param name: the label ``capi_helm_chart_name``, None without.
+        :param repository: the label ``capi_helm_chart_repo``, None without.
+        :raises errors.InvalidRequest: the operator does not let templates name it.
         :raises errors.ChartNotFound: the source does not have it.
         :raises errors.DriverError: helm or the repository cannot be used.
         """
-        version = version_label or self._default_version
-        with self._source(version) as source:
-            chart = files.read(source)
-            if version is not None and _plain(chart.version) != _plain(version):
-                raise errors.ChartNotFound(
-                    f"Chart '{chart.name}' is here in version {chart.version}, not {version}. "
-                    "Correct the label 'capi_helm_chart_version', or ask the operator for that "
-                    "version.",
-                    f"{source}",
-                )
-            return files.keep(source, self._directory)
+        place = choice.chosen(name, repository, self._own, self._others())
+        return self._fetched(place, version or self._default_version)
+
+    def secure(self, namespace: str, chart: Chart) -> None:
+        """Keep a chart that is about to be applied where every conductor finds it.
+
+        :raises errors.DriverError: the management cluster does not answer.
+        """
+        if self._copies is not None:
+            self._copies.keep(namespace, chart)
+
+    def sweep(self, namespace: str, used: Collection[str]) -> None:
+        """Take away the copies of charts in a namespace that none of the digests *used* is of.
+
+        :raises errors.DriverError: the management cluster does not answer, or refuses.
+        """
+        if self._copies is not None:
+            self._copies.sweep(namespace, used)
 
     def of_release(self, live: LiveRelease, digest: str) -> Chart:
         """The very chart that a release has now.
@@ -86,18 +96,23 @@ class ChartStore:
         :raises errors.ChartNotFound: it is neither in the store nor at the source.
         :raises errors.DriverError: helm or the repository cannot be used.
         """
-        kept = self._kept(live, digest)
+        kept = self._kept(live, digest) or self._restored(live, digest)
         if kept is not None:
             return kept
-        try:
-            chart = self.wanted(live.chart_version)
-        except errors.ChartNotFound as error:
-            raise _lost(live, digest, error.detail) from None
-        if chart.name != live.chart_name or chart.family != live.chart_family:
-            raise _lost(live, digest, f"the source has {chart.family} {chart.name}")
-        if digest and chart.digest != digest:
-            raise _lost(live, digest, f"the source has other contents: {chart.digest}")
-        return chart
+        details = []
+        for place in self._sources(live, digest):
+            try:
+                chart = self._fetched(place, live.chart_version)
+            except errors.ChartNotFound as error:
+                details.append(error.detail)
+                continue
+            if chart.name != live.chart_name or chart.family != live.chart_family:
+                details.append(f"the source has {chart.family} {chart.name}")
+            elif digest and chart.digest != digest:
+                details.append(f"the source has other contents: {chart.digest}")
+            else:
+                return chart
+        raise _lost(live, digest, "; ".join(details))
 
     # ---------------------------------------------------------------------------------------------
     def _kept(self, live: LiveRelease, digest: str) -> Chart | None:
@@ -112,23 +127,54 @@ class ChartStore:
                 shutil.rmtree(place, ignore_errors=True)
         return None
 
+    def _restored(self, live: LiveRelease, digest: str) -> Chart | None:
+        """The chart of a release from the management cluster, if it is the very one."""
+        if not digest or self._copies is None:
+            return None
+        with self._scratch() as scratch, contextlib.suppress(errors.ChartNotFound):
+            found = self._copies.restore(live.namespace, digest, scratch)
+            if found is not None and files.has_digest(found, digest):
+                return dataclasses.replace(files.keep(found, self._directory), digest=digest)
+        return None
+
+    def _others(self) -> tuple[choice.Place, ...]:
+        return choice.allowed(self._allowed, self._own)
+
+    def _sources(self, live: LiveRelease, digest: str) -> Iterator[choice.Place]:
+        """Where the chart of a release may come from; without its digest only the usual place."""
+        yield self._own
+        for place in self._others() if digest else ():
+            if place.name == live.chart_name and place != self._own:
+                yield place
+
+    def _fetched(self, place: choice.Place, version: str | None) -> Chart:
+        """The chart at a place in a version, put into the store."""
+        with self._source(place, version) as source:
+            chart = files.read(source)
+            if version is not None and _plain(chart.version) != _plain(version):
+                raise errors.ChartNotFound(
+                    f"Chart '{chart.name}' is here in version {chart.version}, not {version}. "
+                    "Correct the label 'capi_helm_chart_version', or ask the operator for that "
+                    "version.",
+                    f"{source}",
+                )
+            kept = files.keep(source, self._directory)
+            return dataclasses.replace(kept, source=_shown(place))
+
     @contextlib.contextmanager
-    def _source(self, version: str | None) -> Iterator[pathlib.Path]:
+    def _source(self, place: choice.Place, version: str | None) -> Iterator[pathlib.Path]:
         """The directory of the chart at its source; a fetched one is there only meanwhile."""
-        name = self._name or names.CLUSTER_CHART
-        repository = (self._repository or "").rstrip("/")
+        name, repository = place.name, place.repository
         if repository.startswith(("http://", "https://")):
             reference, remote = name, repository
         elif repository.startswith("oci://"):
             reference, remote = f"{repository}/{name}", None
-        elif repository or name.startswith("/"):
+        elif repository == choice.BUNDLED:
+            yield self._bundled / name
+            return
+        else:
             with self._local(pathlib.Path(repository) / name, version) as directory:
                 yield directory
-            return
-        elif name.startswith("oci://"):
-            reference, remote = name, None
-        else:
-            yield self._bundled / name
             return
         if self._helm is None or version is None:
             raise files.absent(
@@ -168,6 +214,13 @@ class ChartStore:
             ) from None
         with scratch as path:
             yield pathlib.Path(path)
+
+
+def _shown(place: choice.Place) -> str:
+    """A place for the record, without the user and password in a repository's URL."""
+    if place.repository == choice.BUNDLED:
+        return choice.BUNDLED
+    return re.sub(r"//[^/@ ]*@", "//", f"{place.repository} {place.name}")
 
 
 def _plain(version: str) -> str:

@@ -28,6 +28,7 @@ from magnum.drivers.k8s_capi_helm import (
     names,
     ownership,
     reconcile,
+    transition,
 )
 from magnum.drivers.k8s_capi_helm.driver import (
     answers,
@@ -80,12 +81,12 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         roles = credentials.grants(context, CONF, separate=request.separate_addon_credential)
         ports, cloud = assembly.ports(CONF), assembly.cloud(context)
         ports.helm.version()
-        chart = ports.charts.wanted(request.labels.capi_helm_chart_version)
+        chart = transition.new_chart(ports, request.labels)
         credentials.check_chart(request, chart)
         for group in groups:
             intake.validate_chart(group, cluster, CONF, chart.family)
         facts = cloud.facts(request, interface=CONF.capi_helm.app_cred_interface_type)
-        reconcile.render(request, facts, CONF)  # refuses before anything is made
+        reconcile.render(request, facts, CONF, chart)  # refuses before anything is made
         founding.open_namespace(ports, request.namespace, request.project_id)
         rows.put(cluster, stack_id=release)
         now = passes.utc_now()

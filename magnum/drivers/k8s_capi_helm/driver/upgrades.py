@@ -53,7 +53,7 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     cloud = assembly.cloud(context)
     facts = cloud.software(target.request, interface=conf.capi_helm.app_cred_interface_type)
     transition.begun(live.values, request, target, operation, facts, conf)
-    chart = transition.chart(ports, operation, target)
+    chart = transition.chart(ports, operation, target, live, conf)
     family = chart.family if chart else live.chart_family
     intake.validate_new_labels(request.node_groups, target.request.node_groups, family)
     ports.operations.add(request.namespace, request.release, operation)

@@ -54,3 +54,20 @@ class ControlPlaneLabels:
         "only be set by a cluster template.",
         sites=(Site.TEMPLATE,),
     )
+    capi_helm_chart_name: str | None = label(
+        forms.CHART,
+        None,
+        "my-cluster",
+        "Name of the cluster chart for new clusters, instead of the cloud's default one, if the "
+        "operator allows it. Can only be set by a cluster template.",
+        sites=(Site.TEMPLATE,),
+    )
+    capi_helm_chart_repo: str | None = label(
+        forms.REPOSITORY,
+        None,
+        "https://charts.example.org",
+        "Repository of the cluster chart for new clusters, instead of the cloud's default one, if "
+        "the operator allows it; 'bundled' for the charts that come with the driver. Can only be "
+        "set by a cluster template.",
+        sites=(Site.TEMPLATE,),
+    )

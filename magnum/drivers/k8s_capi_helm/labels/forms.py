@@ -19,6 +19,9 @@ T = TypeVar("T")
 _SEMVER = re.compile(
     r"v?(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
 )
+_CHART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?", re.ASCII)
+#: Never with a user and password: every user of a template reads its labels.
+_REPOSITORY = re.compile(r"bundled|(?:(?:https?|oci):/)?(?:/[A-Za-z0-9][\w.:+~-]*)+/?", re.ASCII)
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 #: How Jinja2 (the addon provider's language) opens; Go templates open like its first.
 _TEMPLATE_OPENINGS = ("{{", "{%", "{#")
@@ -111,6 +114,18 @@ def _read_version(text: str) -> str:
     return text.strip()
 
 
+def _read_chart(text: str) -> str:
+    if _CHART.fullmatch(text.strip()) is None:
+        raise ValueError(text)
+    return text.strip()
+
+
+def _read_repository(text: str) -> str:
+    if _REPOSITORY.fullmatch(text.strip()) is None:
+        raise ValueError(text)
+    return text.strip()
+
+
 def _read_kube_tag(text: str) -> str:
     return f"v{_read_version(text).removeprefix('v')}"
 
@@ -165,6 +180,12 @@ PROVIDER = Form(_read_provider, "the name of an Octavia provider, like amphora o
 FILESYSTEM = Form(_read_filesystem, "the name of a filesystem, like ext4 or xfs")
 KUBE_TAG = Form(_read_kube_tag, "a full Kubernetes version like v1.34.4")
 VERSION = Form(_read_version, "one full chart version like 1.1.0, not a range")
+CHART = Form(_read_chart, "the name of a chart, like openstack-cluster")
+REPOSITORY = Form(
+    _read_repository,
+    "the URL of a chart repository that begins with https://, http:// or oci://, a directory, or "
+    "bundled",
+)
 #: IPv4 only: the subnet that CAPO makes is created with IP version 4 (its networking service).
 SUBNET = Form(
     _read_subnet, "an IPv4 network of 8 addresses or more like 10.0.0.0/24, with no host bits set"

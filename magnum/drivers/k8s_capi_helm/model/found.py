@@ -87,6 +87,7 @@ class Chart:
     :ivar path: directory or .tgz on this host.
     :ivar family: the family annotation of Chart.yaml, "" for a foreign chart.
     :ivar digest: sha256 over the chart's files.
+    :ivar source: where it came from, without anything secret; "" when nobody looked there now.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Chart:
     path: str
     family: str = ""
     digest: str = ""
+    source: str = dataclasses.field(default="", compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

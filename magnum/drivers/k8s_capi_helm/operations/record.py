@@ -206,6 +206,20 @@ class Operations:
                 found[release] = record.cluster_uuid
         return found
 
+    def chart_digests(self, namespace: str, *, without: str) -> frozenset[str]:
+        """Digests of the live charts of a namespace, "" for a release that has not noted its own.
+
+        :param without: a release that does not count; those that are tombstones do not either.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        found = set()
+        for one in self._kube.list(names.LEASE, namespace):
+            release = (one["metadata"].get("labels") or {}).get(names.LABEL_CLUSTER_NAME)
+            record = lease.record(one)
+            if release and release != without and not record.tombstone:
+                found.add(record.chart_digest)
+        return frozenset(found)
+
     def hold(self, namespace: str, release: str, *, wait: float) -> AbstractContextManager[Hold]:
         """Hold the lock of a release for the body of a ``with``.
 

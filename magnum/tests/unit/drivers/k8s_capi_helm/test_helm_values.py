@@ -70,7 +70,11 @@ FIELDS: dict[str, dict[str, Any]] = {
     "docker_volume_type": {"node_groups": (dataclasses.replace(WORKERS, docker_volume=10),)},
 }
 #: Labels that choose something else than a value.
-NO_VALUE = {"capi_helm_chart_version": "the chart itself"}
+NO_VALUE = {
+    "capi_helm_chart_version": "the chart itself",
+    "capi_helm_chart_name": "the chart itself",
+    "capi_helm_chart_repo": "the chart itself",
+}
 
 
 def request(texts: dict[str, str] | None = None, **fields: Any) -> ClusterRequest:

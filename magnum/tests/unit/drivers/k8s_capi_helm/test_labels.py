@@ -41,6 +41,8 @@ DEFAULTS = {
     "etcd_blockdevice_volume_type": None,
     "etcd_blockdevice_volume_az": None,
     "extra_network_names": (),
+    "capi_helm_chart_name": None,
+    "capi_helm_chart_repo": None,
     "capi_helm_chart_version": None,
 }
 

@@ -134,6 +134,7 @@ class World(base.DbTestCase):
             repository=None,
             name=None,
             default_version=None,
+            copies=chart_store.Copies(self.kube),
         )
         self.ports = assembly.Ports(
             kube=self.kube,
