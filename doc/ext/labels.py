@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directive ``cluster-labels``: every label with its default, an example and its help."""
+"""Directives ``cluster-labels`` and ``refused-labels``: every label, and what other drivers had.
+
+What a label moves is in label-effects.yaml, which a test of the charts makes and checks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+import yaml
 
 from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.labels import refused
+
+EFFECTS = Path(__file__).resolve().parents[1] / "source" / "user" / "label-effects.yaml"
 
 
 def default(value: object) -> str:
@@ -29,14 +37,29 @@ def notes(label: labels.Label) -> Iterator[str]:
         yield "Has an effect in cluster templates only."
     if labels.Site.NODEGROUP in label.sites:
         yield "A nodegroup can have its own."
+    if label.settled:
+        yield "Only for a new cluster."
+    if label.own_chart:
+        yield "Needs this project's own charts."
     if label.aliases:
         yield f"Old name: {', '.join(label.aliases)}."
+
+
+def listed(title: str, texts: Iterable[str]) -> nodes.paragraph:
+    """A paragraph of literals."""
+    found = nodes.paragraph("", title)
+    for number, text in enumerate(texts):
+        found += [nodes.Text(", " if number else ""), nodes.literal("", text)]
+    found += nodes.Text(".")
+    return found
 
 
 class ClusterLabels(SphinxDirective):
     """``.. cluster-labels::`` takes no arguments."""
 
     def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(EFFECTS))
+        effects = yaml.safe_load(EFFECTS.read_text())
         found = nodes.definition_list()
         for label in labels.REGISTRY:
             item = nodes.definition_list_item()
@@ -50,12 +73,42 @@ class ClusterLabels(SphinxDirective):
             values += nodes.literal("", label.example)
             values += nodes.Text(".")
             body += values
+            if moved := effects.get(label.name):
+                body += listed("The example moves the values ", moved["values"])
+                body += listed("and with them ", moved["objects"])
             item += body
             found += item
         return [found]
 
 
+class RefusedLabels(SphinxDirective):
+    """``.. refused-labels::`` takes no arguments."""
+
+    def run(self) -> list[nodes.Node]:
+        found = nodes.definition_list()
+        for name, reason in refused.REFUSED.items():
+            item = nodes.definition_list_item()
+            item += nodes.term("", "", nodes.literal("", name))
+            item += nodes.definition("", nodes.paragraph("", reason))
+            found += item
+        return [
+            found,
+            listed(
+                "Versions that come with the charts or with Kubernetes, so that these labels have "
+                "no effect: ",
+                sorted(refused.BUNDLED),
+            ),
+            listed(
+                "Labels for Magnum's former Heat driver, without effect: ", sorted(refused.HEAT)
+            ),
+        ]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    directive: type[Directive] = ClusterLabels
-    app.add_directive("cluster-labels", directive)
+    directives: dict[str, type[Directive]] = {
+        "cluster-labels": ClusterLabels,
+        "refused-labels": RefusedLabels,
+    }
+    for name, directive in directives.items():
+        app.add_directive(name, directive)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -107,6 +107,8 @@ CHART_FAMILY_ANNOTATION = "k8s-capi-helm.openstack.org/family"
 CHART_FAMILY = "k8s-capi-helm"
 #: Since when this project's charts can tell the autoscaler what a Node of a group has.
 _CAPACITY_SINCE = (1, 1)
+#: Prefix of the annotations of a Cluster that keep the labels which it was made with.
+EFFECTIVE_LABEL = "labels.k8s-capi-helm.openstack.org"
 #: The chart of a cluster, in this project's family as in the reference charts.
 CLUSTER_CHART = "openstack-cluster"
 #: On copies of charts, by which they are found.

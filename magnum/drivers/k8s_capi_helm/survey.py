@@ -10,10 +10,18 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, intake, observer, reconcile, status, transition
+from magnum.drivers.k8s_capi_helm import (
+    errors,
+    intake,
+    names,
+    observer,
+    reconcile,
+    status,
+    transition,
+)
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import LiveRelease, Observed, Record, Verdict
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, MagnumState, Observed, Record, Verdict
 
 LOG = logging.getLogger(__name__)
 
@@ -56,7 +64,9 @@ def judge(
     state = intake.magnum_state(
         cluster, rows, record, live, applied=applied, refusal=refusal, waiting=waiting
     )
-    verdict = _with_notices(status.judge(observed, state, now), intake.notices(cluster, conf))
+    verdict = status.judge(observed, state, now)
+    verdict = _with(verdict, "labels", _labels(live, state))
+    verdict = _with(verdict, "notice", " ".join(intake.notices(cluster, conf)))
     own = intake.own_images(cluster, rows)
     unfinished = transition.unfinished(record, live.values if live else {}, own)
     return Finding(verdict, record, bool(observed.unreachable), unfinished)
@@ -76,12 +86,23 @@ def _read(
         return None, None, False
 
 
-def _with_notices(verdict: Verdict, notices: tuple[str, ...]) -> Verdict:
+def _labels(live: LiveRelease | None, state: MagnumState) -> str:
+    """The labels that the cluster was made with, site defaults included; as before if unknown."""
+    if live is None:
+        return state.health_reason.get("labels", "")
+    annotations = live.values.get("clusterAnnotations") or {}
+    prefix = f"{names.EFFECTIVE_LABEL}/"
+    found = {
+        key.removeprefix(prefix): annotations[key] for key in annotations if key.startswith(prefix)
+    }
+    return "; ".join(f"{name}={found[name]}" for name in sorted(found))
+
+
+def _with(verdict: Verdict, key: str, text: str) -> Verdict:
     """What the tenant should know stays visible while it is true, whatever the health is."""
-    if not notices:
+    if not text:
         return verdict
-    texts = {**verdict.health_reason, "notice": " ".join(notices)}
-    return dataclasses.replace(verdict, health_reason=texts)
+    return dataclasses.replace(verdict, health_reason={**verdict.health_reason, key: text})
 
 
 def _with_faults(observed: Observed, cloud: Callable[[], Cloud]) -> Observed:

@@ -78,6 +78,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         intake.validate_new_cluster(cluster, groups, CONF)
         release = names.release(cluster.name)
         request = intake.cluster_request(cluster, groups, CONF, release=release)
+        intake.check_new_cluster(request)
         roles = credentials.grants(context, CONF, separate=request.separate_addon_credential)
         ports, cloud = assembly.ports(CONF), assembly.cloud(context)
         ports.helm.version()
@@ -85,6 +86,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         credentials.check_chart(request, chart)
         for group in groups:
             intake.validate_chart(group, cluster, CONF, chart.family)
+        intake.check_chart(request.labels, chart.family)
         facts = cloud.facts(request, interface=CONF.capi_helm.app_cred_interface_type)
         reconcile.render(request, facts, CONF, chart)  # refuses before anything is made
         founding.open_namespace(ports, request.namespace, request.project_id)

@@ -56,6 +56,7 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     chart = transition.chart(ports, operation, target, live, conf)
     family = chart.family if chart else live.chart_family
     intake.validate_new_labels(request.node_groups, target.request.node_groups, family)
+    intake.check_chart(target.request.labels, family, request.labels)
     ports.operations.add(request.namespace, request.release, operation)
     before = _intend(cluster, operation)
     try:

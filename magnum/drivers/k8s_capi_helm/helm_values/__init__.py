@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_values import infrastructure, nodes
+from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.helm_values import infrastructure, nodes, programs
 from magnum.drivers.k8s_capi_helm.helm_values.addons import addons
 from magnum.drivers.k8s_capi_helm.helm_values.infrastructure import needs_api_address
 from magnum.drivers.k8s_capi_helm.helm_values.nodes import (
@@ -23,6 +23,7 @@ from magnum.drivers.k8s_capi_helm.helm_values.nodes import (
     server_group,
     server_group_policy,
 )
+from magnum.drivers.k8s_capi_helm.labels import effective
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json
 
 __all__ = [
@@ -55,7 +56,6 @@ def render(
     :raises errors.InvalidRequest: request and facts contradict each other, or something is missing
         that the chart needs.
     """
-    _refuse_contradictions(request)
     labels = request.labels
     values: Json = {
         "cloudCredentialsSecretName": names.credential_secret(request.release),
@@ -64,12 +64,23 @@ def render(
     }
     if request.keypair:
         values["machineSSHKeyName"] = request.keypair
+    if given := effective(labels):
+        # What the cluster was made with stays on record there, whatever a site's defaults become.
+        values["clusterAnnotations"] = {
+            f"{names.EFFECTIVE_LABEL}/{name}": text for name, text in given.items()
+        }
+    if labels.container_infra_prefix:
+        values["global"] = {"imageRegistryPrefix": labels.container_infra_prefix}
+    if networks := infrastructure.pods_and_services(request):
+        values["kubeNetwork"] = networks
     values["clusterNetworking"] = infrastructure.networking(request, facts)
     values["osDistro"] = facts.os_distro
     values["authWebhook"] = "k8s-keystone-auth" if labels.keystone_auth_enabled else "none"
+    if sign_in := programs.oidc(labels):
+        values["oidc"] = sign_in
     if labels.etcd_blockdevice_size:
         values["etcd"] = {"blockDevice": infrastructure.etcd_disk(labels)}
-    values["apiServer"] = infrastructure.api_server(request, facts)
+    values["apiServer"] = programs.api_server(request, facts)
     values["controlPlane"] = nodes.control_plane(request, facts)
     values["nodeGroupDefaults"] = nodes.node_group_defaults(request)
     values["nodeGroups"] = [
@@ -79,6 +90,8 @@ def render(
         }
         for group in request.node_groups
     ]
+    if labels.autoscaler_tag:
+        values["autoscaler"] = {"image": {"tag": labels.autoscaler_tag}}
     values["addons"] = addons(request, facts, storage_class_default, allowed_topologies)
     return values
 
@@ -92,13 +105,3 @@ def counts(request: ClusterRequest) -> Json:
             for group in request.node_groups
         ],
     }
-
-
-def _refuse_contradictions(request: ClusterRequest) -> None:
-    if request.labels.api_master_lb_allowed_cidrs and not request.load_balancer:
-        raise errors.InvalidLabel(
-            "api_master_lb_allowed_cidrs",
-            ",".join(request.labels.api_master_lb_allowed_cidrs),
-            "nothing, because the cluster has no load balancer that could refuse other networks "
-            "(--master-lb-enabled)",
-        )

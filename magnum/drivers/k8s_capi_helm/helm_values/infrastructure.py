@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes version, networks, etcd's disk and the API server."""
+"""Kubernetes version, networks of machines, pods and services, etcd's disk."""
 
 from __future__ import annotations
 
@@ -40,6 +40,20 @@ def networking(request: ClusterRequest, facts: CloudFacts) -> Json:
     return {**values, "internalNetwork": internal}
 
 
+def pods_and_services(request: ClusterRequest) -> Json:
+    """What the labels say of the networks of pods and services; {} where they say nothing."""
+    labels = request.labels
+    values: Json = {}
+    pools = {"calico": labels.calico_ipv4pool, "cilium": labels.cilium_ipv4pool}
+    if pods := pools[request.cni]:
+        values["pods"] = {"cidrBlocks": list(pods)}
+    if labels.service_cluster_ip_range:
+        values["services"] = {"cidrBlocks": list(labels.service_cluster_ip_range)}
+    if labels.dns_cluster_domain:
+        values["serviceDomain"] = labels.dns_cluster_domain
+    return values
+
+
 def etcd_disk(labels: Labels) -> Json:
     disk: Json = {"size": labels.etcd_blockdevice_size}
     if labels.etcd_blockdevice_type == "local":
@@ -59,25 +73,10 @@ def needs_api_address(request: ClusterRequest) -> bool:
     with the machine, and the API's address with it; one that is given goes over to the next
     machine.
     """
-    return not request.load_balancer and has_floating_ip(request)
+    given = request.labels.api_server_floating_ip
+    return not request.load_balancer and has_floating_ip(request) and not given
 
 
 def has_floating_ip(request: ClusterRequest) -> bool:
     """Whether the Kubernetes API has a floating IP."""
     return request.floating_ip and request.labels.master_lb_floating_ip_enabled
-
-
-def api_server(request: ClusterRequest, facts: CloudFacts) -> Json:
-    labels = request.labels
-    values: Json = {
-        "enableLoadBalancer": request.load_balancer,
-        "loadBalancerProvider": labels.octavia_provider,
-    }
-    if labels.api_master_lb_allowed_cidrs:
-        # The reference charts read the first spelling since 0.24 and the second one before.
-        values["allowedCIDRs"] = list(labels.api_master_lb_allowed_cidrs)
-        values["allowedCidrs"] = list(labels.api_master_lb_allowed_cidrs)
-    values["associateFloatingIP"] = has_floating_ip(request)
-    if facts.api_address:
-        values["floatingIP"] = facts.api_address
-    return values

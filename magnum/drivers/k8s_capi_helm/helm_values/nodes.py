@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm_values import programs
 from magnum.drivers.k8s_capi_helm.labels import Labels
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
@@ -27,13 +28,15 @@ def control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
         "machineCount": request.control_plane.count,
         "machineFlavor": _flavor(request.control_plane, facts.flavors),
     }
-    if labels.availability_zone:
-        values["failureDomains"] = [labels.availability_zone]
+    if zones := labels.control_plane_zones:
+        values["failureDomains"] = list(zones)
         values["omitFailureDomain"] = False
     if labels.boot_volume_size:
         values["machineRootVolume"] = _boot_volume(labels)
     values.update(server_group(request.control_plane, labels, facts.server_groups))
     values.update(_containerd_disk(request.control_plane, labels))
+    if spec := programs.control_plane(request):
+        values["kubeadmConfigSpec"] = spec
     values["healthCheck"] = _health_check(request)
     return values
 
@@ -47,6 +50,8 @@ def node_group_defaults(request: ClusterRequest) -> Json:
         values["machineRootVolume"] = _boot_volume(labels)
     if labels.extra_network_names:
         values["machineNetworking"] = _networking(labels)
+    if spec := programs.workers(labels):
+        values["kubeadmConfigSpec"] = spec
     values["healthCheck"] = _health_check(request, patience=2)
     return values
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cinder volume types -> the storage classes of a cluster."""
+"""Drivers for Cinder and Manila, and volume types -> the storage classes of a cluster."""
 
 from __future__ import annotations
 
@@ -17,6 +17,46 @@ _SUBDOMAIN_LIMIT = 253
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LOOKS_HASHED = re.compile(r".*-[0-9a-f]{8}")
 _NO_TYPE_CLASS = "csi-cinder"
+
+
+#: Where Cinder's chart has the version of each of its programs.
+_CINDER_PROGRAMS = {
+    "attacher": "csi_attacher_tag",
+    "provisioner": "csi_provisioner_tag",
+    "snapshotter": "csi_snapshotter_tag",
+    "resizer": "csi_resizer_tag",
+    "livenessprobe": "csi_liveness_probe_tag",
+    "nodeDriverRegistrar": "csi_node_driver_registrar_tag",
+    "plugin": "cinder_csi_plugin_tag",
+}
+
+
+def cinder(
+    labels: Labels, types: Sequence[str], default: str | None, allowed_topologies: Sequence[str]
+) -> Json:
+    """The driver for Cinder volumes; arguments as of :func:`classes`.
+
+    :raises errors.InvalidRequest: as of :func:`classes`.
+    """
+    if not labels.cinder_csi_enabled:
+        return {"enabled": False}
+    tags = {part: getattr(labels, label) for part, label in _CINDER_PROGRAMS.items()}
+    programs = {part: {"image": {"tag": tag}} for part, tag in tags.items() if tag}
+    values: Json = {"values": {"csi": programs}} if programs else {}
+    return {**values, **classes(labels, types, default, allowed_topologies)}
+
+
+def manila(labels: Labels) -> Json:
+    """The driver for Manila shares, with a storage class if their type is known."""
+    values: Json = {"enabled": True}
+    if labels.manila_csi_plugin_tag:
+        values["values"] = {"csimanila": {"image": {"tag": labels.manila_csi_plugin_tag}}}
+    if not labels.manila_csi_share_type:
+        return {**values, "defaultStorageClass": {"enabled": False}}
+    parameters: Json = {"type": labels.manila_csi_share_type}
+    if labels.manila_csi_share_network_id:
+        parameters["shareNetworkID"] = labels.manila_csi_share_network_id
+    return {**values, "defaultStorageClass": {"enabled": True, "parameters": parameters}}
 
 
 def classes(

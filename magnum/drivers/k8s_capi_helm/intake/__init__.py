@@ -5,6 +5,7 @@ Everything that can be refused from Magnum's own rows is refused here, before an
 what this version of the driver does not do yet is refused in a sentence and never ignored.
 """
 
+from magnum.drivers.k8s_capi_helm.intake.agreement import check_chart, check_new_cluster
 from magnum.drivers.k8s_capi_helm.intake.nodegroups import (
     check_annotations,
     check_images,
@@ -41,9 +42,11 @@ __all__ = [
     "DISTROS",
     "MASTER",
     "check_annotations",
+    "check_chart",
     "check_facts",
     "check_flavors",
     "check_images",
+    "check_new_cluster",
     "check_software",
     "cluster_request",
     "deadline",

@@ -33,11 +33,10 @@ def cluster_request(
     :param nodegroups: the cluster's ``magnum.objects.NodeGroup`` rows, fresh from the database.
     :param conf: oslo.config with the driver's options registered.
     :param release: of a cluster whose row has none yet.
-    :raises errors.Misconfigured: a site's default of a label is wrong.
     """
     template, rows = cluster.cluster_template, list(nodegroups)
     texts = dict(cluster.labels or {})
-    typed = labels.parse(texts, conf_module.label_defaults(conf), running=True)
+    typed = labels.parse(texts, conf_module.label_defaults(conf), known=texts)
     masters = [row for row in rows if row.role == MASTER]
     if len(masters) != 1:
         raise errors.InvalidRequest(
@@ -80,9 +79,10 @@ def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) ->
     """
     old, new = cluster.cluster_template.labels or {}, template.labels or {}
     texts = upgrade.merged_labels(old, new, cluster.labels or {})
+    defaults = conf_module.label_defaults(conf)
+    typed = labels.parse(texts, defaults, new, known=cluster.labels or {})
     # What a cluster has from before and nobody can read was never in force; it stops no upgrade.
-    sound = {**labels.readable(texts), **{name: texts[name] for name in texts if name in new}}
-    typed = labels.parse(sound, conf_module.label_defaults(conf), new)
+    sound = labels.readable(texts)
     rows = list(nodegroups)
     called = entries(rows)
     own = {called[row.name]: row.labels or {} for row in rows}
@@ -110,13 +110,14 @@ def namespace(cluster: Any, conf: Any) -> str:
 
 def notices(cluster: Any, conf: Any) -> tuple[str, ...]:
     """What the tenant should know about labels and fields that have no effect here."""
-    found = list(labels.notices(cluster.labels or {}, conf_module.label_defaults(conf)))
+    driver = cluster.cluster_template.network_driver
+    defaults = conf_module.label_defaults(conf)
+    found = list(labels.notices(cluster.labels or {}, defaults, cni(driver)))
     kind = (cluster.labels or {}).get("docker_volume_type", "").strip()
     if kind and not cluster.docker_volume_size:
         found.append(
             "Label 'docker_volume_type' has no effect on nodegroups without a docker_volume_size."
         )
-    driver = cluster.cluster_template.network_driver
     if driver and driver not in CNIS:
         found.append(
             f"network_driver '{driver}' is not available; the cluster uses '{cni(driver)}'."

@@ -12,6 +12,7 @@ character is dropped.
 """
 
 from magnum.drivers.k8s_capi_helm.labels.declaring import Label, Site
+from magnum.drivers.k8s_capi_helm.labels.effective import effective
 from magnum.drivers.k8s_capi_helm.labels.forms import Form, OptionType
 from magnum.drivers.k8s_capi_helm.labels.notices import notices
 from magnum.drivers.k8s_capi_helm.labels.reading import (
@@ -31,6 +32,7 @@ __all__ = [
     "OptionType",
     "Site",
     "check_node_group",
+    "effective",
     "notices",
     "parse",
     "parse_node_group",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import forms
+from magnum.drivers.k8s_capi_helm.labels import forms, words
 from magnum.drivers.k8s_capi_helm.labels.declaring import label
 
 
@@ -19,6 +19,91 @@ class AddonLabels:
         "true",
         "Whether the cluster gets Prometheus, Grafana and Loki. They keep their data on "
         "Cinder volumes.",
+    )
+    monitoring_retention_days: int | None = label(
+        words.SOME,
+        None,
+        "14",
+        "Days for which Prometheus keeps what it has measured. Without it the chart's, 90.",
+    )
+    monitoring_retention_size: int | None = label(
+        words.SOME,
+        None,
+        "20",
+        "Size in GiB of Prometheus' volume, of which it fills the most part. Without it the "
+        "chart's, 10.",
+    )
+    monitoring_interval_seconds: int | None = label(
+        words.SOME,
+        None,
+        "60",
+        "Seconds between two measurements of Prometheus.",
+    )
+    monitoring_storage_class_name: str | None = label(
+        words.OBJECT,
+        None,
+        "fast",
+        "Storage class of the volumes of Prometheus and Alertmanager. Without it the cluster's "
+        "default one.",
+    )
+    metrics_server_enabled: bool = label(
+        forms.SWITCH,
+        True,
+        "false",
+        "Whether the cluster gets metrics-server, which kubectl top and autoscaling of pods need.",
+    )
+    npd_enabled: bool = label(
+        forms.SWITCH,
+        True,
+        "false",
+        "Whether node-problem-detector tells faults of kernel, disk and container runtime.",
+    )
+    kube_dashboard_enabled: bool = label(
+        forms.SWITCH,
+        False,
+        "true",
+        "Whether the cluster gets a web page of its own: Headlamp, which took the place of the "
+        "Kubernetes dashboard. Users sign in with a token.",
+    )
+    ingress_controller: str = label(
+        forms.choice("none", "traefik", "nginx"),
+        "none",
+        "traefik",
+        "Ingress controller of the cluster. Its load balancer goes with the cluster where the "
+        "management cluster runs cluster-api-janitor-openstack. nginx is no longer developed.",
+    )
+    cilium_hubble_ui_enabled: bool = label(
+        forms.SWITCH,
+        False,
+        "true",
+        "Whether cilium gets Hubble's relay and web page. Has no effect with calico.",
+    )
+    cinder_csi_enabled: bool = label(
+        forms.SWITCH,
+        True,
+        "false",
+        "Whether the cluster gets the driver for Cinder volumes and its storage classes.",
+    )
+    manila_csi_enabled: bool = label(
+        forms.SWITCH,
+        False,
+        "true",
+        "Whether the cluster gets the drivers for Manila shares over NFS.",
+        own_chart=True,
+    )
+    manila_csi_share_type: str | None = label(
+        forms.NAME,
+        None,
+        "nfs-shares",
+        "Manila share type of the storage class csi-manila. Without it there is no such class.",
+        own_chart=True,
+    )
+    manila_csi_share_network_id: str | None = label(
+        words.ID,
+        None,
+        "5c6d1b8c-8f27-4d0c-9a44-3c1a5d2f7e10",
+        "Manila share network of the shares of that class. Needs manila_csi_share_type.",
+        own_chart=True,
     )
     csi_cinder_availability_zone: str = label(
         forms.ZONE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import forms
+from magnum.drivers.k8s_capi_helm.labels import forms, words
 from magnum.drivers.k8s_capi_helm.labels.declaring import label, Site
 
 
@@ -18,6 +18,13 @@ class ControlPlaneLabels:
         False,
         "true",
         "Whether the Kubernetes API accepts Keystone tokens, through k8s-keystone-auth.",
+    )
+    control_plane_availability_zones: tuple[str, ...] = label(
+        words.ZONES,
+        (),
+        "az-1,az-2,az-3",
+        "Nova availability zones over which the control plane nodes are spread. Without it "
+        "availability_zone holds for them too.",
     )
     etcd_blockdevice_size: int = label(
         forms.GIBIBYTES,

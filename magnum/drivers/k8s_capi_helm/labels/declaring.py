@@ -36,6 +36,7 @@ class Label:
     :ivar aliases: old names that are still understood.
     :ivar settled: it is about something that is made with the cluster and cannot be changed in one
         that runs: an upgrade keeps the cluster's value.
+    :ivar own_chart: only charts of this project's own family can do it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Label:
     sites: tuple[Site, ...] = (Site.TEMPLATE, Site.CLUSTER)
     aliases: tuple[str, ...] = ()
     settled: bool = False
+    own_chart: bool = False
 
 
 def label(
@@ -57,7 +59,8 @@ def label(
     sites: tuple[Site, ...] = (Site.TEMPLATE, Site.CLUSTER),
     aliases: tuple[str, ...] = (),
     settled: bool = False,
+    own_chart: bool = False,
 ) -> T | D:
     """A field of a class of labels; the attribute's own name becomes the label's."""
-    about = Label("", form, default, example, help, sites, aliases, settled)
+    about = Label("", form, default, example, help, sites, aliases, settled, own_chart)
     return cast("T | D", dataclasses.field(default=default, metadata={"label": about}))

@@ -29,6 +29,13 @@ _SMALLEST_SUBNET = 8
 _KNOWN_PROVIDERS = frozenset({"amphora", "amphorav2", "octavia", "ovn"})
 
 
+class Wrong(ValueError):
+    """A text is wrong in a way that its form's own words do not tell.
+
+    :param why: words in brackets behind the form's, like "'x' is there twice".
+    """
+
+
 class OptionType(enum.StrEnum):
     """As what the site default of a label is read from the configuration file."""
 
@@ -44,19 +51,21 @@ class Form(Generic[T]):
     :ivar read: text (never empty) to value; raises ValueError.
     :ivar expected: the form in words, as the ending of a sentence "expected ...".
     :ivar choices: the words of a closed list, () for an open form.
+    :ivar write: value to a text that reads the same; None where that is plain.
     """
 
     read: Callable[[str], T]
     expected: str
     option: OptionType = OptionType.TEXT
     choices: tuple[str, ...] = ()
+    write: Callable[[T], str] | None = None
 
 
 def _read_switch(text: str) -> bool:
     return bool(strutils.bool_from_string(text, strict=True))
 
 
-def _number(least: int, expected: str) -> Form[int]:
+def number(least: int, expected: str) -> Form[int]:
     def read(text: str) -> int:
         if re.fullmatch(r"[0-9]{1,7}", text.strip()) is None or int(text) < least:
             raise ValueError(text)
@@ -77,7 +86,7 @@ def choice(*words: str) -> Form[str]:
     return Form(read, f"{', '.join(words[:-1])} or {words[-1]}", choices=words)
 
 
-def _read_name(text: str) -> str:
+def read_name(text: str) -> str:
     if text != text.strip() or len(text) > 255 or not text.isprintable():
         raise ValueError(text)
     if any(opening in text for opening in _TEMPLATE_OPENINGS):
@@ -88,11 +97,11 @@ def _read_name(text: str) -> str:
 def _read_zone(text: str) -> str:
     if set(text) & set(",:;"):
         raise ValueError(text)
-    return _read_name(text)
+    return read_name(text)
 
 
 def _read_names(text: str) -> tuple[str, ...]:
-    return tuple(_read_name(part) for part in _parts(text))
+    return tuple(read_name(part) for part in parts(text))
 
 
 def _read_provider(text: str) -> str:
@@ -138,7 +147,7 @@ def _read_subnet(text: str) -> str:
 
 
 def _read_cidrs(text: str) -> tuple[str, ...]:
-    return tuple(str(ipaddress.ip_network(part)) for part in _parts(text))
+    return tuple(str(ipaddress.ip_network(part)) for part in parts(text))
 
 
 def _read_annotations(text: str) -> tuple[tuple[str, str], ...]:
@@ -153,7 +162,7 @@ def _read_annotations(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(pairs))
 
 
-def _parts(text: str) -> list[str]:
+def parts(text: str) -> list[str]:
     """The pieces of a list: commas (of a repeated ``--label``), semicolons or spaces between."""
     pieces = [piece for piece in re.split(r"[,;\s]+", text) if piece]
     if not pieces:
@@ -163,10 +172,10 @@ def _parts(text: str) -> list[str]:
 
 _NO_TEMPLATE = "without line breaks, '{{', '{%' or '{#'"
 SWITCH = Form(_read_switch, "true or false", OptionType.BOOLEAN)
-GIBIBYTES = _number(0, "a whole number of GiB, 0 for none")
-FEWEST = _number(0, "a whole number of nodes, 0 or more")
-MOST = _number(1, "a whole number of nodes, 1 or more")
-NAME = Form(_read_name, f"a name of at most 255 characters {_NO_TEMPLATE}")
+GIBIBYTES = number(0, "a whole number of GiB, 0 for none")
+FEWEST = number(0, "a whole number of nodes, 0 or more")
+MOST = number(1, "a whole number of nodes, 1 or more")
+NAME = Form(read_name, f"a name of at most 255 characters {_NO_TEMPLATE}")
 ZONE = Form(
     _read_zone, f"the name of one availability zone, without ',', ';', ':' and {_NO_TEMPLATE}"
 )
@@ -175,6 +184,7 @@ ANNOTATIONS = Form(
     _read_annotations,
     "key=value with commas between them, each key once and like node.cluster.x-k8s.io/team, "
     f"{_NO_TEMPLATE}",
+    write=lambda pairs: ",".join(f"{key}={value}" for key, value in pairs),
 )
 PROVIDER = Form(_read_provider, "the name of an Octavia provider, like amphora or ovn")
 FILESYSTEM = Form(_read_filesystem, "the name of a filesystem, like ext4 or xfs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import forms
+from magnum.drivers.k8s_capi_helm.labels import forms, words
 from magnum.drivers.k8s_capi_helm.labels.declaring import label
 
 
@@ -55,4 +55,58 @@ class NetworkLabels:
         "192.0.2.0/24,2001:db8::/32",
         "Networks that may reach the Kubernetes API, with commas or spaces between them. The "
         "management cluster has to be in one of them. Without it everybody may.",
+        aliases=("master_lb_allowed_cidrs",),
+    )
+    api_server_lb_flavor: str | None = label(
+        forms.NAME,
+        None,
+        "large",
+        "Octavia flavor, by name, of the Kubernetes API's load balancer.",
+        settled=True,
+        own_chart=True,
+    )
+    api_server_lb_availability_zone: str | None = label(
+        forms.ZONE,
+        None,
+        "az-2",
+        "Octavia availability zone of the Kubernetes API's load balancer.",
+        settled=True,
+        own_chart=True,
+    )
+    api_server_floating_ip: str | None = label(
+        words.ADDRESS,
+        None,
+        "192.0.2.10",
+        "An existing floating IP of the project for the Kubernetes API, instead of a new one.",
+        settled=True,
+    )
+    calico_ipv4pool: tuple[str, ...] = label(
+        words.PODS,
+        (),
+        "10.100.0.0/16,fd00:10::/56",
+        "Network of the pods with calico: one, or one of IPv4 and one of IPv6, of which pods "
+        "prefer the first. Without it the chart's, 172.16.0.0/13.",
+        settled=True,
+    )
+    cilium_ipv4pool: tuple[str, ...] = label(
+        words.PODS,
+        (),
+        "10.100.0.0/16",
+        "The same with cilium.",
+        settled=True,
+    )
+    service_cluster_ip_range: tuple[str, ...] = label(
+        words.SERVICES,
+        (),
+        "10.254.0.0/16,fd00:20::/112",
+        "Network of the services: one, or one of IPv4 and one of IPv6. Without it the chart's, "
+        "172.24.0.0/13.",
+        settled=True,
+    )
+    dns_cluster_domain: str | None = label(
+        words.DOMAIN,
+        None,
+        "k8s.example.org",
+        "DNS domain of services. Without it the chart's, cluster.local.",
+        settled=True,
     )

@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 import difflib
 
-from oslo_utils import strutils
-
-from magnum.drivers.k8s_capi_helm.labels import reading, registry
+from magnum.drivers.k8s_capi_helm.labels import reading, refused, registry
 
 #: Labels that do something only while the other one is above zero.
 _NEEDS_SIZE = {
@@ -18,27 +16,91 @@ _NEEDS_SIZE = {
     "etcd_blockdevice_volume_type": "etcd_blockdevice_size",
     "etcd_blockdevice_volume_az": "etcd_blockdevice_size",
 }
+#: Labels that do something only while the other one is on, or given.
+_NEEDS = {
+    **dict.fromkeys(
+        ("audit_log_max_age", "audit_log_max_backup", "audit_log_max_size"), "audit_log_enabled"
+    ),
+    **dict.fromkeys(
+        (
+            "oidc_username_claim",
+            "oidc_username_prefix",
+            "oidc_groups_claim",
+            "oidc_groups_prefix",
+        ),
+        "oidc_issuer_url",
+    ),
+    "oidc_issuer_url": "oidc_client_id",
+    "oidc_client_id": "oidc_issuer_url",
+    **dict.fromkeys(
+        (
+            "monitoring_retention_days",
+            "monitoring_retention_size",
+            "monitoring_interval_seconds",
+            "monitoring_storage_class_name",
+        ),
+        "monitoring_enabled",
+    ),
+    **dict.fromkeys(
+        (
+            "cinder_csi_plugin_tag",
+            "csi_attacher_tag",
+            "csi_provisioner_tag",
+            "csi_resizer_tag",
+            "csi_snapshotter_tag",
+            "csi_liveness_probe_tag",
+            "csi_node_driver_registrar_tag",
+            "csi_cinder_availability_zone",
+            "csi_cinder_reclaim_policy",
+            "csi_cinder_volume_binding_mode",
+            "csi_cinder_fstype",
+            "csi_cinder_allow_volume_expansion",
+        ),
+        "cinder_csi_enabled",
+    ),
+    "manila_csi_share_type": "manila_csi_enabled",
+    "manila_csi_share_network_id": "manila_csi_share_type",
+    "manila_csi_plugin_tag": "manila_csi_enabled",
+    "k8s_keystone_auth_tag": "keystone_auth_enabled",
+    "autoscaler_tag": "auto_scaling_enabled",
+    "node_problem_detector_tag": "npd_enabled",
+}
+#: Labels that are about one of the networks of pods.
+_OF_CNI = {
+    "calico_ipv4pool": "calico",
+    "calico_tag": "calico",
+    "kubeproxy_options": "calico",
+    "cilium_ipv4pool": "cilium",
+    "cilium_tag": "cilium",
+    "cilium_hubble_ui_enabled": "cilium",
+}
 _CINDER_ONLY = ("etcd_blockdevice_volume_type", "etcd_blockdevice_volume_az")
 
 
-def notices(texts: Mapping[str, str], defaults: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Sentences about labels that are unknown, old or without effect; never an error.
+def notices(
+    texts: Mapping[str, str], defaults: Mapping[str, str] | None = None, cni: str | None = None
+) -> tuple[str, ...]:
+    """Sentences about labels that are unknown, old, unusable or without effect; never an error.
 
     :param texts: the cluster's labels as Magnum keeps them, valid or not.
     :param defaults: texts of the site's defaults.
+    :param cni: the cluster's network of pods, None if it does not matter.
     :returns: sentences in a stable order, () if there is nothing to say.
     """
-    everything = {**(defaults or {}), **texts}
+    typed = reading.parse(texts, defaults or {}, known=texts)
     return (
         *_unknown(texts),
-        *_unreadable(texts),
+        *_unavailable(texts),
+        *_unusable(texts),
         *_old_names(texts),
-        *_without_effect(texts, everything),
+        *_without_effect(texts, typed),
+        *_of_other_network(texts, typed, cni),
     )
 
 
 def _unknown(texts: Mapping[str, str]) -> Iterator[str]:
-    strange = sorted(set(texts) - set(registry.BY_NAME) - reading.NOT_YET)
+    elsewhere = {*refused.REFUSED, *refused.BUNDLED, *refused.HEAT}
+    strange = sorted(set(texts) - set(registry.BY_NAME) - elsewhere)
     for name in list(strange):
         if close := difflib.get_close_matches(name.lower(), registry.BY_NAME, n=1, cutoff=0.85):
             strange.remove(name)
@@ -47,12 +109,32 @@ def _unknown(texts: Mapping[str, str]) -> Iterator[str]:
         yield f"These labels are unknown to this driver and have no effect: {', '.join(strange)}."
 
 
-def _unreadable(texts: Mapping[str, str]) -> Iterator[str]:
-    for name in sorted(set(texts) - set(reading.readable(texts))):
+def _unavailable(texts: Mapping[str, str]) -> Iterator[str]:
+    """Labels of other drivers; refused ones are those of a cluster that was there before."""
+    for name in sorted(texts):
+        if refused.asks(name, texts[name]):
+            yield f"Label '{name}' has no effect. {refused.REFUSED[name]}"
+    if bundled := sorted(refused.BUNDLED & set(texts)):
         yield (
-            f"Label '{name}' has the value '{texts[name]}', expected "
-            f"{registry.BY_NAME[name].form.expected}: it has no effect."
+            "The charts and Kubernetes bring versions of their own, so these labels have no "
+            f"effect: {', '.join(bundled)}."
         )
+    if heat := sorted(refused.HEAT & set(texts)):
+        yield (
+            "These labels are for Magnum's former Heat driver and have no effect: "
+            f"{', '.join(heat)}."
+        )
+
+
+def _unusable(texts: Mapping[str, str]) -> Iterator[str]:
+    """Labels of a cluster that was there before, which nobody would be allowed today."""
+    for label in registry.REGISTRY:
+        for name, text in reading.given(label, texts):
+            if expected := reading.wrong(label, text):
+                yield (
+                    f"Label '{name}' has the value '{text}' and no effect, because it should be "
+                    f"{expected}."
+                )
 
 
 def _old_names(texts: Mapping[str, str]) -> Iterator[str]:
@@ -67,31 +149,35 @@ def _old_names(texts: Mapping[str, str]) -> Iterator[str]:
                 yield f"Label '{old}' has no effect, because '{names[0]}' is set."
 
 
-def _without_effect(texts: Mapping[str, str], everything: Mapping[str, str]) -> Iterator[str]:
-    sizes = {name: _is_above_zero(name, everything) for name in set(_NEEDS_SIZE.values())}
+def _without_effect(texts: Mapping[str, str], typed: registry.Labels) -> Iterator[str]:
     for name, size in _NEEDS_SIZE.items():
-        if _is_given(name, texts) and not sizes[size]:
+        if _is_given(name, texts) and not getattr(typed, size):
             yield f"Label '{name}' has no effect without a '{size}' above 0."
-    if _is_true("auto_scaling_enabled", texts) and not _is_given("max_node_count", everything):
+    for name, other in _NEEDS.items():
+        if _is_given(name, texts) and not getattr(typed, other):
+            yield f"Label '{name}' has no effect without '{other}'."
+    if (
+        _is_given("auto_scaling_enabled", texts)
+        and typed.auto_scaling_enabled
+        and typed.max_node_count is None
+    ):
         yield (
             "Label 'auto_scaling_enabled' has no effect on nodegroups without a maximum: set "
             "'max_node_count' or the nodegroup's own maximum."
         )
-    disk = everything.get("etcd_blockdevice_type", "").strip().casefold()
-    if disk == "local" and sizes["etcd_blockdevice_size"]:
+    if typed.etcd_blockdevice_type == "local" and typed.etcd_blockdevice_size:
         for name in _CINDER_ONLY:
             if _is_given(name, texts):
                 yield f"Label '{name}' has no effect while 'etcd_blockdevice_type' is local."
 
 
+def _of_other_network(
+    texts: Mapping[str, str], typed: registry.Labels, cni: str | None
+) -> Iterator[str]:
+    for name, needed in _OF_CNI.items():
+        if cni not in (None, needed) and _is_given(name, texts) and getattr(typed, name):
+            yield f"Label '{name}' has no effect with the network driver {cni}."
+
+
 def _is_given(name: str, texts: Mapping[str, str]) -> bool:
     return any(reading.given(registry.BY_NAME[name], texts))
-
-
-def _is_true(name: str, texts: Mapping[str, str]) -> bool:
-    return strutils.bool_from_string(texts.get(name, "").strip())
-
-
-def _is_above_zero(name: str, texts: Mapping[str, str]) -> bool:
-    text = next((text for _, text in reading.given(registry.BY_NAME[name], texts)), "0")
-    return text.strip("0 \t") != ""

@@ -6,13 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from oslo_utils import strutils
-
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.labels import declaring, registry
+from magnum.drivers.k8s_capi_helm.labels import declaring, forms, refused, registry
 
-#: Labels of magnum-capi-helm that this version cannot do anything for yet.
-NOT_YET = frozenset({"kube_dashboard_enabled"})
 #: What Octavia's providers cannot do (its provider driver feature matrix).
 _OVN_ONLY_ALGORITHM = "SOURCE_IP_PORT"
 _AMPHORA = frozenset({"amphora", "amphorav2", "octavia"})
@@ -22,41 +18,39 @@ def parse(
     texts: Mapping[str, str],
     defaults: Mapping[str, str],
     template: Mapping[str, str] | None = None,
-    *,
-    running: bool = False,
+    known: Mapping[str, str] | None = None,
 ) -> registry.Labels:
     """The typed labels of a cluster.
 
     :param texts: the cluster's labels as Magnum keeps them; unknown ones are left alone, see
         :func:`~magnum.drivers.k8s_capi_helm.labels.notices`.
     :param defaults: texts of the site's defaults, used for labels that *texts* does not give.
-    :param template: labels of the cluster template, for a cluster that is to be made: what only a
-        template can set must not differ from it, and what this version cannot do is refused.
-        Without it the cluster runs already.
-    :param running: no label may keep the cluster from being resized: one that cannot be read, which
-        magnum-capi-helm took for not given, is not given.
+    :param template: labels of the cluster template, for a cluster that is to be made or to follow
+        it: what only a template can set must not differ from it, and what cannot be had is refused.
+    :param known: labels of a cluster that runs. Nobody can change them, so what is wrong with them
+        keeps it neither from being resized nor from being upgraded: it counts as not given. Without
+        *template* that goes for the site's defaults too.
     :raises InvalidLabel: a label has another form than it should, or contradicts another one.
-    :raises InvalidRequest: a label asks for what this version of the driver cannot do.
+    :raises InvalidRequest: a label asks for what cannot be had.
     :raises Misconfigured: a site default is wrong.
     """
+    news = {name: text for name, text in texts.items() if (known or {}).get(name) != text}
     if template is not None:
-        _refuse_not_yet(texts)
+        _refuse_unavailable(news)
         _refuse_not_from_template(texts, template)
-    if running:
-        texts = readable(texts)
+    lenient = known is not None and template is None
     values: dict[str, Any] = {}
     for label in registry.REGISTRY:
-        for name, text in given(label, texts):
-            values[label.name] = _read(label, name, text)
-            break
-        else:
-            for name, text in given(label, defaults):
-                values[label.name] = _read_default(label, name, text)
-                break
+        found = _first(label, texts, news)
+        if found is None:
+            found = _first_default(label, defaults, lenient=lenient)
+        if found is not None:
+            values[label.name] = found
     _settle_algorithm(values, texts)
     labels = registry.Labels(**values)
-    if not running:
-        _refuse_contradictions(labels, texts)
+    for names, error in _contradictions(labels, texts):
+        if known is None or any(name in news for name in names):
+            raise error
     return labels
 
 
@@ -72,9 +66,7 @@ def readable(texts: Mapping[str, str]) -> dict[str, str]:
     found = dict(texts)
     for label in registry.REGISTRY:
         for name, text in given(label, texts):
-            try:
-                label.form.read(text)
-            except ValueError:
+            if wrong(label, text):
                 del found[name]
     return found
 
@@ -92,7 +84,7 @@ def parse_node_group(
     copy is no wish of its own, so it is not looked at.
 
     :param own: the nodegroup's labels as Magnum keeps them.
-    :param running: as for :func:`parse`.
+    :param running: the nodegroup is there already, so nothing may be wrong with its labels.
     :raises InvalidLabel: as :func:`parse`.
     """
     texts, own = dict(cluster), readable(own) if running else own
@@ -105,7 +97,7 @@ def parse_node_group(
                     texts.pop(known, None)
                 texts[name] = text
                 break
-    return parse(texts, defaults, running=running)
+    return parse(texts, defaults, known=texts if running else None)
 
 
 def check_node_group(
@@ -130,31 +122,48 @@ def check_node_group(
     parse_node_group(own, cluster, defaults)
 
 
-def _read(label: declaring.Label, name: str, text: str) -> Any:
+def wrong(label: declaring.Label, text: str) -> str:
+    """How a text should look instead, as an ending of "expected ..."; "" if it is right."""
     try:
-        return label.form.read(text)
+        label.form.read(text)
+    except forms.Wrong as error:
+        return f"{label.form.expected} ({error})"
     except ValueError:
-        raise errors.InvalidLabel(name, text, label.form.expected) from None
+        return label.form.expected
+    return ""
 
 
-def _read_default(label: declaring.Label, name: str, text: str) -> Any:
-    try:
-        return label.form.read(text)
-    except ValueError:
-        raise errors.Misconfigured(
-            f"This cloud's default for label '{name}' cannot be used: it is '{text}', expected "
-            f"{label.form.expected}. Set the label yourself or ask the cloud's operator.",
-            f"option {name} in [capi_helm_cluster_labels] (or what it takes its default from)",
-        ) from None
+def _first(label: declaring.Label, texts: Mapping[str, str], news: Mapping[str, str]) -> Any:
+    """The value under the label's first name that has one; None if nothing is given."""
+    for name, text in given(label, texts):
+        expected = wrong(label, text)
+        if not expected:
+            return label.form.read(text)
+        if name in news:
+            raise errors.InvalidLabel(name, text, expected)
+    return None
 
 
-def _refuse_not_yet(texts: Mapping[str, str]) -> None:
-    for name in sorted(NOT_YET & set(texts)):
-        wanted = texts[name].strip()
-        if wanted and strutils.bool_from_string(wanted, default=True):
+def _first_default(label: declaring.Label, texts: Mapping[str, str], *, lenient: bool) -> Any:
+    for name, text in given(label, texts):
+        expected = wrong(label, text)
+        if not expected:
+            return label.form.read(text)
+        if not lenient:
+            raise errors.Misconfigured(
+                f"This cloud's default for label '{label.name}' cannot be used: it is '{text}', "
+                f"expected {expected}. Set the label yourself or ask the cloud's operator.",
+                f"option {name} in [capi_helm_cluster_labels] (or what it takes its default from)",
+            )
+    return None
+
+
+def _refuse_unavailable(texts: Mapping[str, str]) -> None:
+    for name in sorted(texts):
+        if refused.asks(name, texts[name]):
             raise errors.InvalidRequest(
-                f"Label '{name}' with the value '{texts[name]}' is not supported by this version "
-                "of the driver. Remove the label, or set it to false."
+                f"Label '{name}' has the value '{texts[name]}', which cannot be had. "
+                f"{refused.REFUSED[name]}"
             )
 
 
@@ -181,27 +190,50 @@ def _settle_algorithm(values: dict[str, Any], texts: Mapping[str, str]) -> None:
         del values["octavia_lb_algorithm"]
 
 
-def _refuse_contradictions(labels: registry.Labels, texts: Mapping[str, str]) -> None:
-    algorithm = labels.octavia_lb_algorithm
+def _contradictions(
+    labels: registry.Labels, texts: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], errors.InvalidLabel]]:
+    """What is wrong between labels, and between which."""
+    yield from _of_providers(labels, texts)
+    yield from _of_bounds(labels, texts)
+    if labels.monitoring_enabled and not labels.cinder_csi_enabled:
+        yield (
+            ("monitoring_enabled", "cinder_csi_enabled"),
+            errors.InvalidLabel(
+                "monitoring_enabled",
+                "true",
+                "false while cinder_csi_enabled is false, as it keeps its data on Cinder volumes",
+            ),
+        )
+
+
+def _of_providers(
+    labels: registry.Labels, texts: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], errors.InvalidLabel]]:
+    algorithm, expected = labels.octavia_lb_algorithm, ""
     if labels.octavia_provider == "ovn" and algorithm not in (None, _OVN_ONLY_ALGORITHM):
-        raise errors.InvalidLabel(
-            "octavia_lb_algorithm",
-            texts.get("octavia_lb_algorithm", ""),
-            f"{_OVN_ONLY_ALGORITHM}, the only one that the Octavia provider ovn has",
-        )
+        expected = f"{_OVN_ONLY_ALGORITHM}, the only one that the Octavia provider ovn has"
     if labels.octavia_provider in _AMPHORA and algorithm == _OVN_ONLY_ALGORITHM:
-        raise errors.InvalidLabel(
-            "octavia_lb_algorithm",
-            texts.get("octavia_lb_algorithm", ""),
+        expected = (
             "ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP, which the Octavia provider "
-            f"{labels.octavia_provider} has",
+            f"{labels.octavia_provider} has"
         )
+    if expected:
+        name = "octavia_lb_algorithm"
+        names = (name, "octavia_provider")
+        yield names, errors.InvalidLabel(name, texts.get(name, ""), expected)
+
+
+def _of_bounds(
+    labels: registry.Labels, texts: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], errors.InvalidLabel]]:
     least, most = labels.min_node_count, labels.max_node_count
-    if least is not None and most is not None and least > most:
-        if texts.get("min_node_count", "").strip():
-            raise errors.InvalidLabel(
-                "min_node_count", str(least), f"at most {most}, the value of max_node_count"
-            )
-        raise errors.InvalidLabel(
-            "max_node_count", str(most), f"at least {least}, the value of min_node_count"
-        )
+    if least is None or most is None or least <= most:
+        return
+    names = ("min_node_count", "max_node_count")
+    if texts.get("min_node_count", "").strip():
+        expected = f"at most {most}, the value of max_node_count"
+        yield names, errors.InvalidLabel("min_node_count", str(least), expected)
+    else:
+        expected = f"at least {least}, the value of min_node_count"
+        yield names, errors.InvalidLabel("max_node_count", str(most), expected)

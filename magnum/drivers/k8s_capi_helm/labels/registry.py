@@ -6,14 +6,18 @@ from __future__ import annotations
 import dataclasses
 
 from magnum.drivers.k8s_capi_helm.labels.addons import AddonLabels
+from magnum.drivers.k8s_capi_helm.labels.api_server import ApiServerLabels
 from magnum.drivers.k8s_capi_helm.labels.control_plane import ControlPlaneLabels
 from magnum.drivers.k8s_capi_helm.labels.declaring import Label
 from magnum.drivers.k8s_capi_helm.labels.network import NetworkLabels
 from magnum.drivers.k8s_capi_helm.labels.nodes import NodeLabels
+from magnum.drivers.k8s_capi_helm.labels.tags import TagLabels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Labels(AddonLabels, ControlPlaneLabels, NetworkLabels, NodeLabels):
+class Labels(
+    TagLabels, AddonLabels, ApiServerLabels, ControlPlaneLabels, NetworkLabels, NodeLabels
+):
     """The labels of a cluster as typed values; ``Labels()`` is a cluster without any label."""
 
     @property
@@ -21,6 +25,13 @@ class Labels(AddonLabels, ControlPlaneLabels, NetworkLabels, NodeLabels):
         """Octavia's name of the pool algorithm: the one asked for, else the provider's usual."""
         usual = "SOURCE_IP_PORT" if self.octavia_provider == "ovn" else "ROUND_ROBIN"
         return self.octavia_lb_algorithm or usual
+
+    @property
+    def control_plane_zones(self) -> tuple[str, ...]:
+        """Nova availability zones of the control plane; () where Nova chooses."""
+        if self.control_plane_availability_zones:
+            return self.control_plane_availability_zones
+        return (self.availability_zone,) if self.availability_zone else ()
 
 
 REGISTRY: tuple[Label, ...] = tuple(

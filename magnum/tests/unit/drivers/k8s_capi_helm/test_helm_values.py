@@ -54,6 +54,7 @@ REQUEST = ClusterRequest(
     image="ubuntu-24.04",
     external_network="public",
 )
+SIGN_IN = {"oidc_issuer_url": "https://sso.example.org", "oidc_client_id": "kubernetes"}
 #: What a label needs beside it to have an effect.
 COMPANIONS = {
     "boot_volume_type": {"boot_volume_size": "40"},
@@ -64,9 +65,31 @@ COMPANIONS = {
     "min_node_count": {"auto_scaling_enabled": "true", "max_node_count": "4"},
     "max_node_count": {"auto_scaling_enabled": "true", "min_node_count": "1"},
     "auto_scaling_enabled": {"max_node_count": "4"},
+    "audit_log_max_age": {"audit_log_enabled": "true"},
+    "audit_log_max_backup": {"audit_log_enabled": "true"},
+    "audit_log_max_size": {"audit_log_enabled": "true"},
+    "autoscaler_tag": {"auto_scaling_enabled": "true", "max_node_count": "4"},
+    "k8s_keystone_auth_tag": {"keystone_auth_enabled": "true"},
+    "manila_csi_plugin_tag": {"manila_csi_enabled": "true"},
+    "manila_csi_share_network_id": {"manila_csi_enabled": "true", "manila_csi_share_type": "x"},
+    "manila_csi_share_type": {"manila_csi_enabled": "true"},
+    "monitoring_interval_seconds": {"monitoring_enabled": "true"},
+    "monitoring_retention_days": {"monitoring_enabled": "true"},
+    "monitoring_retention_size": {"monitoring_enabled": "true"},
+    "monitoring_storage_class_name": {"monitoring_enabled": "true"},
+    "oidc_client_id": {"oidc_issuer_url": "https://sso.example.org"},
+    "oidc_groups_claim": SIGN_IN,
+    "oidc_groups_prefix": SIGN_IN,
+    "oidc_issuer_url": {"oidc_client_id": "kubernetes"},
+    "oidc_username_claim": SIGN_IN,
+    "oidc_username_prefix": SIGN_IN,
 }
-#: And which of Magnum's fields.
+#: Magnum's fields without which a label has no effect.
 FIELDS: dict[str, dict[str, Any]] = {
+    "cilium_hubble_ui_enabled": {"cni": "cilium"},
+    "cilium_ipv4pool": {"cni": "cilium"},
+    "cilium_tag": {"cni": "cilium"},
+    **{name: {"cni": "calico"} for name in ("calico_ipv4pool", "calico_tag", "kubeproxy_options")},
     "docker_volume_type": {"node_groups": (dataclasses.replace(WORKERS, docker_volume=10),)},
 }
 #: Labels that choose something else than a value.
@@ -83,6 +106,20 @@ def request(texts: dict[str, str] | None = None, **fields: Any) -> ClusterReques
 
 def rendered(texts: dict[str, str] | None = None, facts: CloudFacts = FACTS, **fields: Any) -> Json:
     return helm_values.render(request(texts, **fields), facts)
+
+
+def pair(label: labels.Label) -> tuple[Json, Json]:
+    """The values without a label and with its example, but for the record of labels in them."""
+    beside, fields = COMPANIONS.get(label.name, {}), FIELDS.get(label.name, {})
+    texts = {**beside, label.name: label.example}
+    if label.name == "kube_tag":
+        silent = dataclasses.replace(FACTS, kubernetes_version="")
+        found = rendered({label.name: "v1.34.3"}, silent), rendered(texts, silent)
+    else:
+        found = rendered(beside, **fields), rendered(texts, **fields)
+    for values in found:
+        values.pop("clusterAnnotations", None)
+    return found
 
 
 def schema(chart: str) -> Json:
@@ -154,6 +191,7 @@ class TestContract(testtools.TestCase):
                     "metricsServer": {"enabled": True},
                     "monitoring": {"enabled": False},
                     "ingress": {"enabled": False},
+                    "nodeProblemDetector": {"enabled": True},
                 },
             },
             rendered(),
@@ -163,19 +201,13 @@ class TestContract(testtools.TestCase):
         for label in labels.REGISTRY:
             if label.name in NO_VALUE:
                 continue
-            facts = FACTS
-            if label.name == "kube_tag":
-                facts = dataclasses.replace(FACTS, kubernetes_version="")
-                self.assertRaises(errors.InvalidRequest, rendered, {}, facts)
-                self.assertEqual(
-                    "1.34.4", rendered({"kube_tag": "v1.34.4"}, facts)["kubernetesVersion"]
-                )
-                continue
-            beside = COMPANIONS.get(label.name, {})
-            fields = FIELDS.get(label.name, {})
-            before = rendered(beside, facts, **fields)
-            after = rendered({**beside, label.name: label.example}, facts, **fields)
+            before, after = pair(label)
             self.assertNotEqual(before, after, label.name)
+
+    def test_a_version_has_to_be_known(self) -> None:
+        silent = dataclasses.replace(FACTS, kubernetes_version="")
+        self.assertRaises(errors.InvalidRequest, rendered, {}, silent)
+        self.assertEqual("1.34.4", rendered({"kube_tag": "v1.34.4"}, silent)["kubernetesVersion"])
 
     def test_every_key_is_in_the_closed_schemas(self) -> None:
         cluster = jsonschema.Draft7Validator(schema("openstack-cluster"))
@@ -199,22 +231,26 @@ class TestContract(testtools.TestCase):
         known = yaml.safe_load((CHARTS / "openstack-cluster" / "values.yaml").read_text())
         addons = yaml.safe_load((CHARTS / "cluster-addons" / "values.yaml").read_text())
         texts = {label.name: label.example for label in labels.REGISTRY}
-        del texts["octavia_lb_algorithm"], texts["min_node_count"]
-        values = rendered(texts, **everything())
-        self.assertEqual([], list(misplaced(values, known)))
-        self.assertEqual([], list(misplaced(values["addons"], addons)))
+        del texts["octavia_lb_algorithm"], texts["min_node_count"], texts["cinder_csi_enabled"]
+        for cni in ("calico", "cilium"):
+            values = rendered(texts, **{**everything(), "cni": cni})
+            self.assertEqual([], list(misplaced(values, known)))
+            self.assertEqual([], list(misplaced(values["addons"], addons)))
 
     @hypothesis.given(st.sets(st.sampled_from([label.name for label in labels.REGISTRY])))
     def test_values_are_json_of_the_right_types(self, names: set[str]) -> None:
         texts = {label.name: label.example for label in labels.REGISTRY if label.name in names}
         if texts.get("octavia_provider"):
             texts.pop("octavia_lb_algorithm", None)
+        if texts.get("monitoring_enabled"):
+            texts.pop("cinder_csi_enabled", None)
         values = rendered(texts, **everything())
         self.assertEqual(values, json.loads(json.dumps(values)))
         wrong = [
             (path, leaf)
             for path, leaf in leaves(values)
-            if leaf is None or (isinstance(leaf, str) and leaf.lower() in ("", "true", "false"))
+            if not path.startswith(".clusterAnnotations.")
+            and (leaf is None or (isinstance(leaf, str) and leaf.lower() in ("", "true", "false")))
         ]
         self.assertEqual([], wrong)
 
@@ -298,15 +334,6 @@ class TestRequest(testtools.TestCase):
         server = rendered({"api_master_lb_allowed_cidrs": "10.0.0.0/8,::/0"})["apiServer"]
         self.assertEqual(["10.0.0.0/8", "::/0"], server["allowedCIDRs"])
         self.assertEqual(server["allowedCIDRs"], server["allowedCidrs"])
-
-    def test_allowed_cidrs_need_a_load_balancer(self) -> None:
-        error = self.assertRaises(
-            errors.InvalidLabel,
-            rendered,
-            {"api_master_lb_allowed_cidrs": "10.0.0.0/8"},
-            load_balancer=False,
-        )
-        self.assertIn("--master-lb-enabled", str(error))
 
     def test_a_zone_is_for_all_nodes_and_not_for_storage(self) -> None:
         values = rendered({"availability_zone": "az-2"})

@@ -151,6 +151,14 @@ class TestRequest(testtools.TestCase):
         found = self.request(labels={"auto_healing_enabled": "maybe"})
         self.assertEqual(self.request(labels={}), found)
 
+    def test_a_wrong_label_of_a_cluster_that_runs_is_no_label(self):
+        wanted = self.request(labels={"auto_healing_enabled": "maybe", "boot_volume_size": "7"})
+        self.assertEqual(
+            (True, 7), (wanted.labels.auto_healing_enabled, wanted.labels.boot_volume_size)
+        )
+        said = intake.notices(cluster(labels={"auto_healing_enabled": "maybe"}), config())
+        self.assertIn("'auto_healing_enabled' has the value 'maybe' and no effect", " ".join(said))
+
 
 class TestRefusals(testtools.TestCase):
     def test_wrong_label_is_refused_by_name_and_value(self):

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The labels that make a cluster differ from one without labels, as texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.labels import registry
+
+
+def effective(labels: registry.Labels) -> dict[str, str]:
+    """Texts by name of all labels whose value is not the driver's default, in their order.
+
+    A site's defaults count like labels of the cluster. Reading the texts gives the same values.
+    """
+    values = {label.name: getattr(labels, label.name) for label in registry.REGISTRY}
+    return {
+        label.name: (label.form.write or _text)(values[label.name])
+        for label in registry.REGISTRY
+        if values[label.name] != label.default
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value)
