@@ -13,7 +13,10 @@ from collections.abc import Sequence
 from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.helm_values import infrastructure, nodes, programs
 from magnum.drivers.k8s_capi_helm.helm_values.addons import addons
-from magnum.drivers.k8s_capi_helm.helm_values.infrastructure import needs_api_address
+from magnum.drivers.k8s_capi_helm.helm_values.infrastructure import (
+    has_floating_ip,
+    needs_api_address,
+)
 from magnum.drivers.k8s_capi_helm.helm_values.nodes import (
     boot_volume_size,
     capacity,
@@ -31,6 +34,7 @@ __all__ = [
     "capacity",
     "counts",
     "group_counts",
+    "has_floating_ip",
     "needs_api_address",
     "node_group",
     "render",

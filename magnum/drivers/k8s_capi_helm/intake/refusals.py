@@ -60,7 +60,7 @@ def validate_new_cluster(cluster: Any, rows: list[Any], conf: Any) -> None:
 
 def _refuse_no_address(request: ClusterRequest) -> None:
     """Refuse a Kubernetes API that would have no address which outlives a machine."""
-    if not request.load_balancer and not helm_values.needs_api_address(request):
+    if not request.load_balancer and not helm_values.has_floating_ip(request):
         raise errors.InvalidRequest(
             "The cluster has neither a load balancer nor a floating IP, so its Kubernetes API "
             "would lose its address with its machine. Create it with --master-lb-enabled, or with "
