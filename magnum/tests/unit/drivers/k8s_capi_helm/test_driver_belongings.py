@@ -73,6 +73,15 @@ class TestServerGroups(Case):
         self.assertEqual(before["nodeGroups"], self.values()["nodeGroups"][:-1])
         self.assertEqual(before["controlPlane"], self.values()["controlPlane"])
 
+    def test_a_nodegroup_may_have_it_otherwise(self) -> None:
+        self.made()
+        self.add_group("tight", labels={"server_group_policies": "affinity"})
+        self.add_group("loose", labels={"server_group_policies": "none"})
+        self.assertEqual("affinity", self.openstack.policies()[f"{RELEASE}.tight"])
+        self.assertNotIn(f"{RELEASE}.loose", self.openstack.policies())
+        self.assertNotIn("serverGroupId", self.entry("loose"))
+        self.assertIn("serverGroupId", self.entry("tight"))
+
     def test_it_goes_with_the_nodegroups_last_machine(self) -> None:
         self.made()
         self.add_group("extra", 2)
