@@ -4,14 +4,27 @@ tenant wrote must not stand in them as text: it goes in as Base64 of JSON, which
 */}}
 
 {{/*
-What stands at a dotted path of the values, as {"value": ...} in JSON; nothing there is "". Arguments: root, path.
+What stands at dotted paths of the values, as JSON: name to value.
+Arguments: root, paths (name to path).
 */}}
-{{- define "cluster-addons.value" -}}
-{{- $value := .root.Values -}}
-{{- range splitList "." .path -}}
-{{- $value = get ($value | default dict) . -}}
+{{- define "cluster-addons.values" -}}
+{{- $root := .root -}}
+{{- $found := dict -}}
+{{- range $name, $path := .paths -}}
+{{- $value := $root.Values -}}
+{{- range $key := splitList "." $path -}}
+{{- with $value -}}
+{{- $value = get . $key -}}
 {{- end -}}
-{{ dict "value" $value | include "cluster-addons.withoutNulls" }}
+{{- end -}}
+{{- $_ := set $found $name $value -}}
+{{- end -}}
+{{- $json := toJson $found -}}
+{{- if contains "null" $json -}}
+{{ include "cluster-addons.withoutNulls" $found }}
+{{- else -}}
+{{ $json }}
+{{- end -}}
 {{- end -}}
 
 {{/* A map as JSON, without what is null: of a chart's defaults Helm 3 keeps that, and Helm 4 does not. */}}
@@ -38,10 +51,7 @@ Arguments: root, file, settings (name to path of the values), files (name to dat
 */}}
 {{- define "cluster-addons.template" -}}
 {{- $root := .root -}}
-{{- $settings := dict -}}
-{{- range $name, $path := .settings -}}
-{{- $_ := set $settings $name (get (include "cluster-addons.value" (dict "root" $root "path" $path) | fromJson) "value") -}}
-{{- end -}}
+{{- $settings := include "cluster-addons.values" (dict "root" $root "paths" .settings) | fromJson -}}
 {{- range $name, $path := .files -}}
 {{- $_ := set $settings $name ($root.Files.Get (printf "files/%s" $path) | fromYaml) -}}
 {{- end -}}
@@ -57,22 +67,28 @@ Arguments: root, when (list of maps of path to value).
 */}}
 {{- define "cluster-addons.wanted" -}}
 {{- $root := .root -}}
-{{- $wanted := false -}}
-{{- range $alternative := .when -}}
+{{- range .when -}}
 {{- $holds := true -}}
-{{- range $path, $expected := $alternative -}}
+{{- range $path, $expected := . -}}
 {{- $value := $root.Values -}}
-{{- range splitList "." $path -}}
-{{- $value = get ($value | default dict) . -}}
+{{- range $key := splitList "." $path -}}
+{{- with $value -}}
+{{- $value = get . $key -}}
 {{- end -}}
-{{- $holds = and $holds (eq (toString $value) (toString $expected)) -}}
 {{- end -}}
-{{- $wanted = or $wanted $holds -}}
+{{- if ne (toString $value) (toString $expected) -}}
+{{- $holds = false -}}
+{{- break -}}
 {{- end -}}
-{{- if $wanted -}}true{{- end -}}
+{{- end -}}
+{{- if $holds -}}
+true
+{{- break -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Registry and path in front of the images of all addons, without a slash at its end; empty for none. */}}
 {{- define "cluster-addons.imageRegistryPrefix" -}}
-{{ get (include "cluster-addons.value" (dict "root" . "path" "global.imageRegistryPrefix") | fromJson) "value" }}
+{{ (.Values.global | default dict).imageRegistryPrefix }}
 {{- end -}}

@@ -8,7 +8,7 @@ StatefulSet's claims do not. Arguments: root, addon.
 {{- $hooks := $addon.hooks | default dict -}}
 {{- $remade := list -}}
 {{- range $path := $addon.storageClasses -}}
-{{- $found := get (include "cluster-addons.value" (dict "root" $.root "path" $path) | fromJson) "value" -}}
+{{- $found := get (include "cluster-addons.values" (dict "root" $.root "paths" (dict "classes" $path)) | fromJson) "classes" -}}
 {{- range kindIs "map" $found | ternary (list $found) $found -}}
 {{- if and (dig "enabled" true .) (regexMatch "^[a-z][a-z0-9-]*$" .name) -}}
 {{- $remade = append $remade .name -}}
@@ -18,7 +18,7 @@ StatefulSet's claims do not. Arguments: root, addon.
 {{- $sized := list -}}
 {{- $unsized := list -}}
 {{- range $volume := $addon.volumes -}}
-{{- $size := get (include "cluster-addons.value" (dict "root" $.root "path" .size) | fromJson) "value" -}}
+{{- $size := (include "cluster-addons.values" (dict "root" $.root "paths" (pick . "size")) | fromJson).size -}}
 {{- if and $size (or (not .when) (include "cluster-addons.wanted" (dict "root" $.root "when" .when))) -}}
 {{- $sized = append $sized (merge (dict "size" $size) .) -}}
 {{- else -}}
@@ -29,8 +29,8 @@ StatefulSet's claims do not. Arguments: root, addon.
 lifecycleHooks:
   {{- if or $hooks.preUpgrade $remade $sized }}
   preUpgrade:
-    {{- with $hooks.preUpgrade }}
-    {{- toYaml . | nindent 4 }}
+    {{- range $hooks.preUpgrade }}
+    - {{ toJson . }}
     {{- end }}
     {{- range $remade }}
     - apiVersion: storage.k8s.io/v1
@@ -41,7 +41,7 @@ lifecycleHooks:
     {{- range $sized }}
     - apiVersion: v1
       kind: PersistentVolumeClaim
-      selector: {{- toYaml .selector | nindent 8 }}
+      selector: {{ toJson .selector }}
       action: patch
       options:
         data:
@@ -53,8 +53,8 @@ lifecycleHooks:
   {{- end }}
   {{- if or $hooks.postUpgrade $unsized }}
   postUpgrade:
-    {{- with $hooks.postUpgrade }}
-    {{- toYaml . | nindent 4 }}
+    {{- range $hooks.postUpgrade }}
+    - {{ toJson . }}
     {{- end }}
     {{- include "cluster-addons.deletedVolumes" $unsized | nindent 4 }}
   {{- end }}
@@ -70,7 +70,7 @@ lifecycleHooks:
 {{- range . }}
 - apiVersion: v1
   kind: PersistentVolumeClaim
-  selector: {{- toYaml .selector | nindent 4 }}
+  selector: {{ toJson .selector }}
   action: delete
 {{- end }}
 {{- end -}}

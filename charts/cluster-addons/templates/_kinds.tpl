@@ -11,8 +11,7 @@ API: https://github.com/azimuth-cloud/cluster-api-addon-provider
 {{- $images := ternary $addon.images dict (ne $prefix "") -}}
 {{- $labels := include "cluster-addons.labels" (dict "root" $root "component" $addon.component) -}}
 {{- $config := include "cluster-addons.name" (list $root.Release.Name $addon.component "config") -}}
-{{- $values := get (include "cluster-addons.value" (dict "root" $root "path" $addon.values) | fromJson) "value" -}}
-{{- $chart := get (include "cluster-addons.value" (dict "root" $root "path" $addon.chart) | fromJson) "value" -}}
+{{- $found := include "cluster-addons.values" (dict "root" $root "paths" (pick $addon "chart" "values" "namespace")) | fromJson -}}
 apiVersion: v1
 kind: Secret
 metadata:
@@ -30,7 +29,7 @@ stringData:
     {{- toYaml . | replace "PREFIX" $prefix | nindent 4 }}
   {{- end }}
   overrides: |
-    {{ printf "{{ %s }}" (include "cluster-addons.jinja" ($values | default dict)) }}
+    {{ printf "{{ %s }}" (include "cluster-addons.jinja" ($found.values | default dict)) }}
 ---
 apiVersion: addons.stackhpc.com/v1alpha1
 kind: HelmRelease
@@ -38,11 +37,11 @@ metadata:
   name: {{ include "cluster-addons.name" (list $root.Release.Name $addon.component) }}
   labels: {{- $labels | nindent 4 }}
 spec:
-  {{- include "cluster-addons.where" . | nindent 2 }}
+  {{- include "cluster-addons.where" (dict "root" $root "addon" $addon "namespace" $found.namespace) | nindent 2 }}
   chart:
-    repo: {{ $chart.repo | quote }}
-    name: {{ $chart.name | quote }}
-    version: {{ $chart.version | quote }}
+    repo: {{ $found.chart.repo | quote }}
+    name: {{ $found.chart.name | quote }}
+    version: {{ $found.chart.version | quote }}
   valuesSources:
     {{- if $addon.defaults }}
     - secret:
@@ -64,23 +63,24 @@ spec:
 {{- define "cluster-addons.Manifests" -}}
 {{- $root := .root -}}
 {{- $addon := .addon -}}
+{{- $found := include "cluster-addons.values" (dict "root" $root "paths" (pick $addon "namespace")) | fromJson -}}
 apiVersion: addons.stackhpc.com/v1alpha1
 kind: Manifests
 metadata:
   name: {{ include "cluster-addons.name" (list $root.Release.Name $addon.component) }}
   labels: {{- include "cluster-addons.labels" (dict "root" $root "component" $addon.component) | nindent 4 }}
 spec:
-  {{- include "cluster-addons.where" . | nindent 2 }}
+  {{- include "cluster-addons.where" (dict "root" $root "addon" $addon "namespace" $found.namespace) | nindent 2 }}
   manifestSources:
     - template: |
         {{- include "cluster-addons.template" (dict "root" $root "file" $addon.template "settings" $addon.settings "files" $addon.files) | nindent 8 }}
   {{- include "cluster-addons.lifecycleHooks" . | nindent 2 }}
 {{- end -}}
 
-{{/* The cluster, when, and the release in it. */}}
+{{/* The cluster, when, and the release in it. Arguments: root, addon, namespace. */}}
 {{- define "cluster-addons.where" -}}
 clusterName: {{ include "cluster-addons.clusterName" .root | quote }}
 bootstrap: {{ .addon.bootstrap }}
-targetNamespace: {{ get (include "cluster-addons.value" (dict "root" .root "path" .addon.namespace) | fromJson) "value" | quote }}
+targetNamespace: {{ .namespace | quote }}
 releaseName: {{ .addon.release | default .addon.component }}
 {{- end -}}

@@ -47,15 +47,11 @@
 {{- end -}}
 
 {{- define "cluster-addons.validate.custom" -}}
-{{- $own := list -}}
-{{- range $path, $_ := .Files.Glob "files/addons/*.yaml" -}}
-{{- $own = append $own (base $path | trimSuffix ".yaml") -}}
-{{- end -}}
 {{- range $name, $addon := .Values.custom -}}
 {{- if not (and (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $name) (le (len $name) 53)) -}}
 {{- fail (printf "custom has an addon %q, which is no name for a release: use lower case letters, digits and \"-\", 53 at most." $name) -}}
 {{- end -}}
-{{- if has $name $own -}}
+{{- if $.Files.Get (printf "files/addons/%s.yaml" $name) -}}
 {{- fail (printf "custom has an addon %q, but that is the name of one of this chart's: take another name." $name) -}}
 {{- end -}}
 {{- $wanted := eq $addon.kind "HelmRelease" | ternary "chart" "manifests" -}}

@@ -63,10 +63,8 @@ name: {{ .name }}
 
 {{/* A duration such as 1h5m0s as a number of seconds. */}}
 {{- define "openstack-cluster.seconds" -}}
-{{- $hours := regexFind "[0-9]+h" . | trimSuffix "h" | int -}}
-{{- $minutes := regexFind "[0-9]+m" . | trimSuffix "m" | int -}}
-{{- $seconds := regexFind "[0-9]+s" . | trimSuffix "s" | int -}}
-{{- add (mul $hours 3600) (mul $minutes 60) $seconds -}}
+{{- $now := now -}}
+{{- sub ($now | dateModify . | unixEpoch) ($now | unixEpoch) -}}
 {{- end -}}
 
 {{/* How long the deletion of a machine may wait. Arguments: core, from (control plane or node group). */}}

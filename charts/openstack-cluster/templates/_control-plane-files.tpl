@@ -24,11 +24,12 @@
 {{- if (.Values.etcd.encryption).enabled }}
 {{- include "openstack-cluster.encryption.files" . }}
 {{- end }}
-{{- if include "openstack-cluster.kubeProxy.configuration" . }}
+{{- $kubeProxy := include "openstack-cluster.kubeProxy.configuration" . }}
+{{- if $kubeProxy }}
 - path: {{ include "openstack-cluster.kubeProxy.path" . }}
   owner: root:root
   permissions: "0644"
-  {{- include "openstack-cluster.kubeadm.content" (include "openstack-cluster.kubeProxy.configuration" .) | nindent 2 }}
+  {{- include "openstack-cluster.kubeadm.content" $kubeProxy | nindent 2 }}
 {{- end }}
 {{- end -}}
 

@@ -52,32 +52,32 @@ audit-log-maxsize: {{ .log.maxSize | int | quote }}
 {{- if ($values.etcd.encryption).enabled }}
 encryption-provider-config: {{ include "openstack-cluster.encryption.directory" . }}/configuration.yaml
 {{- end }}
-{{ include "openstack-cluster.tls.flags" . }}
 {{- end -}}
 
-{{/* What Kubernetes' servers speak: the API server, controller manager, scheduler and kubelet know the same flags. */}}
+{{/*
+What Kubernetes' servers speak, as JSON: the API server, controller manager, scheduler and kubelet know the same flags.
+*/}}
 {{- define "openstack-cluster.tls.flags" -}}
-{{- with (.Values.tls).cipherSuites }}
-tls-cipher-suites: {{ join "," . | quote }}
-{{- end }}
-{{- with (.Values.tls).minVersion }}
-tls-min-version: {{ . }}
-{{- end }}
+{{- $flags := dict -}}
+{{- with (.Values.tls).cipherSuites -}}
+{{- $_ := set $flags "tls-cipher-suites" (join "," .) -}}
+{{- end -}}
+{{- with (.Values.tls).minVersion -}}
+{{- $_ := set $flags "tls-min-version" . -}}
+{{- end -}}
+{{ toJson $flags }}
 {{- end -}}
 
-{{/* The same for a kubelet, as JSON. */}}
-{{- define "openstack-cluster.tls.args" -}}
-{{ include "openstack-cluster.tls.flags" . | fromYaml | toJson }}
-{{- end -}}
-
-{{/* etcd has flags of its own, and calls VersionTLS12 TLS1.2. */}}
+{{/* The same of etcd, which has flags of its own, and calls VersionTLS12 TLS1.2. */}}
 {{- define "openstack-cluster.etcd.flags" -}}
-{{- with (.Values.tls).cipherSuites }}
-cipher-suites: {{ join "," . | quote }}
-{{- end }}
-{{- with (.Values.tls).minVersion }}
-tls-min-version: {{ . | replace "VersionTLS1" "TLS1." }}
-{{- end }}
+{{- $flags := dict -}}
+{{- with (.Values.tls).cipherSuites -}}
+{{- $_ := set $flags "cipher-suites" (join "," .) -}}
+{{- end -}}
+{{- with (.Values.tls).minVersion -}}
+{{- $_ := set $flags "tls-min-version" (replace "VersionTLS1" "TLS1." .) -}}
+{{- end -}}
+{{ toJson $flags }}
 {{- end -}}
 
 {{/*

@@ -48,7 +48,7 @@ kind: Policy
 {{/* kube-proxy's configuration, unless Cilium does its work: nothing if nothing is configured. Argument: root. */}}
 {{- define "openstack-cluster.kubeProxy.configuration" -}}
 {{- with (.Values.controlPlane.kubeadmConfigSpec | default dict).kubeProxyConfiguration }}
-{{- if not (include "openstack-cluster.kubeadm.skipPhases" $) -}}
+{{- if not (include "openstack-cluster.kubeadm.skippedPhase" $) -}}
 ---
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration

@@ -22,7 +22,7 @@ remediation:
     unhealthyLessThanOrEqualTo: {{ toJson $spec.maxUnhealthy }}
     {{- end }}
   {{- with $spec.remediationTemplate }}
-  templateRef: {{- toYaml . | nindent 4 }}
+  templateRef: {{ toJson . }}
   {{- end }}
 {{- else -}}
 {{- if $spec.unhealthyRange -}}
@@ -38,7 +38,7 @@ unhealthyConditions: {{- include "openstack-cluster.healthCheck.conditions" (dic
 unhealthyMachineConditions: {{- . | nindent 2 }}
 {{- end }}
 {{- with $spec.remediationTemplate }}
-remediationTemplate: {{- toYaml . | nindent 2 }}
+remediationTemplate: {{ toJson . }}
 {{- end }}
 {{- end -}}
 {{- end -}}

@@ -7,9 +7,9 @@ over it, lists after the chart's. Arguments: root, core.
 {{- $own := ($values.controlPlane.kubeadmConfigSpec | default dict).clusterConfiguration | default dict -}}
 {{- $everywhere := dict "bind-address" "0.0.0.0" -}}
 {{- $external := dict "cloud-provider" "external" "bind-address" "0.0.0.0" -}}
-{{- $tls := include "openstack-cluster.tls.flags" .root | fromYaml -}}
+{{- $tls := include "openstack-cluster.tls.flags" .root | fromJson -}}
 {{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.apiServer
-      "flags" (list (include "openstack-cluster.apiServer.flags" .root | fromYaml) $values.apiServer.extraArgs)
+      "flags" (list (include "openstack-cluster.apiServer.flags" .root | fromYaml) $tls $values.apiServer.extraArgs)
       "volumes" (concat (include "openstack-cluster.apiServer.volumes" .root | fromYamlArray) ($values.apiServer.extraVolumes | default list))
       "certSANs" $values.apiServer.certSANs) | trim }}
 apiServer: {{- . | nindent 2 }}
@@ -43,10 +43,10 @@ kubeadmConfigSpec says of it).
 extraArgs: {{- . | nindent 2 }}
 {{- end }}
 {{- with concat (.volumes | default list) ($own.extraVolumes | default list) }}
-extraVolumes: {{- toYaml . | nindent 2 }}
+extraVolumes: {{ toJson . }}
 {{- end }}
 {{- with concat (.certSANs | default list) ($own.certSANs | default list) | uniq }}
-certSANs: {{- toYaml . | nindent 2 }}
+certSANs: {{ toJson . }}
 {{- end }}
 {{- include "openstack-cluster.kubeadm.rest" (dict "own" $own "without" (list "extraArgs" "extraVolumes" "certSANs")) }}
 {{- end -}}
@@ -93,13 +93,13 @@ Arguments: root, core, own (what kubeadmConfigSpec says of it).
 {{- $etcd := .root.Values.etcd -}}
 {{- $own := .own | default dict -}}
 {{- if $own.external -}}
-external: {{- toYaml $own.external | nindent 2 }}
+external: {{ toJson $own.external }}
 {{- else -}}
 {{- $local := $own.local | default dict -}}
 local:
   dataDir: {{ $etcd.dataDir | quote }}
   {{- with include "openstack-cluster.kubeadm.args" (dict "core" .core "flags" (list
-        (include "openstack-cluster.etcd.flags" .root | fromYaml) $etcd.extraArgs ($local.extraArgs | default dict))) }}
+        (include "openstack-cluster.etcd.flags" .root | fromJson) $etcd.extraArgs ($local.extraArgs | default dict))) }}
   extraArgs: {{- . | nindent 4 }}
   {{- end }}
   {{- with include "openstack-cluster.kubeadm.rest" (dict "own" $local "without" (list "dataDir" "extraArgs")) | trim }}
@@ -126,7 +126,7 @@ imageRepository: {{ printf "%s/registry.k8s.io" $prefix | quote }}
 {{- end }}
 {{- end }}
 {{- with $dns }}
-dns: {{- toYaml . | nindent 2 }}
+dns: {{ toJson . }}
 {{- end }}
 {{- end -}}
 

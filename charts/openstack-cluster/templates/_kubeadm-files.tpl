@@ -23,7 +23,7 @@ Arguments: root, role (controlPlane or worker), from (control plane or node grou
 {{- if $taken }}
 {{- range fromYamlArray $chart }}
 {{- if not (hasKey $taken .path) }}
-- {{ toYaml . | nindent 2 | trim }}
+- {{ toJson . }}
 {{- end }}
 {{- end }}
 {{- else }}
@@ -59,7 +59,7 @@ Arguments: root, role (controlPlane or worker), from (control plane or node grou
   owner: {{ .owner | default "root:root" | quote }}
   permissions: {{ .permissions | default "0644" | quote }}
   {{- if .contentFrom }}
-  contentFrom: {{- toYaml .contentFrom | nindent 4 }}
+  contentFrom: {{ toJson .contentFrom }}
   {{- else }}
   {{- include "openstack-cluster.kubeadm.exactContent" .content | nindent 2 }}
   {{- end }}

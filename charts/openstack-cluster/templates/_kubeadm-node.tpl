@@ -7,8 +7,8 @@ kubeadmConfigSpec).
 {{- define "openstack-cluster.kubeadm.initConfiguration" -}}
 {{- $own := .own.initConfiguration | default dict -}}
 nodeRegistration: {{- include "openstack-cluster.kubeadm.nodeRegistration" (dict "of" . "own" ($own.nodeRegistration | default dict)) | nindent 2 }}
-{{- with concat (include "openstack-cluster.kubeadm.skipPhases" .root | fromYamlArray) ($own.skipPhases | default list) | uniq }}
-skipPhases: {{- toYaml . | nindent 2 }}
+{{- with concat (list (include "openstack-cluster.kubeadm.skippedPhase" .root)) ($own.skipPhases | default list) | compact | uniq }}
+skipPhases: {{ toJson . }}
 {{- end }}
 {{- with include "openstack-cluster.kubeadm.localAPIEndpoint" (dict "root" .root "own" $own.localAPIEndpoint) | trim }}
 localAPIEndpoint: {{- . | nindent 2 }}
@@ -56,8 +56,8 @@ kubeletExtraArgs: {{- include "openstack-cluster.kubeadm.kubeletArgs" . | trim |
 {{- with include "openstack-cluster.kubeadm.taints" . }}
 taints: {{- . | nindent 2 }}
 {{- end }}
-{{- with concat (include "openstack-cluster.kubeadm.ignorePreflightErrors" .of | fromYamlArray) (.own.ignorePreflightErrors | default list) | uniq }}
-ignorePreflightErrors: {{- toYaml . | nindent 2 }}
+{{- with concat (list (include "openstack-cluster.kubeadm.ignoredPreflightError" .of)) (.own.ignorePreflightErrors | default list) | compact | uniq }}
+ignorePreflightErrors: {{ toJson . }}
 {{- end }}
 {{- include "openstack-cluster.kubeadm.rest" (dict "own" .own
       "without" (list "name" "kubeletExtraArgs" "taints" "ignorePreflightErrors")) }}
@@ -73,7 +73,7 @@ and the operator's kubeadmConfigSpec. The labels of all of them are one flag. Ar
 {{- $labels = append $labels (printf "%s=%s" $key $value) -}}
 {{- end -}}
 {{- $chart := dict "cloud-provider" "external" -}}
-{{- $tls := include "openstack-cluster.tls.args" .of.root | fromJson -}}
+{{- $tls := include "openstack-cluster.tls.flags" .of.root | fromJson -}}
 {{- $all := (.of.root.Values.kubelet | default dict).extraArgs -}}
 {{- $flags := list $chart $tls $all .of.from.kubeletExtraArgs .own.kubeletExtraArgs -}}
 {{- range $flags -}}
@@ -120,19 +120,19 @@ and the operator's kubeadmConfigSpec. The labels of all of them are one flag. Ar
 {{- end -}}
 
 {{/* An etcd disk of its own is not empty (lost+found). */}}
-{{- define "openstack-cluster.kubeadm.ignorePreflightErrors" -}}
+{{- define "openstack-cluster.kubeadm.ignoredPreflightError" -}}
 {{- if and (eq .role "controlPlane") .root.Values.etcd.blockDevice -}}
-- {{ printf "DirAvailable-%s" (.root.Values.etcd.dataDir | replace "/" "-") }}
+{{ printf "DirAvailable-%s" (.root.Values.etcd.dataDir | replace "/" "-") }}
 {{- end -}}
 {{- end -}}
 
 {{/* Cilium does the work of kube-proxy. Argument: root. */}}
-{{- define "openstack-cluster.kubeadm.skipPhases" -}}
+{{- define "openstack-cluster.kubeadm.skippedPhase" -}}
 {{- $addons := .Values.addons -}}
 {{- if and $addons.enabled $addons.cni.enabled (eq $addons.cni.type "cilium") -}}
 {{- $cilium := $addons.cni.cilium.release.values -}}
 {{- if not (and (hasKey $cilium "kubeProxyReplacement") (eq (toString $cilium.kubeProxyReplacement) "false")) -}}
-- addon/kube-proxy
+addon/kube-proxy
 {{- end -}}
 {{- end -}}
 {{- end -}}

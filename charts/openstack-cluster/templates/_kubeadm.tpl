@@ -44,13 +44,13 @@ diskSetup: {{- . | nindent 2 }}
 mounts: {{- . | nindent 2 }}
 {{- end }}
 {{- with $own.users }}
-users: {{- toYaml . | nindent 2 }}
+users: {{ toJson . }}
 {{- end }}
 {{- with $own.ntp }}
-ntp: {{- toYaml . | nindent 2 }}
+ntp: {{ toJson . }}
 {{- end }}
 {{- with $own.bootCommands }}
-bootCommands: {{- toYaml . | nindent 2 }}
+bootCommands: {{ toJson . }}
 {{- end }}
 {{- with $own.verbosity }}
 verbosity: {{ int . }}

@@ -60,7 +60,7 @@ schedulerHintAdditionalProperties:
   {{- end }}
 {{- end }}
 {{- with .from.machineTags }}
-tags: {{- toYaml . | nindent 2 }}
+tags: {{ toJson . }}
 {{- end }}
 {{- with .metadata }}
 serverMetadata:
@@ -144,13 +144,6 @@ number: {{ .value | int }}
 template:
   spec: {{- include "openstack-cluster.machine" (dict "root" .root "api" .api "from" .root.Values.controlPlane
       "metadata" $metadata "etcd" .root.Values.etcd.blockDevice) | nindent 4 }}
-{{- end -}}
-
-{{/* Named after the v1beta1 shape whatever is rendered: another API version is no other machine. Argument: root. */}}
-{{- define "openstack-cluster.controlPlane.machineTemplate.name" -}}
-{{- $base := include "openstack-cluster.name" (dict "parts" (list .Release.Name "control-plane") "max" 54) -}}
-{{- include "openstack-cluster.name.template" (dict "base" $base
-      "spec" (include "openstack-cluster.controlPlane.machineTemplate.spec" (dict "root" . "api" "v1beta1"))) -}}
 {{- end -}}
 
 {{/* The machine template of a node group. Arguments: root, group, api. */}}

@@ -48,14 +48,9 @@ Arguments: base (a name of at most 54 characters), spec (YAML text).
 {{- include "openstack-cluster.name.template" (dict "base" $base "spec" .spec) -}}
 {{- end -}}
 
-{{/* The prefix of this chart's labels. */}}
-{{- define "openstack-cluster.prefix" -}}
-{{ .Values.projectPrefix }}
-{{- end -}}
-
 {{/* What selects machines; without the chart's version. Arguments: root, component, nodeGroup (name). */}}
 {{- define "openstack-cluster.selectorLabels" -}}
-{{- $prefix := include "openstack-cluster.prefix" .root -}}
+{{- $prefix := .root.Values.projectPrefix -}}
 {{ $prefix }}/cluster: {{ .root.Release.Name | quote }}
 {{- with .component }}
 {{ $prefix }}/component: {{ . }}
@@ -67,7 +62,7 @@ Arguments: base (a name of at most 54 characters), spec (YAML text).
 
 {{/* Labels of every object of this chart. Arguments: as of selectorLabels. */}}
 {{- define "openstack-cluster.labels" -}}
-{{- $prefix := include "openstack-cluster.prefix" .root -}}
+{{- $prefix := .root.Values.projectPrefix -}}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | quote }}
 {{ $prefix }}/managed-by: {{ .root.Release.Service }}
 {{ $prefix }}/infrastructure-provider: openstack

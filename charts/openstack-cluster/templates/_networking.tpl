@@ -26,10 +26,10 @@ janitor.capi.stackhpc.com
 {{- $internal := .Values.clusterNetworking.internalNetwork -}}
 cidr: {{ $internal.nodeCidr | quote }}
 {{- with $internal.allocationPools }}
-allocationPools: {{- toYaml . | nindent 2 }}
+allocationPools: {{ toJson . }}
 {{- end }}
 {{- with $internal.dnsNameservers | default .Values.clusterNetworking.dnsNameservers }}
-dnsNameservers: {{- toYaml . | nindent 2 }}
+dnsNameservers: {{ toJson . }}
 {{- end }}
 {{- end -}}
 
@@ -62,13 +62,13 @@ network: {{- include "openstack-cluster.filter" . | nindent 2 }}
 subnets: {{- include "openstack-cluster.filters" . | nindent 2 }}
 {{- end }}
 {{- with .loadBalancerAdditionalPorts }}
-additionalPorts: {{- toYaml . | nindent 2 }}
+additionalPorts: {{ toJson . }}
 {{- end }}
 {{- with .allowedCIDRs | default .allowedCidrs }}
-allowedCIDRs: {{- toYaml . | nindent 2 }}
+allowedCIDRs: {{ toJson . }}
 {{- end }}
 {{- with .loadBalancerMonitor }}
-monitor: {{- toYaml . | nindent 2 }}
+monitor: {{ toJson . }}
 {{- end }}
 {{- end -}}
 
@@ -76,14 +76,14 @@ monitor: {{- toYaml . | nindent 2 }}
 {{- define "openstack-cluster.managedSecurityGroups" -}}
 {{- $networking := .root.Values.clusterNetworking -}}
 allowAllInClusterTraffic: {{ $networking.allowAllInClusterTraffic }}
-{{- with include "openstack-cluster.rules.all" .root | fromYamlArray }}
-{{ eq $.api "v1beta2" | ternary "clusterNodesSecurityGroupRules" "allNodesSecurityGroupRules" }}: {{- toYaml . | nindent 2 }}
+{{- with include "openstack-cluster.rules.all" .root | fromJsonArray }}
+{{ eq $.api "v1beta2" | ternary "clusterNodesSecurityGroupRules" "allNodesSecurityGroupRules" }}: {{ toJson . }}
 {{- end }}
-{{- with include "openstack-cluster.rules.controlPlane" .root | fromYamlArray }}
-controlPlaneNodesSecurityGroupRules: {{- toYaml . | nindent 2 }}
+{{- with include "openstack-cluster.rules.controlPlane" .root | fromJsonArray }}
+controlPlaneNodesSecurityGroupRules: {{ toJson . }}
 {{- end }}
-{{- with include "openstack-cluster.rules.workers" .root | fromYamlArray }}
-workerNodesSecurityGroupRules: {{- toYaml . | nindent 2 }}
+{{- with include "openstack-cluster.rules.workers" .root | fromJsonArray }}
+workerNodesSecurityGroupRules: {{ toJson . }}
 {{- end }}
 {{- end -}}
 
@@ -150,7 +150,7 @@ portRangeMax: {{ .port }}
 {{- $rules = append $rules . -}}
 {{- end -}}
 {{- end -}}
-{{ toYaml $rules }}
+{{ toJson $rules }}
 {{- end -}}
 
 {{/* Arguments: root, file (of files/security-groups, without its extension). */}}

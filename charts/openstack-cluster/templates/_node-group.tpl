@@ -4,10 +4,7 @@ A key that is set above wins whatever its value is, so false and 0 can undo a de
 Maps are laid over key by key, lists and scalars as a whole. The result is JSON.
 */}}
 {{- define "openstack-cluster.overlay" -}}
-{{- $result := dict -}}
-{{- range $key, $low := .below -}}
-{{- $_ := set $result $key $low -}}
-{{- end -}}
+{{- $result := omit (.below | default dict) "" -}}
 {{- range $key, $high := .above -}}
 {{- $low := get $result $key -}}
 {{- if and (kindIs "map" $low) (kindIs "map" $high) -}}

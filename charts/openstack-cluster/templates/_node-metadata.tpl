@@ -5,24 +5,38 @@ registers, and a change replaces the machines.
 Source: https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation
 */}}
 
-{{/* A regular expression for the labels that Cluster API keeps on the Nodes. Argument: root. */}}
+{{/*
+Text "true" if Cluster API keeps a label of a Machine on its Node: by the domain of its key, or because it was told to.
+Arguments: root, key.
+*/}}
 {{- define "openstack-cluster.nodeLabels.kept" -}}
-^(node-role\.kubernetes\.io|([^/]+\.)?(node-restriction\.kubernetes\.io|node\.cluster\.x-k8s\.io))/
-{{- range (.Values.clusterApi).additionalSyncMachineLabels }}|({{ . }}){{ end -}}
+{{- $key := .key -}}
+{{- $domain := dir $key -}}
+{{- $kept := eq $domain "node-role.kubernetes.io" "node-restriction.kubernetes.io" "node.cluster.x-k8s.io" -}}
+{{- $kept = or $kept (hasSuffix ".node-restriction.kubernetes.io" $domain) (hasSuffix ".node.cluster.x-k8s.io" $domain) -}}
+{{- range (.root.Values.clusterApi).additionalSyncMachineLabels -}}
+{{- $kept = or $kept (regexMatch . $key) -}}
+{{- end -}}
+{{- if $kept -}}true{{- end -}}
 {{- end -}}
 
-{{/* The same for annotations. Argument: root. */}}
+{{/* The same for annotations. Arguments: root, key. */}}
 {{- define "openstack-cluster.nodeAnnotations.kept" -}}
-^([^/]+\.)?node\.cluster\.x-k8s\.io/
-{{- range (.Values.clusterApi).additionalSyncMachineAnnotations }}|({{ . }}){{ end -}}
+{{- $key := .key -}}
+{{- $domain := dir $key -}}
+{{- $kept := or (eq $domain "node.cluster.x-k8s.io") (hasSuffix ".node.cluster.x-k8s.io" $domain) -}}
+{{- range (.root.Values.clusterApi).additionalSyncMachineAnnotations -}}
+{{- $kept = or $kept (regexMatch . $key) -}}
+{{- end -}}
+{{- if $kept -}}true{{- end -}}
 {{- end -}}
 
 {{/* Labels that stand on the Machine, because Cluster API keeps them on the Node, as JSON. Arguments: root, labels. */}}
 {{- define "openstack-cluster.nodeLabels.machine" -}}
-{{- $kept := include "openstack-cluster.nodeLabels.kept" .root -}}
+{{- $root := .root -}}
 {{- $labels := dict -}}
 {{- range $key, $value := .labels -}}
-{{- if regexMatch $kept $key -}}
+{{- if include "openstack-cluster.nodeLabels.kept" (dict "root" $root "key" $key) -}}
 {{- $_ := set $labels $key $value -}}
 {{- end -}}
 {{- end -}}
@@ -31,10 +45,10 @@ Source: https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation
 
 {{/* The other labels, which the kubelet gives its Node, as JSON. Arguments: root, labels. */}}
 {{- define "openstack-cluster.nodeLabels.kubelet" -}}
-{{- $kept := include "openstack-cluster.nodeLabels.kept" .root -}}
+{{- $root := .root -}}
 {{- $labels := dict -}}
 {{- range $key, $value := .labels -}}
-{{- if not (regexMatch $kept $key) -}}
+{{- if not (include "openstack-cluster.nodeLabels.kept" (dict "root" $root "key" $key)) -}}
 {{- $_ := set $labels $key $value -}}
 {{- end -}}
 {{- end -}}
@@ -44,7 +58,7 @@ Source: https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation
 {{/* All labels of a group's Nodes as JSON: its name, its role, and nodeLabels over them. Arguments: root, group. */}}
 {{- define "openstack-cluster.nodeGroup.nodeLabels" -}}
 {{- $own := dict
-      (printf "%s/node-group" (include "openstack-cluster.prefix" .root)) .group.name
+      (printf "%s/node-group" .root.Values.projectPrefix) .group.name
       "node.cluster.x-k8s.io/node-group" .group.name -}}
 {{- with .group.role -}}
 {{- $_ := set $own (printf "node-role.kubernetes.io/%s" .) "" -}}
@@ -57,7 +71,9 @@ Source: https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation
 {{- $labels := include "openstack-cluster.nodeGroup.nodeLabels" . | fromJson -}}
 {{- $machine := include "openstack-cluster.nodeLabels.machine" (dict "root" .root "labels" $labels) | fromJson -}}
 {{- /* Machines have this one anyway, to be selected by. */ -}}
-{{- omit $machine (printf "%s/node-group" (include "openstack-cluster.prefix" .root)) | toYaml -}}
+{{- range $key, $value := omit $machine (printf "%s/node-group" .root.Values.projectPrefix) }}
+{{ $key | quote }}: {{ $value | quote }}
+{{- end }}
 {{- end -}}
 
 {{/* Taints as Kubernetes has them. Arguments: taints, more (what every one of them has besides, optional). */}}

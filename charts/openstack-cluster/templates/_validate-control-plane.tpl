@@ -85,12 +85,12 @@
 
 {{/* A flag has one place. */}}
 {{- define "openstack-cluster.validate.flags" -}}
-{{- $tls := include "openstack-cluster.tls.flags" . | fromYaml -}}
+{{- $tls := include "openstack-cluster.tls.flags" . | fromJson -}}
 {{- range $where, $given := dict
-      "apiServer" (include "openstack-cluster.apiServer.flags" . | fromYaml)
+      "apiServer" (merge (include "openstack-cluster.apiServer.flags" . | fromYaml) $tls)
       "controllerManager" $tls
       "scheduler" $tls
-      "etcd" (include "openstack-cluster.etcd.flags" . | fromYaml) -}}
+      "etcd" (include "openstack-cluster.etcd.flags" . | fromJson) -}}
 {{- $own := (get $.Values $where | default dict).extraArgs -}}
 {{- range $flag, $_ := $own -}}
 {{- if hasKey $given $flag -}}

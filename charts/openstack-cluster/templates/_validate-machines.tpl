@@ -20,6 +20,30 @@
 {{- include "openstack-cluster.validate.nodeTaints" $controlPlane -}}
 {{- end -}}
 
+{{/*
+cloud-init takes what Cluster API sends it for a template. The chart's own text is safe from that, and kubeadmConfigSpec
+is meant to be one; what else goes there as it is must not look like one. Argument: root.
+*/}}
+{{- define "openstack-cluster.validate.noTemplate" -}}
+{{- $values := .Values -}}
+{{- $plain := dict "oidc" $values.oidc "etcd.dataDir" $values.etcd.dataDir "etcd.extraArgs" $values.etcd.extraArgs
+      "controllerManager.extraArgs" ($values.controllerManager).extraArgs "scheduler.extraArgs" ($values.scheduler).extraArgs
+      "controllerManager.extraVolumes" ($values.controllerManager).extraVolumes
+      "scheduler.extraVolumes" ($values.scheduler).extraVolumes "kubelet.extraArgs" ($values.kubelet).extraArgs
+      "apiServer.extraArgs" $values.apiServer.extraArgs "apiServer.extraVolumes" $values.apiServer.extraVolumes
+      "apiServer.audit.log.path" (($values.apiServer.audit).log).path
+      "controlPlane.kubeletExtraArgs" $values.controlPlane.kubeletExtraArgs
+      "nodeGroupDefaults.kubeletExtraArgs" $values.nodeGroupDefaults.kubeletExtraArgs -}}
+{{- range $values.nodeGroups -}}
+{{- $_ := set $plain (printf "Node group %q: kubeletExtraArgs" .name) .kubeletExtraArgs -}}
+{{- end -}}
+{{- range $where, $text := regexMatch "\\{[{%#]" (toJson $plain) | ternary $plain dict -}}
+{{- if regexMatch "\\{[{%#]" (toJson $text) -}}
+{{- fail (printf "%s holds {{ or another mark of a template, for which cloud-init would take it: write it to kubeadmConfigSpec if it is one, or else without the mark." $where) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Argument: trustedCAs. */}}
 {{- define "openstack-cluster.validate.trustedCAs" -}}
 {{- range $name, $certificate := . -}}
@@ -74,18 +98,18 @@
 {{- if and $own.bootCommands $flatcar -}}
 {{- fail (printf "%s: kubeadmConfigSpec.bootCommands are cloud-init's, which Flatcar does not have: use preKubeadmCommands, or a unit in ignition." $where) -}}
 {{- end -}}
-{{- range $section := list "clusterConfiguration" "initConfiguration" "joinConfiguration" -}}
+{{- range $section, $said := pick $own "clusterConfiguration" "initConfiguration" "joinConfiguration" -}}
 {{- range $key := list "apiVersion" "kind" "clusterName" "kubernetesVersion" "networking" "bootstrapTokens" -}}
-{{- if hasKey (get $own $section | default dict) $key -}}
+{{- if hasKey $said $key -}}
 {{- fail (printf "%s: kubeadmConfigSpec.%s.%s is Cluster API's to fill in: take it out." $where $section $key) -}}
 {{- end -}}
 {{- end -}}
-{{- with ((get $own $section | default dict).nodeRegistration | default dict).kubeletExtraArgs -}}
+{{- with ($said.nodeRegistration | default dict).kubeletExtraArgs -}}
 {{- if and (kindIs "slice" .) (ne (len .) (include "openstack-cluster.flagNames" . | fromYamlArray | uniq | len)) -}}
 {{- fail (printf "%s: kubeadmConfigSpec.%s.nodeRegistration.kubeletExtraArgs has a flag twice, and a kubelet takes the last one: keep one of them." $where $section) -}}
 {{- end -}}
 {{- end -}}
-{{- if and (get $own $section | default dict).timeouts (eq (include "openstack-cluster.api.core" $.root) "v1beta1") -}}
+{{- if and $said.timeouts (eq (include "openstack-cluster.api.core" $.root) "v1beta1") -}}
 {{- fail (printf "%s: kubeadmConfigSpec.%s.timeouts is not known to v1beta1: set apiVersions.core to v1beta2, or take it out." $where $section) -}}
 {{- end -}}
 {{- end -}}

@@ -33,10 +33,6 @@
 {{- if and $networking.disablePortSecurity $networking.manageSecurityGroups -}}
 {{- fail "clusterNetworking.disablePortSecurity leaves no security groups: set clusterNetworking.manageSecurityGroups to false." -}}
 {{- end -}}
-{{- if .Release.IsInstall -}}
-{{- /* A cluster that lives with such networks cannot change them, and must not be kept from upgrades. */ -}}
-{{- include "openstack-cluster.validate.addresses" . -}}
-{{- end -}}
 {{- include "openstack-cluster.validate.rules" . -}}
 {{- end -}}
 
@@ -64,31 +60,58 @@
 {{- end -}}
 {{- $before := list -}}
 {{- range $one := $named -}}
+{{- include "openstack-cluster.validate.noHost" (dict "where" (first $one) "network" (last $one)) -}}
 {{- if not (contains ":" (last $one)) -}}
-{{- $range := include "openstack-cluster.range" (last $one) | fromJsonArray -}}
+{{- $network := include "openstack-cluster.network" (last $one) -}}
 {{- range $other := $before -}}
-{{- if and (le (int64 (first $range)) (int64 (index $other 3))) (le (int64 (index $other 2)) (int64 (last $range))) -}}
+{{- if or (hasPrefix $network (last $other)) (hasPrefix (last $other) $network) -}}
 {{- fail (printf "%s %s and %s %s overlap: give them addresses of their own." (first $other) (index $other 1) (first $one) (last $one)) -}}
 {{- end -}}
 {{- end -}}
-{{- $before = append $before (concat $one $range) -}}
+{{- $before = append $before (append $one $network) -}}
+{{- end -}}
+{{- end -}}
+{{- range .Values.apiServer.allowedCIDRs | default .Values.apiServer.allowedCidrs -}}
+{{- include "openstack-cluster.validate.noHost" (dict "where" "apiServer.allowedCIDRs" "network" .) -}}
+{{- end -}}
+{{- $networking := .Values.clusterNetworking -}}
+{{- range $key := list "allNodesSecurityGroupRules" "controlPlaneNodesSecurityGroupRules" "workerNodesSecurityGroupRules" -}}
+{{- range get $networking $key | default list -}}
+{{- if .remoteIPPrefix -}}
+{{- include "openstack-cluster.validate.noHost" (dict "network" .remoteIPPrefix
+      "where" (printf "clusterNetworking.%s: remoteIPPrefix of the rule %q" $key .name)) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* First and last address of an IPv4 network, as numbers in a JSON list. Argument: the network. */}}
-{{- define "openstack-cluster.range" -}}
-{{- $parts := splitList "/" . -}}
-{{- $address := 0 -}}
-{{- range first $parts | splitList "." -}}
-{{- $address = add (mul $address 256) (atoi .) -}}
+{{/* The bits of an IPv4 address, with or without the length of its network, as text. */}}
+{{- define "openstack-cluster.bits" -}}
+{{- range splitList "/" . | first | splitList "." -}}
+{{ atoi . | printf "%08b" }}
 {{- end -}}
-{{- $size := 1 -}}
-{{- range until (sub 32 (last $parts | atoi) | int) -}}
-{{- $size = mul $size 2 -}}
 {{- end -}}
-{{- $first := sub $address (mod $address $size) -}}
-{{ list $first (sub (add $first $size) 1) | toJson }}
+
+{{/* The bits that all addresses of an IPv4 network share, as text. Argument: the network. */}}
+{{- define "openstack-cluster.network" -}}
+{{- include "openstack-cluster.bits" . | trunc (splitList "/" . | last | atoi) -}}
+{{- end -}}
+
+{{/*
+Neutron takes a network by its own address, which ends in zeros; of IPv6 the last 16 bits are looked at.
+Arguments: where (text), network.
+*/}}
+{{- define "openstack-cluster.validate.noHost" -}}
+{{- $length := splitList "/" .network | last | atoi -}}
+{{- $host := false -}}
+{{- if not (contains ":" .network) -}}
+{{- $host = include "openstack-cluster.bits" .network | substr $length 32 | contains "1" -}}
+{{- else if le $length 112 -}}
+{{- $host = not (regexMatch ":0*/" .network) -}}
+{{- end -}}
+{{- if $host -}}
+{{- fail (printf "%s %s is the address of a host in that network: write the network's own address, which ends in zeros." .where .network) -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Rules of security groups. Argument: root. */}}

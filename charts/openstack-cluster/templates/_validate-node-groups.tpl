@@ -39,7 +39,7 @@ Rules for node groups.
 {{- if has $group.role (list "control-plane" "master") -}}
 {{- fail (printf "%s has the role %q, which is the control plane's: choose another one." $where $group.role) -}}
 {{- end -}}
-{{- include "openstack-cluster.validate.nodeGroup.size" (dict "where" $where "group" $group) -}}
+{{- include "openstack-cluster.validate.nodeGroup.size" (dict "where" $where "group" $group "new" .root.Release.IsInstall) -}}
 {{- include "openstack-cluster.validate.nodeGroup.rollout" (dict "where" $where "group" $group) -}}
 {{- include "openstack-cluster.validate.timeouts" (dict "where" $where "from" $group) -}}
 {{- include "openstack-cluster.validate.nodeLabels" (dict "root" .root "where" $where "from" $group) -}}
@@ -47,7 +47,7 @@ Rules for node groups.
 {{- include "openstack-cluster.validate.nodeTaints" (dict "where" $where "from" $group) -}}
 {{- end -}}
 
-{{/* Arguments: where (text), group. */}}
+{{/* Arguments: where (text), group, new (whether the cluster is). */}}
 {{- define "openstack-cluster.validate.nodeGroup.size" -}}
 {{- $group := .group -}}
 {{- if include "openstack-cluster.nodeGroup.autoscales" $group -}}
@@ -66,6 +66,9 @@ Rules for node groups.
 {{- end -}}
 {{- if and $capacity.gpuCount (not $capacity.gpuType) -}}
 {{- fail (printf "%s: capacity.gpuCount is %d, but nothing says of what: set capacity.gpuType, like nvidia.com/gpu." .where (int $capacity.gpuCount)) -}}
+{{- end -}}
+{{- if and .new $capacity.gpuType (kindIs "invalid" $capacity.gpuCount) -}}
+{{- fail (printf "%s: capacity.gpuType is %s, but nothing says how many: set capacity.gpuCount, or leave the type out." .where $capacity.gpuType) -}}
 {{- end -}}
 {{- end -}}
 
@@ -87,11 +90,11 @@ Arguments: root, where (text), from (control plane or node group).
 */}}
 {{- define "openstack-cluster.validate.nodeLabels" -}}
 {{- $where := .where -}}
-{{- $kept := include "openstack-cluster.nodeLabels.kept" .root -}}
-{{- $chart := printf "%s/" (include "openstack-cluster.prefix" .root) -}}
+{{- $root := .root -}}
+{{- $chart := printf "%s/" .root.Values.projectPrefix -}}
 {{- $allowed := "(^|[.])(kubelet|node)[.]kubernetes[.]io/|^(beta[.])?kubernetes[.]io/(arch|os|hostname|instance-type)$|^(topology|failure-domain[.]beta)[.]kubernetes[.]io/(zone|region)$" -}}
 {{- range $key, $_ := .from.nodeLabels -}}
-{{- if regexMatch $kept $key -}}
+{{- if include "openstack-cluster.nodeLabels.kept" (dict "root" $root "key" $key) -}}
 {{- if or (hasPrefix "cluster.x-k8s.io/" $key) (hasPrefix $chart $key) -}}
 {{- fail (printf "%s: nodeLabels has %s, by which Cluster API and this chart find machines: choose another key." $where $key) -}}
 {{- end -}}
@@ -104,9 +107,9 @@ Arguments: root, where (text), from (control plane or node group).
 {{/* Arguments: root, where (text), from (a node group). */}}
 {{- define "openstack-cluster.validate.nodeAnnotations" -}}
 {{- $where := .where -}}
-{{- $kept := include "openstack-cluster.nodeAnnotations.kept" .root -}}
+{{- $root := .root -}}
 {{- range $key, $_ := .from.nodeAnnotations -}}
-{{- if not (regexMatch $kept $key) -}}
+{{- if not (include "openstack-cluster.nodeAnnotations.kept" (dict "root" $root "key" $key)) -}}
 {{- fail (printf "%s: nodeAnnotations has %s, which Cluster API puts on no Node: choose a key below node.cluster.x-k8s.io, or start Cluster API with --additional-sync-machine-annotations and name it in clusterApi.additionalSyncMachineAnnotations." $where $key) -}}
 {{- end -}}
 {{- end -}}
@@ -125,6 +128,14 @@ Arguments: root, where (text), from (control plane or node group).
 {{- fail (printf "%s: nodeTaints has %s twice, and a Node can have it once: keep one of them." $where $taint) -}}
 {{- end -}}
 {{- $_ := set $seen $taint true -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Flags that the autoscaler gets from the chart. Argument: root. */}}
+{{- define "openstack-cluster.validate.autoscaler" -}}
+{{- range $flag, $value := pick (.Values.autoscaler.extraArgs | default dict)
+      "cloud-provider" "kubeconfig" "clusterapi-cloud-config-authoritative" "node-group-auto-discovery" -}}
+{{- fail (printf "autoscaler.extraArgs sets %s, which the chart sets, or it would look after other machines: leave it out." $flag) -}}
 {{- end -}}
 {{- end -}}
 

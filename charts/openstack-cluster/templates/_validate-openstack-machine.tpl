@@ -52,6 +52,17 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Keys that say nothing without another one; defaults may. Arguments: as of openstackMachine. */}}
+{{- define "openstack-cluster.validate.rootVolume" -}}
+{{- $where := .where -}}
+{{- $size := (.from.machineRootVolume | default dict).diskSize -}}
+{{- range $key, $value := pick (.own.machineRootVolume | default dict) "volumeType" "availabilityZone" -}}
+{{- if and $value (not $size) -}}
+{{- fail (printf "%s: machineRootVolume.%s is %q, but machines have the flavor's disk: set machineRootVolume.diskSize for a boot volume, or leave it out." $where $key $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Arguments: where, from, values. */}}
 {{- define "openstack-cluster.validate.image" -}}
 {{- if not (or .from.machineImageId .from.machineImage .values.machineImageId .values.machineImage) -}}

@@ -11,7 +11,7 @@ rollout:
     certificatesExpiryDays: {{ .from.certificatesExpiryDays | int }}
   {{- end }}
   {{- with .from.rolloutStrategy }}
-  strategy: {{- toYaml . | nindent 4 }}
+  strategy: {{ toJson . }}
   {{- end }}
 {{- with $remediation }}
 remediation:
@@ -34,10 +34,10 @@ rolloutBefore:
   certificatesExpiryDays: {{ .from.certificatesExpiryDays | int }}
 {{ end -}}
 {{- with .from.rolloutStrategy -}}
-rolloutStrategy: {{- toYaml . | nindent 2 }}
+rolloutStrategy: {{ toJson . }}
 {{ end -}}
 {{- with $remediation -}}
-remediationStrategy: {{- toYaml . | nindent 2 }}
+remediationStrategy: {{ toJson . }}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -13,7 +13,7 @@ rollout:
     type: {{ $strategy.type }}
     {{- if eq $strategy.type "RollingUpdate" }}
     {{- with omit $rolling "deletePolicy" }}
-    rollingUpdate: {{- toYaml . | nindent 6 }}
+    rollingUpdate: {{ toJson . }}
     {{- end }}
     {{- end }}
 {{- with $rolling.deletePolicy }}
@@ -34,7 +34,7 @@ minReadySeconds: {{ . | int }}
 strategy:
   type: {{ $strategy.type }}
   {{- if and $rolling (eq $strategy.type "RollingUpdate") }}
-  rollingUpdate: {{- toYaml $rolling | nindent 4 }}
+  rollingUpdate: {{ toJson $rolling }}
   {{- else if $rolling.deletePolicy }}
   rollingUpdate:
     deletePolicy: {{ $rolling.deletePolicy }}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
+import yaml
 
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Values
 
@@ -87,6 +88,13 @@ class Key:
 def root(chart: Path) -> Schema:
     """values.schema.json of a chart."""
     found: Schema = json.loads((chart / "values.schema.json").read_text())
+    return found
+
+
+@functools.cache
+def defaults(chart: Path) -> Values:
+    """values.yaml of a chart."""
+    found: Values = yaml.safe_load((chart / "values.yaml").read_text())
     return found
 
 
@@ -189,7 +197,12 @@ def _placed(chart: Path, above: Path_, values: Any, path: Path_, value: Any) -> 
         return found
     if not found:
         schema, _ = at(chart, above)
-        found = {name: other(chart, (*above, name)) for name in schema.get("required", ())}
+        default = value_at(defaults(chart), above) or {}
+        found = {
+            name: other(chart, (*above, name))
+            for name in schema.get("required", ())
+            if name not in default
+        }
     found[step] = _placed(chart, below, found.get(step), tuple(rest), value)
     return found
 

@@ -38,7 +38,8 @@ def needed(
         schema = root["definitions"][schema["$ref"].rsplit("/", 1)[1]]
     for key in schema.get("required", ()):
         yield (*above, key)
-    for one in (*schema.get("allOf", ()), *((schema["then"],) if "then" in schema else ())):
+    # Of alternatives the usual one stands first.
+    for one in (*schema.get("allOf", ()), *schema.get("anyOf", ())[:1]):
         yield from needed(one, root, above)
     for key, inner in schema.get("properties", {}).items():
         yield from needed(inner, root, (*above, key))

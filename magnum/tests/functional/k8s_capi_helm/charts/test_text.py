@@ -28,6 +28,17 @@ HOSTILE = (
 _HASH = re.compile(r"-[0-9a-f]{8}$")
 #: The chart says why it does not take these texts, by the end of the key and part of the text.
 REFUSED: Mapping[str, str] = {"machineImage": "{{"}
+#: What reaches cloud-init's template as it is, by the section and part of a key: without its marks.
+PLAIN = {
+    *(("apiServer", "extraArgs"), ("apiServer", "extraVolumes"), ("apiServer", "audit")),
+    *(
+        (program, key)
+        for program in ("controllerManager", "scheduler", "etcd")
+        for key in ("extraArgs", "extraVolumes", "dataDir")
+    ),
+    *(("kubelet", "extraArgs"), ("controlPlane", "kubeletExtraArgs")),
+    *(("nodeGroupDefaults", "kubeletExtraArgs"), ("nodeGroups", "kubeletExtraArgs")),
+}
 #: Parts of keys that are no free text, whatever their schema says: they must fit something else.
 NOT_FREE = {
     *("cloudName", "trustedCAs", "additionalAuthorizers"),
@@ -72,7 +83,14 @@ def free(place: Place) -> list[str]:
     root = keys.root(rendering.CLUSTER)
     validator = jsonschema.Draft7Validator({**schema, "definitions": root["definitions"]})
     refused = REFUSED.get(str(place[-1]), "\0")
-    return [text for text in HOSTILE if refused not in text and validator.is_valid(text)]
+    plain = place[0] == "oidc" or any((place[0], part) in PLAIN for part in place)
+    return [
+        text
+        for text in HOSTILE
+        if refused not in text
+        and not (plain and re.search(r"\{[{%#]", text))
+        and validator.is_valid(text)
+    ]
 
 
 def written(values: Any, texts: Mapping[Place, str], above: Place = ()) -> Any:

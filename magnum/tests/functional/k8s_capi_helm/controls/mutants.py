@@ -346,9 +346,9 @@ _CHARTS = (
     Mutant(
         "template-not-kept",
         "Helm deletes a machine template that machines still refer to",
-        f"{CLUSTER}/templates/control-plane/machine-template.yaml",
-        "    helm.sh/resource-policy: keep\n",
-        "    helm.sh/resource-policy: default\n",
+        f"{CLUSTER}/templates/control-plane/kubeadm-control-plane.yaml",
+        "of former specs.\n    helm.sh/resource-policy: keep\n",
+        "of former specs.\n    helm.sh/resource-policy: default\n",
         Suite.CHARTS,
         (
             "test_cluster_objects.ClusterObjectsTest."
