@@ -193,14 +193,21 @@ class Cloud:
             came with an application credential.
         """
         keystone = self._services.keystone()
-        with asking("Keystone", f"application credential '{name}'"):
-            made = keystone.client.create_application_credential(
-                user=user_id,
-                name=name,
-                description=description,
-                roles=[{"name": role} for role in roles],
-                unrestricted=False,
-            )
+        try:
+            with asking("Keystone", f"application credential '{name}'"):
+                made = keystone.client.create_application_credential(
+                    user=user_id,
+                    name=name,
+                    description=description,
+                    roles=[{"name": role} for role in roles],
+                    unrestricted=False,
+                )
+        except errors.CloudRefused as error:
+            raise errors.CloudRefused(
+                f"{error} If you have logged in with an application credential yourself, log in "
+                "with your password, and send the request again.",
+                error.detail,
+            ) from error
         return ApplicationCredential(made.id, made.secret, made.name)
 
     def delete_credential(self, user_id: str, credential_id: str) -> None:

@@ -78,6 +78,8 @@ class FakeClients:
         return types.SimpleNamespace(session=self.session, client=client)
 
     def _create_credential(self, user, name, **about):
+        if self.failing:
+            raise self.failing
         self.wanted = about
         return types.SimpleNamespace(id="ac-1", secret="s3cret", name=name)
 
@@ -196,6 +198,13 @@ class TestCredentialsAndFaults(testtools.TestCase):
         self.assertIs(False, self.clients.wanted["unrestricted"])
         self.cloud.delete_credential("u1", "ac-1")
         self.assertEqual([("u1", "ac-1")], self.clients.deleted)
+
+    def test_a_refused_credential_is_refused_with_what_to_do(self):
+        self.clients.failing = sdk_exceptions.ForbiddenException("no", http_status=403)
+        error = self.assertRaises(
+            errors.CloudRefused, self.cloud.create_credential, "u1", "magnum-x", "", ["member"]
+        )
+        self.assertIn("log in with your password", str(error))
 
     def test_a_credential_that_is_gone_is_deleted(self):
         self.clients.failing = sdk_exceptions.NotFoundException("gone")

@@ -232,6 +232,14 @@ class TestApiAddress(Case):
             (server["enableLoadBalancer"], server["associateFloatingIP"], server["floatingIP"]),
         )
 
+    def test_one_that_the_tenant_brings_is_used_and_never_deleted(self) -> None:
+        network = self.openstack.neutron()
+        own = network.create_ip(floating_network_id="net-1", description="").floating_ip_address
+        self.made(master_lb_enabled=False, labels={"api_server_floating_ip": own})
+        self.assertEqual(own, self.values()["apiServer"]["floatingIP"])
+        self.take_away()
+        self.assertEqual([own], [one.floating_ip_address for one in self.openstack.addresses])
+
     def test_a_load_balancer_needs_none(self) -> None:
         self.made()
         self.assertEqual([], self.openstack.addresses)
