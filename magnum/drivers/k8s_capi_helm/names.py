@@ -207,6 +207,14 @@ def tells_capacity(chart_family: str, chart_version: str) -> bool:
     return known and chart_family == CHART_FAMILY
 
 
+def family_of_keys(chart_family: str, chart_version: str) -> str:
+    """The family whose keys a chart takes beside those of the contract.
+
+    :returns: "" for a foreign chart, and for one of this project that has the contract's alone.
+    """
+    return chart_family if tells_capacity(chart_family, chart_version) else ""
+
+
 def is_node_group(text: str) -> bool:
     """Whether *text* can be a nodegroup's name: an RFC 1123 label of 1 to 63 characters."""
     return _DNS_LABEL.match(text) is not None

@@ -135,6 +135,7 @@ def entries(
     version = upgrade.versions(live.values)[change.CONTROL_PLANE]
     intake.check_images(groups, images, version, str(live.values.get("osDistro") or ""))
     intake.check_annotations(groups, live.values)
+    intake.check_disks(groups, str(live.values.get("osDistro") or ""))
     tells = names.tells_capacity(live.chart_family, live.chart_version)
     return [helm_values.node_group(one, request.labels, flavors, images, tells) for one in groups]
 

@@ -249,6 +249,7 @@ def render(
     intake.check_facts(request, facts, conf)
     values = transition.rendered(request, facts, conf, chart)
     intake.check_annotations(request.node_groups, values)
+    intake.check_disks((request.control_plane, *request.node_groups), facts.os_distro)
     return values
 
 

@@ -84,8 +84,9 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         ports.helm.version()
         chart = transition.new_chart(ports, request.labels)
         credentials.check_chart(request, chart)
+        family = names.family_of_keys(chart.family, chart.version)
         for group in groups:
-            intake.validate_chart(group, cluster, CONF, chart.family)
+            intake.validate_chart(group, cluster, CONF, family)
         intake.check_chart(request.labels, chart.family)
         facts = cloud.facts(request, interface=CONF.capi_helm.app_cred_interface_type)
         reconcile.render(request, facts, CONF, chart)  # refuses before anything is made

@@ -46,5 +46,7 @@ def live_release(ports: assembly.Ports, cluster: Any, conf: Any) -> LiveRelease 
 
 
 def family(release: LiveRelease | None) -> str:
-    """Family of the live chart; of this project's own while nobody can read it."""
-    return release.chart_family if release else names.CHART_FAMILY
+    """Family of the live chart's keys; of this project's own while nobody can read it."""
+    if release is None:
+        return names.CHART_FAMILY
+    return names.family_of_keys(release.chart_family, release.chart_version)

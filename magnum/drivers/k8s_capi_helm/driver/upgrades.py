@@ -13,6 +13,7 @@ from magnum.drivers.k8s_capi_helm import (
     change,
     errors,
     intake,
+    names,
     ownership,
     reconcile,
     transition,
@@ -54,7 +55,8 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     facts = cloud.software(target.request, interface=conf.capi_helm.app_cred_interface_type)
     transition.begun(live.values, request, target, operation, facts, conf)
     chart = transition.chart(ports, operation, target, live, conf)
-    family = chart.family if chart else live.chart_family
+    made_by = (chart.family, chart.version) if chart else (live.chart_family, live.chart_version)
+    family = names.family_of_keys(*made_by)
     intake.validate_new_labels(request.node_groups, target.request.node_groups, family)
     intake.check_chart(target.request.labels, family, request.labels)
     ports.operations.add(request.namespace, request.release, operation)

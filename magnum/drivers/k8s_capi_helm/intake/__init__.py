@@ -8,6 +8,7 @@ what this version of the driver does not do yet is refused in a sentence and nev
 from magnum.drivers.k8s_capi_helm.intake.agreement import check_chart, check_new_cluster
 from magnum.drivers.k8s_capi_helm.intake.nodegroups import (
     check_annotations,
+    check_disks,
     check_images,
     validate_chart,
     validate_details,
@@ -43,6 +44,7 @@ __all__ = [
     "MASTER",
     "check_annotations",
     "check_chart",
+    "check_disks",
     "check_facts",
     "check_flavors",
     "check_images",

@@ -138,6 +138,22 @@ def check_images(
         upgrade.check_new_node_group(group.name, image.kubernetes_version, control_plane)
 
 
+def check_disks(groups: Iterable[NodeGroupRequest], os_distro: str) -> None:
+    """Refuse disks for images and containers where the distribution cannot have them.
+
+    :param groups: the control plane may be among them.
+    :param os_distro: of the cluster's image.
+    :raises errors.InvalidRequest: naming group and size.
+    """
+    for group in groups:
+        if group.docker_volume and os_distro == "flatcar":
+            raise errors.InvalidRequest(
+                f"Nodegroup '{group.name}' asks for docker_volume_size {group.docker_volume}: "
+                "machines with Flatcar cannot have a disk of their own for images and containers. "
+                "Leave it out, or choose an image of another distribution."
+            )
+
+
 def check_annotations(groups: Iterable[NodeGroupRequest], values: Json) -> None:
     """Refuse annotations that Cluster API would put on no Node.
 

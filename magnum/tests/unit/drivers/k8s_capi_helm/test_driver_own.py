@@ -56,10 +56,10 @@ class OwnCase(UpgradeCase):
             self.tick(2)
         self.assertIn("_COMPLETE", self.cluster().status)
 
-    def foreign(self) -> None:
-        """The cluster was made with another family's chart."""
+    def made_by(self, **chart: str) -> None:
+        """The cluster was made with another chart."""
         live = self.helm.releases[NAMESPACE, RELEASE]
-        self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, chart_family="")
+        self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, **chart)
 
     def refused(self, words: str, **fields: Any) -> None:
         """A nodegroup that fails alone, and nothing else changes."""
@@ -121,7 +121,7 @@ class TestLabels(OwnCase):
 
     def test_a_foreign_chart_does_what_it_can(self) -> None:
         self.made(labels=CLUSTER)
-        self.foreign()
+        self.made_by(chart_family="")
         words = "which the chart of this cluster cannot"
         for labels in (
             {"node_annotations": f"{TEAM}=blue"},
@@ -133,6 +133,14 @@ class TestLabels(OwnCase):
         self.refused(words, docker_volume_size=5)
         self.add_group("more", labels={"boot_volume_size": "50"})
         self.assertEqual({"diskSize": 50}, self.entry()["machineRootVolume"])
+
+    def test_an_older_chart_of_this_project_too(self) -> None:
+        self.made()
+        self.made_by(chart_version="1.0.0")
+        words = "which the chart of this cluster cannot"
+        self.refused(words, role="gpu")
+        self.refused(words, docker_volume_size=5)
+        self.refused(words, node_taints=[{"key": "x", "effect": "NoExecute"}])
 
     def test_texts_that_another_driver_took_hinder_nobody(self) -> None:
         self.made()
@@ -223,6 +231,11 @@ class TestDisk(OwnCase):
         disk = {"containerdBlockDevice": {"size": 40, "volumeType": "fast"}}
         self.assertEqual({**self.plain(), **disk}, self.entry())
         self.assertEqual(before["controlPlane"], self.values["controlPlane"])
+
+    def test_flatcar_has_none(self) -> None:
+        self.made()
+        self.helm.releases[NAMESPACE, RELEASE].values["osDistro"] = "flatcar"
+        self.refused("docker_volume_size 5: machines with Flatcar", docker_volume_size=5)
 
     def test_a_type_that_cinder_lacks(self) -> None:
         self.create(docker_volume_size=30, labels={"docker_volume_type": "slow"})
