@@ -121,7 +121,7 @@ class TestEnd(SupervisorCase):
         self.assertEqual((End.TIMED_OUT, -signal.SIGKILL), (done.end, done.code))
 
     def test_too_late_and_frozen(self) -> None:
-        done = self.shell("kill -STOP $$", timeout=0.2, grace=0.2)
+        done = self.shell("trap '' TERM; kill -STOP $$", timeout=0.2, grace=0.2)
         self.assertEqual((End.TIMED_OUT, -signal.SIGKILL), (done.end, done.code))
 
     def test_stopped_at_once_without_being_asked(self) -> None:
