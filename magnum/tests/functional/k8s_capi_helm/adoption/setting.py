@@ -114,9 +114,8 @@ class Process:
         finally:
             watchdog.cancel()
         if not line:
-            raise AssertionError(
-                f"the conductor has gone while it did {verb}; see {self._log.name}"
-            )
+            said = Path(self._log.name).read_text(errors="replace")[-3000:]
+            raise AssertionError(f"the conductor has gone while it did {verb}; it said: {said}")
         answer = json.loads(line)
         if "error" in answer:
             raise Refused(answer["error"])
