@@ -213,9 +213,9 @@ class OwnChartTest(Adoption, HandoverCase):
 class ContractChartTest(Adoption, HandoverCase):
     """With another chart that takes the same values."""
 
-    def settled(self) -> None:
+    def setUp(self) -> None:
+        super().setUp()
         self.chart = CONTRACT
-        super().settled()
 
 
 class ReferenceChartTest(Adoption, HandoverCase):
