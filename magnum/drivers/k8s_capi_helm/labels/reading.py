@@ -97,7 +97,8 @@ def parse_node_group(
                     texts.pop(known, None)
                 texts[name] = text
                 break
-    return parse(texts, defaults, known=texts if running else None)
+    # What is wrong with its cluster's labels was not asked for with it.
+    return parse(texts, defaults, known=texts if running else cluster)
 
 
 def check_node_group(

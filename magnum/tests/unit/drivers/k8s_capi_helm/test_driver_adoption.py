@@ -41,6 +41,7 @@ class TestMagnumCapiHelm(World):
         self.assertIn("'boot_volume_size' has the value 'much'", notice)
         self.resize(3)
         self.add_group("more")
+        self.assertEqual("CREATE_IN_PROGRESS", self.group("more").status)
         self.assertEqual({"default-worker": 3, "more": 1}, self.counts())
 
     def test_labels_that_contradict_each_other_stop_nothing(self) -> None:
