@@ -173,6 +173,14 @@ _CLOUD = [
         min=0,
         help="Least number of vCPUs of a flavor for nodes. Flavors with fewer are refused.",
     ),
+    cfg.BoolOpt(
+        "preflight_quota",
+        default=True,
+        help="Whether what a cluster or more nodes need is compared with what the project's "
+        "quotas of Nova, Cinder, Neutron and Octavia leave, before anything is made. Switch it off "
+        "where a service tells quotas that do not hold. A quota that cannot be read is never in "
+        "the way.",
+    ),
     cfg.StrOpt(
         "csi_cinder_default_volume_type",
         help="Cinder volume type of the default storage class. Without it the first one that "

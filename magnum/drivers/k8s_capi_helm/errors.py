@@ -75,6 +75,10 @@ class InvalidLabel(InvalidRequest):
         self.expected = expected
 
 
+class DoesNotFit(InvalidRequest):
+    """What is asked for cannot be built in this project of this cloud; nothing was touched."""
+
+
 class Misconfigured(InvalidRequest):
     """The operator's configuration cannot be used; no request is to blame, and none can mend it."""
 

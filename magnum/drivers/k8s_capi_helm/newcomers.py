@@ -7,7 +7,7 @@ that is refused they are tried in halves, on top of what is known to be accepted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 from typing import Any
 
@@ -26,6 +26,8 @@ from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
+    Flavor,
+    Image,
     Json,
     LiveRelease,
     NodeGroupRequest,
@@ -102,7 +104,9 @@ def rendered(
     while rest:
         some = rest.pop()
         try:
-            made = entries(live, request, some, service, conf)
+            flavors = service.flavors(group.flavor for group in some)
+            images = service.named_images(group.image for group in some if group.image)
+            made = entries(live, request, some, flavors, images, conf)
         except errors.DriverError as error:
             if len(some) > 1:
                 rest += [[group] for group in reversed(some)]
@@ -121,16 +125,16 @@ def entries(
     live: LiveRelease,
     request: ClusterRequest,
     groups: Sequence[NodeGroupRequest],
-    cloud: Cloud,
+    flavors: Mapping[str, Flavor],
+    images: Mapping[str, Image],
     conf: Any,
 ) -> list[Json]:
     """The entries of nodegroups that are to be added to a cluster; nothing is touched.
 
     :param live: its release.
+    :param flavors: by the text that a group uses; *images* the same, where it has its own.
     :raises errors.DriverError: the cloud or the cluster does not have what they need.
     """
-    flavors = cloud.flavors(group.flavor for group in groups)
-    images = cloud.named_images(group.image for group in groups if group.image)
     intake.check_flavors(flavors, conf)
     version = upgrade.versions(live.values)[change.CONTROL_PLANE]
     intake.check_images(groups, images, version, str(live.values.get("osDistro") or ""))

@@ -22,6 +22,7 @@ from magnum.drivers.k8s_capi_helm import (
     intake,
     newcomers,
     ownership,
+    preflight,
     scaling,
     transition,
     upgrade,
@@ -244,9 +245,12 @@ def render(
     """The values of a new cluster; nothing is touched.
 
     :param chart: that is to take them, None for this project's newest.
+    :raises errors.DoesNotFit: with everything that keeps the cluster from being built.
     :raises errors.InvalidRequest: rows and cloud contradict each other.
     """
-    intake.check_facts(request, facts, conf)
+    preflight.refuse(preflight.problems(request, facts, intake.terms(conf)))
+    version = request.labels.kube_tag or facts.kubernetes_version
+    intake.check_images(request.node_groups, facts.images, version, facts.os_distro)
     values = transition.rendered(request, facts, conf, chart)
     intake.check_annotations(request.node_groups, values)
     intake.check_disks((request.control_plane, *request.node_groups), facts.os_distro)

@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm import (
     labels,
     names,
     observer,
+    preflight,
     status,
     upgrade,
 )
@@ -77,7 +78,8 @@ def begun(
     :param facts: as :meth:`cloud.Cloud.software` gives them for the target.
     :raises errors.InvalidRequest: the cluster cannot go there.
     """
-    intake.check_software(target.request, facts)
+    terms = intake.terms(conf)
+    preflight.refuse(preflight.software_problems(target.request, facts, terms))
     theirs = rendered(_as_made(target.request, live), facts, conf)
     have, wanted = upgrade.versions(live), theirs["kubernetesVersion"]
     if change.CONTROL_PLANE not in operation.groups:

@@ -3,23 +3,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import contextlib
-from typing import Any
+import dataclasses
+from typing import Any, TypeVar
 
 from openstack import exceptions as sdk_exceptions
+from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import errors, preflight
+from magnum.drivers.k8s_capi_helm.cloud import images, machines, networks, offers, quotas
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, Services
-from magnum.drivers.k8s_capi_helm.labels import Labels
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     CloudFacts,
     ClusterRequest,
     Flavor,
     Image,
+    Network,
+    NodeGroupRequest,
+    Offer,
+    Quota,
+    QuotaKey,
+    Subnet,
 )
+
+LOG = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
 
 
 class Cloud:
@@ -30,30 +41,40 @@ class Cloud:
         self.belongings = Belongings(self._services)
 
     # Facts for a render ---------------------------------------------------------------------------
-    def facts(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
+    def facts(
+        self, request: ClusterRequest, *, interface: str = "public", new: bool = False
+    ) -> CloudFacts:
         """Everything that one render needs to know, each thing asked for once.
 
         What the labels name is looked for too: Cluster API's OpenStack provider says little or
-        nothing of a zone, network or load balancer provider that does not exist.
+        nothing of a zone, network or load balancer provider that does not exist. What is missing
+        is missing in the facts, so that :func:`preflight.problems` tells all of it at once.
 
-        :raises errors.CloudRefused: an image, flavor, network, zone or provider is not there.
+        :param new: the cluster is being made and its user asks, so that the keypair, which belongs
+            to the user, is looked for as well.
+        :raises errors.CloudRefused: Glance or Nova says no to a plain question.
         :raises errors.CloudUnreachable: a service does not answer.
         """
-        image = self._image(request.image)
-        self._check_labels(request)
-        wanted = {request.control_plane.flavor, *(group.flavor for group in request.node_groups)}
-        return CloudFacts(
-            image_id=image.id,
-            kubernetes_version=image.kubernetes_version,
-            os_distro=image.os_distro,
-            flavors=self.flavors(wanted),
-            images=self.named_images(group.image for group in request.node_groups if group.image),
-            auth_url=self.auth_url(interface),
-            external_network_id=self._network(request.external_network, request, external=True),
-            fixed_network_id=self._network(request.fixed_network, request),
-            fixed_subnet_id=self._subnet(request.fixed_subnet, request),
-            volume_types=self._volume_types(),
+        refused: list[str] = []
+        groups = (request.control_plane, *request.node_groups)
+        networks, subnets = self._networks(request, refused)
+        project, fixed = request.project_id, request.fixed_network
+        own = [group.image for group in groups if group.image]
+        facts = dataclasses.replace(
+            self._software(request, interface, refused, own, preflight.of_cluster(request)),
+            flavors=machines.flavors(self._services, [group.flavor for group in groups]),
+            networks=networks,
+            subnets=subnets,
+            external_network_id=preflight.only(
+                preflight.external(request.external_network, networks, project)
+            ),
+            fixed_network_id=preflight.only(preflight.named(fixed, networks, project)),
+            fixed_subnet_id=preflight.only(preflight.named(request.fixed_subnet, subnets, project)),
         )
+        if new and request.keypair:
+            has = _tell(refused, machines.has_keypair, self._services, request.keypair)
+            facts = dataclasses.replace(facts, has_keypair=has)
+        return dataclasses.replace(facts, refused=tuple(refused))
 
     def software(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
         """What an upgrade needs to know: the image, and what the labels name.
@@ -61,19 +82,35 @@ class Cloud:
         Flavors, networks and images of single nodegroups are not asked for: an upgrade leaves them
         as they are.
 
-        :raises errors.CloudRefused: the image, or what a label names, is not there.
+        :raises errors.CloudRefused: Glance says no.
         :raises errors.CloudUnreachable: a service does not answer.
         """
-        image = self._image(request.image)
-        self._check_labels(request)
+        refused: list[str] = []
         groups = (request.control_plane, *request.node_groups)
-        return CloudFacts(
-            image_id=image.id,
-            kubernetes_version=image.kubernetes_version,
-            os_distro=image.os_distro,
+        return dataclasses.replace(
+            self._software(request, interface, refused, [], preflight.of_machines(request)),
             flavors={one.flavor: Flavor("", one.flavor, 0, 0, 0) for one in groups},
-            auth_url=self.auth_url(interface),
-            volume_types=self._volume_types(),
+            refused=tuple(refused),
+        )
+
+    def group_facts(self, request: ClusterRequest, group: NodeGroupRequest) -> CloudFacts:
+        """What is to be known of a new nodegroup of a running cluster: what it has of its own.
+
+        :raises errors.CloudRefused: Glance or Nova says no.
+        :raises errors.CloudUnreachable: a service does not answer.
+        """
+        refused: list[str] = []
+        extras = (group.labels or request.labels).extra_network_names
+        return CloudFacts(
+            image_id="",
+            kubernetes_version="",
+            os_distro="",
+            auth_url="",
+            flavors=machines.flavors(self._services, [group.flavor]),
+            images=images.images(self._services, [group.image] if group.image else []),
+            networks=_tell(refused, networks.networks, self._services, extras) if extras else None,
+            offers=self._offered(refused, preflight.of_group(group, request)),
+            refused=tuple(refused),
         )
 
     def flavors(self, wanted: Iterable[str]) -> Mapping[str, Flavor]:
@@ -82,17 +119,14 @@ class Cloud:
         :raises errors.CloudRefused: one of them is not there.
         :raises errors.CloudUnreachable: Nova does not answer.
         """
-        found: dict[str, Flavor] = {}
-        compute = self._services.nova()
-        for name in sorted(set(wanted)):
-            with asking("Nova", f"flavor '{name}'"):
-                flavor = compute.find_flavor(name, ignore_missing=True)
-            if flavor is None:
+        texts = sorted(set(wanted))
+        found = machines.flavors(self._services, texts)
+        for name in texts:
+            if name not in found:
                 raise errors.CloudRefused(
                     f"Flavor '{name}' does not exist or is not visible to this project. "
                     "Choose one that 'openstack flavor list' shows."
                 )
-            found[name] = Flavor(flavor.id, flavor.name, flavor.vcpus, flavor.ram, flavor.disk)
         return found
 
     def named_images(self, wanted: Iterable[str]) -> Mapping[str, Image]:
@@ -101,7 +135,29 @@ class Cloud:
         :raises errors.CloudRefused: one of them is not there.
         :raises errors.CloudUnreachable: Glance does not answer.
         """
-        return {name: self._image(name) for name in sorted(set(wanted))}
+        texts = sorted(set(wanted))
+        found = images.images(self._services, texts)
+        for name in texts:
+            if name not in found:
+                raise errors.CloudRefused(
+                    f"Image '{name}' does not exist or is not visible to this project. "
+                    "Choose one that 'openstack image list' shows."
+                )
+        return found
+
+    def known_flavors(self, wanted: Iterable[str]) -> Mapping[str, Flavor]:
+        """Flavors as :meth:`flavors`, without those that are not there.
+
+        :raises errors.DriverError: Nova cannot be asked.
+        """
+        return machines.flavors(self._services, wanted)
+
+    def quotas(self, project_id: str, more: Mapping[QuotaKey, int]) -> Mapping[QuotaKey, Quota]:
+        """Those quotas of the project of which something more is needed.
+
+        Nothing is raised: a quota that cannot be read is left out and logged.
+        """
+        return quotas.quotas(self._services, project_id, more)
 
     def auth_url(self, interface: str) -> str:
         """Keystone's v3 URL on one of its interfaces (``public``, ``internal``, ``admin``)."""
@@ -110,73 +166,52 @@ class Cloud:
         base = url.rstrip("/")
         return base if base.endswith("/v3") else f"{base}/v3"
 
-    def _check_labels(self, request: ClusterRequest) -> None:
-        """Refuse a cluster whose labels name what the cloud does not have."""
-        labels = request.labels
-        if labels.availability_zone:
-            with asking("Nova", "the availability zones"):
-                zones = {one.name for one in self._services.nova().availability_zones()}
-            _choose("availability_zone", labels.availability_zone, zones)
-        # The default is no wish: where it is not there, CAPO takes the cloud's own default, and
-        # clouds have relied on that.
-        if request.load_balancer and labels.octavia_provider != Labels().octavia_provider:
-            with asking("Octavia", "the load balancer providers"):
-                known = {one.name for one in self._services.octavia().providers()}
-            _choose("octavia_provider", labels.octavia_provider, known)
-        for name in labels.extra_network_names:
-            self._network(name, request)
-
-    def _image(self, name: str) -> Image:
-        with asking("Glance", f"image '{name}'"):
-            image = self._services.glance().find_image(name, ignore_missing=True)
-        if image is None:
-            raise errors.CloudRefused(
-                f"Image '{name}' does not exist or is not visible to this project. "
-                "Choose one that 'openstack image list' shows."
-            )
-        properties = image.to_dict()
-        properties.update(properties.pop("properties", None) or {})
-        version = str(properties.get("kube_version") or "").strip().lstrip("v")
-        return Image(str(image.id), version, str(properties.get("os_distro") or ""))
-
-    def _network(
-        self, name: str | None, request: ClusterRequest, *, external: bool = False
-    ) -> str | None:
-        if not name:
-            return None
-        network = self._services.neutron()
-        query: dict[str, Any] = {"is_router_external": True} if external else {}
-        kind = "External network" if external else "Network"
-        with asking("Neutron", f"network '{name}'"):
-            by_id = list(network.networks(id=name, **query))
-            found = by_id or list(network.networks(name=name, **query))
-        return self._one(kind, name, found, request)
-
-    def _subnet(self, name: str | None, request: ClusterRequest) -> str | None:
-        if not name:
-            return None
-        network = self._services.neutron()
-        with asking("Neutron", f"subnet '{name}'"):
-            found = list(network.subnets(id=name)) or list(network.subnets(name=name))
-        return self._one("Subnet", name, found, request)
-
-    @staticmethod
-    def _one(kind: str, name: str, found: list[Any], request: ClusterRequest) -> str:
-        """The one of that name; the project's own wins over one that is merely visible."""
-        own = [item for item in found if item.project_id == request.project_id] or found
-        if len(own) == 1:
-            return str(own[0].id)
-        if not own:
-            raise errors.CloudRefused(
-                f"{kind} '{name}' does not exist. Give the name or id of one."
-            )
-        raise errors.CloudRefused(
-            f"{kind} '{name}' is not unique: {len(own)} have it. Give its id."
+    def _software(
+        self,
+        request: ClusterRequest,
+        interface: str,
+        refused: list[str],
+        own_images: Iterable[str],
+        named: Iterable[preflight.Named],
+    ) -> CloudFacts:
+        """Images and what labels name; the rest is for others to fill in."""
+        found = images.images(self._services, [request.image, *own_images])
+        image = found.get(request.image)
+        types = _tell(refused, offers.volume_types, self._services)
+        offered = self._offered(refused, [one for one in named if one[2] is not Offer.VOLUME_TYPE])
+        return CloudFacts(
+            image_id=image.id if image else "",
+            kubernetes_version=image.kubernetes_version if image else "",
+            os_distro=image.os_distro if image else "",
+            flavors={},
+            auth_url=self.auth_url(interface),
+            volume_types=types or (),
+            images=found,
+            offers=offered if types is None else {**offered, Offer.VOLUME_TYPE: types},
         )
 
-    def _volume_types(self) -> tuple[str, ...]:
-        with asking("Cinder", "volume types"):
-            return tuple(kind.name for kind in self._services.cinder().types())
+    def _offered(
+        self, refused: list[str], named: Iterable[preflight.Named]
+    ) -> dict[Offer, tuple[str, ...]]:
+        """What there is of everything that labels name, each kind asked for once."""
+        found = {}
+        for offer in sorted(preflight.kinds(named)):
+            known = _tell(refused, offers.offered, self._services, offer)
+            if known is not None:
+                found[offer] = known
+        return found
+
+    def _networks(
+        self, request: ClusterRequest, refused: list[str]
+    ) -> tuple[tuple[Network, ...] | None, tuple[Subnet, ...] | None]:
+        names = {request.external_network, request.fixed_network}
+        for labels in (request.labels, *(one.labels for one in request.node_groups)):
+            names.update(labels.extra_network_names if labels else ())
+        wanted = sorted(name for name in names if name)
+        found = _tell(refused, networks.networks, self._services, wanted)
+        if not request.fixed_subnet:
+            return found, None
+        return found, _tell(refused, networks.subnets, self._services, [request.fixed_subnet])
 
     # Application credentials ----------------------------------------------------------------------
     def create_credential(
@@ -235,10 +270,11 @@ class Cloud:
         return found
 
 
-def _choose(label: str, value: str, known: set[str]) -> None:
-    if value not in known:
-        listed = ", ".join(sorted(known)) or "none"
-        raise errors.CloudRefused(
-            f"Label '{label}' has the value '{value}', which this cloud does not have. "
-            f"It has: {listed}."
-        )
+def _tell(refused: list[str], question: Callable[..., _Answer], *args: Any) -> _Answer | None:
+    """The answer; None where the service says no, and then its sentence is kept."""
+    try:
+        return question(*args)
+    except errors.CloudRefused as error:
+        LOG.warning("%s %s", error, error.detail)
+        refused.append(str(error))
+        return None

@@ -14,6 +14,9 @@ from magnum.drivers.k8s_capi_helm import errors
 
 _TIMEOUT = 30.0
 _RETRIES = 2
+#: What versions each endpoint has, which keystoneauth finds out per session and keeps in a cache of
+#: the session. Magnum makes a session per request; with a cache per process no request pays for it.
+_VERSIONS: dict[str, Any] = {}
 
 
 class Clients(Protocol):
@@ -33,44 +36,63 @@ class Services:
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
+        self._proxies: dict[str, Any] = {}
 
     def glance(self) -> Any:
         """Images."""
-        return self._proxy(self._clients.glance)
+        return self._proxy("glance", self._clients.glance)
 
     def nova(self) -> Any:
         """Servers, flavors, server groups."""
-        return self._proxy(self._clients.nova)
+        return self._proxy("nova", self._clients.nova)
 
     def neutron(self) -> Any:
         """Networks, floating IPs."""
-        return self._proxy(self._clients.neutron)
+        return self._proxy("neutron", self._clients.neutron)
 
     def octavia(self) -> Any:
         """Load balancers."""
-        return self._proxy(self._clients.octavia)
+        return self._proxy("octavia", self._clients.octavia)
 
     def cinder(self) -> Any:
         """Volumes."""
-        return self._proxy(self._clients.cinder)
+        return self._proxy("cinder", self._clients.cinder)
 
     def keystone(self) -> Any:
         """Magnum's Keystone client of this person."""
         keystone = self._clients.keystone()
         keystone.session.timeout = keystone.session.timeout or _TIMEOUT
+        keystone.session._discovery_cache = _VERSIONS
         return keystone
 
     def url_of(self, service_type: str, interface: str) -> str:
         """Where a service is, as the catalogue says."""
         return self._clients.url_for(service_type=service_type, interface=interface)
 
-    def _proxy(self, make: Callable[[], Any]) -> Any:
-        self.keystone()
-        with asking("Keystone", "the service catalogue"):
-            proxy = make()
-        proxy.connect_retries = _RETRIES
-        proxy.status_code_retries = _RETRIES
-        return proxy
+    def _proxy(self, name: str, make: Callable[[], Any]) -> Any:
+        """A proxy, made once: whoever makes another one asks the service for its versions again."""
+        if name not in self._proxies:
+            self.keystone()
+            with asking(name.capitalize(), "its versions"):
+                proxy = _made(make)
+            proxy.connect_retries = _RETRIES
+            proxy.status_code_retries = _RETRIES
+            self._proxies[name] = proxy
+        return self._proxies[name]
+
+
+def _made(make: Callable[[], Any]) -> Any:
+    """A proxy. Magnum's clients make every failure one of authorization: the cause is wanted."""
+    try:
+        return make()
+    except Exception as error:
+        cause = error.__cause__ or error.__context__ or error
+        if isinstance(cause, sdk_exceptions.ServiceDiscoveryException):
+            # Whatever kept the service from telling its versions, the library only says so.
+            raise ka_exceptions.ConnectFailure(str(cause)) from error
+        if isinstance(cause, (sdk_exceptions.SDKException, ka_exceptions.ClientException)):
+            raise cause from error
+        raise
 
 
 @contextlib.contextmanager

@@ -36,6 +36,7 @@ from magnum.drivers.k8s_capi_helm.driver import (
     intents,
     newcomer,
     passes,
+    room,
     rows,
     sizes,
     upgrades,
@@ -88,7 +89,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         for group in groups:
             intake.validate_chart(group, cluster, CONF, family)
         intake.check_chart(request.labels, chart.family)
-        facts = cloud.facts(request, interface=CONF.capi_helm.app_cred_interface_type)
+        facts = room.for_cluster(cloud, request, CONF)
         reconcile.render(request, facts, CONF, chart)  # refuses before anything is made
         founding.open_namespace(ports, request.namespace, request.project_id)
         rows.put(cluster, stack_id=release)

@@ -6,13 +6,9 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from oslo_log import log as logging
-
 from magnum.drivers.k8s_capi_helm import assembly, belongings, errors, intake, names, newcomers
-from magnum.drivers.k8s_capi_helm.driver import passes
+from magnum.drivers.k8s_capi_helm.driver import passes, room
 from magnum.drivers.k8s_capi_helm.model import LiveRelease
-
-LOG = logging.getLogger(__name__)
 
 
 def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any) -> None:
@@ -28,13 +24,10 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
     request = passes.request(cluster, conf)
     mine = [group for group in request.node_groups if group.name == row.name]
     cloud = assembly.cloud(context)
-    try:
-        if live is None:
-            intake.check_flavors(cloud.flavors([row.flavor_id]), conf)
-        else:
-            newcomers.entries(live, request, mine, cloud, conf)
-    except errors.CloudUnreachable as error:
-        LOG.warning("Nodegroup %s: %s %s", row.uuid, error, error.detail)
+    for group in mine:
+        facts = room.for_group(cloud, request, group, conf)
+        if facts and live:
+            newcomers.entries(live, request, mine, facts.flavors, facts.images, conf)
     belongings.make_server_groups(cloud, request, mine)
 
 

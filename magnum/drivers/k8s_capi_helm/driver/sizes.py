@@ -17,7 +17,7 @@ from magnum.drivers.k8s_capi_helm import (
     removal,
     scaling,
 )
-from magnum.drivers.k8s_capi_helm.driver import intents, passes, rows
+from magnum.drivers.k8s_capi_helm.driver import intents, passes, room, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, LiveRelease, Verb
 
@@ -51,12 +51,13 @@ def resize(
     # No row holds the number of a group that the autoscaler sizes: its row follows the autoscaler.
     scaled = change.is_autoscaled(change.node_groups(values).get(name, {}))
     scaled = scaled or (live is None and request.labels.auto_scaling_enabled)
+    group = None if nodegroup.role == intake.MASTER else name
+    have = change.count(values, group)
+    if scaled and live is not None:
+        have = scaling.replicas(ports, request.namespace, request.release, name) or 0
+    room.for_resize(context, request, values, group, nodegroup.node_count - have, conf)
     chosen: tuple[str, ...] = ()
     if nodes_to_remove:
-        group = None if nodegroup.role == intake.MASTER else name
-        have = change.count(values, group)
-        if scaled:
-            have = scaling.replicas(ports, request.namespace, request.release, name) or 0
         look = observer.look(ports.kube, request.namespace, request.release, passes.utc_now())
         chosen = removal.chosen(nodes_to_remove, look, group, have - nodegroup.node_count)
         removal.mark(ports.kube, request.namespace, chosen)

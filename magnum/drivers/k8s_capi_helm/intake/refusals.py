@@ -6,16 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import change, errors, helm_values, labels, names
+from magnum.drivers.k8s_capi_helm import change, errors, helm_values, labels, names, preflight
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm.intake import nodegroups
 from magnum.drivers.k8s_capi_helm.intake.requests import cluster_request, entries, MASTER
-from magnum.drivers.k8s_capi_helm.model import (
-    CloudFacts,
-    ClusterRequest,
-    Flavor,
-    Json,
-)
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Flavor, Json
 
 DISTROS = ("ubuntu",)
 #: What a cluster is made with for ever.
@@ -128,40 +123,10 @@ def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json
             )
 
 
-def check_facts(request: ClusterRequest, facts: CloudFacts, conf: Any) -> None:
-    """Refuse what the cloud's answers make impossible.
-
-    :raises errors.InvalidRequest: wrong distribution or flavor, or an unknown version.
-    """
-    check_software(request, facts)
-    check_flavors(facts.flavors, conf)
-    version = request.labels.kube_tag or facts.kubernetes_version
-    nodegroups.check_images(request.node_groups, facts.images, version, facts.os_distro)
-
-
-def check_software(request: ClusterRequest, facts: CloudFacts) -> None:
-    """Refuse an image that nothing can be made of, and volume types that are not there.
-
-    :raises errors.InvalidRequest: wrong distribution, or an unknown version.
-    """
-    if facts.os_distro not in DISTROS:
-        raise errors.InvalidRequest(
-            f"Image '{request.image}' has os_distro '{facts.os_distro}'; this version of the "
-            f"driver supports {' and '.join(DISTROS)}."
-        )
-    if not (facts.kubernetes_version or request.labels.kube_tag):
-        raise errors.InvalidRequest(
-            f"Image '{request.image}' has no property 'kube_version', so it is not known which "
-            "Kubernetes it holds. Set it on the image, for example kube_version=v1.34.4, choose "
-            "another image, or set the label kube_tag."
-        )
-    asked = [request.labels, *(group.labels for group in request.node_groups if group.labels)]
-    kinds = ("boot_volume_type", "docker_volume_type", "etcd_blockdevice_volume_type")
-    for label, kind in ((label, getattr(one, label)) for one in asked for label in kinds):
-        if kind and kind not in facts.volume_types:
-            raise errors.InvalidLabel(
-                label, kind, f"one of this cloud's volume types ({', '.join(facts.volume_types)})"
-            )
+def terms(conf: Any) -> preflight.Terms:
+    """What the operator and this version of the driver ask of images and flavors."""
+    group = conf.capi_helm
+    return preflight.Terms(DISTROS, group.minimum_flavor_ram, group.minimum_flavor_vcpus)
 
 
 def check_flavors(flavors: Mapping[str, Flavor], conf: Any) -> None:
@@ -169,13 +134,7 @@ def check_flavors(flavors: Mapping[str, Flavor], conf: Any) -> None:
 
     :raises errors.InvalidRequest: one is below the operator's minimum.
     """
-    least_ram, least_cpu = conf.capi_helm.minimum_flavor_ram, conf.capi_helm.minimum_flavor_vcpus
-    for flavor in flavors.values():
-        if flavor.ram < least_ram or flavor.vcpus < least_cpu:
-            raise errors.InvalidRequest(
-                f"Flavor '{flavor.name}' has {flavor.ram} MiB of memory and {flavor.vcpus} vCPUs; "
-                f"a Kubernetes node needs at least {least_ram} MiB and {least_cpu} vCPUs here."
-            )
+    preflight.refuse(list(preflight.size_problems(flavors.values(), terms(conf))))
 
 
 def _not_yet(where: str, field: str, value: Any) -> None:

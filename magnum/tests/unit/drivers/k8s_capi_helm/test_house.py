@@ -36,6 +36,7 @@ FLOORS = {
     "status": 0,
     "deletion": 0,
     "grants": 0,
+    "preflight": 0,
     "kube_client": 1,
     "observer": 1,
     "operations": 1,

@@ -251,41 +251,6 @@ class TestRefusals(testtools.TestCase):
         self.assertIn("external network", text)
 
 
-class TestFacts(testtools.TestCase):
-    def check(self, labels=None, **changes):
-        fields = {
-            "image_id": "i",
-            "kubernetes_version": "1.34.4",
-            "os_distro": "ubuntu",
-            "flavors": {"small": Flavor("f", "small", 2, 4096, 20)},
-            "auth_url": "http://k/v3",
-            "volume_types": ("fast",),
-        }
-        request = intake.cluster_request(cluster(labels=labels or {}), rows(), config())
-        intake.check_facts(request, CloudFacts(**{**fields, **changes}), config())
-
-    def test_good_facts_pass(self):
-        self.assertIsNone(self.check())
-
-    def test_volume_types_of_labels_have_to_be_there(self):
-        for label in ("boot_volume_type", "etcd_blockdevice_volume_type"):
-            self.assertIsNone(self.check(labels={label: "fast"}))
-            error = self.assertRaises(errors.InvalidLabel, self.check, labels={label: "slow"})
-            self.assertIn("(fast)", str(error))
-
-    def test_some_place_has_to_say_which_kubernetes(self):
-        error = self.assertRaises(errors.InvalidRequest, self.check, kubernetes_version="")
-        self.assertIn("'ubuntu-kube' has no property 'kube_version'", str(error))
-        self.assertIsNone(self.check(kubernetes_version="", labels={"kube_tag": "v1.34.4"}))
-
-    def test_other_distributions_and_small_flavors_are_refused(self):
-        self.assertRaises(errors.InvalidRequest, self.check, os_distro="windows")
-        for vcpus, ram in ((1, 4096), (2, 1024)):
-            tiny = {"small": Flavor("f", "small", vcpus, ram, 20)}
-            error = self.assertRaises(errors.InvalidRequest, self.check, flavors=tiny)
-            self.assertIn("'small'", str(error))
-
-
 class TestResize(testtools.TestCase):
     def test_a_number_outside_of_the_autoscalers_bounds_is_refused(self):
         scaled = group(min_node_count=1, max_node_count=4, node_count=5)

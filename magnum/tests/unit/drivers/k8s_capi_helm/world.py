@@ -37,7 +37,15 @@ from magnum.drivers.k8s_capi_helm import (
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.driver import Driver, passes
-from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, CloudFacts, Flavor, Image
+from magnum.drivers.k8s_capi_helm.model import (
+    ApplicationCredential,
+    CloudFacts,
+    Flavor,
+    Image,
+    Offer,
+    Quota,
+    QuotaKey,
+)
 from magnum.service import periodic
 from magnum.tests.unit.db import base
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
@@ -66,20 +74,27 @@ class FakeCloud:
         #: What the driver makes in the project, by the real port over proxies in memory.
         self.openstack = fakes.FakeOpenStack()
         self.belongings = Belongings(Services(self.openstack))
+        self.keypairs: tuple[str, ...] = ("mine",)
+        self.limits: dict[QuotaKey, Quota] = {}
+        #: Flavors that are not there.
+        self.gone: tuple[str, ...] = ()
 
-    def facts(self, request: Any, *, interface: str = "public") -> CloudFacts:
+    def facts(self, request: Any, *, interface: str = "public", new: bool = False) -> CloudFacts:
         if self.refusal:
             raise self.refusal
-        image, version = self.images[request.image]
+        image, version = self.images.get(request.image, ("", ""))
+        groups = (request.control_plane, *request.node_groups)
         return CloudFacts(
             image_id=image,
             kubernetes_version=version,
             os_distro=self.distro,
-            flavors=self.flavors(["small"]),
+            flavors=self.known_flavors(group.flavor for group in groups),
             auth_url="http://keystone/v3",
             external_network_id="net-1",
             volume_types=self.volume_types,
-            images=self.named_images(one.image for one in request.node_groups if one.image),
+            images=self._pictured(one.image for one in request.node_groups if one.image),
+            offers={Offer.VOLUME_TYPE: self.volume_types},
+            has_keypair=request.keypair in self.keypairs if new else None,
         )
 
     def software(self, request: Any, *, interface: str = "public") -> CloudFacts:
@@ -87,18 +102,43 @@ class FakeCloud:
         facts = self.facts(plain, interface=interface)
         return dataclasses.replace(facts, external_network_id=None)
 
+    def group_facts(self, request: Any, group: Any) -> CloudFacts:
+        if self.refusal and group.image:
+            raise self.refusal
+        pictured = self._pictured([group.image] if group.image else [])
+        offered = {Offer.VOLUME_TYPE: self.volume_types}
+        there = self._there([group.flavor])
+        return CloudFacts("", "", "", there, "", images=pictured, offers=offered)
+
+    def known_flavors(self, wanted: Any) -> dict[str, Flavor]:
+        if self.refusal:
+            raise self.refusal
+        return self._there(wanted)
+
+    def _there(self, wanted: Any) -> dict[str, Flavor]:
+        return {name: one for name, one in self.flavors(wanted).items() if name not in self.gone}
+
+    def quotas(self, project_id: str, more: Any) -> dict[QuotaKey, Quota]:
+        return {key: quota for key, quota in self.limits.items() if key in more}
+
     def flavors(self, wanted: Any) -> dict[str, Flavor]:
         return {name: Flavor(f"id-{name}", name, 2, 4096, 20) for name in wanted}
 
     def named_images(self, wanted: Any) -> dict[str, Image]:
-        found = {}
-        for name in wanted:
+        texts = list(wanted)
+        for name in texts:
             if self.refusal:
                 raise self.refusal
             if name not in self.images:
                 raise errors.CloudRefused(f"Image '{name}' does not exist.")
-            found[name] = Image(*self.images[name], self.distros.get(name, self.distro))
-        return found
+        return self._pictured(texts)
+
+    def _pictured(self, wanted: Any) -> dict[str, Image]:
+        return {
+            name: Image(*self.images[name], self.distros.get(name, self.distro))
+            for name in wanted
+            if name in self.images
+        }
 
     def auth_url(self, interface: str) -> str:
         return "http://keystone/v3"

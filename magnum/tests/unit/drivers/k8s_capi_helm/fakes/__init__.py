@@ -3,10 +3,12 @@
 
 Each has the signatures of its port and passes the same suite as the real one (``suites``, run in
 the unit tests on these and in the ``envtest`` tests on a real kube-apiserver and a real Helm).
+OpenStack is in memory one step further down, below the real openstacksdk.
 """
 
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.apis import FakeApis
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.helm import FakeHelm
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.kube import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.openstack import FakeOpenStack
 
-__all__ = ["FakeHelm", "FakeKube", "FakeOpenStack"]
+__all__ = ["FakeApis", "FakeHelm", "FakeKube", "FakeOpenStack"]

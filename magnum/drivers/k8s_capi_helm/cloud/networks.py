@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Neutron's networks and subnets, by name or id, with one request for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from oslo_utils import uuidutils
+
+from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
+from magnum.drivers.k8s_capi_helm.model import Network, Subnet
+
+
+def networks(services: Services, wanted: Iterable[str]) -> tuple[Network, ...]:
+    """All networks that have one of these names or ids.
+
+    :raises errors.CloudRefused: Neutron says no.
+    :raises errors.CloudUnreachable: Neutron does not answer.
+    """
+    with asking("Neutron", "networks"):
+        return tuple(
+            Network(
+                id=str(one.id),
+                name=str(one.name or ""),
+                project_id=str(one.project_id or ""),
+                external=bool(one.is_router_external),
+                subnets=tuple(one.subnet_ids or ()),
+            )
+            for one in _named(services.neutron().networks, wanted)
+        )
+
+
+def subnets(services: Services, wanted: Iterable[str]) -> tuple[Subnet, ...]:
+    """All subnets that have one of these names or ids.
+
+    :raises errors.CloudRefused: Neutron says no.
+    :raises errors.CloudUnreachable: Neutron does not answer.
+    """
+    with asking("Neutron", "subnets"):
+        return tuple(
+            Subnet(
+                id=str(one.id),
+                name=str(one.name or ""),
+                network_id=str(one.network_id),
+                project_id=str(one.project_id or ""),
+            )
+            for one in _named(services.neutron().subnets, wanted)
+        )
+
+
+def _named(question: Callable[..., Iterable[Any]], wanted: Iterable[str]) -> Iterator[Any]:
+    """Each once. Neutron takes several values of one filter as alternatives; a name may look like
+    an id, so that these are asked for as both.
+    """
+    names, seen = sorted(set(wanted)), set()
+    ids = [one for one in names if uuidutils.is_uuid_like(one)]
+    queries = [{"name": names}] if names else []
+    for query in [{"id": ids}, *queries] if ids else queries:
+        for one in question(**query):
+            if one.id not in seen:
+                seen.add(one.id)
+                yield one

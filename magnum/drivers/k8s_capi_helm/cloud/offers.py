@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cloud has to choose from: zones, volume types, kinds of load balancers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
+from magnum.drivers.k8s_capi_helm.model import Offer
+
+
+def volume_types(services: Services) -> tuple[str, ...]:
+    """Names of Cinder's types, in Cinder's order.
+
+    :raises errors.CloudRefused: Cinder says no.
+    :raises errors.CloudUnreachable: Cinder does not answer.
+    """
+    with asking("Cinder", "volume types"):
+        return tuple(kind.name for kind in services.cinder().types())
+
+
+def offered(services: Services, offer: Offer) -> tuple[str, ...]:
+    """Names of everything of one kind that can be chosen, ids as well where both will do.
+
+    :raises errors.CloudRefused: the service says no.
+    :raises errors.CloudUnreachable: it does not answer.
+    """
+    if offer is Offer.VOLUME_TYPE:
+        return volume_types(services)
+    service, question, by_id = _QUESTIONS[offer]
+    with asking(service, f"each {offer}"):
+        found = [one for one in question(services) if getattr(one, "is_enabled", True) is not False]
+        names = [str(one.name) for one in found]
+        return tuple(names + [str(one.id) for one in found] if by_id else names)
+
+
+#: Who is asked, how, and whether an id will do as well.
+_QUESTIONS: dict[Offer, tuple[str, Callable[[Services], Iterable[Any]], bool]] = {
+    Offer.SERVER_ZONE: ("Nova", lambda it: it.nova().availability_zones(), False),
+    Offer.VOLUME_ZONE: ("Cinder", lambda it: it.cinder().availability_zones(), False),
+    Offer.BALANCER_PROVIDER: ("Octavia", lambda it: it.octavia().providers(), False),
+    Offer.BALANCER_FLAVOR: ("Octavia", lambda it: it.octavia().flavors(), True),
+    Offer.BALANCER_ZONE: ("Octavia", lambda it: it.octavia().availability_zones(), False),
+}

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quotas of a project: what it may have and what it has, with one request per service.
+
+A quota that cannot be read keeps nobody from anything: a cloud may have switched the API off, a
+policy may keep it from tenants, and what has no limit needs no check. It is logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
+from magnum.drivers.k8s_capi_helm.model import Quota, QuotaKey, Resource
+
+LOG = logging.getLogger(__name__)
+
+_NOVA = {
+    "instances": Resource.INSTANCES,
+    "cores": Resource.CORES,
+    "ram": Resource.RAM,
+    "server_groups": Resource.SERVER_GROUPS,
+}
+_CINDER = {"volumes": Resource.VOLUMES, "gigabytes": Resource.GIGABYTES}
+_NEUTRON = {
+    "networks": Resource.NETWORKS,
+    "subnets": Resource.SUBNETS,
+    "routers": Resource.ROUTERS,
+    "ports": Resource.PORTS,
+    "security_groups": Resource.SECURITY_GROUPS,
+    "floating_ips": Resource.FLOATING_IPS,
+}
+
+
+def quotas(
+    services: Services, project_id: str, more: Mapping[QuotaKey, int]
+) -> Mapping[QuotaKey, Quota]:
+    """The limited quotas of a project that can be read.
+
+    :param more: what is needed; a service of which nothing is needed is not asked.
+    """
+    found: dict[QuotaKey, Quota] = {}
+    for service, read, about in (
+        ("Nova", _nova, {*_NOVA.values(), Resource.SERVER_GROUP_MEMBERS}),
+        ("Cinder", _cinder, {*_CINDER.values()}),
+        ("Neutron", _neutron, {*_NEUTRON.values()}),
+        ("Octavia", _octavia, {Resource.LOAD_BALANCERS}),
+    ):
+        if about & more.keys():
+            found.update(_tolerant(service, read, services, project_id))
+    return {key: quota for key, quota in found.items() if quota.limit >= 0}
+
+
+def _tolerant(
+    service: str,
+    read: Callable[[Services, str], Mapping[QuotaKey, Quota]],
+    services: Services,
+    project_id: str,
+) -> Mapping[QuotaKey, Quota]:
+    try:
+        with asking(service, f"the quota of project '{project_id}'"):
+            return read(services, project_id)
+    except errors.DriverError as error:
+        LOG.warning("Not checked before it is used: %s %s", error, error.detail)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        LOG.warning("%s gives its quota in a form that is not known: %r", service, error)
+    return {}
+
+
+def _nova(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
+    body = services.nova().get_quota_set(project_id, usage=True).to_dict()
+    found: dict[QuotaKey, Quota] = dict(_of_set(body, _NOVA))
+    if body.get("server_group_members") is not None:
+        found[Resource.SERVER_GROUP_MEMBERS] = Quota(int(body["server_group_members"]))
+    return found
+
+
+def _cinder(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
+    """The project's, and those per volume type, which have the type behind their names."""
+    body = services.cinder().get_quota_set(project_id, usage=True).to_dict()
+    found: dict[QuotaKey, Quota] = dict(_of_set(body, _CINDER))
+    if body.get("per_volume_gigabytes") is not None:
+        found[Resource.VOLUME_GIGABYTES] = Quota(int(body["per_volume_gigabytes"]))
+    for name in body["usage"]:
+        kind, _, volume_type = name.partition("_")
+        if kind in _CINDER and volume_type:
+            quota = next(iter(_of_set(body, {name: _CINDER[kind]})))[1]
+            found[_CINDER[kind], volume_type] = quota
+    return found
+
+
+def _neutron(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
+    answer = services.neutron().get_quota(project_id, details=True)
+    found: dict[QuotaKey, Quota] = {}
+    for name, resource in _NEUTRON.items():
+        one = getattr(answer, name, None)
+        if one:
+            used = int(one.get("used") or 0) + int(one.get("reserved") or 0)
+            found[resource] = Quota(int(one["limit"]), used)
+    return found
+
+
+def _octavia(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
+    """Octavia tells limits only: what there is has to be counted, if there is a limit at all."""
+    octavia = services.octavia()
+    limits = octavia.get_quota(project_id)
+    told = {
+        Resource.LOAD_BALANCERS: limits.load_balancers,
+        Resource.LISTENERS: limits.listeners,
+        Resource.POOLS: limits.pools,
+    }
+    limited = {resource: int(n) for resource, n in told.items() if n is not None and int(n) >= 0}
+    if not limited:
+        return {}
+    balancers = list(octavia.load_balancers(project_id=project_id))
+    used = {
+        Resource.LOAD_BALANCERS: len(balancers),
+        Resource.LISTENERS: sum(len(one.listeners or ()) for one in balancers),
+        Resource.POOLS: sum(len(one.pools or ()) for one in balancers),
+    }
+    return {resource: Quota(limit, used[resource]) for resource, limit in limited.items()}
+
+
+def _of_set(
+    body: Mapping[str, Any], names: Mapping[str, Resource]
+) -> Iterable[tuple[Resource, Quota]]:
+    for name, resource in names.items():
+        if body.get(name) is not None:
+            used = sum(int(body[part].get(name) or 0) for part in ("usage", "reservation"))
+            yield resource, Quota(int(body[name]), used)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether cloud and project have what a verb needs, asked as the person whose request it is.
+
+For a new cluster everything has to be known. For one that runs, a cloud that does not answer now
+keeps nobody from resizing it: Cluster API tries again as long as it takes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import assembly, errors, intake, preflight
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json, NodeGroupRequest
+
+LOG = logging.getLogger(__name__)
+
+
+def for_cluster(cloud: Cloud, request: ClusterRequest, conf: Any) -> CloudFacts:
+    """What the cloud says of a new cluster; nothing is judged yet.
+
+    :raises errors.DriverError: a service does not answer, or says no.
+    """
+    facts = cloud.facts(request, interface=conf.capi_helm.app_cred_interface_type, new=True)
+    if not conf.capi_helm.preflight_quota:
+        return facts
+    more = preflight.needs(request, facts.flavors)
+    return dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
+
+
+def for_group(
+    cloud: Cloud, request: ClusterRequest, group: NodeGroupRequest, conf: Any
+) -> CloudFacts | None:
+    """What the cloud says of a new nodegroup of a running cluster; None if it does not answer.
+
+    :raises errors.DoesNotFit: the nodegroup cannot be built, with everything that is in the way.
+    :raises errors.CloudRefused: Glance or Nova says no.
+    """
+    try:
+        facts = cloud.group_facts(request, group)
+    except errors.CloudUnreachable as error:
+        LOG.warning("Nodegroup %s: %s %s", group.name, error, error.detail)
+        return None
+    if conf.capi_helm.preflight_quota:
+        more = preflight.machine_needs([preflight.new_group(group, request)], facts.flavors)
+        facts = dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
+    preflight.refuse(preflight.group_problems(group, request, facts, intake.terms(conf)))
+    return facts
+
+
+def for_resize(
+    context: Any, request: ClusterRequest, live: Json, group: str | None, more: int, conf: Any
+) -> None:
+    """Refuse more machines than the project's quotas leave room for.
+
+    :param live: values of the release; {} when nobody can read them, and then nothing is checked.
+    :param group: name of the nodegroup, None for the control plane.
+    :param more: machines that it is to get.
+    :raises errors.DoesNotFit: naming what is needed and what is free.
+    """
+    growth = preflight.resized(live, group, more)
+    if growth is None or not conf.capi_helm.preflight_quota:
+        return
+    cloud = assembly.cloud(context)
+    try:
+        flavors = cloud.known_flavors([growth.flavor])
+    except errors.DriverError as error:
+        LOG.warning("Release %s: %s %s", request.release, error, error.detail)
+        return
+    needs = preflight.machine_needs([growth], flavors)
+    quotas = cloud.quotas(request.project_id, needs)
+    preflight.refuse(preflight.quota_problems(needs, quotas))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many problems in one line of bounded length, for a tenant who sees nothing but that line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from magnum.drivers.k8s_capi_helm import errors
+
+#: Characters of the whole message. Magnum's column takes more; a person does not.
+LIMIT = 2000
+#: Characters of a tenant's own text in a sentence; the longest name that OpenStack has is 255.
+_QUOTED = 80
+#: Of what a cloud offers, how many are listed.
+_LISTED = 10
+
+
+def refuse(problems: Sequence[str]) -> None:
+    """Raise if there is a problem: one as it is, several as a numbered list.
+
+    Problems are told whole and in their order. What does not fit into the limit is counted; the
+    operator finds all of them in the log.
+
+    :raises errors.DoesNotFit: there is one.
+    """
+    if not problems:
+        return
+    if len(problems) == 1:
+        raise errors.DoesNotFit(problems[0])
+    whole = [f"({number}) {text}" for number, text in enumerate(problems, 1)]
+    head = f"{len(problems)} problems are in the way."
+    told, room = [head], LIMIT - len(head)
+    for index, text in enumerate(whole):
+        left = len(whole) - index
+        tail = f"And {left} more; mend these and try again."
+        if len(text) + 1 + (len(tail) + 1 if left > 1 else 0) > room:
+            told.append(tail)
+            break
+        told.append(text)
+        room -= len(text) + 1
+    raise errors.DoesNotFit(" ".join(told), " ".join(whole))
+
+
+def quoted(text: str) -> str:
+    """A tenant's text in quotes on one line; a very long one is shown by its beginning."""
+    line = " ".join(text.split()) if not text.isprintable() else text
+    return f"'{line}'" if len(line) <= _QUOTED else f"'{line[:_QUOTED]}...'"
+
+
+def listed(names: Iterable[str]) -> str:
+    """What there is to choose from, some of it if it is much."""
+    known = sorted(set(names))
+    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    return ", ".join(known[:_LISTED]) + more if known else "none"

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks and subnets: which one is meant by a name, and whether it can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Network, Subnet
+from magnum.drivers.k8s_capi_helm.preflight.message import quoted
+
+_Either = TypeVar("_Either", Network, Subnet)
+#: One IPv4 and one IPv6 subnet are what the OpenStack provider takes of a network.
+_MOST_SUBNETS = 2
+
+
+def named(name: str | None, found: Iterable[_Either] | None, project_id: str) -> list[_Either]:
+    """Those of that id, else of that name; the project's own before others that it sees."""
+    known = list(found or ())
+    meant = [one for one in known if one.id == name] or [one for one in known if one.name == name]
+    return [one for one in meant if one.project_id == project_id] or meant
+
+
+def external(name: str, found: Iterable[Network] | None, project_id: str) -> list[Network]:
+    """The same among external networks only."""
+    return named(name, [one for one in found or () if one.external], project_id)
+
+
+def only(meant: list[_Either]) -> str | None:
+    """Its id if there is exactly one."""
+    return meant[0].id if len(meant) == 1 else None
+
+
+def network_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
+    """Networks and subnets that are not there, not unique, or not what they have to be."""
+    if facts.networks is None:
+        return
+    project, name = request.project_id, request.external_network
+    if name and not external(name, facts.networks, project) and named(name, facts.networks, ""):
+        yield (
+            f"Network {quoted(name)} is not an external network. Choose one that "
+            "'openstack network list --external' shows."
+        )
+    elif name:
+        yield from _one("External network", name, external(name, facts.networks, project))
+    if request.fixed_network:
+        fixed = named(request.fixed_network, facts.networks, project)
+        yield from _one("Network", request.fixed_network, fixed)
+        if len(fixed) == 1:
+            yield from _subnets_of(fixed[0], request)
+    yield from _subnet_problems(request, facts)
+    extras = [request.labels, *(one.labels for one in request.node_groups if one.labels)]
+    names = dict.fromkeys(name for labels in extras for name in labels.extra_network_names)
+    yield from extra_network_problems(names, facts)
+
+
+def extra_network_problems(names: Iterable[str], facts: CloudFacts) -> Iterator[str]:
+    """Further networks of workers, which the OpenStack provider looks for by name alone."""
+    for name in names if facts.networks is not None else ():
+        meant = [one for one in facts.networks or () if one.name == name]
+        if not meant and named(name, facts.networks, ""):
+            yield (
+                f"Label 'extra_network_names' has {quoted(name)}, which is a network's id. Give "
+                "its name."
+            )
+        else:
+            yield from _one("Network", name, meant, by_id=False)
+
+
+def _subnets_of(network: Network, request: ClusterRequest) -> Iterator[str]:
+    name = quoted(request.fixed_network or "")
+    if not network.subnets:
+        yield f"Network {name} has no subnet, so that nodes get no address. Make one in it."
+    elif len(network.subnets) > _MOST_SUBNETS and not request.fixed_subnet:
+        yield (
+            f"Network {name} has {len(network.subnets)} subnets. Name the one for the nodes with "
+            "--fixed-subnet."
+        )
+
+
+def _subnet_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
+    if not request.fixed_subnet or facts.subnets is None:
+        return
+    meant = named(request.fixed_subnet, facts.subnets, request.project_id)
+    yield from _one("Subnet", request.fixed_subnet, meant)
+    if len(meant) == 1 and facts.fixed_network_id not in (None, meant[0].network_id):
+        yield (
+            f"Subnet {quoted(request.fixed_subnet)} does not belong to network "
+            f"{quoted(request.fixed_network or '')}. Choose a subnet of this network, or name the "
+            "subnet only."
+        )
+
+
+def _one(kind: str, name: str, meant: list[_Either], *, by_id: bool = True) -> Iterator[str]:
+    if not meant:
+        what = "name or id" if by_id else "name"
+        yield f"{kind} {quoted(name)} does not exist. Give the {what} of one."
+    elif len(meant) > 1:
+        way = "Give its id." if by_id else "Rename one of them."
+        yield f"{kind} {quoted(name)} is not unique: {len(meant)} have it. {way}"

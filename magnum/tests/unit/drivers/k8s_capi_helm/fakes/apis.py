@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenStack's APIs in memory, below the real openstacksdk: what is sent is what is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import json
+from typing import Any
+import urllib.parse
+
+import requests
+
+from magnum.common import clients
+
+BASE = "http://cloud.example"
+PROJECT, USER = "p1", "u1"
+#: Catalogue type -> path of its endpoint.
+_ENDPOINTS = {
+    "identity": "/identity/v3",
+    "image": "/image",
+    "compute": "/compute/v2.1",
+    "network": "/network",
+    "block-storage": "/volume/v3",
+    "load-balancer": "/load-balancer",
+}
+UNLIMITED = {"limit": -1, "used": 0, "reserved": 0}
+
+
+def _version(number: str, path: str, newest: str = "") -> dict[str, Any]:
+    links = [{"rel": "self", "href": f"{BASE}{path}"}]
+    versions = {"version": newest, "max_version": newest, "min_version": "2.1"} if newest else {}
+    return {"id": number, "status": "CURRENT", "links": links, **versions}
+
+
+class FakeApis(requests.adapters.BaseAdapter):
+    """A small cloud, as far as the driver asks.
+
+    :ivar asked: method and path of every request, in order.
+    :ivar absent: types that the catalogue does not have.
+    :ivar down: first parts of paths whose service does not answer.
+    :ivar said: status and body instead of the answer, by the end of a path.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.absent: set[str] = set()
+        self.down: set[str] = set()
+        self.said: dict[str, tuple[int, dict[str, Any]]] = {}
+        self.images = [
+            {
+                "id": "0a0a0a0a-1111-4111-8111-000000000001",
+                "name": "ubuntu-kube",
+                "status": "active",
+                "kube_version": "v1.34.4",
+                "os_distro": "ubuntu",
+                "min_disk": 0,
+                "min_ram": 0,
+                "size": 3 * 1024**3,
+                "os_hidden": False,
+            }
+        ]
+        self.flavors = [
+            {"id": "f-1", "name": "small", "vcpus": 2, "ram": 4096, "disk": 20},
+            {"id": "f-2", "name": "large", "vcpus": 8, "ram": 16384, "disk": 80},
+        ]
+        self.keypairs = ["mine"]
+        self.zones = ["zone-1", "zone-2"]
+        self.volume_zones = ["nova", "storage-1"]
+        self.volume_types = ["fast", "slow"]
+        self.providers = ["amphora", "ovn"]
+        self.balancers: list[dict[str, Any]] = []
+        self.networks = [
+            self.network("net-1", "public", "admin", external=True),
+            self.network("net-2", "mine", PROJECT),
+        ]
+        self.subnets = [{"id": "sub-1", "name": "nodes", "network_id": "net-2", "project_id": "p1"}]
+        self.nova_quota: dict[str, Any] = {"server_group_members": {"limit": 10}}
+        self.cinder_quota: dict[str, Any] = {}
+        self.neutron_quota: dict[str, Any] = {}
+        self.octavia_quota: dict[str, Any] = {"load_balancer": -1, "listener": -1, "pool": -1}
+        self.credentials: dict[str, dict[str, Any]] = {}
+        self.faults: dict[str, str] = {}
+
+    @staticmethod
+    def network(
+        net_id: str, name: str, project: str, *, external: bool = False, subnets: int = 1
+    ) -> dict[str, Any]:
+        return {
+            "id": net_id,
+            "name": name,
+            "project_id": project,
+            "router:external": external,
+            "subnets": [f"sub-{number}" for number in range(1, subnets + 1)],
+        }
+
+    def clients(self, context: Any) -> Any:
+        """Magnum's own clients of a person, whose requests come here."""
+        context.auth_token, context.auth_token_info = "token", self._token()
+        found = clients.OpenStackClients(context)
+        found.keystone().session.session.mount(BASE, self)
+        return found
+
+    def send(self, request: Any, **kwargs: Any) -> requests.Response:
+        parts = urllib.parse.urlsplit(request.url)
+        path, query = parts.path, urllib.parse.parse_qs(parts.query)
+        self.asked.append(f"{request.method} {path}")
+        if path.split("/")[1] in self.down:
+            raise requests.exceptions.ConnectionError("connection refused")
+        status, body = self._answer(request, path, query)
+        for end, said in self.said.items():
+            if path.endswith(end):
+                status, body = said
+        response = requests.Response()
+        response.status_code, response.url, response.request = status, request.url, request
+        response.headers["Content-Type"] = "application/json"
+        response._content = json.dumps(body).encode()
+        return response
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _answer(
+        self, request: Any, path: str, query: dict[str, list[str]]
+    ) -> tuple[int, dict[str, Any]]:
+        service, _, rest = path[1:].partition("/")
+        discovered = self._discovery(service, rest)
+        if discovered is not None:
+            return 200, discovered
+        answer: Callable[..., tuple[int, dict[str, Any]]] = getattr(
+            self, f"_{service.replace('-', '_')}"
+        )
+        return answer(request, rest.partition("/")[2], query)
+
+    @staticmethod
+    def _discovery(service: str, rest: str) -> dict[str, Any] | None:
+        match service, rest.strip("/"):
+            case "identity", "v3":
+                return {"version": _version("v3.14", "/identity/v3/")}
+            case "image", "":
+                return {"versions": [_version("v2.17", "/image/v2/")]}
+            case "compute", "v2.1":
+                return {"version": _version("v2.1", "/compute/v2.1/", "2.96")}
+            case "network", "":
+                return {"versions": [_version("v2.0", "/network/v2.0/")]}
+            case "volume", "v3":
+                return {"versions": [_version("v3.0", "/volume/v3/", "3.71")]}
+            case "load-balancer", "":
+                return {"versions": [_version("v2.27", "/load-balancer/v2")]}
+        return None
+
+    def _image(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
+        if rest.startswith("images/"):
+            found = [one for one in self.images if one["id"] == rest.removeprefix("images/")]
+            return (200, found[0]) if found else _missing(rest)
+        hidden = query.get("os_hidden", ["False"])[0].lower() == "true"
+        named = [one for one in self.images if one["name"] in query["name"]]
+        return 200, {"images": [one for one in named if one["os_hidden"] == hidden]}
+
+    def _compute(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
+        if rest == "flavors/detail":
+            return 200, {"flavors": self.flavors}
+        if rest == "os-availability-zone":
+            state = {"available": True}
+            zones = [{"zoneName": name, "zoneState": state} for name in self.zones]
+            return 200, {"availabilityZoneInfo": zones}
+        if rest.startswith("os-keypairs/"):
+            name = urllib.parse.unquote(rest.removeprefix("os-keypairs/"))
+            return (200, {"keypair": {"name": name}}) if name in self.keypairs else _missing(rest)
+        if rest == f"os-quota-sets/{PROJECT}/detail":
+            usual = {key: {"limit": -1, "in_use": 0} for key in ("instances", "cores", "ram")}
+            return 200, {"quota_set": {"id": PROJECT, **usual, **self.nova_quota}}
+        if rest.startswith("servers/"):
+            server = rest.removeprefix("servers/")
+            fault = {"message": self.faults.get(server, ""), "code": 500}
+            known = {"server": {"id": server, "fault": fault}}
+            return (200, known) if server in self.faults else _missing(rest)
+        raise AssertionError(rest)
+
+    def _network(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
+        if rest == f"quotas/{PROJECT}/details":
+            kinds = ("network", "subnet", "router", "port", "security_group", "floatingip")
+            return 200, {"quota": {**dict.fromkeys(kinds, UNLIMITED), **self.neutron_quota}}
+        kind = rest.rpartition("/")[2]
+        found = getattr(self, kind)
+        for key in ("id", "name"):
+            found = [one for one in found if one[key] in query.get(key, [one[key]])]
+        return 200, {kind: found}
+
+    def _volume(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
+        if rest == "types":
+            return 200, {"volume_types": [{"id": n, "name": n} for n in self.volume_types]}
+        if rest == "os-availability-zone":
+            zones = [{"zoneName": n, "zoneState": {}} for n in self.volume_zones]
+            return 200, {"availabilityZoneInfo": zones}
+        if rest == f"os-quota-sets/{PROJECT}" and query.get("usage") == ["True"]:
+            usual = {key: {"limit": -1, "in_use": 0} for key in ("volumes", "gigabytes")}
+            return 200, {"quota_set": {"id": PROJECT, **usual, **self.cinder_quota}}
+        raise AssertionError(rest)
+
+    def _load_balancer(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
+        match rest.removeprefix("lbaas/"):
+            case "providers":
+                return 200, {"providers": [{"name": name} for name in self.providers]}
+            case "quotas/p1":  # of PROJECT
+                return 200, {"quota": self.octavia_quota}
+            case "loadbalancers":
+                return 200, {"loadbalancers": self.balancers}
+        raise AssertionError(rest)
+
+    def _identity(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
+        path = f"users/{USER}/application_credentials"
+        if request.method == "POST" and rest == path:
+            body = json.loads(request.body)["application_credential"]
+            made = {**body, "id": f"ac-{len(self.credentials) + 1}", "secret": "s3cret"}
+            self.credentials[made["id"]] = made
+            return 201, {"application_credential": made}
+        if request.method == "DELETE" and rest.startswith(path):
+            gone = self.credentials.pop(rest.rpartition("/")[2], None)
+            return (204, {}) if gone else _missing(rest)
+        raise AssertionError(rest)
+
+    def _token(self) -> dict[str, Any]:
+        catalog = [
+            {
+                "type": kind,
+                "name": kind,
+                "id": kind,
+                "endpoints": [
+                    {
+                        "interface": interface,
+                        "url": f"{BASE}{path}",
+                        "region": "RegionOne",
+                        "region_id": "RegionOne",
+                        "id": f"{kind}-{interface}",
+                    }
+                    for interface in ("public", "internal", "admin")
+                ],
+            }
+            for kind, path in _ENDPOINTS.items()
+            if kind not in self.absent
+        ]
+        return {
+            "token": {
+                "catalog": catalog,
+                "expires_at": "2100-01-01T00:00:00Z",
+                "issued_at": "2020-01-01T00:00:00Z",
+                "methods": ["password"],
+                "project": {"id": PROJECT, "name": "demo", "domain": {"id": "d", "name": "d"}},
+                "user": {"id": USER, "name": "demo", "domain": {"id": "d", "name": "d"}},
+                "roles": [{"id": "r", "name": "member"}],
+            }
+        }
+
+
+def _missing(what: str) -> tuple[int, dict[str, Any]]:
+    return 404, {"message": f"{what} is not there"}

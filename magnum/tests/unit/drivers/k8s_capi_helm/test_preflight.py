@@ -1,0 +1,480 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Preflight: every kind of problem in its whole words, several in one line, and what is counted."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm import errors, labels, preflight
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudFacts,
+    ClusterRequest,
+    Flavor,
+    Image,
+    Network,
+    NodeGroupRequest,
+    Offer,
+    Quota,
+    Resource,
+    Subnet,
+)
+
+TERMS = preflight.Terms(("ubuntu",), ram=2048, vcpus=2)
+PUBLIC = Network("n-1", "public", "admin", external=True, subnets=("s-9",))
+MINE = Network("n-2", "mine", "p1", subnets=("s-1",))
+FACTS = CloudFacts(
+    image_id="i-1",
+    kubernetes_version="1.34.4",
+    os_distro="ubuntu",
+    flavors={
+        "small": Flavor("f-1", "small", 2, 4096, 20),
+        "tiny": Flavor("f-2", "tiny", 1, 1024, 20),
+        "diskless": Flavor("f-3", "diskless", 2, 4096, 0),
+        "large": Flavor("f-4", "large", 8, 16384, 80),
+    },
+    auth_url="http://keystone/v3",
+    images={"kube": Image("i-1", "1.34.4", "ubuntu", disk=10)},
+    networks=(PUBLIC, MINE),
+    subnets=(Subnet("s-1", "nodes", "n-2", "p1"), Subnet("s-2", "other", "n-3", "p1")),
+    external_network_id="n-1",
+    has_keypair=True,
+    offers={
+        Offer.SERVER_ZONE: ("az-1", "az-2"),
+        Offer.VOLUME_ZONE: ("nova",),
+        Offer.VOLUME_TYPE: ("fast",),
+        Offer.BALANCER_PROVIDER: ("amphora", "ovn"),
+    },
+)
+
+
+def request(texts: dict[str, str] | None = None, **changes: Any) -> ClusterRequest:
+    fields: dict[str, Any] = {
+        "uuid": "c1",
+        "name": "demo",
+        "release": "demo-abcdefghijkl",
+        "namespace": "magnum-p1",
+        "project_id": "p1",
+        "user_id": "u1",
+        "labels": labels.parse(texts or {}, {}),
+        "control_plane": NodeGroupRequest("default-master", "small", 1),
+        "node_groups": (NodeGroupRequest("default-worker", "small", 2),),
+        "image": "kube",
+        "external_network": "public",
+    }
+    return ClusterRequest(**{**fields, **changes})
+
+
+def worker(flavor: str, count: int = 2, **more: Any) -> tuple[NodeGroupRequest, ...]:
+    return (NodeGroupRequest("default-worker", flavor, count, **more),)
+
+
+def image(**changes: Any) -> dict[str, Any]:
+    return {"images": {"kube": dataclasses.replace(FACTS.images["kube"], **changes)}}
+
+
+#: What is asked for, what the cloud says otherwise than FACTS, and the whole problem.
+PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
+    (
+        request(),
+        {"image_id": "", "kubernetes_version": "", "os_distro": "", "images": {}},
+        "Image 'kube' does not exist or is not visible to this project. Choose one that "
+        "'openstack image list' shows.",
+    ),
+    (
+        request(),
+        image(status="queued"),
+        "Image 'kube' has the status 'queued': only an active image can be used. Choose another "
+        "one, or wait until it is active.",
+    ),
+    (
+        request(),
+        {"os_distro": "windows"},
+        "Image 'kube' has os_distro 'windows'; this version of the driver supports ubuntu.",
+    ),
+    (
+        request(),
+        {"kubernetes_version": ""},
+        "Image 'kube' has no property 'kube_version', so it is not known which Kubernetes it "
+        "holds. Set it on the image, for example kube_version=v1.34.4, choose another image, or "
+        "set the label kube_tag.",
+    ),
+    (
+        request(node_groups=worker("gone")),
+        {},
+        "Flavor 'gone' does not exist or is not visible to this project. Choose one that "
+        "'openstack flavor list' shows.",
+    ),
+    (
+        request(node_groups=worker("tiny")),
+        {},
+        "Flavor 'tiny' has 1024 MiB of memory and 1 vCPUs; a Kubernetes node needs at least 2048 "
+        "MiB and 2 vCPUs here.",
+    ),
+    (
+        request(),
+        image(ram=8192),
+        "Flavor 'small' has 4096 MiB of memory, and image 'kube' needs 8192 MiB. Choose a larger "
+        "flavor.",
+    ),
+    (
+        request(node_groups=worker("diskless")),
+        {},
+        "Flavor 'diskless' has no disk of its own, so its nodes have to boot from a volume. Set "
+        "the label boot_volume_size, or choose another flavor.",
+    ),
+    (
+        request(),
+        image(disk=30),
+        "Flavor 'small' has a disk of 20 GiB, and image 'kube' needs 30 GiB. Choose a larger "
+        "flavor, or set the label boot_volume_size.",
+    ),
+    (
+        request({"boot_volume_size": "5"}),
+        {},
+        "Label 'boot_volume_size' has the value '5', and image 'kube' needs 10 GiB. Give a larger "
+        "one.",
+    ),
+    (
+        request(keypair="theirs"),
+        {"has_keypair": False},
+        "Keypair 'theirs' does not exist, or belongs to another user. Choose one that 'openstack "
+        "keypair list' shows.",
+    ),
+    (
+        request(external_network="nowhere"),
+        {},
+        "External network 'nowhere' does not exist. Give the name or id of one.",
+    ),
+    (
+        request(external_network="mine"),
+        {},
+        "Network 'mine' is not an external network. Choose one that 'openstack network list "
+        "--external' shows.",
+    ),
+    (
+        request(external_network="public"),
+        {"networks": (PUBLIC, dataclasses.replace(PUBLIC, id="n-9"))},
+        "External network 'public' is not unique: 2 have it. Give its id.",
+    ),
+    (
+        request(fixed_network="nowhere"),
+        {},
+        "Network 'nowhere' does not exist. Give the name or id of one.",
+    ),
+    (
+        request(fixed_network="mine"),
+        {"networks": (PUBLIC, dataclasses.replace(MINE, subnets=()))},
+        "Network 'mine' has no subnet, so that nodes get no address. Make one in it.",
+    ),
+    (
+        request(fixed_network="mine"),
+        {"networks": (PUBLIC, dataclasses.replace(MINE, subnets=("a", "b", "c")))},
+        "Network 'mine' has 3 subnets. Name the one for the nodes with --fixed-subnet.",
+    ),
+    (
+        request(fixed_subnet="nowhere"),
+        {},
+        "Subnet 'nowhere' does not exist. Give the name or id of one.",
+    ),
+    (
+        request(fixed_network="mine", fixed_subnet="other"),
+        {"fixed_network_id": "n-2"},
+        "Subnet 'other' does not belong to network 'mine'. Choose a subnet of this network, or "
+        "name the subnet only.",
+    ),
+    (
+        request({"extra_network_names": "storage"}),
+        {},
+        "Network 'storage' does not exist. Give the name of one.",
+    ),
+    (
+        request({"extra_network_names": "n-2"}),
+        {},
+        "Label 'extra_network_names' has 'n-2', which is a network's id. Give its name.",
+    ),
+    (
+        request({"extra_network_names": "mine"}),
+        {"networks": (PUBLIC, MINE, dataclasses.replace(MINE, id="n-5", project_id="p2"))},
+        "Network 'mine' is not unique: 2 have it. Rename one of them.",
+    ),
+    (
+        request({"availability_zone": "az-9"}),
+        {},
+        "Label 'availability_zone' has the value 'az-9', which is no availability zone of Nova "
+        "that this project can use. It can use: az-1, az-2.",
+    ),
+    (
+        request({"etcd_blockdevice_size": "10", "etcd_blockdevice_volume_az": "az-9"}),
+        {},
+        "Label 'etcd_blockdevice_volume_az' has the value 'az-9', which is no availability zone of "
+        "Cinder that this project can use. It can use: nova.",
+    ),
+    (
+        request({"boot_volume_size": "20", "boot_volume_type": "slow"}),
+        {},
+        "Label 'boot_volume_type' has the value 'slow', which is no volume type that this project "
+        "can use. It can use: fast.",
+    ),
+    (
+        request({"control_plane_availability_zones": "az-1,az-9"}),
+        {},
+        "Label 'control_plane_availability_zones' has the value 'az-9', which is no availability "
+        "zone of Nova that this project can use. It can use: az-1, az-2.",
+    ),
+    (
+        request({"api_server_lb_flavor": "huge"}),
+        {"offers": {Offer.BALANCER_FLAVOR: ("small", "large")}},
+        "Label 'api_server_lb_flavor' has the value 'huge', which is no load balancer flavor that "
+        "this project can use. It can use: large, small.",
+    ),
+    (
+        request({"octavia_provider": "f5"}),
+        {},
+        "Label 'octavia_provider' has the value 'f5', which is no load balancer provider that this "
+        "project can use. It can use: amphora, ovn.",
+    ),
+    (
+        request(),
+        {"refused": ("Cinder refused volume types: not for you",)},
+        "Cinder refused volume types: not for you",
+    ),
+    (
+        request(),
+        {"quotas": {Resource.INSTANCES: Quota(10, 8), Resource.CORES: Quota(20, 16)}},
+        "The project's quota is too small: servers: 3 needed, 2 free of 10; vCPUs: 6 needed, 4 "
+        "free of 20. Delete what is no longer needed, or ask the cloud's operator for a higher "
+        "quota.",
+    ),
+)
+
+
+class TestProblems(testtools.TestCase):
+    def test_nothing_is_wrong(self) -> None:
+        self.assertEqual([], preflight.problems(request(keypair="mine"), FACTS, TERMS))
+
+    def test_each_in_its_words(self) -> None:
+        for asked, changes, words in PROBLEMS:
+            facts = dataclasses.replace(FACTS, **changes)
+            self.assertEqual([words], preflight.problems(asked, facts, TERMS))
+
+    def test_what_nobody_asked_the_cloud_is_no_problem(self) -> None:
+        facts = dataclasses.replace(FACTS, networks=None, subnets=None, has_keypair=None, offers={})
+        asked = request(
+            {"availability_zone": "x", "boot_volume_type": "x", "extra_network_names": "x"},
+            keypair="x",
+            fixed_network="x",
+            fixed_subnet="x",
+        )
+        self.assertEqual([], preflight.problems(asked, facts, TERMS))
+
+    def test_an_upgrade_looks_at_image_and_labels_only(self) -> None:
+        asked = request({"availability_zone": "az-9"}, node_groups=worker("gone"), keypair="x")
+        facts = dataclasses.replace(FACTS, has_keypair=False, os_distro="windows")
+        found = preflight.software_problems(asked, facts, TERMS)
+        self.assertEqual(["windows", "az-9"], [words.split("'")[3] for words in found])
+
+    def test_the_usual_provider_is_no_wish(self) -> None:
+        facts = dataclasses.replace(FACTS, offers={Offer.BALANCER_PROVIDER: ("ovn",)})
+        self.assertEqual([], preflight.problems(request(), facts, TERMS))
+
+    def test_a_cluster_without_balancer_asks_for_no_provider(self) -> None:
+        asked = request({"octavia_provider": "f5"}, load_balancer=False)
+        self.assertEqual([], preflight.of_cluster(asked))
+        self.assertEqual([], preflight.problems(asked, FACTS, TERMS))
+
+    def test_two_subnets_may_be_one_of_each_kind_of_address(self) -> None:
+        facts = dataclasses.replace(
+            FACTS, networks=(PUBLIC, dataclasses.replace(MINE, subnets=("a", "b")))
+        )
+        self.assertEqual([], preflight.problems(request(fixed_network="mine"), facts, TERMS))
+
+
+class TestMessage(testtools.TestCase):
+    def told(self, problems: list[str]) -> errors.DoesNotFit:
+        return self.assertRaises(errors.DoesNotFit, preflight.refuse, problems)
+
+    def test_none_is_none(self) -> None:
+        self.assertIsNone(preflight.refuse([]))
+
+    def test_several_come_together(self) -> None:
+        facts = dataclasses.replace(
+            FACTS,
+            has_keypair=False,
+            quotas={Resource.FLOATING_IPS: Quota(1, 1), Resource.CORES: Quota(-0, 4)},
+        )
+        asked = request(keypair="theirs", node_groups=worker("gone"))
+        self.assertEqual(
+            "3 problems are in the way. (1) Flavor 'gone' does not exist or is not visible to this "
+            "project. Choose one that 'openstack flavor list' shows. (2) Keypair 'theirs' does not "
+            "exist, or belongs to another user. Choose one that 'openstack keypair list' shows. "
+            "(3) The project's quota is too small: vCPUs: 2 needed, 0 free of 0; floating IPs: 1 "
+            "needed, 0 free of 1. Delete what is no longer needed, or ask the cloud's operator for "
+            "a higher quota.",
+            str(self.told(preflight.problems(asked, facts, TERMS))),
+        )
+
+    def test_forty_fit_into_the_limit_and_are_counted(self) -> None:
+        groups = tuple(NodeGroupRequest(f"g-{n}", f"flavor-{n}" * 20, 1) for n in range(40))
+        error = self.told(preflight.problems(request(node_groups=groups), FACTS, TERMS))
+        text = str(error)
+        self.assertLessEqual(len(text), 2000)
+        self.assertTrue(text.startswith("40 problems are in the way. (1) Flavor 'flavor-0"))
+        told = text.count(" does not exist")
+        self.assertGreater(told, 5)
+        self.assertTrue(text.endswith(f"And {40 - told} more; mend these and try again."), text)
+        self.assertEqual(40, error.detail.count(" does not exist"))
+
+    def test_it_is_one_line_whatever_a_name_holds(self) -> None:
+        asked = request(node_groups=worker("a\nb\tc"), keypair="k" * 300)
+        facts = dataclasses.replace(FACTS, has_keypair=False)
+        text = str(self.told(preflight.problems(asked, facts, TERMS)))
+        self.assertTrue(text.isprintable())
+        self.assertIn("Flavor 'a b c'", text)
+        self.assertIn(f"Keypair '{'k' * 80}...'", text)
+
+    def test_much_to_choose_from_is_counted(self) -> None:
+        zones = tuple(f"az-{n:02}" for n in range(1, 40))
+        facts = dataclasses.replace(FACTS, offers={Offer.SERVER_ZONE: zones})
+        [text] = preflight.problems(request({"availability_zone": "x"}), facts, TERMS)
+        self.assertTrue(text.endswith("az-09, az-10 and 29 more."), text)
+
+
+class TestNeeds(testtools.TestCase):
+    def needs(self, asked: ClusterRequest) -> dict[Any, int]:
+        return dict(preflight.needs(asked, FACTS.flavors))
+
+    def test_a_small_cluster(self) -> None:
+        self.assertEqual(
+            {
+                Resource.INSTANCES: 3,
+                Resource.CORES: 6,
+                Resource.RAM: 12288,
+                Resource.SERVER_GROUPS: 2,
+                Resource.SERVER_GROUP_MEMBERS: 2,
+                Resource.NETWORKS: 1,
+                Resource.SUBNETS: 1,
+                Resource.ROUTERS: 1,
+                Resource.PORTS: 5,
+                Resource.SECURITY_GROUPS: 2,
+                Resource.FLOATING_IPS: 1,
+                Resource.LOAD_BALANCERS: 1,
+                Resource.LISTENERS: 1,
+                Resource.POOLS: 1,
+            },
+            self.needs(request()),
+        )
+
+    def test_disks_and_their_types(self) -> None:
+        texts = {
+            "boot_volume_size": "20",
+            "boot_volume_type": "fast",
+            "etcd_blockdevice_size": "30",
+            "etcd_blockdevice_volume_type": "ssd",
+        }
+        masters = NodeGroupRequest("default-master", "small", 3)
+        needs = self.needs(request(texts, control_plane=masters))
+        self.assertEqual((8, 190), (needs[Resource.VOLUMES], needs[Resource.GIGABYTES]))
+        self.assertEqual(30, needs[Resource.VOLUME_GIGABYTES])
+        self.assertEqual(5, needs[Resource.VOLUMES, "fast"])
+        self.assertEqual(100, needs[Resource.GIGABYTES, "fast"])
+        self.assertEqual(90, needs[Resource.GIGABYTES, "ssd"])
+
+    def test_a_local_disk_of_etcd_is_no_volume(self) -> None:
+        texts = {"etcd_blockdevice_size": "30", "etcd_blockdevice_type": "local"}
+        self.assertNotIn(Resource.VOLUMES, self.needs(request(texts)))
+
+    def test_a_given_address_is_none_of_the_quotas(self) -> None:
+        needs = self.needs(request({"api_server_floating_ip": "192.0.2.10"}))
+        self.assertNotIn(Resource.FLOATING_IPS, needs)
+
+    def test_an_own_network_without_balancer_and_address(self) -> None:
+        asked = request(fixed_network="mine", load_balancer=False, floating_ip=False)
+        needs = self.needs(asked)
+        self.assertEqual(3, needs[Resource.PORTS])
+        for absent in (Resource.NETWORKS, Resource.ROUTERS, Resource.FLOATING_IPS):
+            self.assertNotIn(absent, needs)
+
+    def test_further_networks_are_ports_of_workers(self) -> None:
+        needs = self.needs(request({"extra_network_names": "storage backup"}))
+        self.assertEqual(9, needs[Resource.PORTS])
+
+    def test_an_autoscaled_group_counts_with_its_least(self) -> None:
+        texts = {"auto_scaling_enabled": "true"}
+        groups = worker("large", count=3, minimum=1, maximum=9)
+        needs = self.needs(request(texts, node_groups=groups))
+        self.assertEqual((2, 10), (needs[Resource.INSTANCES], needs[Resource.CORES]))
+
+    def test_without_server_groups(self) -> None:
+        needs = self.needs(request({"server_group_policies": "none"}))
+        self.assertNotIn(Resource.SERVER_GROUPS, needs)
+        self.assertNotIn(Resource.SERVER_GROUP_MEMBERS, needs)
+
+    def test_an_empty_group_needs_no_machine(self) -> None:
+        needs = self.needs(request({"boot_volume_size": "20"}, node_groups=worker("large", 0)))
+        self.assertEqual((1, 1), (needs[Resource.INSTANCES], needs[Resource.VOLUMES]))
+
+
+class TestResized(testtools.TestCase):
+    LIVE: ClassVar[dict[str, Any]] = {
+        "controlPlane": {
+            "machineCount": 1,
+            "machineFlavor": "small",
+            "machineRootVolume": {"diskSize": 20, "volumeType": "fast"},
+        },
+        "etcd": {"blockDevice": {"size": 10, "type": "Volume"}},
+        "nodeGroupDefaults": {
+            "machineRootVolume": {"diskSize": 40},
+            "machineNetworking": {"ports": [{}, {"network": {"filter": {"name": "storage"}}}]},
+        },
+        "nodeGroups": [
+            {"name": "default-worker", "machineCount": 2, "machineFlavor": "large"},
+            {
+                "name": "scaled",
+                "autoscale": True,
+                "machineCountMin": 1,
+                "machineCountMax": 3,
+                "machineFlavor": "large",
+            },
+        ],
+    }
+
+    def needs(self, group: str | None, more: int) -> dict[Any, int]:
+        growth = preflight.resized(self.LIVE, group, more)
+        return dict(preflight.machine_needs([growth], FACTS.flavors)) if growth else {}
+
+    def test_what_comes_in_addition_is_what_the_release_makes(self) -> None:
+        self.assertEqual(
+            {
+                Resource.INSTANCES: 3,
+                Resource.CORES: 24,
+                Resource.RAM: 49152,
+                Resource.PORTS: 6,
+                Resource.VOLUMES: 3,
+                Resource.GIGABYTES: 120,
+                Resource.VOLUME_GIGABYTES: 40,
+            },
+            self.needs("default-worker", 3),
+        )
+
+    def test_the_control_plane_with_its_disks(self) -> None:
+        needs = self.needs(None, 2)
+        self.assertEqual((4, 60), (needs[Resource.VOLUMES], needs[Resource.GIGABYTES]))
+        self.assertEqual(2, needs[Resource.PORTS])
+        self.assertEqual(40, needs[Resource.GIGABYTES, "fast"])
+
+    def test_the_whole_server_group_counts(self) -> None:
+        live = {**self.LIVE, "controlPlane": {**self.LIVE["controlPlane"], "serverGroupId": "g"}}
+        more = preflight.resized(live, None, 4)
+        needs = preflight.machine_needs([more] if more else [], FACTS.flavors)
+        self.assertEqual(5, needs[Resource.SERVER_GROUP_MEMBERS])
+        self.assertNotIn(Resource.SERVER_GROUPS, needs)
+
+    def test_fewer_the_same_or_unknown_need_nothing(self) -> None:
+        for group, more in (("default-worker", 0), ("default-worker", -2), ("gone", 5)):
+            self.assertEqual({}, self.needs(group, more))
+
+    def test_an_autoscaled_group_that_is_resized(self) -> None:
+        self.assertEqual(2, self.needs("scaled", 2)[Resource.INSTANCES])
