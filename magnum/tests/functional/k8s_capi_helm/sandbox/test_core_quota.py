@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's quota: the reason is there to be read, and raising the quota is all it takes."""
+"""Nova's quota: what cannot fit is refused, what is overtaken says why and heals."""
 
 from __future__ import annotations
 
+from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import DEFAULT_GROUP
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
+from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
 from magnum.tests.functional.k8s_capi_helm.sandbox.tenant import Tenant
 
 _FAULT = "quota"
-#: Seconds until a refusal of Nova has to be readable in Magnum.
+#: Seconds until a refusal has to be readable in Magnum.
 _TOLD_AFTER = 180.0
 
 
 class Quota(Life):
-    """A resize beyond Nova's quota, in the tenant that the sandbox's fault is about."""
+    """Resizes beyond Nova's quota, in the tenant that the sandbox's fault is about."""
 
     name = "crowded"  # and not the word that is looked for in the reason
 
@@ -26,21 +28,37 @@ class Quota(Life):
         self.customer.create().complete("CREATE")
 
     @step
-    def say_why(self) -> None:
-        """In progress, with the quota in the reason of cluster and group; never COMPLETE."""
+    def refuse(self) -> None:
+        """A resize that cannot fit is refused with its numbers, and nothing has changed."""
+        before = self._revision()
         self.fault(_FAULT, True)
         self.customer.resize(2)
+        words = "servers: 1 needed, 0 free of "
+        rows = self.cluster.until(lambda rows: words in rows.reason, words, _TOLD_AFTER, fail=False)
+        assert rows.status == "UPDATE_FAILED", rows
+        assert rows.groups[DEFAULT_GROUP]["node_count"] == 1, rows
+        assert self._revision() == before, "Helm has made a revision"
+        self.say(rows.reason)
+
+    @step
+    def say_why(self) -> None:
+        """A quota that is lowered in between: in progress, with the quota as the reason; never
+        COMPLETE.
+        """
+        self.fault(_FAULT, False)
+        self._pause(True)
+        self.customer.resize(2)
+        before = self._revision()
+        self.cluster.until(lambda rows: self._revision() > before, "Helm's revision", fail=False)
+        self.fault(_FAULT, True)
+        self._pause(False)
 
         def told(rows: Rows) -> bool:
-            group = rows.groups["default-worker"]
-            if group["node_count"] != 2:
-                return False  # Magnum has not begun
             assert rows.status != "UPDATE_COMPLETE", rows
-            return "quota" in rows.reason.lower()
+            return rows.status == "UPDATE_IN_PROGRESS" and "quota" in rows.reason.lower()
 
         rows = self.cluster.until(told, "a reason with 'quota'", _TOLD_AFTER)
-        assert rows.status == "UPDATE_IN_PROGRESS", rows
-        group = self.customer.magnum.group(self.cluster.uuid, "default-worker")
+        group = self.customer.magnum.group(self.cluster.uuid, DEFAULT_GROUP)
         assert "quota" in (group["status_reason"] or "").lower(), group
         self.say(f"{rows.reason} / {group['status_reason']}")
 
@@ -56,6 +74,16 @@ class Quota(Life):
         self.customer.delete()
         self.cluster.swept()
 
+    def _revision(self) -> int:
+        release = management().release(self.customer.tenant.namespace, self.cluster.release)
+        assert release is not None, "there is no Helm release"
+        return int(release["version"])
+
+    def _pause(self, paused: bool) -> None:
+        """Keep Cluster API from making machines, until the quota is what it is to be."""
+        namespace, change = self.customer.tenant.namespace, {"spec": {"paused": paused}}
+        management().patch("Cluster", namespace, self.cluster.release, change)
+
 
 class TestQuota(LifeCase, life=Quota):
-    """create, say why, heal, delete."""
+    """create, refuse, say why, heal, delete."""
