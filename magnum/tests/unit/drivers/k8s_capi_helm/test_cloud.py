@@ -315,10 +315,15 @@ class TestCredentialsAndFaults(CloudCase):
         wanted = self.openstack.credentials["ac-1"]
         self.assertEqual([{"name": "member"}, {"name": "reader"}], wanted["roles"])
         self.assertIs(False, wanted["unrestricted"])
-        self.assertEqual([{"name": "member"}, {"name": "reader"}], self.clients.wanted["roles"])
-        self.assertIs(False, self.clients.wanted["unrestricted"])
         self.cloud.delete_credential("u1", "ac-1")
         self.assertEqual({}, self.openstack.credentials)
+
+    def test_a_refused_credential_is_refused_with_what_to_do(self) -> None:
+        self.openstack.said = {"/application_credentials": (403, {})}
+        error = self.assertRaises(
+            errors.CloudRefused, self.cloud.create_credential, "u1", "magnum-x", "", ["member"]
+        )
+        self.assertIn("log in with your password", str(error))
 
     def test_a_credential_that_is_gone_is_deleted(self) -> None:
         self.assertIsNone(self.cloud.delete_credential("u1", "ac-1"))
