@@ -81,6 +81,7 @@ class FakeApis(requests.adapters.BaseAdapter):
         self.octavia_quota: dict[str, Any] = {"load_balancer": -1, "listener": -1, "pool": -1}
         self.credentials: dict[str, dict[str, Any]] = {}
         self.faults: dict[str, str] = {}
+        self.server_groups: list[dict[str, Any]] = []
 
     @staticmethod
     def network(
@@ -170,6 +171,12 @@ class FakeApis(requests.adapters.BaseAdapter):
         if rest == f"os-quota-sets/{PROJECT}/detail":
             usual = {key: {"limit": -1, "in_use": 0} for key in ("instances", "cores", "ram")}
             return 200, {"quota_set": {"id": PROJECT, **usual, **self.nova_quota}}
+        if rest == "os-server-groups" and request.method == "GET":
+            return 200, {"server_groups": self.server_groups}
+        if rest == "os-server-groups":
+            made = {**json.loads(request.body)["server_group"], "id": f"sg-{len(self.asked)}"}
+            self.server_groups.append(made)
+            return 200, {"server_group": made}
         if rest.startswith("servers/"):
             server = rest.removeprefix("servers/")
             fault = {"message": self.faults.get(server, ""), "code": 500}
