@@ -24,9 +24,8 @@ EFFECTS = Path(__file__).resolve().parents[5] / "doc" / "source" / "user" / "lab
 RELEASE = "demo"
 
 
-def moved(label: labels.Label) -> dict[str, list[str]]:
-    """Paths of the values and objects that are not the same with a label's example."""
-    before, after = driver.pair(label)
+def moved(before: Json, after: Json) -> dict[str, list[str]]:
+    """Paths of the values and objects that are not the same."""
     changed = set(driver.leaves(before)) ^ set(driver.leaves(after))
     old, new = objects(before), objects(after)
     return {
@@ -52,9 +51,10 @@ def shown(kind: str, name: str) -> str:
 @functools.cache
 def effects() -> dict[str, dict[str, list[str]]]:
     """What every label moves."""
-    return {
-        label.name: moved(label) for label in labels.REGISTRY if label.name not in driver.NO_VALUE
-    }
+    known = [label for label in labels.REGISTRY if label.name not in driver.NO_VALUE]
+    pairs = {label.name: driver.pair(label) for label in known}
+    rendering.texts([(rendering.CLUSTER, values) for pair in pairs.values() for values in pair])
+    return {name: moved(*pair) for name, pair in pairs.items()}
 
 
 class LabelTest(unittest.TestCase):

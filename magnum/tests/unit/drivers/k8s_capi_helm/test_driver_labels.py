@@ -178,7 +178,7 @@ class TestForeignChart(LabelCase):
         self.made()
         chart = self.ports.charts.wanted(None)
         foreign = dataclasses.replace(chart, family="")
-        self.ports.charts.wanted = lambda version: foreign
+        self.ports.charts.wanted = lambda *args, **names: foreign
         self.cloud.images["new"] = ("image-2", scenes.VERSION)
         uuid = "21111111-2222-4333-8444-555555555555"
         labels = {"audit_log_enabled": "true"}
@@ -189,7 +189,7 @@ class TestForeignChart(LabelCase):
     def test_nor_can_a_new_cluster(self) -> None:
         chart = self.ports.charts.wanted(None)
         foreign = dataclasses.replace(chart, family="")
-        self.ports.charts.wanted = lambda version: foreign
+        self.ports.charts.wanted = lambda *args, **names: foreign
         for name, text in (("audit_log_enabled", "true"), ("container_infra_prefix", "r.example")):
             self.assertIn("cannot do that", self.refused({name: text}))
         self.create(labels={"kubelet_options": "--v=3"})
