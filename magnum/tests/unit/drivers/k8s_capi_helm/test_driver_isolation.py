@@ -177,6 +177,7 @@ class TestRefusedHalfWay(IsolationCase):
 
 class TestRefusedByTheCloud(IsolationCase):
     def flavors(self, wanted: Any) -> dict[str, Flavor]:
+        wanted = set(wanted)
         if "gone" in wanted:
             raise errors.CloudRefused("Flavor 'gone' does not exist")
         if "later" in wanted:
