@@ -11,6 +11,7 @@ extensions = [
     "openstackdocstheme",
     "oslo_config.sphinxext",
     "ext.charts",
+    "ext.fields",
     "ext.house",
     "ext.labels",
 ]

@@ -113,6 +113,15 @@ _CHART = [
         help="Directory in which charts are kept, so that changing a cluster needs no network. It "
         "has to be writable where charts come from a repository.",
     ),
+    cfg.StrOpt(
+        "overlay_directory",
+        default="",
+        help="Directory of overlays: values of the cluster chart of your own, as YAML. site.yaml "
+        "is for every new cluster, NAME.yaml for those whose template has the label "
+        "capi_helm_overlay=NAME. They win over the driver's and the site's defaults; labels and "
+        "Magnum's fields win over them. Has to be the same on every host of magnum-conductor. "
+        "Leave it empty for none.",
+    ),
     cfg.IntOpt(
         "helm_timeout",
         default=120,
@@ -130,6 +139,13 @@ _OPERATIONS = [
         "example because a quota was met. Has to be longer than the slowest server takes here. "
         "Workers have twice the time, because theirs begins while the control plane comes up. 0 "
         "for the chart's own values. Clusters keep the value that they were made with.",
+    ),
+    cfg.IntOpt(
+        "bare_metal_start_timeout",
+        default=3600,
+        min=0,
+        help="The same for clusters whose template has the server type bm: deploying bare metal "
+        "takes longer.",
     ),
     cfg.FloatOpt(
         "lock_wait",
@@ -180,6 +196,14 @@ _CLOUD = [
         "quotas of Nova, Cinder, Neutron and Octavia leave, before anything is made. Switch it off "
         "where a service tells quotas that do not hold. A quota that cannot be read is never in "
         "the way.",
+    ),
+    cfg.BoolOpt(
+        "ignore_keypairs",
+        default=False,
+        help="Make the machines of new clusters without the keypair that the cluster or its "
+        "template names. A Nova keypair is its owner's: where clusters are handed over, or their "
+        "owners leave, Cluster API can make no more machines with it. Clusters keep what they were "
+        "made with.",
     ),
     cfg.StrOpt(
         "csi_cinder_default_volume_type",

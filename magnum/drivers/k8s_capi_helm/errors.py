@@ -133,6 +133,19 @@ class HelmRefused(DriverError):
     """helm could not render the chart, or the management cluster refused an object of it."""
 
 
+class ValuesRefused(HelmRefused):
+    """The chart's schema does not accept the values; nothing was written.
+
+    :param keys: paths of the keys that it names.
+    """
+
+    def __init__(
+        self, sentence: str, detail: str = "", keys: tuple[tuple[str, ...], ...] = ()
+    ) -> None:
+        super().__init__(sentence, detail)
+        self.keys = keys
+
+
 class ChartNotFound(DriverError):
     """No source has the chart in the wanted version."""
 

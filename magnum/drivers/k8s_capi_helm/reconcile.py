@@ -19,10 +19,13 @@ from magnum.drivers.k8s_capi_helm import (
     change,
     errors,
     founding,
+    helm_values,
     intake,
+    names,
     newcomers,
     ownership,
     preflight,
+    rendering,
     scaling,
     transition,
     upgrade,
@@ -140,7 +143,7 @@ def _upgrade(
         held = upgrade.held(live.values, operation, request.own_images)
         values = upgrade.released(live.values, held, operation.batch)
         chart = _chart(ports, request, live, hold.record)
-        _apply(ports, hold, request, chart, values, (operation,))
+        _apply(ports, hold, request, chart, values, (operation,), conf)
         return
     target = rows.target(operation)
     facts = cloud().software(target.request, interface=conf.capi_helm.app_cred_interface_type)
@@ -148,7 +151,7 @@ def _upgrade(
     new = transition.chart(ports, operation, target, live, conf)
     chart = new or _chart(ports, request, live, hold.record)
     if values != live.values or chart.digest != hold.record.chart_digest:
-        _apply(ports, hold, request, chart, values, (operation,))
+        _apply(ports, hold, request, chart, values, (operation,), conf)
     kept = transition.own_images(request, live.values) - frozenset(operation.groups)
     rows.accept(operation, target, kept)
     ports.operations.add(
@@ -196,7 +199,7 @@ def _found(
         facts = belongings.found(service, request, facts)
     chart = _chart(ports, request, None, hold.record)
     values = render(request, facts, conf, chart)
-    return _apply(ports, hold, request, chart, values, change.pending(None, request))
+    return _apply(ports, hold, request, chart, values, change.pending(None, request), conf)
 
 
 def _bring_on(
@@ -227,7 +230,7 @@ def _bring_on(
         current = ports.helm.live(request.namespace, request.release)
         if current is not None and current.status == "deployed" and current.values == values:
             return current
-        return _apply(ports, hold, request, chart, values, chosen)
+        return _apply(ports, hold, request, chart, values, chosen, conf)
 
     for name, error in found.refused.items():
         rows.refuse(name, error)
@@ -246,12 +249,14 @@ def render(
 
     :param chart: that is to take them, None for this project's newest.
     :raises errors.DoesNotFit: with everything that keeps the cluster from being built.
-    :raises errors.InvalidRequest: rows and cloud contradict each other.
+    :raises errors.InvalidRequest: rows and cloud contradict each other, or the chart cannot do it.
     """
     preflight.refuse(preflight.problems(request, facts, intake.terms(conf)))
     version = request.labels.kube_tag or facts.kubernetes_version
     intake.check_images(request.node_groups, facts.images, version, facts.os_distro)
-    values = transition.rendered(request, facts, conf, chart)
+    values = rendering.rendered(request, facts, conf, chart)
+    if chart is not None:
+        helm_values.check_family(values, names.family_of_keys(chart.family, chart.version))
     intake.check_annotations(request.node_groups, values)
     intake.check_disks((request.control_plane, *request.node_groups), facts.os_distro)
     return values
@@ -264,9 +269,13 @@ def _apply(
     chart: Chart,
     values: Json,
     operations: tuple[Operation, ...],
+    conf: Any,
 ) -> LiveRelease:
     ports.charts.secure(request.namespace, chart)
-    done = ports.helm.apply(request.namespace, request.release, chart, values, hold=hold)
+    try:
+        done = ports.helm.apply(request.namespace, request.release, chart, values, hold=hold)
+    except errors.ValuesRefused as error:
+        raise rendering.explained(error, request, conf) from None
     ports.operations.remember(
         request.namespace,
         request.release,

@@ -64,11 +64,12 @@ def judge(
     state = intake.magnum_state(
         cluster, rows, record, live, applied=applied, refusal=refusal, waiting=waiting
     )
+    values = live.values if live else {}
     verdict = status.judge(observed, state, now)
     verdict = _with(verdict, "labels", _labels(live, state))
-    verdict = _with(verdict, "notice", " ".join(intake.notices(cluster, conf)))
+    verdict = _with(verdict, "notice", " ".join(intake.notices(cluster, conf, values)))
     own = intake.own_images(cluster, rows)
-    unfinished = transition.unfinished(record, live.values if live else {}, own)
+    unfinished = transition.unfinished(record, values, own)
     return Finding(verdict, record, bool(observed.unreachable), unfinished)
 
 

@@ -11,12 +11,11 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import (
     change,
     errors,
-    helm_values,
     intake,
     labels,
-    names,
     observer,
     preflight,
+    rendering,
     status,
     upgrade,
 )
@@ -80,7 +79,8 @@ def begun(
     """
     terms = intake.terms(conf)
     preflight.refuse(preflight.software_problems(target.request, facts, terms))
-    theirs = rendered(_as_made(target.request, live), facts, conf)
+    theirs = rendering.rendered(_as_made(target.request, live), facts, conf)
+    _check_distro(live, target.request.image, theirs["osDistro"])
     have, wanted = upgrade.versions(live), theirs["kubernetesVersion"]
     if change.CONTROL_PLANE not in operation.groups:
         for name in operation.groups:
@@ -91,8 +91,18 @@ def begun(
     upgrade.check_control_plane(have[change.CONTROL_PLANE], wanted, kept)
     untagged = dataclasses.replace(request.labels, kube_tag=None)
     today = dataclasses.replace(_as_made(request, live), labels=untagged)
-    base = rendered(today, facts, conf)
+    base = rendering.rendered(today, facts, conf, running=have[change.CONTROL_PLANE])
     return upgrade.begun(live, base, theirs)
+
+
+def _check_distro(live: Json, image: str, wanted: str) -> None:
+    """Nodegroups would be set up for the new one while they are pinned to the old image."""
+    have = live.get("osDistro") or "ubuntu"
+    if wanted != have:
+        raise errors.InvalidRequest(
+            f"The machines run {have} and image '{image}' holds {wanted}: a cluster keeps "
+            "its distribution. Choose a template for it, or create a new cluster."
+        )
 
 
 def new_chart(ports: Ports, wanted: labels.Labels) -> Chart:
@@ -162,23 +172,6 @@ def own_images(request: ClusterRequest, live: Json) -> frozenset[str]:
         name
         for name in request.own_images
         if name not in entries or upgrade.is_pinned(entries[name])
-    )
-
-
-def rendered(
-    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart | None = None
-) -> Json:
-    """All values as this cloud's configuration wants them.
-
-    :param chart: that is to take them, None for this project's newest.
-    :raises errors.InvalidRequest: rows and cloud contradict each other.
-    """
-    return helm_values.render(
-        request,
-        facts,
-        storage_class_default=conf.capi_helm.csi_cinder_default_volume_type or None,
-        allowed_topologies=conf.capi_helm.csi_cinder_allowed_topologies,
-        tells_capacity=chart is None or names.tells_capacity(chart.family, chart.version),
     )
 
 

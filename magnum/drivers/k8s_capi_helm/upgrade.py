@@ -18,7 +18,7 @@ import copy
 import re
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import change, errors, labels
+from magnum.drivers.k8s_capi_helm import change, errors, labels, merging
 from magnum.drivers.k8s_capi_helm.change import CONTROL_PLANE
 from magnum.drivers.k8s_capi_helm.model import Json, Operation
 
@@ -134,7 +134,7 @@ def begun(live: Json, base: Json, theirs: Json) -> Json:
     :returns: new values; every nodegroup is pinned to what it runs now, until it is released.
     """
     pins = {name: _software(entry, live) for name, entry in change.node_groups(live).items()}
-    result: Json = _carried(live, base, theirs)
+    result: Json = merging.carried(live, base, theirs)
     for key in ("kubernetesVersion", "machineImageId", "osDistro"):
         result[key] = theirs[key]
     result.pop("machineImage", None)
@@ -182,30 +182,10 @@ def held(values: Mapping[str, Any], operation: Operation, own: Collection[str]) 
     return tuple(name for name in pinned if name in operation.groups and name not in own)
 
 
-def _carried(live: Any, base: Any, theirs: Any) -> Any:
-    """Live with what differs between *base* and *theirs*; lists and scalars go as a whole."""
-    if base == theirs:
-        return copy.deepcopy(live)
-    if not isinstance(theirs, dict):
-        return copy.deepcopy(theirs)
-    live = live if isinstance(live, dict) else {}
-    base = base if isinstance(base, dict) else {}
-    result = {}
-    for key in {**live, **theirs}:
-        if key not in theirs and key in base:
-            continue
-        if base.get(key) == theirs.get(key) or key == "nodeGroups":
-            if key in live:
-                result[key] = copy.deepcopy(live[key])
-        else:
-            result[key] = _carried(live.get(key), base.get(key), theirs[key])
-    return result
-
-
 def _merged_groups(live: Json, base: Json, theirs: Json) -> list[Json]:
     old, new = change.node_groups(base), change.node_groups(theirs)
     return [
-        _carried(entry, old[name], new[name]) if name in old and name in new else dict(entry)
+        merging.carried(entry, old[name], new[name]) if name in old and name in new else dict(entry)
         for name, entry in change.node_groups(live).items()
     ]
 

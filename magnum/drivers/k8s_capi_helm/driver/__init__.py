@@ -57,7 +57,9 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
     def provides(self) -> list[dict[str, str]]:
         """Server type, distribution and orchestration engine of the clusters made here."""
         return [
-            {"server_type": "vm", "os": distro, "coe": "kubernetes"} for distro in intake.DISTROS
+            {"server_type": kind, "os": distro, "coe": "kubernetes"}
+            for kind in intake.SERVER_TYPES
+            for distro in intake.DISTROS
         ]
 
     # Clusters -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from magnum.drivers.k8s_capi_helm import (
     assembly,
     change,
     errors,
+    helm_values,
     intake,
     names,
     ownership,
@@ -53,10 +54,11 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     target = intake.target(cluster, cluster.nodegroups, conf, template)
     cloud = assembly.cloud(context)
     facts = cloud.software(target.request, interface=conf.capi_helm.app_cred_interface_type)
-    transition.begun(live.values, request, target, operation, facts, conf)
+    values = transition.begun(live.values, request, target, operation, facts, conf)
     chart = transition.chart(ports, operation, target, live, conf)
     made_by = (chart.family, chart.version) if chart else (live.chart_family, live.chart_version)
     family = names.family_of_keys(*made_by)
+    helm_values.check_family(values, family, live.values)
     intake.validate_new_labels(request.node_groups, target.request.node_groups, family)
     intake.check_chart(target.request.labels, family, request.labels)
     ports.operations.add(request.namespace, request.release, operation)

@@ -6,7 +6,7 @@ The texts are those of Helm 3.17 to 4.2 and of the Kubernetes client that is bui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import re
 
 from oslo_log import log as logging
@@ -17,6 +17,10 @@ LOG = logging.getLogger(__name__)
 
 _DETAIL_LIMIT = 4000
 _SENTENCE_LIMIT = 500
+#: A line of Helm's that begins the complaints of a chart, and one of its complaints.
+_CHART = re.compile(r"(?P<name>[^\s:]+):")
+_COMPLAINT = re.compile(r"\s*- (?P<at>at )?'?(?P<path>[^\s':]*)'?: (?P<words>.+)")
+_OWN_CHARTS = frozenset({"openstack-cluster"})
 
 
 class ReleaseAbsent(errors.DriverError):
@@ -139,6 +143,43 @@ def _denied(found: re.Match[str], detail: str) -> errors.DriverError:
     )
 
 
+def _schema(found: re.Match[str], detail: str) -> errors.DriverError:
+    told = list(_told_by_schema(found["why"]))
+    if not told:
+        return _values(found, detail)
+    sentences = "; ".join(f"{'.'.join(path) or 'values'}: {words}" for path, words in told)
+    return errors.ValuesRefused(
+        f"The chart does not accept the values of this cluster: {_short(sentences)}",
+        detail,
+        tuple(key for path, words in told for key in _keys(path, words)),
+    )
+
+
+def _told_by_schema(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Path and words of each complaint; a subchart's values stand below its name."""
+    above: tuple[str, ...] = ()
+    for line in text.splitlines():
+        if chart := _CHART.fullmatch(line):
+            above = () if chart["name"] in _OWN_CHARTS else (chart["name"],)
+        elif complaint := _COMPLAINT.fullmatch(line):
+            path, words = complaint["path"], complaint["words"]
+            if words == "validation failed":
+                continue
+            # JSON pointers since Helm 3.18, dots before.
+            pieces = path.strip("/").split("/") if complaint["at"] else path.split(".")
+            yield (*above, *(one for one in pieces if one not in ("", "(root)"))), words
+
+
+def _keys(path: tuple[str, ...], words: str) -> Iterator[tuple[str, ...]]:
+    """The keys that a complaint is about: those that are too many, else the one that is wrong."""
+    many = re.match(r"additional propert(y|ies) (?P<names>.*?) (is|are)? ?not allowed", words, re.I)
+    if many is None:
+        yield path
+        return
+    for name in many["names"].split(", "):
+        yield (*path, name.strip("'"))
+
+
 def _values(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
         f"The chart does not accept the values of this cluster: {_short(found['why'])}", detail
@@ -194,7 +235,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
         (
             r"values don't meet the specifications of the schema\(s\) in the following chart\(s\):"
             r"(?P<why>.*)",
-            _values,
+            _schema,
         ),
         (r"execution error at \([^)]*\): (?P<why>.*)", _values),
         (

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from magnum.drivers.k8s_capi_helm import names
-from magnum.drivers.k8s_capi_helm.helm_values import infrastructure, nodes, programs
+from magnum.drivers.k8s_capi_helm.helm_values import infrastructure, nodes, outside, programs
 from magnum.drivers.k8s_capi_helm.helm_values.addons import addons
+from magnum.drivers.k8s_capi_helm.helm_values.families import check_family
 from magnum.drivers.k8s_capi_helm.helm_values.infrastructure import (
     has_floating_ip,
     needs_api_address,
@@ -26,15 +27,19 @@ from magnum.drivers.k8s_capi_helm.helm_values.nodes import (
     server_group,
     server_group_policy,
 )
+from magnum.drivers.k8s_capi_helm.helm_values.owned import is_owned, OWNED
 from magnum.drivers.k8s_capi_helm.labels import effective
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json
 
 __all__ = [
+    "OWNED",
     "boot_volume_size",
     "capacity",
+    "check_family",
     "counts",
     "group_counts",
     "has_floating_ip",
+    "is_owned",
     "needs_api_address",
     "node_group",
     "render",
@@ -79,6 +84,10 @@ def render(
         values["kubeNetwork"] = networks
     values["clusterNetworking"] = infrastructure.networking(request, facts)
     values["osDistro"] = facts.os_distro
+    if registries := outside.registries(request):
+        values["registryMirrors"] = registries
+    if proxy := outside.proxy(request):
+        values["proxy"] = proxy
     values["authWebhook"] = "k8s-keystone-auth" if labels.keystone_auth_enabled else "none"
     if sign_in := programs.oidc(labels):
         values["oidc"] = sign_in

@@ -39,6 +39,8 @@ def api_server(request: ClusterRequest, facts: CloudFacts) -> Json:
     address = facts.api_address or labels.api_server_floating_ip
     if address and has_floating_ip(request):
         values["floatingIP"] = address
+    if request.apiserver_port:
+        values["port"] = request.apiserver_port
     if verbosity := dict(labels.kubeapi_options).get("v"):
         values["logLevel"] = int(verbosity)
     if labels.audit_log_enabled:

@@ -16,9 +16,9 @@ from magnum.drivers.k8s_capi_helm.intake.nodegroups import (
     validate_new_nodegroup,
     validate_taints,
 )
+from magnum.drivers.k8s_capi_helm.intake.notices import notices
 from magnum.drivers.k8s_capi_helm.intake.refusals import (
     check_flavors,
-    DISTROS,
     terms,
     validate_new_cluster,
     validate_place,
@@ -27,20 +27,20 @@ from magnum.drivers.k8s_capi_helm.intake.refusals import (
 )
 from magnum.drivers.k8s_capi_helm.intake.requests import (
     cluster_request,
-    CNIS,
     entries,
     MASTER,
     namespace,
-    notices,
     own_images,
     target,
 )
 from magnum.drivers.k8s_capi_helm.intake.states import deadline, magnum_state
+from magnum.drivers.k8s_capi_helm.intake.templates import CNIS, DISTROS, SERVER_TYPES
 
 __all__ = [
     "CNIS",
     "DISTROS",
     "MASTER",
+    "SERVER_TYPES",
     "check_annotations",
     "check_chart",
     "check_disks",

@@ -10,9 +10,9 @@ from magnum.drivers.k8s_capi_helm import change, errors, helm_values, labels, na
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm.intake import nodegroups
 from magnum.drivers.k8s_capi_helm.intake.requests import cluster_request, entries, MASTER
+from magnum.drivers.k8s_capi_helm.intake.templates import check_template, DISTROS
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Flavor, Json
 
-DISTROS = ("ubuntu",)
 #: What a cluster is made with for ever.
 _KIND = ("coe", "server_type")
 
@@ -23,21 +23,7 @@ def validate_new_cluster(cluster: Any, rows: list[Any], conf: Any) -> None:
     :raises errors.InvalidRequest: naming field and value.
     """
     template = cluster.cluster_template
-    for field in (
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-        "insecure_registry",
-        "registry_enabled",
-        "tls_disabled",
-        "apiserver_port",
-    ):
-        if getattr(template, field, None):
-            _not_yet("cluster template", field, getattr(template, field))
-    if template.volume_driver not in (None, "", "cinder"):
-        _not_yet("cluster template", "volume_driver", template.volume_driver)
-    if template.server_type not in (None, "vm"):
-        _not_yet("cluster template", "server_type", template.server_type)
+    check_template(template)
     if not template.external_network_id:
         raise errors.InvalidRequest(
             "The cluster template names no external network. Create one with --external-network."
@@ -95,6 +81,7 @@ def validate_upgrade(cluster: Any, template: Any) -> None:
             )
     if not template.image_id:
         raise errors.InvalidRequest(f"Template '{template.name}' names no image.")
+    check_template(template, old)
 
 
 def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json) -> None:
@@ -104,7 +91,8 @@ def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json
     :raises errors.InvalidRequest: naming the group.
     """
     masters = request.control_plane
-    if name == masters.name and masters.count > 1 and not cluster.master_lb_enabled:
+    balanced = (live.get("apiServer") or {}).get("enableLoadBalancer", cluster.master_lb_enabled)
+    if name == masters.name and masters.count > 1 and not balanced:
         raise errors.InvalidRequest(
             f"{masters.count} control plane nodes need a load balancer before them, and this "
             "cluster was made without one (master_lb_enabled). Create a new cluster with one."

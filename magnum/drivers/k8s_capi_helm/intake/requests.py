@@ -9,9 +9,10 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels, names, upgrade
+from magnum.drivers.k8s_capi_helm.helm_values import outside
+from magnum.drivers.k8s_capi_helm.intake.templates import cni, parts
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, NodeGroupRequest, Target
 
-CNIS = ("calico", "cilium")
 #: The role of the control plane's nodegroup.
 MASTER = "master"
 #: Rows in these states ask to be taken away.
@@ -59,14 +60,16 @@ def cluster_request(
         image=template.image_id,
         external_network=template.external_network_id or "",
         cni=cni(template.network_driver),
-        keypair=cluster.keypair or None,
+        keypair=None if conf.capi_helm.ignore_keypairs else cluster.keypair or None,
         fixed_network=cluster.fixed_network or None,
         fixed_subnet=cluster.fixed_subnet or None,
-        dns_nameservers=_nameservers(template.dns_nameserver),
         load_balancer=bool(cluster.master_lb_enabled) or masters[0].node_count > 1,
         floating_ip=_floating_ip(cluster, texts, typed),
-        server_start_timeout=conf.capi_helm.server_start_timeout,
         separate_addon_credential=conf.capi_helm.separate_addon_credential,
+        apiserver_port=template.apiserver_port or None,
+        server_start_timeout=_start_timeout(template, conf),
+        given_labels=labels.given_names(labels.readable(texts)),
+        **_changeable(template),
     )
 
 
@@ -91,8 +94,15 @@ def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) ->
     for group in request.node_groups:
         mine = upgrade.merged_labels(cluster.labels or {}, texts, own[group.name])
         groups.append(dataclasses.replace(group, labels=_group_labels(mine, sound, conf)))
-    request = dataclasses.replace(request, labels=typed, image=template.image_id)
-    return Target(dataclasses.replace(request, node_groups=tuple(groups)), texts)
+    request = dataclasses.replace(
+        request,
+        labels=typed,
+        given_labels=labels.given_names(sound),
+        image=template.image_id,
+        node_groups=tuple(groups),
+        **_changeable(template),
+    )
+    return Target(request, texts)
 
 
 def entries(rows: Iterable[Any]) -> dict[str, str]:
@@ -106,23 +116,6 @@ def entries(rows: Iterable[Any]) -> dict[str, str]:
 def namespace(cluster: Any, conf: Any) -> str:
     """The namespace in which everything of a cluster lives."""
     return names.namespace(conf.capi_helm.namespace_prefix, cluster.project_id)
-
-
-def notices(cluster: Any, conf: Any) -> tuple[str, ...]:
-    """What the tenant should know about labels and fields that have no effect here."""
-    driver = cluster.cluster_template.network_driver
-    defaults = conf_module.label_defaults(conf)
-    found = list(labels.notices(cluster.labels or {}, defaults, cni(driver)))
-    kind = (cluster.labels or {}).get("docker_volume_type", "").strip()
-    if kind and not cluster.docker_volume_size:
-        found.append(
-            "Label 'docker_volume_type' has no effect on nodegroups without a docker_volume_size."
-        )
-    if driver and driver not in CNIS:
-        found.append(
-            f"network_driver '{driver}' is not available; the cluster uses '{cni(driver)}'."
-        )
-    return tuple(found)
 
 
 def own_images(cluster: Any, nodegroups: Iterable[Any]) -> frozenset[str]:
@@ -178,17 +171,33 @@ def _taints(rows: Iterable[Mapping[str, str]]) -> tuple[dict[str, str], ...]:
     return tuple({key: text for key, text in taint.items() if text} for taint in rows)
 
 
-def _nameservers(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+def _changeable(template: Any) -> dict[str, Any]:
+    """What an upgrade takes from its template besides image and labels.
+
+    A registry that nobody can make out was let pass by an older driver; it has no effect in the
+    cluster, and must not keep it from being changed.
+    """
+    registry = (template.insecure_registry or "").strip()
+    return {
+        "template": template.name or "",
+        "distro": template.cluster_distro or "",
+        "dns_nameservers": parts(template.dns_nameserver),
+        "http_proxy": template.http_proxy or "",
+        "https_proxy": template.https_proxy or "",
+        "no_proxy": parts(template.no_proxy),
+        "insecure_registry": registry if outside.is_registry(registry) else "",
+    }
+
+
+def _start_timeout(template: Any, conf: Any) -> int:
+    """Seconds after which a server that never came up is replaced."""
+    if template.server_type == "bm":
+        return int(conf.capi_helm.bare_metal_start_timeout)
+    return int(conf.capi_helm.server_start_timeout)
 
 
 def _floating_ip(cluster: Any, texts: Mapping[str, str], typed: labels.Labels) -> bool:
-    """The label where it was given, else Magnum's own field."""
+    """Whether the API gets a floating IP: the label's word, if given, else Magnum's own field."""
     if texts.get("master_lb_floating_ip_enabled", "").strip():
         return typed.master_lb_floating_ip_enabled
     return bool(cluster.floating_ip_enabled) and typed.master_lb_floating_ip_enabled
-
-
-def cni(driver: str | None) -> str:
-    """The network of the pods; Magnum writes 'flannel' into every template that names none."""
-    return driver if driver in CNIS else CNIS[0]

@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.labels.forms import Form, OptionType
 from magnum.drivers.k8s_capi_helm.labels.notices import notices
 from magnum.drivers.k8s_capi_helm.labels.reading import (
     check_node_group,
+    given_names,
     parse,
     parse_node_group,
     readable,
@@ -33,6 +34,7 @@ __all__ = [
     "Site",
     "check_node_group",
     "effective",
+    "given_names",
     "notices",
     "parse",
     "parse_node_group",

@@ -78,3 +78,11 @@ class ControlPlaneLabels:
         "set by a cluster template.",
         sites=(Site.TEMPLATE,),
     )
+    capi_helm_overlay: str | None = label(
+        forms.OVERLAY,
+        None,
+        "gpu",
+        "Name of an overlay: values of the chart that the cloud's operator keeps under this name. "
+        "Can only be set by a cluster template. Other labels and Magnum's fields win over it.",
+        sites=(Site.TEMPLATE,),
+    )

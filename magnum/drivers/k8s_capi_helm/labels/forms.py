@@ -162,6 +162,13 @@ def _read_annotations(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(pairs))
 
 
+def _read_overlay(text: str) -> str:
+    word = text.strip().lower()
+    if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", word, re.A) is None:
+        raise ValueError(text)
+    return word
+
+
 def parts(text: str) -> list[str]:
     """The pieces of a list: commas (of a repeated ``--label``), semicolons or spaces between."""
     pieces = [piece for piece in re.split(r"[,;\s]+", text) if piece]
@@ -196,6 +203,7 @@ REPOSITORY = Form(
     "the URL of a chart repository that begins with https://, http:// or oci://, a directory, or "
     "bundled",
 )
+OVERLAY = Form(_read_overlay, "a word of at most 63 letters, digits, '-' and '_'")
 #: IPv4 only: the subnet that CAPO makes is created with IP version 4 (its networking service).
 SUBNET = Form(
     _read_subnet, "an IPv4 network of 8 addresses or more like 10.0.0.0/24, with no host bits set"

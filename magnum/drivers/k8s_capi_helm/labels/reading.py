@@ -71,6 +71,11 @@ def readable(texts: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def given_names(texts: Mapping[str, str]) -> frozenset[str]:
+    """Names of the labels that *texts* gives, under whichever of their names."""
+    return frozenset(label.name for label in registry.REGISTRY if any(given(label, texts)))
+
+
 def parse_node_group(
     own: Mapping[str, str],
     cluster: Mapping[str, str],

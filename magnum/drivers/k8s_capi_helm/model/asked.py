@@ -51,6 +51,14 @@ class ClusterRequest:
     :ivar cni: ``calico`` or ``cilium``.
     :ivar node_groups: workers that are to exist: groups being deleted or that failed to be created
         are not in here.
+    :ivar template: name of the cluster template.
+    :ivar given_labels: names of the labels that the cluster or its template gives.
+    :ivar distro: distribution that the template was made for, "" where it does not say.
+    :ivar http_proxy: URL of the machines' proxy for http, "" without; ``https_proxy`` for https.
+    :ivar no_proxy: what is reached without it.
+    :ivar insecure_registry: host of a registry, perhaps with a scheme, whose certificate is not
+        checked; "" without one.
+    :ivar apiserver_port: of the Kubernetes API; None for the chart's own.
     :ivar server_start_timeout: seconds after which a server that never came up is replaced; 0 for
         the chart's own.
     :ivar separate_addon_credential: whether what runs inside the cluster logs in to OpenStack with
@@ -80,6 +88,14 @@ class ClusterRequest:
     deleted_groups: tuple[str, ...] = ()
     server_start_timeout: int = 0
     separate_addon_credential: bool = False
+    template: str = ""
+    given_labels: frozenset[str] = frozenset()
+    distro: str = ""
+    http_proxy: str = ""
+    https_proxy: str = ""
+    no_proxy: tuple[str, ...] = ()
+    insecure_registry: str = ""
+    apiserver_port: int | None = None
 
     @property
     def own_images(self) -> frozenset[str]:

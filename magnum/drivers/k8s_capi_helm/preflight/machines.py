@@ -47,6 +47,17 @@ def image_problems(request: ClusterRequest, facts: CloudFacts, terms: Terms) -> 
             f"Image {name} has os_distro {quoted(facts.os_distro)}; this version of the driver "
             f"supports {' and '.join(terms.distros)}."
         )
+    elif request.distro and facts.os_distro != request.distro:
+        yield (
+            f"Image {name} has os_distro {quoted(facts.os_distro)}, and the cluster template was "
+            f"made for {quoted(request.distro)}. Make a template of that image."
+        )
+    if facts.os_distro == "flatcar" and request.labels.etcd_blockdevice_size:
+        yield (
+            f"Label 'etcd_blockdevice_size' has the value "
+            f"'{request.labels.etcd_blockdevice_size}', and etcd cannot have a disk of its own on "
+            "Flatcar. Leave the label out, or choose an image of another distribution."
+        )
     if not (facts.kubernetes_version or request.labels.kube_tag):
         yield (
             f"Image {name} has no property 'kube_version', so it is not known which Kubernetes it "

@@ -187,11 +187,20 @@ _CHANGE = (
     Mutant(
         "upgrade-renders-all",
         "an upgrade brings today's configuration along",
-        f"{DRIVER}/upgrade.py",
+        f"{DRIVER}/merging.py",
         "    if base == theirs:\n        return copy.deepcopy(live)\n",
         "",
         Suite.UNIT,
         ("test_driver_upgrade.TestValues",),
+    ),
+    Mutant(
+        "overlay-over-labels",
+        "an overlay wins over a label that asks for the default",
+        f"{DRIVER}/merging.py",
+        "        result = carried(result, other, full)\n",
+        "        pass\n",
+        Suite.UNIT,
+        ("test_overlays.TestBelowLabels",),
     ),
 )
 

@@ -448,5 +448,7 @@ class TestOperatorsMistakes(world.World):
 
 class TestProvides(world.World):
     def test_what_can_be_made(self):
-        wanted = [{"server_type": "vm", "os": "ubuntu", "coe": "kubernetes"}]
-        self.assertEqual(wanted, self.driver.provides)
+        made = {(one["server_type"], one["os"]) for one in self.driver.provides}
+        wanted = {(kind, os) for kind in ("vm", "bm") for os in ("ubuntu", "flatcar")}
+        self.assertEqual(wanted, made)
+        self.assertEqual({"kubernetes"}, {one["coe"] for one in self.driver.provides})

@@ -325,7 +325,6 @@ class TestValues(UpgradeCase):
             3,
             labels=labels,
             network_driver="cilium",
-            dns_nameserver="192.0.2.1",
             external_network_id="other",
         )
         self.assertEqual("", self.upgrade(template))

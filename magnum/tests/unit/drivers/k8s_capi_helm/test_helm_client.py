@@ -22,8 +22,8 @@ WORDS: tuple[tuple[str, type[errors.DriverError], str], ...] = (
     (
         "Error: values don't meet the specifications of the schema(s) in the following chart(s):\n"
         "openstack-cluster:\n- at '/text': got number, want string\n",
-        errors.HelmRefused,
-        "at '/text': got number, want string",
+        errors.ValuesRefused,
+        "cluster: text: got number, want string",
     ),
     (
         "Error: execution error at (openstack-cluster/templates/validate.yaml:1:27): why it is",
@@ -164,6 +164,34 @@ class TestWords(testtools.TestCase):
     def test_a_release_that_is_not_there_stays_in_the_house(self) -> None:
         error = failures.meaning("Error: uninstall: Release not loaded: x: release: not found", "")
         self.assertIsInstance(error, failures.ReleaseAbsent)
+
+    def test_keys_that_a_schema_refuses(self) -> None:
+        head = (
+            "Error: values don't meet the specifications of the schema(s) in the following "
+            "chart(s):\n"
+        )
+        newer = (
+            "openstack-cluster:\n- at '/apiServer': validation failed\n"
+            "  - at '/apiServer/port': got string, want integer\n"
+            "  - at '/apiServer': additional properties 'por' not allowed\n"
+            "- at '': additional properties 'foo', 'bar' not allowed\n"
+            "addons:\n- at '/cni': additional properties 'typ' not allowed\n"
+        )
+        older = (
+            "openstack-cluster:\n- (root): Additional property foo is not allowed\n"
+            "- apiServer.port: Invalid type. Expected: integer, given: string\n"
+        )
+        for words, keys in (
+            (
+                newer,
+                "apiServer.port apiServer.por foo bar addons.cni.typ",
+            ),
+            (older, "foo apiServer.port"),
+        ):
+            error = failures.meaning(head + words, "")
+            self.assertIsInstance(error, errors.ValuesRefused)
+            self.assertEqual(keys, " ".join(".".join(path) for path in error.keys))
+            self.assertIn("apiServer.port: ", str(error))
 
     @given(st.text())
     def test_any_words_are_an_error_with_a_bounded_line(self, words: str) -> None:

@@ -97,6 +97,7 @@ NO_VALUE = {
     "capi_helm_chart_version": "the chart itself",
     "capi_helm_chart_name": "the chart itself",
     "capi_helm_chart_repo": "the chart itself",
+    "capi_helm_overlay": "a file of the operator's",
 }
 
 

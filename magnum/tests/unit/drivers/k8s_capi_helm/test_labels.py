@@ -46,6 +46,7 @@ DEFAULTS = {
     "capi_helm_chart_name": None,
     "capi_helm_chart_repo": None,
     "capi_helm_chart_version": None,
+    "capi_helm_overlay": None,
 }
 
 #: label, text, value
@@ -84,6 +85,7 @@ GOOD = (
     ("extra_network_names", "storage backup", ("storage", "backup")),
     ("extra_network_names", "storage,backup", ("storage", "backup")),
     ("capi_helm_chart_version", "0.25.1-dev.0.feat-x.3", "0.25.1-dev.0.feat-x.3"),
+    ("capi_helm_overlay", " GPU_2 ", "gpu_2"),
 )
 
 #: label, text, words of the sentence that is expected
@@ -126,6 +128,7 @@ BAD = (
     ("etcd_blockdevice_type", "ephemeral", "volume or local"),
     ("extra_network_names", "a {%b", "without"),
     ("capi_helm_chart_version", ">=1.0", "not a range"),
+    ("capi_helm_overlay", "../site", "a word"),
 )
 
 

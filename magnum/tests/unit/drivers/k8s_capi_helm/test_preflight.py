@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Subnet,
 )
 
-TERMS = preflight.Terms(("ubuntu",), ram=2048, vcpus=2)
+TERMS = preflight.Terms(("ubuntu", "flatcar"), ram=2048, vcpus=2)
 PUBLIC = Network("n-1", "public", "admin", external=True, subnets=("s-9",))
 MINE = Network("n-2", "mine", "p1", subnets=("s-1",))
 FACTS = CloudFacts(
@@ -92,7 +92,20 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     (
         request(),
         {"os_distro": "windows"},
-        "Image 'kube' has os_distro 'windows'; this version of the driver supports ubuntu.",
+        "Image 'kube' has os_distro 'windows'; this version of the driver supports ubuntu and "
+        "flatcar.",
+    ),
+    (
+        request(distro="ubuntu"),
+        {"os_distro": "flatcar"},
+        "Image 'kube' has os_distro 'flatcar', and the cluster template was made for 'ubuntu'. "
+        "Make a template of that image.",
+    ),
+    (
+        request({"etcd_blockdevice_size": "10"}),
+        {"os_distro": "flatcar"},
+        "Label 'etcd_blockdevice_size' has the value '10', and etcd cannot have a disk of its own "
+        "on Flatcar. Leave the label out, or choose an image of another distribution.",
     ),
     (
         request(),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import logging
 import pathlib
 import types
 from typing import Any
@@ -164,6 +165,7 @@ class World(base.DbTestCase):
 
     def setUp(self) -> None:
         super().setUp()
+        _unmute()
         self.context.project_id, self.context.user_id = "p1", "u1"
         self.context.roles = ["member", "reader"]
         self.kube, self.helm, self.cloud = fakes.FakeKube(), fakes.FakeHelm(), FakeCloud()
@@ -393,6 +395,15 @@ _KINDS = {
         names.HELM_RELEASE,
     )
 }
+
+
+def _unmute() -> None:
+    """Give loggers their voice back: making the database's tables reads a logging configuration
+    that switches off every logger there is, and tests of the log would prove nothing.
+    """
+    for one in logging.root.manager.loggerDict.values():
+        if isinstance(one, logging.Logger):
+            one.disabled = False
 
 
 def _path(place: Any) -> str:

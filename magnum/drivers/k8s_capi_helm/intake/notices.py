@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tenant should know about labels and fields that are no error and have no effect here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import conf as conf_module
+from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.intake.templates import cni, CNIS
+from magnum.drivers.k8s_capi_helm.model import Json
+
+#: What containerd does anyway, whatever a template of Heat's time says.
+_STORAGE_DRIVERS = ("overlay", "overlay2")
+_PORT = 6443
+
+
+def notices(cluster: Any, conf: Any, live: Json | None = None) -> tuple[str, ...]:
+    """Sentences for the tenant, () if there is nothing to say.
+
+    :param live: values of the live release; None or {} where they are not known.
+    """
+    network = cni(cluster.cluster_template.network_driver)
+    defaults = conf_module.label_defaults(conf)
+    found = labels.notices(cluster.labels or {}, defaults, network)
+    of_the_template = _of_the_template(cluster.cluster_template, live or {})
+    return (*found, *_disk(cluster), *of_the_template, *_key(cluster, live))
+
+
+def _of_the_template(template: Any, live: Json) -> Iterator[str]:
+    driver = template.network_driver
+    used = ((live.get("addons") or {}).get("cni") or {}).get("type") or cni(driver)
+    if driver and driver not in CNIS:
+        yield f"network_driver '{driver}' is not available; the cluster uses '{used}'."
+    elif driver and driver != used:
+        yield (
+            f"network_driver is '{driver}', and the cluster keeps '{used}', with which it was made."
+        )
+    port = (live.get("apiServer") or {}).get("port") or _PORT
+    wanted = template.apiserver_port or _PORT
+    if live and wanted != port:
+        yield f"apiserver_port is {wanted}, and the cluster keeps {port}, with which it was made."
+    storage = template.docker_storage_driver
+    if storage and storage not in _STORAGE_DRIVERS:
+        yield f"docker_storage_driver '{storage}' has no effect: containerd chooses its own."
+
+
+def _disk(cluster: Any) -> Iterator[str]:
+    kind = (cluster.labels or {}).get("docker_volume_type", "").strip()
+    if kind and not cluster.docker_volume_size:
+        yield "Label 'docker_volume_type' has no effect on nodegroups without a docker_volume_size."
+
+
+def _key(cluster: Any, live: Json | None) -> Iterator[str]:
+    """Only the live values say what machines were made with, whatever the option says today."""
+    if live and cluster.keypair and not live.get("machineSSHKeyName"):
+        yield f"keypair '{cluster.keypair}' is not used: this cloud makes machines without it."

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values laid over each other, and what differs between two of them carried over to a third."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import copy
+from typing import Any
+
+#: A list of entries with names, which is never merged as a whole.
+_BY_NAME = "nodeGroups"
+
+
+def laid_over(below: Any, above: Any) -> Any:
+    """*above* over *below*: maps key by key, anything else as a whole; shares nothing with them."""
+    if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
+        return copy.deepcopy(above)
+    result = copy.deepcopy(dict(below))
+    for key, value in above.items():
+        result[key] = laid_over(below[key], value) if key in below else copy.deepcopy(value)
+    return result
+
+
+def carried(live: Any, base: Any, theirs: Any) -> Any:
+    """Live with what differs between *base* and *theirs*; lists and scalars go as a whole.
+
+    The entries of nodegroups stay as they are in *live*, at every depth.
+    """
+    if base == theirs:
+        return copy.deepcopy(live)
+    if not isinstance(theirs, dict):
+        return copy.deepcopy(theirs)
+    live = live if isinstance(live, dict) else {}
+    base = base if isinstance(base, dict) else {}
+    result = {}
+    for key in {**live, **theirs}:
+        if key not in theirs and key in base:
+            continue
+        if base.get(key) == theirs.get(key) or key == _BY_NAME:
+            if key in live:
+                result[key] = copy.deepcopy(live[key])
+        else:
+            result[key] = carried(live.get(key), base.get(key), theirs[key])
+    return result
+
+
+def layered(
+    full: dict[str, Any],
+    base: dict[str, Any],
+    others: Iterable[dict[str, Any]],
+    overlays: Iterable[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Overlays below what was asked for.
+
+    :param full: with everything that was asked for.
+    :param base: with nothing of it.
+    :param others: as *full*, with something that was asked for asked for otherwise: where they
+        differ, *full* says what was asked for.
+    :param overlays: laid over *base*, the last one on top.
+    :returns: new values that share nothing with the arguments.
+    """
+    below = base
+    for overlay in overlays:
+        below = laid_over(below, overlay)
+    result: dict[str, Any] = carried(below, base, full)
+    for other in others:
+        result = carried(result, other, full)
+    if _BY_NAME in full:
+        result[_BY_NAME] = copy.deepcopy(full[_BY_NAME])
+    return result
