@@ -107,6 +107,8 @@ CHART_FAMILY_ANNOTATION = "k8s-capi-helm.openstack.org/family"
 CHART_FAMILY = "k8s-capi-helm"
 #: Since when this project's charts can tell the autoscaler what a Node of a group has.
 _CAPACITY_SINCE = (1, 1)
+#: Since when they can give containerd a disk of its own.
+_CONTAINERD_DISK_SINCE = (1, 2)
 #: Prefix of the annotations of a Cluster that keep the labels which it was made with.
 EFFECTIVE_LABEL = "labels.k8s-capi-helm.openstack.org"
 #: The chart of a cluster, in this project's family as in the reference charts.
@@ -202,8 +204,17 @@ def control_plane(release_name: str) -> str:
 
 def tells_capacity(chart_family: str, chart_version: str) -> bool:
     """Whether a chart has the key ``capacity`` of a nodegroup, which is none of the contract."""
+    return _is_ours_since(_CAPACITY_SINCE, chart_family, chart_version)
+
+
+def takes_containerd_disk(chart_family: str, chart_version: str) -> bool:
+    """Whether a chart has the key ``containerdBlockDevice``, which is none of the contract."""
+    return _is_ours_since(_CONTAINERD_DISK_SINCE, chart_family, chart_version)
+
+
+def _is_ours_since(since: tuple[int, int], chart_family: str, chart_version: str) -> bool:
     numbers = re.match(r"v?(\d+)\.(\d+)\.", chart_version)
-    known = numbers is not None and tuple(map(int, numbers.groups())) >= _CAPACITY_SINCE
+    known = numbers is not None and tuple(map(int, numbers.groups())) >= since
     return known and chart_family == CHART_FAMILY
 
 

@@ -90,6 +90,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         family = names.family_of_keys(chart.family, chart.version)
         for group in groups:
             intake.validate_chart(group, cluster, CONF, family)
+            known = names.takes_containerd_disk(chart.family, chart.version)
+            intake.validate_disk(group, cluster, known=known)
         intake.check_chart(request.labels, chart.family)
         facts = room.for_cluster(cloud, request, CONF)
         reconcile.render(request, facts, CONF, chart)  # refuses before anything is made

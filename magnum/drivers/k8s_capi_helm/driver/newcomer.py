@@ -21,6 +21,9 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
     intake.validate_place(row, cluster.nodegroups)
     live = live_release(ports, cluster, conf)
     intake.validate_chart(row, cluster, conf, family(live))
+    if live:
+        known = names.takes_containerd_disk(live.chart_family, live.chart_version)
+        intake.validate_disk(row, cluster, known=known)
     request = passes.request(cluster, conf)
     mine = [group for group in request.node_groups if group.name == row.name]
     cloud = assembly.cloud(context)

@@ -65,7 +65,8 @@ def validate_chart(row: Any, cluster: Any, conf: Any, family: str) -> None:
     """
     if family == names.CHART_FAMILY:
         return
-    typed = labels.parse(cluster.labels or {}, conf_module.label_defaults(conf))
+    texts = cluster.labels or {}
+    typed = labels.parse(texts, conf_module.label_defaults(conf), known=texts)
     mine = _labels(row, cluster, conf) if row.role != MASTER else typed
     if docker_volume_size(row, cluster):
         _cannot(row, "docker_volume_size", docker_volume_size(row, cluster))
@@ -79,6 +80,16 @@ def validate_chart(row: Any, cluster: Any, conf: Any, family: str) -> None:
     if typed.boot_volume_size and not mine.boot_volume_size:
         _cannot(row, "boot_volume_size", "0")
     validate_taints(row, family)
+
+
+def validate_disk(row: Any, cluster: Any, *, known: bool) -> None:
+    """Refuse a disk for images and containers where the chart has no key for it.
+
+    :param known: whether it has.
+    :raises errors.InvalidRequest: naming group and size.
+    """
+    if docker_volume_size(row, cluster) and not known:
+        _cannot(row, "docker_volume_size", docker_volume_size(row, cluster))
 
 
 def validate_new_labels(

@@ -141,6 +141,17 @@ class TestLabels(OwnCase):
         self.refused(words, role="gpu")
         self.refused(words, docker_volume_size=5)
         self.refused(words, node_taints=[{"key": "x", "effect": "NoExecute"}])
+        self.made_by(chart_version="1.1.0")
+        self.refused(words, docker_volume_size=5)
+
+    def test_a_foreign_chart_and_labels_that_nobody_can_read(self) -> None:
+        self.made()
+        cluster = self.cluster()
+        cluster.labels = {"boot_volume_size": "much"}
+        cluster.save()
+        self.made_by(chart_family="")
+        self.add_group("more")
+        self.assertEqual(self.plain(), self.entry())
 
     def test_texts_that_another_driver_took_hinder_nobody(self) -> None:
         self.made()
