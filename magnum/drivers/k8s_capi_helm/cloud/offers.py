@@ -21,25 +21,27 @@ def volume_types(services: Services) -> tuple[str, ...]:
 
 
 def offered(services: Services, offer: Offer) -> tuple[str, ...]:
-    """Names of everything of one kind that can be chosen, ids as well where both will do.
+    """Names of everything of one kind that can be chosen.
+
+    An id will not do: Cluster API's OpenStack provider looks for names, and takes the default
+    flavor of load balancers where none has the name.
 
     :raises errors.CloudRefused: the service says no.
     :raises errors.CloudUnreachable: it does not answer.
     """
     if offer is Offer.VOLUME_TYPE:
         return volume_types(services)
-    service, question, by_id = _QUESTIONS[offer]
+    service, question = _QUESTIONS[offer]
     with asking(service, f"each {offer}"):
         found = [one for one in question(services) if getattr(one, "is_enabled", True) is not False]
-        names = [str(one.name) for one in found]
-        return tuple(names + [str(one.id) for one in found] if by_id else names)
+        return tuple(str(one.name) for one in found)
 
 
-#: Who is asked, how, and whether an id will do as well.
-_QUESTIONS: dict[Offer, tuple[str, Callable[[Services], Iterable[Any]], bool]] = {
-    Offer.SERVER_ZONE: ("Nova", lambda it: it.nova().availability_zones(), False),
-    Offer.VOLUME_ZONE: ("Cinder", lambda it: it.cinder().availability_zones(), False),
-    Offer.BALANCER_PROVIDER: ("Octavia", lambda it: it.octavia().providers(), False),
-    Offer.BALANCER_FLAVOR: ("Octavia", lambda it: it.octavia().flavors(), True),
-    Offer.BALANCER_ZONE: ("Octavia", lambda it: it.octavia().availability_zones(), False),
+#: Who is asked, and how.
+_QUESTIONS: dict[Offer, tuple[str, Callable[[Services], Iterable[Any]]]] = {
+    Offer.SERVER_ZONE: ("Nova", lambda it: it.nova().availability_zones()),
+    Offer.VOLUME_ZONE: ("Cinder", lambda it: it.cinder().availability_zones()),
+    Offer.BALANCER_PROVIDER: ("Octavia", lambda it: it.octavia().providers()),
+    Offer.BALANCER_FLAVOR: ("Octavia", lambda it: it.octavia().flavors()),
+    Offer.BALANCER_ZONE: ("Octavia", lambda it: it.octavia().availability_zones()),
 }

@@ -142,6 +142,8 @@ class TestFacts(CloudCase):
             ("availability_zone", "x", Offer.SERVER_ZONE, ("zone-1", "zone-2")),
             ("etcd_blockdevice_volume_az", "x", Offer.VOLUME_ZONE, ("nova", "storage-1")),
             ("octavia_provider", "ovn", Offer.BALANCER_PROVIDER, ("amphora", "ovn")),
+            # By name alone, as Cluster API's provider looks for it.
+            ("api_server_lb_flavor", "lb-1", Offer.BALANCER_FLAVOR, ("big",)),
         ):
             facts = self.cloud.facts(request(labels=labels.parse({label: value}, {})))
             self.assertEqual(known, facts.offers[offer])

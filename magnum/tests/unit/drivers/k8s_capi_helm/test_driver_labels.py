@@ -179,6 +179,8 @@ class TestForeignChart(LabelCase):
         chart = self.ports.charts.wanted(None)
         foreign = dataclasses.replace(chart, family="")
         self.ports.charts.wanted = lambda *args, **names: foreign
+        live = self.helm.releases[NAMESPACE, RELEASE]
+        self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, chart_family="")
         self.cloud.images["new"] = ("image-2", scenes.VERSION)
         uuid = "21111111-2222-4333-8444-555555555555"
         labels = {"audit_log_enabled": "true"}

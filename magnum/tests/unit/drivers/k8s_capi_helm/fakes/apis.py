@@ -69,6 +69,10 @@ class FakeApis(requests.adapters.BaseAdapter):
         self.volume_zones = ["nova", "storage-1"]
         self.volume_types = ["fast", "slow"]
         self.providers = ["amphora", "ovn"]
+        self.balancer_flavors = [
+            {"id": "lb-1", "name": "big", "enabled": True},
+            {"id": "lb-2", "name": "gone", "enabled": False},
+        ]
         self.balancers: list[dict[str, Any]] = []
         self.networks = [
             self.network("net-1", "public", "admin", external=True),
@@ -209,6 +213,8 @@ class FakeApis(requests.adapters.BaseAdapter):
         match rest.removeprefix("lbaas/"):
             case "providers":
                 return 200, {"providers": [{"name": name} for name in self.providers]}
+            case "flavors":
+                return 200, {"flavors": self.balancer_flavors}
             case "quotas/p1":  # of PROJECT
                 return 200, {"quota": self.octavia_quota}
             case "loadbalancers":
