@@ -132,9 +132,12 @@ class Cluster:
     def workload(self) -> Workload:
         """The tenant's way in, with a certificate that Magnum signed."""
         if self._workload is None:
-            address = self.rows().cluster["api_address"]
-            self._workload = Workload(self.magnum, self.uuid, address)
+            self._workload = self.new_workload()
         return self._workload
+
+    def new_workload(self) -> Workload:
+        """The same with a certificate that is signed now."""
+        return Workload(self.magnum, self.uuid, self.rows().cluster["api_address"])
 
     def left(self) -> list[str]:
         """What there is besides Magnum's row and its certificates; the Lease apart."""

@@ -100,6 +100,10 @@ class MagnumApi:
         group = {"name": name, "node_count": count, "role": "worker", **fields}
         self._ask("post", f"/clusters/{uuid}/nodegroups", json=group)
 
+    def update_group(self, uuid: str, name: str, **fields: Any) -> None:
+        patch = [{"op": "replace", "path": f"/{key}", "value": fields[key]} for key in fields]
+        self._ask("patch", f"/clusters/{uuid}/nodegroups/{name}", json=patch)
+
     def delete_group(self, uuid: str, name: str) -> None:
         self._ask("delete", f"/clusters/{uuid}/nodegroups/{name}")
 
@@ -109,6 +113,9 @@ class MagnumApi:
     def authority(self, uuid: str) -> str:
         """PEM of the cluster's certificate authority."""
         return str(self._ask("get", f"/certificates/{uuid}")["pem"])
+
+    def rotate_authorities(self, uuid: str) -> None:
+        self._ask("patch", f"/certificates/{uuid}")
 
     def sign(self, uuid: str, request: str) -> str:
         """PEM of a certificate that Magnum signs for a certificate signing request."""

@@ -30,22 +30,23 @@ class NodeGroups(Life):
 
     @step
     def fail_alone(self) -> None:
-        """What is not supported yet fails with a sentence; cluster and other groups go on."""
+        """What cannot be fails with a sentence; cluster and other groups go on."""
         cluster = self.cluster
-        self.customer.magnum.create_group(cluster.uuid, "docked", 1, docker_volume_size=20)
-        cluster.failed.add("docked")
+        labels = {"boot_volume_size": "huge"}
+        self.customer.magnum.create_group(cluster.uuid, "huge", 1, labels=labels)
+        cluster.failed.add("huge")
         rows = cluster.complete()
-        assert rows.groups["docked"]["status"] == "CREATE_FAILED", rows
-        group = self.customer.magnum.group(cluster.uuid, "docked")
-        assert "docker_volume_size" in group["status_reason"], group["status_reason"]
+        assert rows.groups["huge"]["status"] == "CREATE_FAILED", rows
+        group = self.customer.magnum.group(cluster.uuid, "huge")
+        assert "boot_volume_size" in group["status_reason"], group["status_reason"]
         values = cluster.check_release()
-        assert "docked" not in [one["name"] for one in values["nodeGroups"]]
+        assert "huge" not in [one["name"] for one in values["nodeGroups"]]
 
     @step
     def delete_three_at_once(self) -> None:
         """Their rows go when their machines have gone; the failed group's row goes as well."""
         before = set(self.customer.tenant.servers())
-        for name in ("docked", *_GROUPS):
+        for name in ("huge", *_GROUPS):
             self.customer.delete_group(name)
         self.cluster.complete()
         after = set(self.customer.tenant.servers())
