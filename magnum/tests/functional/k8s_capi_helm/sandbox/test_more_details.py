@@ -8,9 +8,8 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Refused
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
 
 _WORKERS = "default-worker"
-#: Cluster API keeps labels of this domain on Nodes in step, so no machine has to be replaced.
+#: Cluster API itself keeps labels of this domain on Nodes.
 _LABEL = {"node.cluster.x-k8s.io/pool": "first"}
-_UTF8 = "Gruppe für alles"
 
 
 class Details(Life):
@@ -28,29 +27,14 @@ class Details(Life):
         assert set().union(*members.values()) == set(self.customer.tenant.servers()), members
 
     @step
-    def relabel(self) -> None:
-        """New labels reach the Nodes, and no machine is replaced."""
+    def bound(self) -> None:
+        """New bounds of a group change no machine."""
         before = set(self.customer.tenant.servers())
-        self.customer.magnum.update_group(self.cluster.uuid, _WORKERS, node_labels=_LABEL)
+        self.customer.magnum.update_group(self.cluster.uuid, _WORKERS, max_node_count=5)
         self.cluster.complete()
         assert before == set(self.customer.tenant.servers())
-        assert self._labelled() == 2, self.cluster.workload().nodes()
-
-    @step
-    def refuse_details(self) -> None:
-        """What no Node can have is refused for this group alone, and nothing is changed."""
-        cluster, magnum = self.cluster, self.customer.magnum
-        try:
-            magnum.update_group(cluster.uuid, _WORKERS, node_labels={_UTF8: "x"})
-        except Refused as refusal:
-            assert _UTF8 in str(refusal) or "label" in str(refusal).lower(), refusal
-        else:
-            cluster.until(
-                lambda rows: rows.groups[_WORKERS]["status"] == "UPDATE_FAILED",
-                "the refusal",
-                fail=False,
-            )
-        assert magnum.group(cluster.uuid, _WORKERS)["node_labels"] == _LABEL
+        group = self.customer.magnum.group(self.cluster.uuid, _WORKERS)
+        assert group["max_node_count"] == 5, group
 
     @step
     def rotate_authorities(self) -> None:
@@ -67,12 +51,13 @@ class Details(Life):
 
     @step
     def group_of_its_own(self) -> None:
-        """A nodegroup with a role, an availability zone and a server group of its own."""
+        """A nodegroup with role, labels, availability zone and server group of its own."""
         self.customer.create_group(
             "own",
             1,
             flavor_id="m1.small",
             role="ingress",
+            node_labels=_LABEL,
             labels={"availability_zone": "az-2", "server_group_policies": "anti-affinity"},
         )
         self.cluster.complete()
@@ -81,6 +66,7 @@ class Details(Life):
             for one in self.cluster.workload().nodes()
             if "node-role.kubernetes.io/ingress" in one["metadata"]["labels"]
         )
+        assert _LABEL.items() <= node["metadata"]["labels"].items(), node["metadata"]
         (machine,) = (
             one
             for one in management().objects("Machine", self.customer.tenant.namespace)
@@ -105,10 +91,6 @@ class Details(Life):
         found = self.customer.tenant.connection.compute.server_groups()
         return {one.name: set(one.member_ids) for one in found}
 
-    def _labelled(self) -> int:
-        nodes = self.cluster.workload().nodes()
-        return sum(_LABEL.items() <= one["metadata"]["labels"].items() for one in nodes)
-
 
 class TestDetails(LifeCase, life=Details):
-    """Create, relabel, try to rotate the authorities, a group of its own, delete."""
+    """Create, new bounds, try to rotate the authorities, a group of its own, delete."""
