@@ -71,10 +71,12 @@ class Demo:
     """The story, step by step, with the seconds of each.
 
     :ivar pause: seconds between two looks at the same thing.
+    :ivar last: what was shown of the cluster last.
     """
 
     state: State
     pause: float = 3.0
+    last: str = ""
     times: list[tuple[str, float]] = dataclasses.field(default_factory=list)
     failed: bool = True  # until the last step has said otherwise
 
@@ -176,22 +178,22 @@ class Demo:
     def watch(self, until: Callable[[dict[str, Any] | None], bool]) -> None:
         """Show the cluster's status and reason as they change, until ``until`` is content.
 
-        A failure that is there from the beginning is an earlier request's.
+        The failure at which an earlier watch ended is an earlier request's.
 
         :param until: is given what ``coe cluster show`` says, None when there is no cluster.
         :raises SandboxError: the cluster failed, or it took too long.
         """
-        shown, first = "", None
+        shown, before = "", self.last
         deadline = time.monotonic() + CLUSTER_TIMEOUT
         while True:
             seen = self._show()
             line = f"  {seen['status']}  {seen['status_reason'] or ''}" if seen else "  gone"
             if line != shown:
                 progress.say(line)
-            shown, first = line, first or line
+            shown = self.last = line
             if until(seen):
                 return
-            if seen and seen["status"].endswith("_FAILED") and line != first:
+            if seen and seen["status"].endswith("_FAILED") and line != before:
                 raise SandboxError(f"the cluster is {seen['status']}: {seen['status_reason']}")
             if time.monotonic() > deadline:
                 raise SandboxError(f"still {shown.strip()} after {CLUSTER_TIMEOUT} s")

@@ -58,6 +58,11 @@ class TestDemo(StateCase):
         with self.assertRaisesRegex(SandboxError, "CREATE_FAILED: no such flavor"):
             self.watch("CREATE", answer("CREATE_FAILED", "no such flavor"))
 
+    def test_a_failure_that_was_shown_before_is_an_earlier_requests(self) -> None:
+        self.demo.last = "  UPDATE_FAILED  too much"
+        shown = self.watch("UPDATE", answer("UPDATE_FAILED", "too much"), answer("UPDATE_COMPLETE"))
+        self.assertEqual(["UPDATE_FAILED  too much", "UPDATE_COMPLETE"], shown)
+
     def test_a_deleted_cluster_is_gone(self) -> None:
         self.assertEqual("gone", self.watch("", answer("DELETE_IN_PROGRESS"), "gone")[-1])
 
