@@ -58,7 +58,7 @@ class Details(Life):
             flavor_id="m1.small",
             role="ingress",
             node_labels=_LABEL,
-            labels={"availability_zone": "az-2", "server_group_policies": "anti-affinity"},
+            labels={"availability_zone": "zone-2", "server_group_policies": "anti-affinity"},
         )
         self.cluster.complete()
         (node,) = (
@@ -72,7 +72,7 @@ class Details(Life):
             for one in management().objects("Machine", self.customer.tenant.namespace)
             if one["status"].get("nodeRef", {}).get("name") == node["metadata"]["name"]
         )
-        assert machine["spec"]["failureDomain"] == "az-2", machine["spec"]
+        assert machine["spec"]["failureDomain"] == "zone-2", machine["spec"]
 
     @step
     def drop_it(self) -> None:
