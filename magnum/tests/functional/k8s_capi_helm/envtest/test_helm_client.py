@@ -71,7 +71,7 @@ class TestRefusals(suite.HelmSuite, HelmCase):
 
     def test_a_value_against_the_schema_is_named(self) -> None:
         error = self.refused({"text": 7})
-        self.assertIn("/text", str(error).replace(".", "/"))
+        self.assertIn(": text: got number, want string", str(error))
         self.assertNotIn(str(self.directory), str(error))
         self.assertFalse(error.retryable)
 
