@@ -23,10 +23,19 @@ class Refusals(Life):
         self._fails(cluster, "auto_healing_enabled", "perhaps", "expected")
 
     @step
-    def unsupported_field(self) -> None:
-        """What the driver can not do yet is refused and not ignored."""
-        template = self.customer.template(http_proxy="http://192.0.2.1:3128")
-        self._fails(self.customer.create(template=template), "http_proxy", "192.0.2.1")
+    def impossible_field(self) -> None:
+        """What the driver cannot do is refused and not ignored."""
+        template = self.customer.template(tls_disabled=True)
+        self._fails(self.customer.create(template=template), "tls_disabled")
+
+    @step
+    def password_in_a_proxy(self) -> None:
+        """It would stand on every machine, so it is refused, and not repeated."""
+        template = self.customer.template(http_proxy="http://user:geheim@192.0.2.1:3128")
+        cluster = self.customer.create(template=template)
+        rows = cluster.until(lambda rows: rows.status == "CREATE_FAILED", "refusal", fail=False)
+        assert "geheim" not in rows.reason, rows.reason
+        self._fails(cluster, "http_proxy")
 
     @step
     def image_without_version(self) -> None:
