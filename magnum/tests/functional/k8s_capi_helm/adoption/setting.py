@@ -54,7 +54,7 @@ CLUSTER = {
     "cluster_template_id": TEMPLATE["uuid"],
     "flavor_id": "small",
     "master_flavor_id": "small",
-    "keypair": "alice",
+    "keypair": "mine",
     "create_timeout": 60,
     "floating_ip_enabled": True,
     "master_lb_enabled": True,

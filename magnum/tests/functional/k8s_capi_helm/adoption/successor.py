@@ -45,10 +45,10 @@ class Cloud(FakeCloud):
         self.openstack = OpenStack()
         self.belongings = Belongings(Services(self.openstack))
 
-    def facts(self, request: Any, *, interface: str = "public") -> Any:
+    def facts(self, request: Any, *, interface: str = "public", new: bool = False) -> Any:
         self._read()
         network = facts.read()["external_network"]["id"]
-        found = super().facts(request, interface=interface)
+        found = super().facts(request, interface=interface, new=new)
         return dataclasses.replace(found, external_network_id=network)
 
     def software(self, request: Any, *, interface: str = "public") -> Any:
