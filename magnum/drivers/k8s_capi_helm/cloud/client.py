@@ -120,14 +120,7 @@ class Cloud:
         :raises errors.CloudUnreachable: Nova does not answer.
         """
         texts = sorted(set(wanted))
-        found = machines.flavors(self._services, texts)
-        for name in texts:
-            if name not in found:
-                raise errors.CloudRefused(
-                    f"Flavor '{name}' does not exist or is not visible to this project. "
-                    "Choose one that 'openstack flavor list' shows."
-                )
-        return found
+        return _complete("flavor", texts, machines.flavors(self._services, texts))
 
     def named_images(self, wanted: Iterable[str]) -> Mapping[str, Image]:
         """Images by the texts, names or ids, that they are asked for with.
@@ -136,14 +129,7 @@ class Cloud:
         :raises errors.CloudUnreachable: Glance does not answer.
         """
         texts = sorted(set(wanted))
-        found = images.images(self._services, texts)
-        for name in texts:
-            if name not in found:
-                raise errors.CloudRefused(
-                    f"Image '{name}' does not exist or is not visible to this project. "
-                    "Choose one that 'openstack image list' shows."
-                )
-        return found
+        return _complete("image", texts, images.images(self._services, texts))
 
     def known_flavors(self, wanted: Iterable[str]) -> Mapping[str, Flavor]:
         """Flavors as :meth:`flavors`, without those that are not there.
@@ -278,3 +264,19 @@ def _tell(refused: list[str], question: Callable[..., _Answer], *args: Any) -> _
         LOG.warning("%s %s", error, error.detail)
         refused.append(str(error))
         return None
+
+
+def _complete(
+    kind: str, wanted: Iterable[str], found: Mapping[str, _Answer]
+) -> Mapping[str, _Answer]:
+    """*found*, in which everything that was *wanted* has to be.
+
+    :param kind: as the command line of OpenStack calls it.
+    """
+    for name in wanted:
+        if name not in found:
+            raise errors.CloudRefused(
+                f"{kind.capitalize()} '{name}' does not exist or is not visible to this project. "
+                f"Choose one that 'openstack {kind} list' shows."
+            )
+    return found
