@@ -25,10 +25,8 @@ from magnum.drivers.k8s_capi_helm import (
     errors,
     founding,
     intake,
-    names,
     ownership,
     reconcile,
-    transition,
 )
 from magnum.drivers.k8s_capi_helm.driver import (
     answers,
@@ -36,7 +34,7 @@ from magnum.drivers.k8s_capi_helm.driver import (
     intents,
     newcomer,
     passes,
-    room,
+    plans,
     rows,
     sizes,
     upgrades,
@@ -78,23 +76,9 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
             raise
 
     def _create(self, context: Any, cluster: Any, groups: list[Any], timeout: int) -> None:
-        intake.validate_new_cluster(cluster, groups, CONF)
-        release = names.release(cluster.name)
-        request = intake.cluster_request(cluster, groups, CONF, release=release)
-        intake.check_new_cluster(request)
-        roles = credentials.grants(context, CONF, separate=request.separate_addon_credential)
         ports, cloud = assembly.ports(CONF), assembly.cloud(context)
-        ports.helm.version()
-        chart = transition.new_chart(ports, request.labels)
-        credentials.check_chart(request, chart)
-        family = names.family_of_keys(chart.family, chart.version)
-        for group in groups:
-            intake.validate_chart(group, cluster, CONF, family)
-            known = names.takes_containerd_disk(chart.family, chart.version)
-            intake.validate_disk(group, cluster, known=known)
-        intake.check_chart(request.labels, chart.family)
-        facts = room.for_cluster(cloud, request, CONF)
-        reconcile.render(request, facts, CONF, chart)  # refuses before anything is made
+        plan = plans.plan(ports, cloud, context, cluster, groups, CONF)
+        request, release = plan.request, plan.request.release
         founding.open_namespace(ports, request.namespace, request.project_id)
         rows.put(cluster, stack_id=release)
         now = passes.utc_now()
@@ -109,8 +93,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
             request.namespace, release, wait=CONF.capi_helm.lock_wait
         ) as hold:
             pairs = certificates.key_pairs(context, cluster)
-            facts = belongings.make(cloud, request, facts)
-            founding.save_secrets(ports, cloud, request, facts, pairs, roles, CONF)
+            facts = belongings.make(cloud, request, plan.facts)
+            founding.save_secrets(ports, cloud, request, facts, pairs, plan.grants, CONF)
             try:
                 reconcile.bring_up_held(
                     ports,
