@@ -48,12 +48,12 @@ def rotate(
             f"The cluster belongs to project '{owner.project_id}', and your credential would be "
             f"one for project '{asking.project_id}'. Ask again from within the cluster's project."
         )
+    _check_keypair(ports, cloud, owner, asking)
     name = names.credential_secret(owner.release)
     with ports.operations.hold(owner.namespace, owner.release, wait=conf.capi_helm.lock_wait):
         before = ports.kube.get(names.SECRET, owner.namespace, name)
         roles = grants(asking, conf, separate=secrets.has_addon_credential(before))
-        labels = ((before or {}).get("metadata") or {}).get("labels") or {}
-        whose = labels.get(names.LABEL_USER) or owner.user_id
+        whose = secrets.user_of(before, owner)
         old = [one.id for one in secrets.credentials_of(before)]
         for one in old:
             ports.operations.retire(owner.namespace, owner.release, Retired(one, whose, now))
@@ -67,10 +67,34 @@ def rotate(
                 roles,
                 conf,
             )
+        except errors.ManagementUnreachable:
+            # The cluster may have the new ones already; the clean-up looks which it uses.
+            raise
         except errors.DriverError:
             ports.operations.forget(owner.namespace, owner.release, old)
             raise
     _touch(ports, owner, now)
+
+
+def _check_keypair(ports: Ports, cloud: Cloud, owner: secrets.Owner, asking: Any) -> None:
+    """Refuse another user's credential with which Nova would make no machine of this cluster.
+
+    Nova looks for a keypair among those of the user whose credential asks for the server
+    (https://docs.openstack.org/api-ref/compute/#keypairs-keypairs).
+
+    :raises errors.InvalidRequest: that user has no keypair of the name that the machines are
+        made with.
+    """
+    if asking.user_id == owner.user_id:
+        return
+    live = ports.helm.live(owner.namespace, owner.release)
+    keypair = live.values.get("machineSSHKeyName") if live else None
+    if keypair and not cloud.has_keypair(keypair):
+        raise errors.InvalidRequest(
+            f"The machines of this cluster are made with keypair '{keypair}', and you have none of "
+            "that name: with your credential no new machine could be made. Make one first "
+            f"(openstack keypair create --public-key FILE {keypair}), then ask again."
+        )
 
 
 def check_chart(request: ClusterRequest, chart: Chart) -> None:

@@ -130,8 +130,25 @@ def save_credentials(
 
         clouds = made(name, grants.machines)
         inside = None if grants.addons is None else made(f"{name}-addons", grants.addons)
-        ports.kube.apply(names.SECRET, secrets.credential_secret(owner, clouds, bundle, inside))
+        secret = secrets.credential_secret(owner, clouds, bundle, inside)
+        try:
+            ports.kube.apply(names.SECRET, secret)
+        except errors.ManagementUnreachable:
+            if _may_have_arrived(ports, secret):
+                undo.pop_all()
+            raise
         undo.pop_all()
+
+
+def _may_have_arrived(ports: Ports, secret: Json) -> bool:
+    """Whether the cluster may be using a Secret whose writing nobody has confirmed."""
+    place = secret["metadata"]
+    try:
+        found = ports.kube.get(names.SECRET, place["namespace"], place["name"])
+    except errors.DriverError as error:
+        LOG.error("Nobody knows whether Secret %s was written: %s", place["name"], error.detail)
+        return True
+    return found is not None and found.get("data") == secret["data"]
 
 
 def _take_back(cloud: Cloud, user_id: str, credential_id: str) -> None:

@@ -101,6 +101,8 @@ LABEL_NODE_GROUP = f"{CHART_PREFIX}/node-group"
 LABEL_PROJECT = "magnum.openstack.org/project-id"
 LABEL_USER = "magnum.openstack.org/user-id"
 LABEL_UUID = "magnum.openstack.org/cluster-uuid"
+#: Annotation with the whole id of a user, where the label has no room for it.
+USER_ID = "k8s-capi-helm.magnum.openstack.org/user-id"
 #: Annotation of Chart.yaml by which this project's charts are told from others of the same name.
 CHART_FAMILY_ANNOTATION = "k8s-capi-helm.openstack.org/family"
 #: Its value in this project's charts.

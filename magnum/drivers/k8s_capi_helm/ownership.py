@@ -94,6 +94,17 @@ def is_being_deleted(record: Record | None) -> bool:
     return record.tombstone or any(one.verb is Verb.DELETE for one in record.operations)
 
 
+def is_group_leaving(record: Record | None, name: str) -> bool:
+    """Whether a nodegroup was asked to go; Magnum overwrites its row's status with other verbs.
+
+    :param name: what the values call it.
+    """
+    about = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_DELETE)
+    operations = record.operations if record else ()
+    verbs = [one.verb for one in operations if one.verb in about and name in one.groups]
+    return verbs[-1:] == [Verb.NODEGROUP_DELETE]
+
+
 def is_leaving(nodegroups: Iterable[Any]) -> bool:
     """Whether the rows say that the whole cluster is to go: nobody deletes its masters alone."""
     masters = [row for row in nodegroups if row.role == "master"]

@@ -120,6 +120,8 @@ def bring_up_held(
             live = _found(ports, hold, request, cloud, conf, facts)
         else:
             live = _bring_on(ports, hold, rows, request, live, record, cloud, conf)
+            # New nodegroups may have joined an upgrade.
+            record = ports.operations.read(request.namespace, request.release)
     if live is not None and record is not None and scaling.is_due(record):
         scaling.hand_over(ports, live, record)
     if live is not None and transition.is_due(ports, record, live, request):
@@ -221,7 +223,8 @@ def _bring_on(
     found = newcomers.rendered(groups, request, cloud, conf, base)
     wanted = change.sizes(base.values, request, recorded)
     scaling.tell_capacity(base, wanted, request, cloud)
-    wanted["nodeGroups"] = [found.ready.get(one["name"], one) for one in wanted["nodeGroups"]]
+    ready = transition.joined(ports, record, base, request, found.ready)
+    wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
     chart = _chart(ports, request, base, hold.record)
 
     def attempt(some: frozenset[str]) -> LiveRelease:

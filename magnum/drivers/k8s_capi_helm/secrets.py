@@ -17,6 +17,9 @@ import yaml
 from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, ClusterRequest, Json
 
+#: Characters that a label's value may have
+#: (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/).
+_LABEL_LIMIT = 63
 #: Keys of the credential Secret: what machines are made with, and what runs inside the cluster.
 CLOUDS = "clouds.yaml"
 ADDON_CLOUDS = "addon-clouds.yaml"
@@ -60,10 +63,24 @@ def labels(owner: Owner) -> dict[str, str]:
     """
     return {
         names.LABEL_PROJECT: owner.project_id,
-        names.LABEL_USER: owner.user_id,
+        # Keystone gives the users of an LDAP directory ids of 64 characters.
+        names.LABEL_USER: owner.user_id[:_LABEL_LIMIT],
         names.LABEL_UUID: owner.cluster_uuid,
         names.LABEL_CLUSTER_NAME: owner.release,
     }
+
+
+def user_of(secret: Json | None, owner: Owner) -> str:
+    """Id of the user whose credentials a Secret holds; the owner's where it does not say.
+
+    magnum-capi-helm keeps the first 63 characters, in the label alone.
+    """
+    metadata = (secret or {}).get("metadata") or {}
+    marked = (metadata.get("labels") or {}).get(names.LABEL_USER) or owner.user_id
+    cut = marked == owner.user_id[:_LABEL_LIMIT]
+    return str(
+        (metadata.get("annotations") or {}).get(names.USER_ID) or (owner.user_id if cut else marked)
+    )
 
 
 def clouds_yaml(
@@ -161,7 +178,12 @@ def _secret(owner: Owner, name: str, secret_type: str, texts: Mapping[str, str])
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": name, "namespace": owner.namespace, "labels": labels(owner)},
+        "metadata": {
+            "name": name,
+            "namespace": owner.namespace,
+            "labels": labels(owner),
+            "annotations": {names.USER_ID: owner.user_id},
+        },
         "type": secret_type,
         "data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()},
     }

@@ -90,8 +90,7 @@ def _remove_secrets(ports: Ports, owner: secrets.Owner, cloud: Callable[[], Clou
     found = _own_secrets(ports, owner)
     for secret in found:
         for credential in secrets.credentials_of(secret):
-            user = secret["metadata"]["labels"].get(names.LABEL_USER) or owner.user_id
-            cloud().delete_credential(user, credential.id)
+            cloud().delete_credential(secrets.user_of(secret, owner), credential.id)
     record = ports.operations.read(owner.namespace, owner.release)
     for retired in record.retired if record else ():
         cloud().delete_credential(retired.user, retired.id)

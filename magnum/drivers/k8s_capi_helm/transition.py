@@ -63,6 +63,34 @@ def is_due(
     return bool(held) and _control_plane_is_through(ports, live)
 
 
+def joined(
+    ports: Ports,
+    record: Record | None,
+    live: LiveRelease,
+    request: ClusterRequest,
+    ready: dict[str, Json],
+) -> dict[str, Json]:
+    """Entries of new nodegroups, which wait for the control plane like those that are there.
+
+    They are written down as part of the upgrade, so that they follow with the others.
+
+    :param ready: their entries by name.
+    :raises errors.DriverError: the record cannot be written.
+    """
+    operation = pending(record)
+    if operation is None or change.CONTROL_PLANE not in operation.groups:
+        return ready
+    new = [name for name, entry in ready.items() if not upgrade.is_pinned(entry)]
+    if not new or (operation.accepted and _control_plane_is_through(ports, live)):
+        return ready
+    groups = tuple(dict.fromkeys((*operation.groups, *new)))
+    ports.operations.add(live.namespace, live.name, dataclasses.replace(operation, groups=groups))
+    if not operation.accepted:
+        return ready
+    own = request.own_images
+    return {name: upgrade.waiting(entry, live.values, own) for name, entry in ready.items()}
+
+
 def begun(
     live: Json,
     request: ClusterRequest,

@@ -182,6 +182,22 @@ def held(values: Mapping[str, Any], operation: Operation, own: Collection[str]) 
     return tuple(name for name in pinned if name in operation.groups and name not in own)
 
 
+def waiting(entry: Json, values: Json, own: Collection[str]) -> Json:
+    """A new nodegroup's entry while the control plane is on its way: as old as the others are.
+
+    :param own: nodegroups with an image of their own, which say nothing about the others.
+    """
+    groups = change.node_groups(values)
+    pinned = [one for name, one in groups.items() if is_pinned(one) and name not in own]
+    if is_pinned(entry) or not pinned:
+        return entry
+    return {**entry, **_software(max(pinned, key=lambda one: _age(one, values)), values)}
+
+
+def _age(entry: Mapping[str, Any], values: Mapping[str, Any]) -> _Version:
+    return _parsed(str(entry.get("kubernetesVersion") or values.get("kubernetesVersion")))
+
+
 def _merged_groups(live: Json, base: Json, theirs: Json) -> list[Json]:
     old, new = change.node_groups(base), change.node_groups(theirs)
     return [

@@ -76,6 +76,14 @@ class Cloud:
             facts = dataclasses.replace(facts, has_keypair=has)
         return dataclasses.replace(facts, refused=tuple(refused))
 
+    def has_keypair(self, name: str) -> bool:
+        """Whether the person who asks has a keypair of that name; keypairs belong to users.
+
+        :raises errors.CloudRefused: Nova says no.
+        :raises errors.CloudUnreachable: Nova does not answer.
+        """
+        return machines.has_keypair(self._services, name)
+
     def software(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
         """What an upgrade needs to know: the image, and what the labels name.
 

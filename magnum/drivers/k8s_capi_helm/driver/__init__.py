@@ -186,7 +186,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
             rows.put(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
             return
         intents.begin(cluster, CONF, Verb.NODEGROUP_CREATE, nodegroup.name)
-        passes.advance(context, cluster, CONF)
+        intents.carry_on(context, cluster, CONF)
 
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Change bounds, labels and taints of a nodegroup. One that cannot be changed fails alone.
@@ -195,6 +195,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         here, and nothing is raised, which would leave the whole cluster UPDATE_FAILED.
         """
         ports, fields = assembly.ports(CONF), rows.changed_fields(nodegroup)
+        if cluster.stack_id and intents.is_late(cluster, nodegroup, CONF):
+            return
         try:
             ownership.require(ports, cluster, CONF)
             intake.validate_details(nodegroup)
@@ -225,14 +227,14 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         except errors.DriverError as error:
             rows.refuse(nodegroup, error, **before)
             return
-        passes.advance(context, cluster, CONF)
+        intents.carry_on(context, cluster, CONF)
 
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Take a nodegroup away; its row goes when its last machine has."""
         ownership.require(assembly.ports(CONF), cluster, CONF)
         rows.intend(nodegroup, Status.DELETE_IN_PROGRESS)
         intents.begin(cluster, CONF, Verb.NODEGROUP_DELETE, nodegroup.name)
-        passes.advance(context, cluster, CONF)
+        intents.carry_on(context, cluster, CONF)
 
     def rotate_credential(self, context: Any, cluster: Any) -> None:
         """A new application credential, of the user who asks; the cluster is that user's then.

@@ -8,10 +8,11 @@ from typing import Any
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
-from magnum.drivers.k8s_capi_helm import assembly, errors, intake
+from magnum.drivers.k8s_capi_helm import assembly, errors, intake, ownership
 from magnum.drivers.k8s_capi_helm.driver import passes, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm.status import reasons
 
 LOG = logging.getLogger(__name__)
 
@@ -58,3 +59,35 @@ def begin(
         if must_be_known or not error.retryable:
             raise
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+
+
+def is_late(cluster: Any, nodegroup: Any, conf: Any) -> bool:
+    """Whether a request about a nodegroup comes too late, because that is being deleted.
+
+    Its row, whose status Magnum has overwritten, says so again; nothing of the request is kept.
+    """
+    name = intake.entries(cluster.nodegroups)[nodegroup.name]
+    try:
+        record = assembly.ports(conf).operations.read(
+            intake.namespace(cluster, conf), cluster.stack_id
+        )
+    except errors.DriverError:
+        return False  # nobody can tell; the passes work from the rows then
+    if not ownership.is_group_leaving(record, name):
+        return False
+    nodegroup.obj_reset_changes()
+    sentence = reasons.refused(f"Nodegroup '{nodegroup.name}' is being deleted.")
+    rows.put(nodegroup, status=Status.DELETE_IN_PROGRESS, status_reason=sentence)
+    return True
+
+
+def carry_on(context: Any, cluster: Any, conf: Any) -> None:
+    """The first pass of a request that is written down; what it cannot do the periodic one does.
+
+    Nothing is raised, whatever happens: Magnum would take the request's fields back in its rows and
+    call it failed, and the passes would carry it out or undo it all the same.
+    """
+    try:
+        passes.advance(context, cluster, conf)
+    except Exception:  # whatever it is, the intent stands, and a later pass meets it again
+        LOG.exception("Cluster %s: the first pass of a request was cut short.", cluster.uuid)

@@ -46,6 +46,7 @@ LOG = logging.getLogger(__name__)
 
 #: A create that has not saved its release by then has died.
 _CREATE_START_LIMIT = datetime.timedelta(minutes=10)
+_DIED = "The creation was interrupted before anything was made. Delete it and create it again."
 #: What an operator has to mend and no tenant can: the request is as good as before, and goes on.
 _OPERATORS_TURN = (errors.ManagementRefused, errors.HelmUnusable, errors.Misconfigured)
 #: Seconds until the tombstone of a deleted cluster is removed: Magnum destroys the row in between.
@@ -85,7 +86,7 @@ def admin_cloud() -> Cloud:
 def advance(context: Any, cluster: Any, conf: Any) -> None:
     """One pass: apply what is pending, look, judge, write."""
     if not cluster.stack_id:
-        _fail_unfounded(cluster)
+        _fail_unfounded(cluster, conf)
         return
     if _is_left_alone(cluster):
         return
@@ -132,15 +133,13 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     ports, owner, now = assembly.ports(conf), ownership.owner(cluster, conf), utc_now()
     try:
         step = teardown.advance(ports, owner, admin_cloud, conf, now)
-        late = _is_late(ports, owner, now)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        rows.put(cluster, status_reason=str(error))
-        return
+        step = deletion.Step(deletion.Action.WAIT, reason=str(error))
     if step.action is deletion.Action.DONE:
         _finish_deletion(context, cluster)
         _sweep_later(ports, owner.namespace)
-    elif step.action is deletion.Action.NO_PROOF or late:
+    elif step.action is deletion.Action.NO_PROOF or _is_late(ports, owner, now):
         rows.put(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
     else:
         rows.put(cluster, status_reason=step.reason or None)
@@ -286,20 +285,29 @@ def _has_just_begun(cluster: Any) -> bool:
     return created is None or utc_now() - created < _CREATE_START_LIMIT
 
 
-def _fail_unfounded(cluster: Any) -> None:
-    """A row without a release: its create has just begun, or its conductor died."""
-    if _has_just_begun(cluster):
-        return
-    reason = (
-        "The creation was interrupted before anything was made. "
-        "Delete this cluster and create it again."
-    )
+def _fail_unfounded(cluster: Any, conf: Any) -> None:
+    """A row without a release: its create has just begun, or its conductor died.
+
+    Or Magnum itself stumbled over a label that is no number before it called the driver.
+    """
+    try:
+        intake.validate_labels(cluster, conf)
+    except errors.InvalidRequest as error:
+        reason = str(error)
+    else:
+        if _has_just_begun(cluster):
+            return
+        reason = _DIED
     for row in (*cluster.nodegroups, cluster):
         rows.put(row, status=Status.CREATE_FAILED, status_reason=reason)
 
 
 def _is_late(ports: assembly.Ports, owner: secrets.Owner, now: datetime.datetime) -> bool:
-    record = ports.operations.read(owner.namespace, owner.release)
+    """Whether a deletion's time is over; not as long as nobody can tell."""
+    try:
+        record = ports.operations.read(owner.namespace, owner.release)
+    except errors.DriverError:
+        return False
     limits = [op.deadline for op in (record.operations if record else ()) if op.deadline]
     return bool(limits) and now > max(limits)
 

@@ -43,11 +43,13 @@ def resize(
     """
     ports = assembly.ports(conf)
     ownership.require(ports, cluster, conf)
+    if intents.is_late(cluster, nodegroup, conf):
+        return
     request = passes.request(cluster, conf)
     live = _live(ports, request)
     values = live.values if live else {}
     name = intake.entries(cluster.nodegroups)[nodegroup.name]
-    intake.validate_resize(cluster, request, name, values)
+    intake.validate_resize(cluster, nodegroup, name, request, values)
     # No row holds the number of a group that the autoscaler sizes: its row follows the autoscaler.
     scaled = change.is_autoscaled(change.node_groups(values).get(name, {}))
     scaled = scaled or (live is None and request.labels.auto_scaling_enabled)
@@ -74,7 +76,7 @@ def resize(
     except errors.DriverError:
         removal.unmark(ports.kube, request.namespace, chosen)
         raise
-    passes.advance(context, cluster, conf)
+    intents.carry_on(context, cluster, conf)
 
 
 def rebound(

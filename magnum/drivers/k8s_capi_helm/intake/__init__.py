@@ -21,6 +21,7 @@ from magnum.drivers.k8s_capi_helm.intake.notices import notices
 from magnum.drivers.k8s_capi_helm.intake.refusals import (
     check_flavors,
     terms,
+    validate_labels,
     validate_new_cluster,
     validate_place,
     validate_resize,
@@ -60,6 +61,7 @@ __all__ = [
     "validate_chart",
     "validate_details",
     "validate_disk",
+    "validate_labels",
     "validate_new_cluster",
     "validate_new_labels",
     "validate_new_nodegroup",

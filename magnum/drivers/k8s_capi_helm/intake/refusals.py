@@ -33,10 +33,19 @@ def validate_new_cluster(cluster: Any, rows: list[Any], conf: Any) -> None:
             raise errors.InvalidRequest(
                 f"master_count is {row.node_count}: etcd needs an odd number of nodes."
             )
-    labels.parse(cluster.labels or {}, conf_module.label_defaults(conf), template.labels or {})
+    validate_labels(cluster, conf)
     _refuse_no_address(cluster_request(cluster, rows, conf))
     for row in rows:
         nodegroups.validate_new_nodegroup(row, cluster, conf)
+
+
+def validate_labels(cluster: Any, conf: Any) -> None:
+    """Refuse labels of a new cluster that say nothing this version understands.
+
+    :raises errors.InvalidRequest: naming label, value and form.
+    """
+    template = cluster.cluster_template
+    labels.parse(cluster.labels or {}, conf_module.label_defaults(conf), template.labels or {})
 
 
 def _refuse_no_address(request: ClusterRequest) -> None:
@@ -84,9 +93,10 @@ def validate_upgrade(cluster: Any, template: Any) -> None:
     check_template(template, old)
 
 
-def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json) -> None:
+def validate_resize(cluster: Any, row: Any, name: str, request: ClusterRequest, live: Json) -> None:
     """Refuse a node count that cannot be, or that would have no effect.
 
+    :param row: of the nodegroup, with the new count; *name* is what the values call it.
     :param live: values of the live release, {} when nobody can read them.
     :raises errors.InvalidRequest: naming the group.
     """
@@ -97,18 +107,30 @@ def validate_resize(cluster: Any, request: ClusterRequest, name: str, live: Json
             f"{masters.count} control plane nodes need a load balancer before them, and this "
             "cluster was made without one (master_lb_enabled). Create a new cluster with one."
         )
-    entries = change.node_groups(change.sizes(live, request))
-    for group in request.node_groups:
-        entry = entries[group.name]
-        if group.name != name or not change.is_autoscaled(entry):
-            continue
+    entry = change.node_groups(change.sizes(live, request)).get(name, {})
+    if change.is_autoscaled(entry):
         least, most = change.bounds(entry)
-        if not least <= group.count <= most:
+        if not least <= row.node_count <= most:
             raise errors.InvalidRequest(
                 f"Nodegroup '{name}' is sized by the autoscaler, between {least} and {most} nodes, "
-                f"so it cannot be given {group.count}. Ask for a number between them, or change "
+                f"so it cannot be given {row.node_count}. Ask for a number between them, or change "
                 "min_node_count and max_node_count of the nodegroup first."
             )
+    elif row.role != MASTER:
+        _refuse_beyond_bounds(row)
+
+
+def _refuse_beyond_bounds(row: Any) -> None:
+    """Refuse what Magnum's API refuses of a resize, and lets through in an update of the cluster
+    (``magnum/api/controllers/v1/cluster_actions.py``).
+    """
+    least, most = row.min_node_count or 0, row.max_node_count
+    if row.node_count < least or (most and row.node_count > most):
+        bounds = f"{least} to {most}" if most else f"{least} or more"
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' is to have {row.node_count} nodes, and its min_node_count and "
+            f"max_node_count allow {bounds}. Ask for a number within them, or change them first."
+        )
 
 
 def terms(conf: Any) -> preflight.Terms:

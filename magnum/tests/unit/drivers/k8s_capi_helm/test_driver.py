@@ -8,6 +8,7 @@ import fixtures
 
 from magnum import objects
 from magnum.common import exception
+from magnum.conductor.handlers import cluster_conductor
 from magnum.conductor.handlers.common import cert_manager
 from magnum.drivers.k8s_capi_helm import assembly, errors, names
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
@@ -52,6 +53,17 @@ class TestCreate(world.World):
         self.assertEqual(stored.get_certificate(), certificate.decode())
         service_account = self.kube.get(names.SECRET, NAMESPACE, f"{RELEASE}-sa")
         self.assertIn(b"PUBLIC KEY", base64.b64decode(service_account["data"]["tls.crt"]))
+
+    def test_a_label_that_magnum_itself_stumbles_over_is_said(self):
+        try:
+            self.create(labels={"min_node_count": "many"})
+        except ValueError:
+            pass
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual("CREATE_FAILED", cluster.status)
+        self.assertIn("Label 'min_node_count' has the value 'many'", cluster.status_reason)
+        self.assertEqual({"CREATE_FAILED"}, {one.status for one in cluster.nodegroups})
 
     def test_what_is_refused_leaves_nothing(self):
         def wrong_image():
@@ -189,8 +201,76 @@ class TestResize(world.World):
         self.tick(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
 
+    def test_the_bounds_of_a_nodegroup_hold_for_an_update_of_the_cluster_too(self) -> None:
+        self.made(workers=1)
+        self.change_group(min_node_count=1, max_node_count=2)
+        self.tick(3)
+        for count in (3, 0):
+            self.quietly(
+                cluster_conductor.Handler().cluster_update,
+                self.context,
+                self.cluster(),
+                count,
+                "HEALTHY",
+                {},
+            )
+            cluster = self.cluster()
+            self.assertEqual(("UPDATE_FAILED", 1), (cluster.status, self.group().node_count))
+            self.assertIn(f"'default-worker' is to have {count} nodes", cluster.status_reason)
+            self.assertIn("allow 1 to 2", cluster.status_reason)
+            self.resize(1)
+            self.tick(3)
+
+    def test_a_first_pass_that_stumbles_takes_nothing_back(self) -> None:
+        self.made(workers=1)
+
+        def stumble(verb: str, kind: names.Kind, name: str) -> None:
+            if self.helm.live(world.NAMESPACE, world.RELEASE).revision > 1 and verb == "list":
+                raise ZeroDivisionError
+
+        self.kube.before = stumble
+        self.resize(3)
+        self.kube.before = None
+        self.assertEqual(
+            ("UPDATE_IN_PROGRESS", 3), (self.cluster().status, self.group().node_count)
+        )
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
 
 class TestNodegroups(world.World):
+    def test_what_is_asked_of_one_that_is_being_deleted_comes_too_late(self) -> None:
+        self.made()
+        self.add_group("extra")
+        self.grow()
+        self.tick(2)
+        self.drop_group("extra")
+        self.resize(3, "extra")
+        self.assertEqual("DELETE_IN_PROGRESS", self.group("extra").status)
+        self.assertIn("'extra' is being deleted", self.group("extra").status_reason)
+        self.change_group("extra", max_node_count=9)
+        self.assertEqual("DELETE_IN_PROGRESS", self.group("extra").status)
+        self.assertIsNone(self.group("extra").max_node_count)
+        self.tick()
+        self.grow()
+        self.tick(3)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertNotIn("extra", [one.name for one in self.cluster().nodegroups])
+
+    def test_a_new_one_of_the_name_can_be_resized(self) -> None:
+        self.made()
+        self.add_group("extra")
+        self.grow()
+        self.tick(2)
+        self.drop_group("extra")
+        self.grow()
+        self.tick()
+        self.add_group("extra")
+        self.resize(3, "extra")
+        self.assertEqual(3, self.group("extra").node_count)
+        self.assertNotIn("DELETE", self.group("extra").status)
+
     def groups(self):
         return [one["name"] for one in self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]]
 
@@ -298,6 +378,29 @@ class TestDelete(world.World):
         self.tick(3)
         self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
         self.kube.unreachable = False
+        self.tick()
+        self.wither()
+        self.tick()
+        self.assertTrue(self.gone())
+
+    def test_one_that_is_refused_again_and_again_has_an_end(self):
+        self.made()
+        self.delete()
+
+        def refuse(verb, kind, name):
+            if verb == "delete":
+                raise errors.ManagementRefused("The management cluster refused to delete it.")
+
+        self.kube.before = refuse
+        self.tick()
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+        self.make_late()
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual("DELETE_FAILED", cluster.status)
+        self.assertIn("refused to delete", cluster.status_reason)
+        self.kube.before = None
+        self.poll()
         self.tick()
         self.wither()
         self.tick()

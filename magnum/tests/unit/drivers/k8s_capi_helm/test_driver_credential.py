@@ -112,6 +112,58 @@ class TestRotation(Case):
         self.rotate()
         self.assertEqual(["operator"], self.cloud.roles[self.used()])
 
+    def test_a_secret_that_may_have_arrived_keeps_its_credential(self) -> None:
+        self.made()
+        arrived = self.kube.apply
+
+        def apply(kind: names.Kind, manifest: Any) -> Any:
+            arrived(kind, manifest)
+            raise errors.ManagementUnreachable("The management cluster does not answer.")
+
+        self.kube.apply = apply  # type: ignore[method-assign]
+        self.assertRaises(exception.NotSupported, self.rotate, "u2")
+        del self.kube.apply  # the fake's own again
+        self.assertEqual({FIRST, self.used()}, set(self.cloud.credentials))
+        self.assertNotEqual(FIRST, self.used())
+        self.age()
+        self.poll()
+        self.assertEqual({self.used()}, set(self.cloud.credentials))
+        self.assertEqual([], self.retired())
+
+    def test_a_secret_that_has_not_arrived_loses_its_credential(self) -> None:
+        self.made()
+
+        def lost(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("apply", names.SECRET):
+                raise errors.ManagementUnreachable("The management cluster does not answer.")
+
+        self.kube.before = lost
+        self.assertRaises(exception.NotSupported, self.rotate, "u2")
+        self.kube.before = None
+        self.assertEqual((FIRST, {FIRST}), (self.used(), set(self.cloud.credentials)))
+
+    def test_a_user_of_a_directory_has_a_long_id(self) -> None:
+        long = "ab" * 32
+        self.context.user_id = long
+        self.made(user_id=long)
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+        self.rotate("u2")
+        self.assertEqual(
+            [long], [one.user for one in self.ports.operations.read(NAMESPACE, RELEASE).retired]
+        )
+
+    def test_who_has_no_keypair_of_that_name_is_refused(self) -> None:
+        self.made(keypair="mine")
+        self.cloud.keypairs = ()
+        before = self.secret()
+        error = self.assertRaises(exception.NotSupported, self.rotate, "u2")
+        self.assertIn("keypair 'mine'", str(error))
+        self.assertEqual((before, []), (self.secret(), self.retired()))
+        self.rotate("u1")
+        self.cloud.keypairs = ("mine",)
+        self.rotate("u2")
+        self.assertEqual("u2", self.cluster().user_id)
+
     def test_a_credential_for_another_project_is_refused(self) -> None:
         self.made()
         self.context.project_id = "p2"

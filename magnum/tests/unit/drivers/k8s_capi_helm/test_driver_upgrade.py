@@ -106,6 +106,50 @@ class TestOrder(UpgradeCase):
         self.tick()
         self.assertEqual({}, self.pins("more"))
 
+    def test_a_nodegroup_that_comes_meanwhile_waits_like_the_others(self) -> None:
+        self.made()
+        self.upgrade(self.next)
+        self.add_group("late", image_id="ubuntu-kube-1.35")
+        self.assertEqual(PINS, self.pins("late"))
+        self.tick()
+        self.assertEqual((PINS, PINS), (self.pins(), self.pins("late")))
+        self.grow()
+        self.tick()
+        self.assertEqual(({}, {}), (self.pins(), self.pins("late")))
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual((), self.recorded())
+
+    def test_a_nodegroup_that_comes_after_the_control_plane_is_through_is_new(self) -> None:
+        self.made()
+        self.upgrade(self.next)
+        self.grow()
+        self.add_group("late", image_id="ubuntu-kube-1.35")
+        self.assertEqual({}, self.pins("late"))
+
+    def test_a_nodegroup_that_comes_before_helm_has_taken_it_follows_as_well(self) -> None:
+        self.made()
+        self.helm.refusal = errors.ManagementUnreachable("The management cluster does not answer.")
+        self.upgrade(self.next)
+        self.add_group("late")
+        self.helm.refusal = None
+        self.tick()
+        self.assertEqual((PINS, PINS), (self.pins(), self.pins("late")))
+        self.assertEqual("ubuntu-kube-1.35", self.group("late").image_id)
+        self.grow()
+        self.tick()
+        self.assertEqual(({}, {}), (self.pins(), self.pins("late")))
+
+    def test_beside_a_control_plane_that_goes_alone_it_follows_when_that_is_through(self) -> None:
+        self.made()
+        self.upgrade(self.next, "default-master")
+        self.add_group("late", image_id="ubuntu-kube-1.35")
+        self.assertEqual(PINS, self.pins("late"))
+        self.grow()
+        self.tick()
+        self.assertEqual((PINS, {}), (self.pins(), self.pins("late")))
+
     def test_a_resize_meanwhile_releases_nobody(self) -> None:
         self.made()
         self.upgrade(self.next)

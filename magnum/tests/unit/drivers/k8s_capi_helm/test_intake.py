@@ -292,28 +292,39 @@ class TestResize(testtools.TestCase):
             errors.InvalidRequest,
             intake.validate_resize,
             cluster(),
-            request,
+            scaled,
             "default-worker",
+            request,
             {},
         )
         self.assertIn("between 1 and 4", str(error))
-        self.assertIsNone(intake.validate_resize(cluster(), request, "default-master", {}))
+        self.assertIsNone(
+            intake.validate_resize(cluster(), groups[0], "default-master", request, {})
+        )
         scaled.node_count = 4
         request = intake.cluster_request(cluster(labels=labels), groups, config())
-        self.assertIsNone(intake.validate_resize(cluster(), request, "default-worker", {}))
+        self.assertIsNone(intake.validate_resize(cluster(), scaled, "default-worker", request, {}))
 
     def test_three_masters_need_the_balancer_that_a_cluster_was_made_with(self):
         groups = [group("default-master", role="master", node_count=3), group()]
         alone = cluster(master_lb_enabled=False)
         request = intake.cluster_request(alone, groups, config())
         error = self.assertRaises(
-            errors.InvalidRequest, intake.validate_resize, alone, request, "default-master", {}
+            errors.InvalidRequest,
+            intake.validate_resize,
+            alone,
+            groups[0],
+            "default-master",
+            request,
+            {},
         )
         self.assertIn("load balancer", str(error))
-        self.assertIsNone(intake.validate_resize(cluster(), request, "default-master", {}))
+        self.assertIsNone(
+            intake.validate_resize(cluster(), groups[0], "default-master", request, {})
+        )
         # magnum-capi-helm gives every cluster a balancer, whatever the row says.
         live = {"apiServer": {"enableLoadBalancer": True}}
-        self.assertIsNone(intake.validate_resize(alone, request, "default-master", live))
+        self.assertIsNone(intake.validate_resize(alone, groups[0], "default-master", request, live))
 
 
 class TestState(testtools.TestCase):

@@ -141,6 +141,9 @@ class FakeCloud:
             if name in self.images
         }
 
+    def has_keypair(self, name: str) -> bool:
+        return name in self.keypairs
+
     def auth_url(self, interface: str) -> str:
         return "http://keystone/v3"
 

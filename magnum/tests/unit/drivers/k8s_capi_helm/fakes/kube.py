@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import copy
 import itertools
 import json
+import re
 import threading
 from typing import Any
 import uuid
@@ -17,6 +18,7 @@ from magnum.drivers.k8s_capi_helm.kube_client import request as wording
 from magnum.drivers.k8s_capi_helm.model import Json
 
 _Key = tuple[str, str, str, str]
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 
 
 class FakeKube:
@@ -211,6 +213,11 @@ class FakeKube:
         return self._store(key, changed)
 
     def _store(self, key: _Key, fresh: Json) -> Json:
+        for label, value in (fresh["metadata"].get("labels") or {}).items():
+            if not _LABEL_VALUE.fullmatch(value):
+                raise errors.ManagementRefused(
+                    f"The management cluster refused '{value}' as the value of label '{label}'."
+                )
         fresh["metadata"]["resourceVersion"] = self._next()
         self._objects[key] = fresh
         return copy.deepcopy(fresh)

@@ -71,6 +71,16 @@ class KubeClientTests(KubeClientSuite):
             error = self.assertRaises(errors.Conflict, verb, names.LEASE, manifest)
             self.assertIn("no-such-namespace", str(error))
 
+    def test_a_label_holds_63_characters(self) -> None:
+        namespace = self.make_namespace()
+        self.make_lease(namespace, "a", labels={"x": "1" * 63})
+        refused = {"x": "1" * 64}, {"x": "a b"}, {"x": "-a"}
+        for labels in refused:
+            self.assertRaises(
+                errors.ManagementRefused, self.make_lease, namespace, "b", labels=labels
+            )
+        self.assertIsNone(self.kube.get(names.LEASE, namespace, "b"))
+
     def test_list_selects_by_all_labels(self) -> None:
         namespace, other = self.make_namespace(), self.make_namespace()
         self.make_lease(namespace, "a", labels={"x": "1", "y": "1"})
