@@ -11,8 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from openstack import exceptions as sdk_exceptions
+
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
+from magnum.drivers.k8s_capi_helm.model import Json
+
+#: Since when Nova says whose a server group is.
+_WITH_PROJECT = "2.13"
 
 
 class Belongings:
@@ -48,7 +54,7 @@ class Belongings:
 
         :raises errors.DriverError: Nova cannot be asked.
         """
-        return {group: str(one.id) for group, one in self._server_groups(release, project_id)}
+        return dict(self._server_groups(release, project_id))
 
     def delete_server_groups(
         self, release: str, project_id: str, nodegroup: str | None = None
@@ -58,18 +64,18 @@ class Belongings:
         :raises errors.DriverError: Nova cannot be asked, or does not delete.
         """
         compute = self._services.nova()
-        for group, one in list(self._server_groups(release, project_id)):
+        for group, found in list(self._server_groups(release, project_id)):
             if nodegroup in (None, group):
-                with asking("Nova", f"server group '{one.name}'"):
-                    compute.delete_server_group(one.id, ignore_missing=True)
+                with asking("Nova", f"server group '{names.server_group(release, group)}'"):
+                    compute.delete_server_group(found, ignore_missing=True)
 
-    def _server_groups(self, release: str, project_id: str) -> Iterator[tuple[str, Any]]:
+    def _server_groups(self, release: str, project_id: str) -> Iterator[tuple[str, str]]:
+        """Nodegroup and id of each server group of a release."""
         with asking("Nova", "the server groups"):
-            listed = list(self._services.nova().server_groups(all_projects=True))
-        for one in listed:
-            group = names.of_server_group(release, one.name)
-            if group and one.project_id == project_id:
-                yield group, one
+            for one in _of_everybody(self._services.nova()):
+                group = names.of_server_group(release, one["name"])
+                if group and one["project_id"] == project_id:
+                    yield group, str(one["id"])
 
     @staticmethod
     def _make_server_group(compute: Any, name: str, group: str, policy: str) -> str:
@@ -134,6 +140,28 @@ class Belongings:
             return [
                 one for one in listed if (one.description, one.project_id) == (words, project_id)
             ]
+
+
+def _of_everybody(compute: Any) -> Iterator[Json]:
+    """The server groups of all projects, page by page.
+
+    Nova ends a page after [api] max_limit of them and gives no link to the next, so openstacksdk
+    stops there, and it does not send the offset that Nova asks for
+    (https://docs.openstack.org/api-ref/compute/#list-server-groups).
+    """
+    offset = 0
+    while True:
+        answer = compute.get(
+            "/os-server-groups",
+            params={"all_projects": "True", "offset": str(offset)},
+            microversion=_WITH_PROJECT,
+        )
+        sdk_exceptions.raise_from_response(answer)
+        page = answer.json()["server_groups"]
+        if not page:
+            return
+        yield from page
+        offset += len(page)
 
 
 def _policy(group: Any) -> str:

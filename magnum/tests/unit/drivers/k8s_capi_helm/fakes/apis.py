@@ -176,7 +176,8 @@ class FakeApis(requests.adapters.BaseAdapter):
             usual = {key: {"limit": -1, "in_use": 0} for key in ("instances", "cores", "ram")}
             return 200, {"quota_set": {"id": PROJECT, **usual, **self.nova_quota}}
         if rest == "os-server-groups" and request.method == "GET":
-            return 200, {"server_groups": self.server_groups}
+            start = int(query.get("offset", ["0"])[0])
+            return 200, {"server_groups": self.server_groups[start:]}
         if rest == "os-server-groups":
             made = {**json.loads(request.body)["server_group"], "id": f"sg-{len(self.asked)}"}
             self.server_groups.append(made)

@@ -14,8 +14,8 @@ from openstack import exceptions as sdk_exceptions
 class FakeOpenStack:
     """Clients of a person (or service user) of ``project``; ``asked`` lists every request.
 
-    ``quota`` is how many server groups, and how many floating IPs, may be there; ``failing`` is
-    raised by every request.
+    ``page`` is how many server groups Nova lists at once; ``quota`` is how many of them, and how
+    many floating IPs, may be there; ``failing`` is raised by every request.
     """
 
     def __init__(self, project: str = "p1") -> None:
@@ -24,6 +24,7 @@ class FakeOpenStack:
         self.addresses: list[Any] = []
         self.asked: list[str] = []
         self.quota = 10
+        self.page = 1000
         self.failing: Exception | None = None
         self._ids = itertools.count(1)
         self._session = types.SimpleNamespace(timeout=None)
@@ -33,6 +34,7 @@ class FakeOpenStack:
 
     def nova(self) -> Any:
         return types.SimpleNamespace(
+            get=self._get,
             server_groups=self._server_groups,
             create_server_group=self._create_server_group,
             delete_server_group=self._delete_server_group,
@@ -53,11 +55,19 @@ class FakeOpenStack:
         return {one.name: one.id for one in self.groups}
 
     # Nova -----------------------------------------------------------------------------------------
-    def _server_groups(self, *, all_projects: bool = False) -> Iterator[Any]:
+    def _server_groups(self) -> Iterator[Any]:
         self._ask("list server groups")
-        for one in list(self.groups):
-            if all_projects or one.project_id == self.project:
-                yield one
+        yield from (one for one in list(self.groups) if one.project_id == self.project)
+
+    def _get(self, path: str, *, params: dict[str, str], microversion: str) -> Any:
+        assert (path, params["all_projects"]) == ("/os-server-groups", "True")
+        self._ask("list server groups")
+        start = int(params["offset"])
+        page = [
+            {"id": one.id, "name": one.name, "project_id": one.project_id}
+            for one in self.groups[start : start + self.page]
+        ]
+        return types.SimpleNamespace(status_code=200, json=lambda: {"server_groups": page})
 
     def _create_server_group(self, *, name: str, policy: str) -> Any:
         self._ask(f"create server group {name}")
