@@ -74,13 +74,13 @@ def make(conf: Any) -> Ports:
     :raises errors.Misconfigured: options contradict each other.
     """
     group = conf.capi_helm
-    if group.helm_timeout >= group.lease_duration:
+    if group.helm_timeout + helm_client.MARGIN >= group.lease_duration:
         raise errors.Misconfigured(
             "This Magnum service cannot work on clusters because of its configuration. Ask its "
             "operator to look into the log.",
-            f"[capi_helm] helm_timeout is {group.helm_timeout}: it has to be below lease_duration, "
-            f"which is {group.lease_duration:g}, so that a run of helm ends before its lock can be "
-            "taken.",
+            f"[capi_helm] helm_timeout is {group.helm_timeout}: it has to be more than "
+            f"{helm_client.MARGIN:g} seconds below lease_duration, which is "
+            f"{group.lease_duration:g}, so that a run of helm ends before its lock can be taken.",
         )
     kube = kube_client.KubeClient(
         group.kubeconfig_file or None,

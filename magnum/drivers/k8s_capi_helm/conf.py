@@ -126,7 +126,8 @@ _CHART = [
         "helm_timeout",
         default=120,
         min=10,
-        help="Seconds after which a run of helm is ended. Has to be below lease_duration.",
+        help="Seconds after which a run of helm is ended. Has to be more than 15 below "
+        "lease_duration.",
     ),
 ]
 

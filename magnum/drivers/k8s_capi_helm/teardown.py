@@ -21,6 +21,7 @@ from magnum.drivers.k8s_capi_helm import (
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.operations import Hold
 
 LOG = logging.getLogger(__name__)
 
@@ -44,14 +45,16 @@ def advance(
     """
     if not ownership.is_proved(ports, owner):
         return _next(ports, owner, proof=False, now=now)
-    with ports.operations.hold(owner.namespace, owner.release, wait=conf.capi_helm.lock_wait):
+    with ports.operations.hold(
+        owner.namespace, owner.release, wait=conf.capi_helm.lock_wait
+    ) as hold:
         for _ in range(_MOST_STEPS):
             proof = ownership.is_proved(ports, owner)
             step = _next(ports, owner, proof=proof, now=now)
             if step.action in deletion.STOPS:
                 return step
             LOG.info("Deletion of release %s: %s.", owner.release, step.action.value)
-            _carry_out(ports, owner, cloud, step)
+            _carry_out(ports, owner, cloud, step, hold)
         return step
 
 
@@ -69,14 +72,14 @@ def _next(
 
 
 def _carry_out(
-    ports: Ports, owner: secrets.Owner, cloud: Callable[[], Cloud], step: deletion.Step
+    ports: Ports, owner: secrets.Owner, cloud: Callable[[], Cloud], step: deletion.Step, hold: Hold
 ) -> None:
     match step.action:
         case deletion.Action.DELETE_CLUSTER:
             for target in step.targets:
                 ports.kube.delete(target.kind, owner.namespace, target.name, uid=target.uid)
         case deletion.Action.UNINSTALL:
-            ports.helm.uninstall(owner.namespace, owner.release)
+            ports.helm.uninstall(owner.namespace, owner.release, hold=hold)
         case deletion.Action.REMOVE_SECRETS:
             _remove_secrets(ports, owner, cloud)
         case deletion.Action.BURY:

@@ -195,7 +195,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         here, and nothing is raised, which would leave the whole cluster UPDATE_FAILED.
         """
         ports, fields = assembly.ports(CONF), rows.changed_fields(nodegroup)
-        if cluster.stack_id and intents.is_late(cluster, nodegroup, CONF):
+        if cluster.stack_id and intents.cannot_be_asked(cluster, nodegroup, CONF):
             return
         try:
             ownership.require(ports, cluster, CONF)

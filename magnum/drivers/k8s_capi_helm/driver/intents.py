@@ -8,10 +8,10 @@ from typing import Any
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
-from magnum.drivers.k8s_capi_helm import assembly, errors, intake, ownership
+from magnum.drivers.k8s_capi_helm import assembly, change, errors, intake, ownership
 from magnum.drivers.k8s_capi_helm.driver import passes, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, Operation, Record, Verb
 from magnum.drivers.k8s_capi_helm.status import reasons
 
 LOG = logging.getLogger(__name__)
@@ -61,24 +61,38 @@ def begin(
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
 
 
-def is_late(cluster: Any, nodegroup: Any, conf: Any) -> bool:
-    """Whether a request about a nodegroup comes too late, because that is being deleted.
+def cannot_be_asked(cluster: Any, nodegroup: Any, conf: Any) -> bool:
+    """Whether a nodegroup is being deleted or was never made, so that nothing can be asked of it.
 
-    Its row, whose status Magnum has overwritten, says so again; nothing of the request is kept.
+    Its row, whose status Magnum has overwritten, says so again, and nothing of the request is kept.
+    Raising would leave the row UPDATE_FAILED, which is rendered like any group that there is.
     """
-    name = intake.entries(cluster.nodegroups)[nodegroup.name]
+    name, ports = intake.entries(cluster.nodegroups)[nodegroup.name], assembly.ports(conf)
+    namespace = intake.namespace(cluster, conf)
     try:
-        record = assembly.ports(conf).operations.read(
-            intake.namespace(cluster, conf), cluster.stack_id
-        )
+        record = ports.operations.read(namespace, cluster.stack_id)
+        live = ports.helm.live(namespace, cluster.stack_id)
     except errors.DriverError:
         return False  # nobody can tell; the passes work from the rows then
-    if not ownership.is_group_leaving(record, name):
+    if ownership.is_group_leaving(record, name):
+        status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
+    elif _was_never_made(nodegroup, name, live, record):
+        status, sentence = Status.CREATE_FAILED, "was never made. Delete it, and create it again."
+    else:
         return False
     nodegroup.obj_reset_changes()
-    sentence = reasons.refused(f"Nodegroup '{nodegroup.name}' is being deleted.")
-    rows.put(nodegroup, status=Status.DELETE_IN_PROGRESS, status_reason=sentence)
+    reason = reasons.refused(f"Nodegroup '{nodegroup.name}' {sentence}")
+    rows.put(nodegroup, status=status, status_reason=reason)
     return True
+
+
+def _was_never_made(
+    nodegroup: Any, name: str, live: LiveRelease | None, record: Record | None
+) -> bool:
+    if nodegroup.role == intake.MASTER or live is None or name in change.node_groups(live.values):
+        return False
+    operations = record.operations if record else ()
+    return not any(one.verb is Verb.NODEGROUP_CREATE and name in one.groups for one in operations)
 
 
 def carry_on(context: Any, cluster: Any, conf: Any) -> None:

@@ -43,7 +43,7 @@ def resize(
     """
     ports = assembly.ports(conf)
     ownership.require(ports, cluster, conf)
-    if intents.is_late(cluster, nodegroup, conf):
+    if intents.cannot_be_asked(cluster, nodegroup, conf):
         return
     request = passes.request(cluster, conf)
     live = _live(ports, request)

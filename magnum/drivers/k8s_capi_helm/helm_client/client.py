@@ -109,11 +109,12 @@ class HelmClient:
         )
         return self._compare(namespace, release, before, values)
 
-    def uninstall(self, namespace: str, release: str) -> None:
+    def uninstall(self, namespace: str, release: str, *, hold: Hold | None = None) -> None:
         """Take a release and its objects away; without a release there is nothing to do.
 
         Returns when deletion is under way, not when it is through.
 
+        :param hold: the lock under which this is done: once it is lost, helm is killed.
         :raises errors.HelmInterrupted: helm ended half-way; to be tried again.
         :raises errors.HelmRefused: the management cluster refuses.
         :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
@@ -123,7 +124,8 @@ class HelmClient:
             return
         self.version()
         try:
-            self._run(self._command().uninstall(release, namespace=namespace))
+            command = self._command(stop=hold.lost if hold is not None else None)
+            self._run(command.uninstall(release, namespace=namespace))
         except failures.ReleaseAbsent:
             LOG.debug("Release %s/%s was gone already", namespace, release)
 

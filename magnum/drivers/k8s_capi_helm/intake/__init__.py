@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Magnum Cluster, NodeGroup, ClusterTemplate, CONF -> ClusterRequest / MagnumState.
 
-Everything that can be refused from Magnum's own rows is refused here, before anything is touched;
-what this version of the driver does not do yet is refused in a sentence and never ignored.
+Everything that can be refused from Magnum's own rows is refused here, before anything is touched,
+in a sentence; nothing is ignored.
 """
 
 from magnum.drivers.k8s_capi_helm.intake.agreement import check_chart, check_new_cluster

@@ -145,10 +145,3 @@ def check_flavors(flavors: Mapping[str, Flavor], conf: Any) -> None:
     :raises errors.InvalidRequest: one is below the operator's minimum.
     """
     preflight.refuse(list(preflight.size_problems(flavors.values(), terms(conf))))
-
-
-def _not_yet(where: str, field: str, value: Any) -> None:
-    raise errors.InvalidRequest(
-        f"Field '{field}' of the {where} has the value '{value}', which this version of the driver "
-        "does not support. Leave the field out."
-    )

@@ -154,6 +154,20 @@ class TestProcess(testtools.TestCase):
         self.assertIn("lock was lost", error.detail)
         self.assertFalse((self.directory / "ended").exists())
 
+    def test_a_lost_lock_ends_an_uninstall_too(self) -> None:
+        self.kube.put(names.SECRET, suite.secret(1, "deployed", {}))
+        self.stand_in(f"touch {self.directory}/begun; exec sleep 100")
+        hold = Lost((self.directory / "begun").exists)
+        error = self.assertRaises(
+            errors.HelmInterrupted,
+            self.helm().uninstall,
+            suite.NAMESPACE,
+            suite.RELEASE,
+            hold=hold,
+        )
+        self.assertIn("lock was lost", error.detail)
+        self.assertFalse((self.directory / "ended").exists())
+
     def test_a_lock_that_was_lost_before_starts_nothing(self) -> None:
         self.assertRaises(
             errors.Busy,

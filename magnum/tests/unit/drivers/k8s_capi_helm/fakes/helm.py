@@ -82,7 +82,7 @@ class FakeHelm:
             self.on_apply(live)
         return copy.deepcopy(live)
 
-    def uninstall(self, namespace: str, release: str) -> None:
+    def uninstall(self, namespace: str, release: str, *, hold: Hold | None = None) -> None:
         with self._lock:
             if (namespace, release) not in self.releases:
                 return
