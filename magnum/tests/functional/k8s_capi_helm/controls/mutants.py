@@ -285,7 +285,7 @@ _FOUNDING = (
         "belongings-of-another",
         "server groups of another project are taken for the cluster's",
         f"{DRIVER}/cloud/belongings.py",
-        "if group and one.project_id == project_id:",
+        'if group and one["project_id"] == project_id:',
         "if group:",
         Suite.UNIT,
         ("test_cloud_belongings",),
