@@ -34,6 +34,7 @@ GOOD: Mapping[str, str] = {
     "CertificatesAvailable": "True",
     "EtcdClusterHealthy": "True",
     "ControlPlaneComponentsHealthy": "True",
+    "MachinesUpToDate": "True",
     # MachineSet and above
     "RollingOut": "False",
     "ScalingUp": "False",

@@ -23,10 +23,12 @@ from magnum.drivers.k8s_capi_helm import (
     intake,
     names,
     newcomers,
+    observer,
     ownership,
     preflight,
     rendering,
     scaling,
+    status,
     transition,
     upgrade,
 )
@@ -279,10 +281,13 @@ def _apply(
         done = ports.helm.apply(request.namespace, request.release, chart, values, hold=hold)
     except errors.ValuesRefused as error:
         raise rendering.explained(error, request, conf) from None
+    seen = observer.look(ports.kube, request.namespace, request.release, _now())
     ports.operations.remember(
         request.namespace,
         request.release,
         first_look="",
+        group_looks={},
+        written=status.written(seen),
         chart_source=chart.source or None,
         chart_digest=chart.digest,
     )
@@ -295,6 +300,10 @@ def _apply(
         ", ".join(operation.id for operation in operations) or "an interrupted run",
     )
     return done
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 def _chart(

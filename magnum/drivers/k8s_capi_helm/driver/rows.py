@@ -159,8 +159,11 @@ def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
     latest = ports.operations.read(namespace, release)
     if latest is None or found.record is None or latest.operations != found.record.operations:
         return False
-    if verdict.fingerprint != latest.first_look:
-        ports.operations.remember(namespace, release, first_look=verdict.fingerprint)
+    looks = {one.name: one.fingerprint for one in verdict.groups if one.fingerprint}
+    if (verdict.fingerprint, looks) != (latest.first_look, latest.group_looks):
+        ports.operations.remember(
+            namespace, release, first_look=verdict.fingerprint, group_looks=looks
+        )
     if verdict.status.endswith(("_COMPLETE", "_FAILED")):
         done = [op.id for op in latest.operations if op.id not in found.unfinished]
         ports.operations.finish(namespace, release, done)

@@ -46,7 +46,9 @@ def magnum_state(
         status_reason=cluster.status_reason,
         groups=tuple(
             dataclasses.replace(
-                _group_state(row, called[row.name], values, held), asked=called[row.name] in asked
+                _group_state(row, called[row.name], values, held),
+                asked=called[row.name] in asked,
+                first_look=record.group_looks.get(called[row.name], "") if record else "",
             )
             for row in rows
         ),
@@ -55,6 +57,7 @@ def magnum_state(
         started=min((op.started for op in operations), default=None),
         deadline=max(deadlines) if deadlines else None,
         first_look=record.first_look if record else "",
+        written=record.written if record else {},
         refusal=refusal,
         health_reason=dict(cluster.health_status_reason or {}),
         waiting=str(waiting or ""),

@@ -177,6 +177,8 @@ class Record:
     :ivar chart_source: where the live chart came from, e.g. ``bundled`` or a directory.
     :ivar chart_digest: of the live chart, "" before the first apply.
     :ivar first_look: fingerprint of the look that found everything in place, "" for none.
+    :ivar group_looks: the same for each nodegroup that was in place, by its name in the values.
+    :ivar written: generations of objects, by uid, when Helm had written them last.
     :ivar tombstone: True once everything of the cluster is gone.
     :ivar holder: who holds the lock now, "" for nobody.
     :ivar retired: credentials that are to be deleted.
@@ -188,6 +190,8 @@ class Record:
     chart_source: str = ""
     chart_digest: str = ""
     first_look: str = ""
+    group_looks: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    written: Mapping[str, int] = dataclasses.field(default_factory=dict)
     tombstone: bool = False
     holder: str = ""
     retired: tuple[Retired, ...] = ()

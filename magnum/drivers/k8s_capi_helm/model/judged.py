@@ -19,6 +19,7 @@ class GroupState:
     :ivar version: wanted Kubernetes version without ``v``, "" if unknown.
     :ivar held: it is to be upgraded, and waits for the control plane.
     :ivar asked: ``count`` was asked for, and the autoscaler's group was not given it yet.
+    :ivar first_look: fingerprint of the earlier look that found the group in place, "" for none.
     """
 
     name: str
@@ -32,6 +33,7 @@ class GroupState:
     version: str = ""
     held: bool = False
     asked: bool = False
+    first_look: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class MagnumState:
     :ivar started: when the running operation began; None when nobody knows.
     :ivar deadline: when the running operation has to be through; None for no limit.
     :ivar first_look: fingerprint of the earlier look that found everything in place, "" for none.
+    :ivar written: generations of objects, by uid, when Helm had written them last; a look
+        that has older ones is older than what was asked for.
     :ivar refusal: user sentence of what stopped the running operation for good, "" for none.
     :ivar health_reason: what the row's ``health_status_reason`` says now, so that the time since
         when something is wrong can be kept.
@@ -62,6 +66,7 @@ class MagnumState:
     started: datetime.datetime | None = None
     deadline: datetime.datetime | None = None
     first_look: str = ""
+    written: Mapping[str, int] = dataclasses.field(default_factory=dict)
     refusal: str = ""
     health_reason: Mapping[str, str] = dataclasses.field(default_factory=dict)
     waiting: str = ""
@@ -75,6 +80,7 @@ class GroupVerdict:
 
     :ivar node_count: None where the row's own count holds.
     :ivar addresses: None when nobody could read them.
+    :ivar fingerprint: of a look that found the group in place, to be kept as its ``first_look``.
     """
 
     name: str
@@ -83,6 +89,7 @@ class GroupVerdict:
     node_count: int | None = None
     addresses: tuple[str, ...] | None = None
     gone: bool = False
+    fingerprint: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

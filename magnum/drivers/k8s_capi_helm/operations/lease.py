@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 import dataclasses
 import datetime
 import json
@@ -17,6 +17,8 @@ OPERATIONS = f"{PREFIX}/operations"
 CHART_SOURCE = f"{PREFIX}/chart-source"
 CHART_DIGEST = f"{PREFIX}/chart-digest"
 FIRST_LOOK = f"{PREFIX}/first-look"
+GROUP_LOOKS = f"{PREFIX}/first-looks-of-groups"
+WRITTEN = f"{PREFIX}/written"
 TOMBSTONE = f"{PREFIX}/tombstone"
 RETIRED = f"{PREFIX}/retired-credentials"
 _VERBS = frozenset(Verb)
@@ -50,6 +52,8 @@ def record(lease: Json) -> Record:
         chart_source=notes.get(CHART_SOURCE, ""),
         chart_digest=notes.get(CHART_DIGEST, ""),
         first_look=notes.get(FIRST_LOOK, ""),
+        group_looks=json.loads(notes.get(GROUP_LOOKS) or "{}"),
+        written=json.loads(notes.get(WRITTEN) or "{}"),
         tombstone=notes.get(TOMBSTONE) == "true",
         holder=holder(lease),
         retired=tuple(
@@ -77,6 +81,11 @@ def entry(operation: Operation) -> dict[str, Any]:
         **({} if operation.count is None else {"count": operation.count}),
         **({"fields": list(operation.fields)} if operation.fields else {}),
     }
+
+
+def mapping(values: Mapping[str, str] | Mapping[str, int]) -> str:
+    """A mapping as it stands in the Lease, "" for an empty one."""
+    return json.dumps(dict(values), sort_keys=True) if values else ""
 
 
 def retired(credentials: Iterable[Retired]) -> str:

@@ -115,6 +115,8 @@ class Operations:
         release: str,
         *,
         first_look: str | None = None,
+        group_looks: Mapping[str, str] | None = None,
+        written: Mapping[str, int] | None = None,
         chart_source: str | None = None,
         chart_digest: str | None = None,
     ) -> Record:
@@ -125,6 +127,8 @@ class Operations:
         """
         fields = {
             lease.FIRST_LOOK: first_look,
+            lease.GROUP_LOOKS: None if group_looks is None else lease.mapping(group_looks),
+            lease.WRITTEN: None if written is None else lease.mapping(written),
             lease.CHART_SOURCE: chart_source,
             lease.CHART_DIGEST: chart_digest,
         }

@@ -24,14 +24,16 @@ from magnum.drivers.k8s_capi_helm.status import (
     control_plane,
     fingerprint,
     groups,
+    handed_over,
     health,
     infrastructure,
     reasons,
     workers,
 )
 from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding
+from magnum.drivers.k8s_capi_helm.status.handed_over import written
 
-__all__ = ["control_plane_in_place", "judge", "servers_in_error"]
+__all__ = ["control_plane_in_place", "judge", "servers_in_error", "written"]
 
 #: An older look is no news any more: the same as not having looked.
 FRESH = datetime.timedelta(minutes=5)
@@ -47,9 +49,10 @@ def judge(observed: Observed, state: MagnumState, now: datetime.datetime) -> Ver
     :param now: aware, UTC.
     """
     observed = _fresh(observed, now)
-    rows = tuple(groups.judge(one, observed, state, now) for one in state.groups)
     gap = _missing(observed, state)
     found = "" if gap else fingerprint.of(observed, state)
+    agreed = bool(found) and found == state.first_look
+    rows = tuple(groups.judge(one, observed, state, now, agreed=agreed) for one in state.groups)
     status, reason = _lifecycle(observed, state, now, gap, found)
     healthy, texts = health.judge(observed, state)
     return Verdict(
@@ -108,6 +111,7 @@ def _missing(observed: Observed, state: MagnumState) -> Finding | None:
         return Finding("the management cluster cannot be read", Cause.MANAGEMENT)
     return (
         reasons.not_applied(state)
+        or handed_over.missing(observed, state)
         or infrastructure.openstack_missing(observed.infrastructure)
         or groups.first_missing(observed, state)
         or workers.leftovers(observed)
@@ -140,7 +144,7 @@ def _lifecycle(
         return f"{verb}_COMPLETE", None
     if gap is None:
         return state.status, _once_more(state, stage)
-    reason = reasons.told(gap, observed, now)
+    reason = reasons.told(gap, observed, state, now)
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason)
     if stage == "FAILED":
@@ -152,4 +156,4 @@ def _once_more(state: MagnumState, stage: str) -> str | None:
     """Between two looks that find everything in place."""
     if stage == "FAILED":
         return state.status_reason
-    return Finding("everything is in place, looking once more").line()
+    return reasons.ONCE_MORE

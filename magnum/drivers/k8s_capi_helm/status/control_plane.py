@@ -12,7 +12,7 @@ from magnum.drivers.k8s_capi_helm.status import machines
 from magnum.drivers.k8s_capi_helm.status.finding import Finding
 
 _COUNTERS = ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")
-_SETTLED = ("Initialized", "Available", "RollingOut", "ScalingUp", "ScalingDown")
+_SETTLED = ("Initialized", "Available", "ScalingUp", "ScalingDown")
 
 
 def missing(group: GroupState, observed: Observed, version: str) -> Finding | None:
@@ -67,7 +67,10 @@ def _not_taken_up(group: GroupState, owner: Json, version: str) -> Finding | Non
 def _not_settled(group: GroupState, owner: Json) -> Finding | None:
     if not conditions.generation_seen(owner):
         return Finding("the change of the control plane has not been taken up yet")
-    for kind in _SETTLED:
+    # Cluster API 1.9 says instead that the machines are up to date; later ones say both.
+    rolling = conditions.condition(owner, "RollingOut")
+    first = "RollingOut" if rolling.present else "MachinesUpToDate"
+    for kind in (first, *_SETTLED):
         if not conditions.condition(owner, kind).good:
             return Finding(f"the control plane is not settled: {kind}")
     if {conditions.counter(owner, key) for key in _COUNTERS} != {group.count}:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 import dataclasses
 import datetime
+import re
 
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
@@ -29,6 +30,20 @@ EVENT_AGE = datetime.timedelta(minutes=30)
 _WAITING = frozenset(
     {"InstanceNotReady", "WaitingForClusterInfrastructure", "WaitingForBootstrapData"}
 )
+
+#: Reasons of an OpenStackMachine that Cluster API repeats on the Machine, and that stand nowhere
+#: deeper: CAPO has a server and cannot put it where its load balancer or floating IP is.
+_REFUSED = frozenset(
+    {
+        "FloatingIPError",
+        "InvalidMachineSpec",
+        "LoadBalancerMemberError",
+        "OpenStackError",
+        "PortCreateFailed",
+        "UnableToFindFloatingIPNetwork",
+    }
+)
+_FAILURE = re.compile(r"fail|error|invalid", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -133,10 +148,16 @@ def _fault_of_machine(machine: Json, now: datetime.datetime) -> Finding | None:
     checked = conditions.condition(machine, "HealthCheckSucceeded")
     if checked.bad and "InfrastructureReady" not in checked.message:
         return Finding(f"machine {name}: {first_bullet(checked.message)}", Cause.BOOTSTRAP)
+    made = conditions.condition(machine, "BootstrapConfigReady")
+    if made.bad and _FAILURE.search(made.message):
+        return Finding(f"machine {name}: {first_bullet(made.message)}", Cause.BOOTSTRAP)
     current = conditions.condition(machine, "UpToDate")
     if current.bad and "kubeletVersion" in current.message:
         return Finding(f"machine {name}: {first_bullet(current.message)}", Cause.IMAGE)
     up = conditions.condition(machine, "InfrastructureReady")
+    if up.bad and up.reason in _REFUSED and up.message:
+        text, why = first_bullet(up.message), f"{up.reason} {up.message}"
+        return Finding(f"machine {name}: {text}", cause_of(why, Cause.NETWORK))
     node = conditions.condition(machine, "NodeHealthy")
     if up.good and up.since and now - up.since > NODE_PATIENCE and node.present and not node.good:
         return Finding(f"machine {name}: {first_bullet(node.message)}", Cause.BOOTSTRAP)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import re
 from typing import Any
@@ -38,11 +39,13 @@ class Finding:
     :ivar text: what, with names and numbers, without the class in front.
     :ivar cause: who has to move; None when it is only a matter of time.
     :ivar group: the group that it is about, None for the cluster as a whole.
+    :ivar since: when it began, as far as anybody says (aware).
     """
 
     text: str
     cause: Cause | None = None
     group: GroupState | None = None
+    since: datetime.datetime | None = None
 
     def line(self) -> str:
         """The finding as a reason: its class in front, one bounded line."""

@@ -7,29 +7,55 @@ them, and if they judged the same operation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import hashlib
 import json
 
 from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.model import MagnumState, Missing, Observed
+from magnum.drivers.k8s_capi_helm.model import GroupState, Json, MagnumState, Missing, Observed
+from magnum.drivers.k8s_capi_helm.status import machines
 
 
 def of(observed: Observed, state: MagnumState) -> str:
     """SHA-256 in hexadecimal; equal for equal objects and equal wishes, in any order."""
-    wanted: list[object] = [
-        state.kubernetes_version,
-        state.started.isoformat() if state.started else "",
-        # A group that is being deleted is gone when everything is in place, and so is its row; the
-        # count of an autoscaled one follows what was found, which the generations tell of.
-        sorted(
-            (one.name, "autoscaled" if one.autoscaled else str(one.count))
-            for one in state.groups
-            if not one.status.startswith("DELETE_")
-        ),
+    # A group that is being deleted is gone when everything is in place, and so is its row.
+    wanted = [_wish(one) for one in state.groups if not one.status.startswith("DELETE_")]
+    return _digest(state, wanted, _things(observed))
+
+
+def of_group(group: GroupState, observed: Observed, state: MagnumState) -> str:
+    """The same for one nodegroup and its own objects."""
+    listed = [
+        () if isinstance(one, Missing) else one
+        for one in (observed.machine_deployments, observed.machine_sets, observed.machines)
     ]
+    if group.is_control_plane:
+        mine = list(machines.of_control_plane(listed[2]))
+        if not isinstance(observed.control_plane, Missing):
+            mine.append(observed.control_plane)
+    else:
+        owners = machines.deployments_of(group.name, listed[0])
+        mine = list(owners)
+        for things in listed[1:]:
+            mine += machines.of_group(things, group.name, owners)
+    return _digest(state, [_wish(group), [group.status]], mine)
+
+
+def _wish(group: GroupState) -> list[str]:
+    # The count of an autoscaled group follows what was found, which the generations tell of.
+    return [group.name, "autoscaled" if group.autoscaled else str(group.count)]
+
+
+def _digest(state: MagnumState, wishes: list[list[str]], things: Iterable[Json]) -> str:
+    started = state.started.isoformat() if state.started else ""
+    wanted = [state.kubernetes_version, started, sorted(wishes)]
+    text = json.dumps([wanted, sorted(_identity(one) for one in things)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _things(observed: Observed) -> list[Json]:
     singles = (observed.cluster, observed.infrastructure, observed.control_plane)
-    there = [_identity(one) for one in singles if not isinstance(one, Missing)]
+    there = [one for one in singles if not isinstance(one, Missing)]
     for listed in (
         observed.machine_deployments,
         observed.machine_sets,
@@ -37,9 +63,8 @@ def of(observed: Observed, state: MagnumState) -> str:
         observed.servers,
         observed.addons,
     ):
-        there += [] if isinstance(listed, Missing) else [_identity(one) for one in listed]
-    text = json.dumps([wanted, sorted(there)])
-    return hashlib.sha256(text.encode()).hexdigest()
+        there += [] if isinstance(listed, Missing) else listed
+    return there
 
 
 def _identity(thing: Mapping[str, object]) -> list[str]:

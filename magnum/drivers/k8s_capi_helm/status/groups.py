@@ -14,7 +14,14 @@ from magnum.drivers.k8s_capi_helm.model import (
     Missing,
     Observed,
 )
-from magnum.drivers.k8s_capi_helm.status import control_plane, machines, reasons, workers
+from magnum.drivers.k8s_capi_helm.status import (
+    control_plane,
+    fingerprint,
+    handed_over,
+    machines,
+    reasons,
+    workers,
+)
 from magnum.drivers.k8s_capi_helm.status.finding import Finding
 
 _JUDGED = ("IN_PROGRESS", "FAILED")
@@ -47,10 +54,25 @@ def first_missing(observed: Observed, state: MagnumState) -> Finding | None:
 
 
 def judge(
-    group: GroupState, observed: Observed, state: MagnumState, now: datetime.datetime
+    group: GroupState,
+    observed: Observed,
+    state: MagnumState,
+    now: datetime.datetime,
+    *,
+    agreed: bool = False,
 ) -> GroupVerdict:
-    """What the group's row should say after this look."""
-    status, reason, gone = _lifecycle(group, observed, state, now)
+    """What the group's row should say after this look.
+
+    :param agreed: this look and the one before found everything of the cluster in place.
+    """
+    gap = (
+        reasons.not_applied(state)
+        or handed_over.missing(observed, state)
+        or missing(group, observed, state)
+    )
+    found = "" if gap or observed.unreachable else fingerprint.of_group(group, observed, state)
+    again = agreed or (bool(found) and found == group.first_look)
+    status, reason, gone = _lifecycle(group, observed, state, now, gap, again=again)
     return GroupVerdict(
         name=group.name,
         status=status,
@@ -58,6 +80,7 @@ def judge(
         node_count=_node_count(group, observed),
         addresses=_addresses(group, observed),
         gone=gone,
+        fingerprint=found,
     )
 
 
@@ -68,15 +91,23 @@ def _addresses(group: GroupState, observed: Observed) -> tuple[str, ...] | None:
 
 
 def _lifecycle(
-    group: GroupState, observed: Observed, state: MagnumState, now: datetime.datetime
+    group: GroupState,
+    observed: Observed,
+    state: MagnumState,
+    now: datetime.datetime,
+    gap: Finding | None,
+    *,
+    again: bool,
 ) -> tuple[str, str | None, bool]:
-    """A group's status, its reason, and whether its row can go."""
+    """A group's status, its reason, and whether its row can go.
+
+    :param again: this look and the one before found the group in place.
+    """
     verb, _, stage = group.status.partition("_")
     if stage not in _JUDGED or state.status.startswith("DELETE_"):
         return group.status, None if stage == "COMPLETE" else group.reason, False
-    gap = reasons.not_applied(state) or missing(group, observed, state)
     if gap is None and verb == "DELETE":
-        return group.status, None, True
+        return group.status, None if again else reasons.ONCE_MORE, again
     if _never_rendered(group, observed, state):
         return group.status, group.reason, False
     if state.refusal:
@@ -84,8 +115,10 @@ def _lifecycle(
     if gap is None:
         if group.status == "UPDATE_FAILED" and reasons.is_refused(group.reason):
             return group.status, group.reason, False
+        if not again:
+            return group.status, group.reason if stage == "FAILED" else reasons.ONCE_MORE, False
         return f"{verb}_COMPLETE", None, False
-    reason = reasons.told(gap, observed, now, group)
+    reason = reasons.told(gap, observed, state, now, group)
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason), False
     return group.status, reasons.kept(group.reason, reason) if stage == "FAILED" else reason, False

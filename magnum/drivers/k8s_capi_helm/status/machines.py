@@ -105,6 +105,13 @@ def server_name(machine: Json) -> str:
     return str(conditions.dig(machine, "spec", "infrastructureRef", "name") or "")
 
 
+def is_of_machine(server: Json) -> bool:
+    """The OpenStackServer was made for a machine, and is no bastion of the OpenStackCluster's."""
+    listed = conditions.metadata(server).get("ownerReferences")
+    owners = listed if isinstance(listed, list) else ()
+    return any(conditions.mapping(one).get("kind") == "OpenStackMachine" for one in owners)
+
+
 def servers_missing(
     machines: Iterable[Json], servers: tuple[Json, ...] | Missing
 ) -> Finding | None:

@@ -13,13 +13,19 @@ from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding, REASON
 
 #: Until then an OpenStackCluster without any status is just new.
 SILENCE_PATIENCE = datetime.timedelta(minutes=3)
+#: Between two looks that find something in place.
+ONCE_MORE = Finding("everything is in place, looking once more").line()
 _NOTHING_CHANGED = f"{Cause.REQUEST.value}: nothing was changed."
 
 
 def told(
-    gap: Finding, observed: Observed, now: datetime.datetime, group: GroupState | None = None
+    gap: Finding,
+    observed: Observed,
+    state: MagnumState,
+    now: datetime.datetime,
+    group: GroupState | None = None,
 ) -> str:
-    """The fault if there is one, else what is waited for.
+    """The fault if there is one, else what is waited for, and since when.
 
     :param gap: what is not in place.
     :param group: tell only what concerns this group and what all groups need; None for everything.
@@ -29,8 +35,7 @@ def told(
         return Finding(text, Cause.MANAGEMENT).line()
     fault = faults.deepest(faults.scope_of(observed, now, group))
     if fault is None or fault.cause is None:
-        detail = "" if gap.cause else _detail(gap, observed, now)
-        return bounded(f"{gap.line()}; {detail}" if detail else gap.line())
+        return gap.line() if gap.cause else _waiting(gap, observed, state, now)
     told_already = gap.text in fault.text or fault.text in gap.text
     rest = "" if told_already else f"; {gap.text}"
     room = max(REASON_LIMIT // 2, REASON_LIMIT - len(rest) - len(fault.cause.value) - 2)
@@ -84,48 +89,67 @@ def kept(before: str | None, reason: str) -> str:
     return before or reason
 
 
-def _detail(gap: Finding, observed: Observed, now: datetime.datetime) -> str:
+def _waiting(gap: Finding, observed: Observed, state: MagnumState, now: datetime.datetime) -> str:
+    """What is waited for, what it does just now, and since when; the operation's begin at last."""
+    detail = _detail(gap, observed, now)
+    text = f"{gap.line()}; {detail.text}" if detail else gap.line()
+    began = (detail.since if detail else None) or gap.since or state.started
+    since = f", since {clock(began, now)}" if began else ""
+    return f"{bounded(text, REASON_LIMIT - len(since))}{since}"
+
+
+def clock(at: datetime.datetime, now: datetime.datetime) -> str:
+    """A time of today in hours and minutes, an earlier one with its date; UTC."""
+    return f"{at:%H:%M} UTC" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def _detail(gap: Finding, observed: Observed, now: datetime.datetime) -> Finding | None:
     """What the object that the gap is about does just now."""
     if gap.group is None:
         return _silence(observed.infrastructure, now)
     scope = faults.scope_of(observed, now, gap.group)
     held = faults.preflight(scope)
     if held is not None:
-        return held.text
+        return held
     for machine in sorted(scope.machines, key=conditions.name):
         if machines.ready(machine) and not conditions.condition(machine, "UpToDate").bad:
             continue
         return _stage(machine)
-    return ""
+    return None
 
 
-def _silence(infrastructure: Json | Missing, now: datetime.datetime) -> str:
+def _silence(infrastructure: Json | Missing, now: datetime.datetime) -> Finding | None:
     """While CAPO waits for a load balancer, or cannot log in, it writes no status at all."""
     if isinstance(infrastructure, Missing) or infrastructure.get("status"):
-        return ""
+        return None
     made = conditions.instant(conditions.metadata(infrastructure).get("creationTimestamp"))
     if made is None or now - made <= SILENCE_PATIENCE:
-        return ""
-    return f"nothing is reported since {made:%H:%M} UTC: look at load balancer and credential"
+        return None
+    return Finding("nothing is reported (look at load balancer and credential)", since=made)
 
 
-def _stage(machine: Json) -> str:
+def _stage(machine: Json) -> Finding:
     """How far one machine is."""
     name = conditions.name(machine)
     if conditions.deleting(machine):
         said = conditions.condition(machine, "Deleting")
         words = faults.first_bullet(said.message)
-        return f"machine {name} is going{': ' + words if words else ''}"
+        asked = conditions.instant(conditions.metadata(machine).get("deletionTimestamp"))
+        return Finding(f"machine {name} is going{': ' + words if words else ''}", since=asked)
     current = conditions.condition(machine, "UpToDate")
     if current.bad:
-        return f"machine {name}: {faults.first_bullet(current.message)}"
-    if not conditions.condition(machine, "BootstrapConfigReady").good:
-        return f"machine {name} waits for its bootstrap data"
-    if not conditions.condition(machine, "InfrastructureReady").good:
-        return f"server of machine {name} is being made"
+        text = f"machine {name}: {faults.first_bullet(current.message)}"
+        return Finding(text, since=current.since)
+    boot = conditions.condition(machine, "BootstrapConfigReady")
+    if not boot.good:
+        return Finding(f"machine {name} waits for its bootstrap data", since=boot.since)
+    up = conditions.condition(machine, "InfrastructureReady")
+    if not up.good:
+        return Finding(f"server of machine {name} is being made", since=up.since)
     if not conditions.dig(machine, "status", "nodeRef", "name"):
-        return f"server of machine {name} is up, its node has not joined yet"
+        text = f"server of machine {name} is up, its node has not joined yet"
+        return Finding(text, since=up.since)
     node = conditions.condition(machine, "NodeHealthy")
     said = conditions.condition(machine, "Ready") if node.good else node
     words = faults.first_bullet(said.message)
-    return f"machine {name} is not ready{': ' + words if words else ''}"
+    return Finding(f"machine {name} is not ready{': ' + words if words else ''}", since=said.since)

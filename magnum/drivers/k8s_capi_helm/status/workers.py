@@ -133,6 +133,10 @@ def _orphans(observed: Observed) -> Finding | None:
         owner = conditions.label(one, names.LABEL_DEPLOYMENT_NAME)
         if owner not in known and not machines.is_control_plane(one):
             return Finding(f"{conditions.name(one)} of a deleted group is still there")
+    held = {machines.server_name(one) for one in observed.machines}
+    for one in () if isinstance(observed.servers, Missing) else observed.servers:
+        if conditions.name(one) not in held and machines.is_of_machine(one):
+            return Finding(f"server {conditions.name(one)} of a deleted machine is still there")
     return None
 
 

@@ -53,7 +53,7 @@ class DeepestTest(testtools.TestCase):
     def test_only_slow(self):
         self.assertEqual(
             "waiting: 1 of 2 default-worker machines are ready; server of machine "
-            f"{scenes.RELEASE}-default-worker-m1 is being made",
+            f"{scenes.RELEASE}-default-worker-m1 is being made, since 11:10 UTC",
             reason(building()),
         )
 
@@ -107,7 +107,8 @@ class DeepestTest(testtools.TestCase):
     def test_a_silent_openstack_cluster(self):
         observed = scenes.observed()
         observed.infrastructure["status"] = {}
-        self.assertIn("nothing is reported since 11:00 UTC", reason(observed))
+        self.assertIn("nothing is reported (look at load", reason(observed))
+        self.assertTrue(reason(observed).endswith("credential), since 11:00 UTC"))
 
     def test_a_node_that_does_not_join(self):
         observed = building()
@@ -122,6 +123,29 @@ class DeepestTest(testtools.TestCase):
         scenes.say(machine, "HealthCheckSucceeded", "False", message, "NodeStartupTimeout")
         self.assertIn("bootstrap: machine", reason(observed))
         self.assertIn("Health check failed: Node failed to report startup", reason(observed))
+
+    def test_what_only_the_machine_repeats(self):
+        for reason_, message, wanted in (
+            ("LoadBalancerMemberError", "Reconciling member failed: gone", "network: machine"),
+            ("FloatingIPError", "Quota exceeded for resources: ['floatingip']", "quota: machine"),
+            ("OpenStackError", "got 401 instead: Unauthorized", "credential: machine"),
+            ("WaitingForBootstrapData", "", "waiting:"),
+            ("NotReady", "OpenStackMachine status.initialization.provisioned is false", "waiting:"),
+        ):
+            observed = building()
+            machine = observed.machines[-1]
+            scenes.say(machine, "InfrastructureReady", "False", message, reason_)
+            self.assertTrue(reason(observed).startswith(wanted), reason(observed))
+
+    def test_bootstrap_data_that_cannot_be_made(self):
+        for message, wanted in (
+            ("* DataSecretAvailable: Failed to generate bootstrap data", "bootstrap: machine"),
+            ("* DataSecretAvailable: Waiting for Cluster control plane", "waiting:"),
+            ("KubeadmConfig status.initialization.dataSecretCreated is false", "waiting:"),
+        ):
+            observed = building()
+            scenes.say(observed.machines[-1], "BootstrapConfigReady", "False", message)
+            self.assertTrue(reason(observed).startswith(wanted), reason(observed))
 
     def test_an_image_with_another_kubelet(self):
         observed = scenes.observed()
@@ -190,7 +214,7 @@ class DeepestTest(testtools.TestCase):
             scenes.say(observed.machines[0], "Ready", "False", "...")
             scenes.say(observed.machines[0], "InfrastructureReady", "True", **just_now)
             scenes.say(observed.machines[0], kind, "False", "* Node.Ready: cni", **just_now)
-            line = f"waiting: 2 of 3 control plane machines are ready; {wanted}"
+            line = f"waiting: 2 of 3 control plane machines are ready; {wanted}, since 11:59 UTC"
             self.assertEqual(line, reason(observed))
 
 

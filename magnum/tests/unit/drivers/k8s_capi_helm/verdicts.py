@@ -13,8 +13,16 @@ VERSIONS = ("v1beta2", "v1beta1")
 
 def twice(observed: model.Observed, state: model.MagnumState) -> model.Verdict:
     """The verdict of the second of two equal looks."""
-    first = status.judge(observed, state, NOW)
-    return status.judge(observed, dataclasses.replace(state, first_look=first.fingerprint), NOW)
+    return status.judge(observed, after(status.judge(observed, state, NOW), state), NOW)
+
+
+def after(verdict: model.Verdict, state: model.MagnumState) -> model.MagnumState:
+    """The state that the next look is judged by: it knows what this one has found in place."""
+    looks = {one.name: one.fingerprint for one in verdict.groups}
+    groups = tuple(
+        dataclasses.replace(one, first_look=looks.get(one.name, "")) for one in state.groups
+    )
+    return dataclasses.replace(state, first_look=verdict.fingerprint, groups=groups)
 
 
 def row(verdict: model.Verdict, name: str) -> model.GroupVerdict:
