@@ -7,6 +7,7 @@ import json
 import fixtures
 
 from magnum import objects
+from magnum.api.controllers.v1.cluster import ClustersController
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor
 from magnum.conductor.handlers.common import cert_manager
@@ -505,6 +506,10 @@ class TestHealth(world.World):
         self.tick()
         self.assertEqual("UPDATE_FAILED", self.cluster().status)
         self.assertTrue(self.cluster().status_reason.startswith("timeout:"))
+        # Magnum's API makes `faults` of a cluster from its nodegroups.
+        faults = ClustersController()._collect_fault_info(self.context, self.cluster())
+        self.assertEqual(["default-worker"], list(faults))
+        self.assertIn("timeout: not done", faults["default-worker"])
         self.grow()
         for _ in range(2):
             self.poll()
