@@ -7,7 +7,7 @@ TOX := $(RUNNER)/bin/tox
 export PATH := $(CURDIR)/$(RUNNER)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test functional controls docs charts bench clean
+.PHONY: help demo test functional controls record docs charts bench clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ functional: $(TOX) ## Everything that can be done in the sandbox
 
 controls: $(TOX) ## Break driver and charts on purpose, show what catches it (FUNCTIONAL=1: in the sandbox too)
 	@$(TOX) -q run -e controls -- $(if $(FUNCTIONAL),--functional) $(MUTANTS)
+
+record: $(TOX) ## Record the sandbox's real controllers anew for the unit tests (STORIES="everyday faults" picks some)
+	@$(TOX) -q run -e record -- $(STORIES)
 
 docs: $(TOX) ## Build the documents in doc/build/html
 	@$(RUNNER)/bin/python tools/stages.py docs releasenotes

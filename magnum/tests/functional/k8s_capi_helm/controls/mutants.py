@@ -46,7 +46,90 @@ class Mutant:
 
 _TWO_LOOKS = "if found and found == state.first_look:"
 
+_EVERYTHING = """        or handed_over.missing(observed, state)
+        or infrastructure.openstack_missing(observed.infrastructure)
+        or groups.first_missing(observed, state)
+        or workers.leftovers(observed)
+        or addons.core_missing(observed.addons, state.without_addons)
+        or infrastructure.cluster_missing(observed.cluster)
+"""
+_RECORDINGS = ("test_recordings.OwnTest",)
+
+
+def _naive(name: str, sentence: str, *questions: str) -> Mutant:
+    """A judge that asks what other programs take for done, and nothing else."""
+    listed = "\n            and ".join(questions)
+    return Mutant(
+        name,
+        sentence,
+        f"{DRIVER}/status/__init__.py",
+        _EVERYTHING,
+        "        or (\n"
+        "            None\n"
+        "            if isinstance(observed.machine_deployments, tuple)\n"
+        "            and isinstance(observed.cluster, dict)\n"
+        f"            and {listed}\n"
+        '            else Finding("not done")\n'
+        "        )\n",
+        Suite.UNIT,
+        _RECORDINGS,
+    )
+
+
+_AVAILABLE = 'conditions.condition(observed.cluster, "Available").good'
+_QUIET = (
+    'all(conditions.condition(observed.cluster, kind).good for kind in ("RollingOut", "ScalingUp", '
+    '"ScalingDown"))'
+)
+_EQUAL = (
+    "all(conditions.generation_seen(one) and conditions.condition(one, 'RollingOut').good and "
+    "{conditions.counter(one, key) for key in ('replicas', 'readyReplicas', 'availableReplicas', "
+    "'upToDateReplicas')} == {one['spec']['replicas']} for one in observed.machine_deployments)"
+)
+
+#: What is known to lie for seconds to minutes of every change.
+_NAIVE = (
+    _naive(
+        "phase-running",
+        "COMPLETE when every MachineDeployment is Running",
+        "observed.machine_deployments",
+        'all(conditions.dig(one, "status", "phase") == "Running" '
+        "for one in observed.machine_deployments)",
+    ),
+    _naive("cluster-available", "COMPLETE when the Cluster is Available", _AVAILABLE),
+    _naive(
+        "available-and-quiet",
+        "COMPLETE when the Cluster is Available and nothing rolls or scales",
+        _AVAILABLE,
+        _QUIET,
+    ),
+    _naive(
+        "counters-equal",
+        "COMPLETE when generations are observed and all counters of MachineDeployments are equal",
+        "observed.machine_deployments",
+        _EQUAL,
+    ),
+)
+
 _STATUS = (
+    Mutant(
+        "group-after-one-look",
+        "a nodegroup is COMPLETE after one look instead of two that agree",
+        f"{DRIVER}/status/groups.py",
+        "again = agreed or (bool(found) and found == group.first_look)",
+        "again = agreed or bool(found)",
+        Suite.UNIT,
+        ("test_status_looks.GroupLooksTest",),
+    ),
+    Mutant(
+        "older-look",
+        "a look from before Helm's last change is believed",
+        f"{DRIVER}/status/handed_over.py",
+        "if _generation(one) < state.written.get(_uid(one), 0):",
+        "if _generation(one) < 0:",
+        Suite.UNIT,
+        ("test_status_looks.WrittenTest",),
+    ),
     Mutant(
         "always-complete",
         "COMPLETE as soon as Helm has taken the values",
@@ -444,4 +527,4 @@ _FUNCTIONAL = (
     ),
 )
 
-MUTANTS = (*_STATUS, *_CHANGE, *_DELETION, *_FOUNDING, *_CHARTS, *_ENVTEST, *_FUNCTIONAL)
+MUTANTS = (*_NAIVE, *_STATUS, *_CHANGE, *_DELETION, *_FOUNDING, *_CHARTS, *_ENVTEST, *_FUNCTIONAL)

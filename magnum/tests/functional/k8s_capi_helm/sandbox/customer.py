@@ -55,6 +55,7 @@ class Customer:
         self,
         *,
         workers: int = 1,
+        masters: int = 1,
         template: str | None = None,
         version: str = VERSION,
         **fields: Any,
@@ -63,11 +64,11 @@ class Customer:
         uuid = self.magnum.create(
             name=f"{self._name}-{secrets.token_hex(3)}",
             cluster_template_id=template or self.template(version),
-            master_count=1,
+            master_count=masters,
             node_count=workers,
             **fields,
         )
-        intent = Intent(version, 1, {DEFAULT_GROUP: workers})
+        intent = Intent(version, masters, {DEFAULT_GROUP: workers})
         self.cluster = Cluster(self.tenant, self.magnum, uuid, intent)
         self.cluster.appear()
         return self.cluster
