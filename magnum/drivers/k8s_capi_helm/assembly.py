@@ -21,6 +21,7 @@ from oslo_utils import uuidutils
 from magnum.common import clients
 from magnum.drivers.k8s_capi_helm import chart_store, errors, helm_client, kube_client, operations
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.logins import Logins
 
 _BUNDLED = pathlib.Path(__file__).parent / "charts"
 _lock = threading.Lock()
@@ -29,12 +30,16 @@ _made: dict[int, Ports] = {}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ports:
-    """The doors to the management cluster; one set per process, used by all of its threads."""
+    """The doors to the management cluster; one set per process, used by all of its threads.
+
+    :ivar logins: what this process knows of the clusters' credentials.
+    """
 
     kube: kube_client.KubeClient
     operations: operations.Operations
     helm: helm_client.HelmClient
     charts: chart_store.ChartStore
+    logins: Logins = dataclasses.field(default_factory=Logins)
 
 
 def ports(conf: Any) -> Ports:

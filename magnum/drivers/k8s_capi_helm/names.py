@@ -79,6 +79,7 @@ BOOTSTRAP_TEMPLATE = Kind(
 OPENSTACK_SERVER = Kind(INFRASTRUCTURE_GROUP, "OpenStackServer", "openstackservers", ("v1alpha1",))
 HELM_RELEASE = Kind(ADDONS_GROUP, "HelmRelease", "helmreleases", ("v1alpha1",))
 MANIFESTS = Kind(ADDONS_GROUP, "Manifests", "manifests", ("v1alpha1",))
+DEPLOYMENT = Kind("apps", "Deployment", "deployments", ("v1",))
 NAMESPACE = Kind("", "Namespace", "namespaces", ("v1",), namespaced=False)
 SECRET = Kind("", "Secret", "secrets", ("v1",))
 CONFIG_MAP = Kind("", "ConfigMap", "configmaps", ("v1",))
@@ -98,6 +99,8 @@ LABEL_CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
 LABEL_CHART_CLUSTER = f"{CHART_PREFIX}/cluster"
 LABEL_CHART_COMPONENT = f"{CHART_PREFIX}/component"
 LABEL_NODE_GROUP = f"{CHART_PREFIX}/node-group"
+#: Component of the chart's Deployment that runs the cluster autoscaler.
+AUTOSCALER = "autoscaler"
 LABEL_PROJECT = "magnum.openstack.org/project-id"
 LABEL_USER = "magnum.openstack.org/user-id"
 LABEL_UUID = "magnum.openstack.org/cluster-uuid"
@@ -115,6 +118,10 @@ _CONTAINERD_DISK_SINCE = (1, 2)
 EFFECTIVE_LABEL = "labels.k8s-capi-helm.openstack.org"
 #: The chart of a cluster, in this project's family as in the reference charts.
 CLUSTER_CHART = "openstack-cluster"
+#: Finalizer of cluster-api-janitor-openstack, which clears up what Services and volumes have left.
+JANITOR_FINALIZER = "janitor.capi.stackhpc.com"
+#: With it ``clusterctl move`` takes an object along that no Cluster owns.
+LABEL_MOVE = "clusterctl.cluster.x-k8s.io/move"
 #: On copies of charts, by which they are found.
 CHART_COPY_LABELS = {"k8s-capi-helm.magnum.openstack.org/kept": "chart"}
 #: On a copy of a chart, its name and version for people.
@@ -187,6 +194,25 @@ def of_server_group(release_name: str, text: str) -> str | None:
 def api_address(release_name: str) -> str:
     """Description of the floating IP that is made for the API of a release."""
     return f"Kubernetes API of {release_name}, made and deleted by Magnum"
+
+
+def is_service_balancer(release_name: str, text: str | None) -> bool:
+    """Whether a load balancer's name is one that the cloud controller of a cluster gives."""
+    return (text or "").startswith(f"kube_service_{release_name}_")
+
+
+def is_service_address(release_name: str, text: str | None) -> bool:
+    """Whether a floating IP's description is one that the cloud controller of a cluster gives."""
+    words = text or ""
+    begins = words.startswith("Floating IP for Kubernetes external service ")
+    return begins and words.endswith(f" from cluster {release_name}")
+
+
+def is_service_group(release_name: str, text: str | None) -> bool:
+    """Whether a security group's description is one that a cluster's cloud controller gives."""
+    words = text or ""
+    ends = words.endswith(f" Service LoadBalancer in cluster {release_name}")
+    return ends and words.startswith("Security Group for ")
 
 
 def lease(release_name: str) -> str:

@@ -58,7 +58,7 @@ class Owner:
 def labels(owner: Owner) -> dict[str, str]:
     """Labels of every object that the driver itself makes for a cluster.
 
-    ``cluster.x-k8s.io/cluster-name`` lets Cluster API's cache and ``clusterctl move`` see them
+    ``cluster.x-k8s.io/cluster-name`` lets Cluster API's cache see them
     (https://cluster-api.sigs.k8s.io/tasks/certs/using-custom-certificates).
     """
     return {
@@ -151,7 +151,10 @@ def credential_secret(
     texts = {CLOUDS: clouds, "cacert": cacert}
     if addon_clouds is not None:
         texts[ADDON_CLOUDS] = addon_clouds
-    return _secret(owner, names.credential_secret(owner.release), "Opaque", texts)
+    secret = _secret(owner, names.credential_secret(owner.release), "Opaque", texts)
+    # Secrets of CAs are known to ``clusterctl move`` by their names, this one only by this label.
+    secret["metadata"]["labels"][names.LABEL_MOVE] = ""
+    return secret
 
 
 def ca_secrets(owner: Owner, pairs: Mapping[str, KeyPair]) -> tuple[Json, ...]:

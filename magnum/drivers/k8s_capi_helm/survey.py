@@ -11,17 +11,29 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import (
+    change,
     errors,
     intake,
+    leftovers,
     names,
     observer,
+    ownership,
     reconcile,
+    secrets,
     status,
     transition,
 )
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import LiveRelease, MagnumState, Observed, Record, Verdict
+from magnum.drivers.k8s_capi_helm.model import (
+    Json,
+    LiveRelease,
+    MagnumState,
+    Missing,
+    Observed,
+    Record,
+    Verdict,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -61,13 +73,16 @@ def judge(
     observed = observer.look(ports.kube, namespace, release, now)
     if not observed.unreachable:
         observed = _with_faults(observed, cloud)
+        if live is not None:
+            observed = _with_operators(ports, observed, cluster, live, conf, cloud)
     state = intake.magnum_state(
         cluster, rows, record, live, applied=applied, refusal=refusal, waiting=waiting
     )
     values = live.values if live else {}
     verdict = status.judge(observed, state, now)
     verdict = _with(verdict, "labels", _labels(live, state))
-    verdict = _with(verdict, "notice", " ".join(intake.notices(cluster, conf, values)))
+    told = (*intake.notices(cluster, conf, values), leftovers.notice(observed))
+    verdict = _with(verdict, "notice", " ".join(one for one in told if one))
     own = intake.own_images(cluster, rows)
     unfinished = transition.unfinished(record, values, own)
     return Finding(verdict, record, bool(observed.unreachable), unfinished)
@@ -104,6 +119,39 @@ def _with(verdict: Verdict, key: str, text: str) -> Verdict:
     if not text:
         return verdict
     return dataclasses.replace(verdict, health_reason={**verdict.health_reason, key: text})
+
+
+def _with_operators(
+    ports: Ports,
+    observed: Observed,
+    cluster: Any,
+    live: LiveRelease,
+    conf: Any,
+    cloud: Callable[[], Cloud],
+) -> Observed:
+    """The look with what no Cluster API object tells: the credential, and the autoscaler."""
+    owner, resting = ownership.owner(cluster, conf), cluster.status.endswith("_COMPLETE")
+    problem = ports.logins.problem(ports.kube, owner, cloud, observed.at, soon=not resting)
+    return dataclasses.replace(
+        observed, credential=problem, autoscaler=_autoscaler(ports, owner, live)
+    )
+
+
+def _autoscaler(
+    ports: Ports, owner: secrets.Owner, live: LiveRelease
+) -> tuple[Json, ...] | Missing | None:
+    groups = change.node_groups(live.values).values()
+    if not any(change.is_autoscaled(one) for one in groups):
+        return None
+    marks = {
+        names.LABEL_CHART_CLUSTER: owner.release,
+        names.LABEL_CHART_COMPONENT: names.AUTOSCALER,
+    }
+    try:
+        return tuple(ports.kube.list(names.DEPLOYMENT, owner.namespace, marks))
+    except errors.DriverError as error:
+        LOG.warning("The autoscaler of %s is not known: %s", owner.release, error.detail)
+        return Missing.UNREADABLE
 
 
 def _with_faults(observed: Observed, cloud: Callable[[], Cloud]) -> Observed:

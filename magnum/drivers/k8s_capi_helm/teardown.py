@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import dataclasses
 import datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from magnum.drivers.k8s_capi_helm import (
     belongings,
     deletion,
     errors,
+    leftovers,
     names,
     observer,
     ownership,
@@ -20,13 +22,16 @@ from magnum.drivers.k8s_capi_helm import (
 )
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.model import Json, Observed
 from magnum.drivers.k8s_capi_helm.operations import Hold
+from magnum.drivers.k8s_capi_helm.status.finding import bounded
 
 LOG = logging.getLogger(__name__)
 
 #: More steps than a deletion has kinds of: a pass that needs more goes round in circles.
 _MOST_STEPS = 8
+#: Steps that take the last proof away: nothing may be left anywhere before them.
+_ENDING = frozenset({deletion.Action.REMOVE_SECRETS, deletion.Action.BURY})
 
 
 def advance(
@@ -44,26 +49,51 @@ def advance(
     :raises errors.DriverError: the management cluster or Keystone could not be asked.
     """
     if not ownership.is_proved(ports, owner):
-        return _next(ports, owner, proof=False, now=now)
+        observed = observer.look(ports.kube, owner.namespace, owner.release, now)
+        return _next(ports, owner, observed, proof=False)
     with ports.operations.hold(
         owner.namespace, owner.release, wait=conf.capi_helm.lock_wait
     ) as hold:
         for _ in range(_MOST_STEPS):
             proof = ownership.is_proved(ports, owner)
-            step = _next(ports, owner, proof=proof, now=now)
+            observed = observer.look(ports.kube, owner.namespace, owner.release, now)
+            step = _next(ports, owner, observed, proof=proof)
+            if step.action is deletion.Action.WAIT:
+                return _blocked(ports, owner, observed, cloud, step)
             if step.action in deletion.STOPS:
                 return step
+            if step.action in _ENDING:
+                left = leftovers.before_the_end(owner, cloud)
+                if left:
+                    return deletion.Step(deletion.Action.WAIT, left)
             LOG.info("Deletion of release %s: %s.", owner.release, step.action.value)
             _carry_out(ports, owner, cloud, step, hold)
         return step
 
 
-def _next(
-    ports: Ports, owner: secrets.Owner, *, proof: bool, now: datetime.datetime
+def _blocked(
+    ports: Ports,
+    owner: secrets.Owner,
+    observed: Observed,
+    cloud: Callable[[], Cloud],
+    step: deletion.Step,
 ) -> deletion.Step:
+    """The step with what it hangs on in the cloud, which no object may tell."""
+    if observed.unreachable:
+        return step
+    dead = ports.logins.problem(ports.kube, owner, cloud, observed.at, soon=True)
+    if dead:
+        reason = f"{errors.Cause.CREDENTIAL}: {dead}"
+    else:
+        left = leftovers.in_the_way(observed, owner, cloud)
+        reason = f"{step.reason}; still there: {left}" if left else step.reason
+    return dataclasses.replace(step, reason=bounded(reason))
+
+
+def _next(ports: Ports, owner: secrets.Owner, observed: Observed, *, proof: bool) -> deletion.Step:
     record = ports.operations.read(owner.namespace, owner.release)
     return deletion.next_step(
-        observer.look(ports.kube, owner.namespace, owner.release, now),
+        observed,
         proof=proof,
         release_present=ports.helm.live(owner.namespace, owner.release) is not None,
         secrets_present=bool(_own_secrets(ports, owner)),

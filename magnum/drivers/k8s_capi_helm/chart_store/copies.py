@@ -91,7 +91,7 @@ def _manifest(namespace: str, chart: Chart, package: bytes) -> Json:
         "metadata": {
             "name": names.chart_copy(chart.digest),
             "namespace": namespace,
-            "labels": dict(names.CHART_COPY_LABELS),
+            "labels": {**names.CHART_COPY_LABELS, names.LABEL_MOVE: ""},
             "annotations": {names.CHART_COPY_ABOUT: f"{chart.name} {chart.version}"},
         },
         "immutable": True,

@@ -14,6 +14,8 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors, preflight
 from magnum.drivers.k8s_capi_helm.cloud import images, machines, networks, offers, quotas
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
+from magnum.drivers.k8s_capi_helm.cloud.logging_in import logged_in
+from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, Services
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
@@ -39,6 +41,7 @@ class Cloud:
     def __init__(self, clients: Clients) -> None:
         self._services = Services(clients)
         self.belongings = Belongings(self._services)
+        self.remains = Remains(self._services)
 
     # Facts for a render ---------------------------------------------------------------------------
     def facts(
@@ -247,6 +250,13 @@ class Cloud:
                 keystone.client.delete_application_credential(
                     user_id, credential_id, ignore_missing=True
                 )
+
+    def accepts(self, credential: ApplicationCredential) -> bool:
+        """Whether Keystone lets an application credential in; who else asks makes no difference.
+
+        :raises errors.CloudUnreachable: Keystone does not answer.
+        """
+        return logged_in(self._services, credential)
 
     # Faults ---------------------------------------------------------------------------------------
     def server_faults(self, server_ids: Iterable[str]) -> Mapping[str, str]:

@@ -35,6 +35,7 @@ from magnum.drivers.k8s_capi_helm.driver import (
     newcomer,
     passes,
     plans,
+    polls,
     rows,
     sizes,
     upgrades,
@@ -278,4 +279,4 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
 
     def get_monitor(self, context: Any, cluster: Any) -> Monitor:
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""
-        return Monitor(context, cluster, lambda: passes.watch_over(context, cluster, CONF))
+        return Monitor(context, cluster, lambda: polls.watch_over(context, cluster, CONF))

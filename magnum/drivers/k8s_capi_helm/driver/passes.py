@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Magnum's periodic tasks do with one cluster: carry on, delete on, watch over."""
+"""What Magnum's status task does with one cluster: carry on, delete on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from magnum.drivers.k8s_capi_helm import (
     assembly,
     belongings,
     certificates,
-    credentials,
     deletion,
     errors,
     intake,
@@ -25,7 +24,6 @@ from magnum.drivers.k8s_capi_helm import (
     secrets,
     survey,
     teardown,
-    transition,
 )
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.driver import rows
@@ -35,12 +33,10 @@ from magnum.drivers.k8s_capi_helm.model import (
     Operation,
     Record,
     Verb,
-    Verdict,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import Rows
 from magnum.objects import cluster as cluster_object
 from magnum.objects import cluster_template as template_object
-from magnum.objects import fields
 
 LOG = logging.getLogger(__name__)
 
@@ -120,7 +116,7 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
     found = survey.judge(
         ports, cluster, judged, conf, now, cloud=admin_cloud, refusal=refusal, waiting=waiting
     )
-    _write(context, cluster, judged, found, ports, conf)
+    write(context, cluster, judged, found, ports, conf)
 
 
 def delete_on(context: Any, cluster: Any, conf: Any) -> None:
@@ -145,35 +141,7 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
         rows.put(cluster, status_reason=step.reason or None)
 
 
-def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
-    """The health poll, which also brings FAILED clusters back that have come good."""
-    if sentence := ownership.foreign(cluster):
-        return _unknown(cluster, sentence)
-    if not cluster.stack_id:
-        return None
-    ports, now = assembly.ports(conf), utc_now()
-    judged = list(cluster.nodegroups)
-    found = survey.judge(ports, cluster, judged, conf, now, cloud=admin_cloud)
-    credentials.clean_up(ports, ownership.owner(cluster, conf), found.record, admin_cloud, now)
-    if cluster.status == Status.DELETE_FAILED:
-        if not found.unreachable and ownership.is_proved(ports, ownership.owner(cluster, conf)):
-            _prolong_deletion(ports, cluster, conf, now)
-            rows.put(cluster, status=Status.DELETE_IN_PROGRESS)
-    elif ownership.is_being_deleted(found.record):
-        if cluster.status != Status.DELETE_IN_PROGRESS:
-            rows.intend(cluster, Status.DELETE_IN_PROGRESS)
-    elif _is_overtaken(cluster, judged) or _has_upgrade(cluster, found.record):
-        rows.put(cluster, status=Status.UPDATE_IN_PROGRESS)
-    elif cluster.status.endswith("_FAILED") and found.unfinished:
-        advance(context, cluster, conf)
-    elif cluster.status.endswith("_FAILED"):
-        _write(context, cluster, judged, found, ports, conf)
-    elif cluster.status.endswith("_COMPLETE"):
-        rows.show(judged, list(cluster.nodegroups), found)
-    return found.verdict
-
-
-def _write(
+def write(
     context: Any,
     cluster: Any,
     judged: list[Any],
@@ -195,17 +163,6 @@ def _is_left_alone(cluster: Any) -> bool:
     if sentence:
         rows.put(cluster, status_reason=sentence)
     return bool(sentence)
-
-
-def _unknown(cluster: Any, sentence: str) -> Verdict:
-    """What is to be said of a cluster that cannot be looked at."""
-    return Verdict(
-        status=cluster.status,
-        reason=cluster.status_reason,
-        groups=(),
-        health=fields.ClusterHealthStatus.UNKNOWN,
-        health_reason={"management": sentence},
-    )
 
 
 def utc_now() -> datetime.datetime:
@@ -237,22 +194,6 @@ def _finish_deletion(context: Any, cluster: Any) -> None:
     cluster.status, cluster.status_reason = Status.DELETE_COMPLETE, None
 
 
-def _is_overtaken(cluster: Any, groups: list[Any]) -> bool:
-    """Whether nobody carries on what a nodegroup's row says is in progress.
-
-    A verb and a pass that had looked before it crossed each other; or Magnum has made the whole
-    cluster UPDATE_FAILED because one of several requests was refused.
-    """
-    rests = cluster.status.endswith("_COMPLETE") or cluster.status == Status.UPDATE_FAILED
-    return rests and any((row.status or "").endswith("_IN_PROGRESS") for row in groups)
-
-
-def _has_upgrade(cluster: Any, record: Record | None) -> bool:
-    """Whether an upgrade was written down, and its conductor died before it said so."""
-    operation = transition.pending(record)
-    return operation is not None and cluster.status.endswith("_COMPLETE")
-
-
 def _limit_update(
     ports: assembly.Ports, cluster: Any, record: Record | None, conf: Any, now: datetime.datetime
 ) -> None:
@@ -264,18 +205,6 @@ def _limit_update(
         intake.namespace(cluster, conf),
         cluster.stack_id,
         Operation(id="update", verb=Verb.RESIZE, started=now, deadline=limit),
-    )
-
-
-def _prolong_deletion(
-    ports: assembly.Ports, cluster: Any, conf: Any, now: datetime.datetime
-) -> None:
-    """Give a deletion that goes on its time anew, or the next pass would call it late again."""
-    limit = intake.deadline(now, conf.capi_helm.delete_timeout)
-    ports.operations.add(
-        intake.namespace(cluster, conf),
-        cluster.stack_id,
-        Operation(id=str(Verb.DELETE), verb=Verb.DELETE, started=now, deadline=limit),
     )
 
 

@@ -126,6 +126,19 @@ def accept(cluster: Any, template: Any, target: Target, kept: Collection[str]) -
     cluster.obj_reset_changes(["cluster_template"])
 
 
+def release(context: Any, cluster: Any, judged: list[Any]) -> None:
+    """Let a cluster be changed again that is as it was before a refused request; the words stay.
+
+    :param judged: the nodegroup rows as they were when that was seen.
+    """
+    fresh = list(cluster.nodegroups)
+    if not follow(cluster, context) or _marks(judged) != _marks(fresh):
+        return
+    for row in (*fresh, cluster):
+        if row.status == Status.UPDATE_FAILED:
+            put(row, status=Status.UPDATE_COMPLETE)
+
+
 def reject(cluster: Any, name: str, error: errors.DriverError) -> None:
     """Say that a new nodegroup cannot be made; nobody asks for it any more.
 

@@ -18,6 +18,7 @@ import shutil
 from oslo_log import log as logging
 import pyhelm3.command
 
+from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.helm_client import failures
 from magnum.drivers.k8s_capi_helm.supervisor import run as supervise
 
@@ -29,6 +30,9 @@ _MISLEADING = ("HELM_KUBE", "HELM_NAMESPACE", "HELM_DRIVER", "HELM_DEBUG", "HELM
 # run's time. The chart's own schema is checked before it, and the server checks each object after.
 # pyhelm3 0.4 has a parameter for it, which hands the flag to helm letter by letter.
 _CHEAP = "--disable-openapi-validation"
+# With this label on its Secrets a release is taken along by ``clusterctl move``: where a cluster
+# arrives without it, nobody knows what was applied.
+_MOVED_ALONG = ("--labels", f"{names.LABEL_MOVE}=")
 #: Helm ends by its own --timeout; the process gets this much longer to say so.
 MARGIN = 15.0
 
@@ -76,7 +80,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         """
         arguments = [str(part) for part in command]
         if arguments[0] == "upgrade":
-            arguments.append(_CHEAP)
+            arguments += [_CHEAP, *_MOVED_ALONG]
         LOG.debug("helm %s", " ".join(arguments))
         program = find(self._program)
         try:

@@ -29,6 +29,8 @@ class Observed:
     :ivar at: when the look began (aware, UTC).
     :ivar addons: HelmRelease and Manifests of the cluster.
     :ivar server_faults: Nova's fault text by server id, for servers that are in ERROR.
+    :ivar credential: what is wrong with the application credential, "" if nothing is known.
+    :ivar autoscaler: its Deployment; None where the release has no autoscaled group.
     :ivar unreachable: the operator's detail when the management cluster could not be read, else "".
     """
 
@@ -43,4 +45,6 @@ class Observed:
     addons: tuple[Json, ...] | Missing
     events: tuple[Json, ...] | Missing = ()
     server_faults: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    credential: str = ""
+    autoscaler: tuple[Json, ...] | Missing | None = None
     unreachable: str = ""

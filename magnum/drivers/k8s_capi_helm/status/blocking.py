@@ -10,6 +10,9 @@ from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import faults
 from magnum.drivers.k8s_capi_helm.status.finding import unwrapped
 
+#: The object's own controller has done its part: whoever else holds it has to be named.
+_ENDED = "DeletionCompleted"
+
 
 def remains(observed: Observed) -> Iterator[Json | Missing]:
     """What is left or could not be read, the deepest first."""
@@ -65,7 +68,7 @@ def _words(thing: Json, observed: Observed) -> str:
     if failed is not None:
         return failed.text
     said = conditions.condition(thing, "Deleting")
-    if said.bad and said.message:
+    if said.bad and said.message and said.reason != _ENDED:
         return faults.first_bullet(said.message)
     asked = conditions.instant(conditions.metadata(thing).get("deletionTimestamp"))
     if asked is None:

@@ -92,6 +92,12 @@ def deepest(scope: Scope) -> Finding | None:
     return None
 
 
+def _credential_fault(scope: Scope) -> Finding | None:
+    """Without a credential nothing goes on, and CAPO before 0.15 says so on no object."""
+    text = scope.observed.credential
+    return Finding(text, Cause.CREDENTIAL) if text else None
+
+
 # Servers and network ------------------------------------------------------------------------------
 def _server_fault(scope: Scope) -> Finding | None:
     for server in sorted(scope.servers, key=conditions.name):
@@ -265,6 +271,7 @@ def _event_time(event: Json) -> datetime.datetime | None:
 
 
 _FAULTS: tuple[Callable[[Scope], Finding | None], ...] = (
+    _credential_fault,
     _server_fault,
     _openstack_fault,
     _machine_fault,

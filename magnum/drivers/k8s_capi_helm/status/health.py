@@ -9,10 +9,18 @@ monitor.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+import datetime
 
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.model import GroupState, Json, MagnumState, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import addons, infrastructure, machines, workers
+from magnum.drivers.k8s_capi_helm.status import (
+    addons,
+    autoscaler,
+    certificates,
+    infrastructure,
+    machines,
+    workers,
+)
 from magnum.drivers.k8s_capi_helm.status.finding import bounded
 
 HEALTHY = "HEALTHY"
@@ -46,9 +54,37 @@ def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str
             UNKNOWN if isinstance(observed.addons, Missing) else UNHEALTHY,
             "; ".join(extra),
         )
+    parts |= _of_operators(observed)
     verdicts = {verdict for verdict, _ in parts.values()}
     worst = next((one for one in (UNHEALTHY, UNKNOWN) if one in verdicts), HEALTHY)
     return worst, {key: bounded(text) for key, (_, text) in parts.items()}
+
+
+def _of_operators(observed: Observed) -> dict[str, Part]:
+    """What no Cluster API object tells: credential, certificates, autoscaler; only what is so."""
+    parts: dict[str, Part] = {}
+    if observed.credential:
+        parts["credential"] = UNHEALTHY, observed.credential
+    if observed.autoscaler is not None:
+        wrong = autoscaler.wrong(observed.autoscaler)
+        if wrong is None:
+            # What is not known of it is no word on the machines.
+            parts["autoscaler"] = HEALTHY, "not reported"
+        else:
+            parts["autoscaler"] = (UNHEALTHY, wrong) if wrong else (HEALTHY, READY)
+    if not isinstance(observed.machines, Missing):
+        ends = certificates.first_end(machines.of_control_plane(observed.machines))
+        if ends is not None:
+            parts["certificates"] = _certificates(*ends, observed.at)
+    return parts
+
+
+def _certificates(end: datetime.datetime, node: str, now: datetime.datetime) -> Part:
+    if end <= now:
+        return UNHEALTHY, f"those of {node} ended on {end:%Y-%m-%d}"
+    if end - now < certificates.NEAR:
+        return UNHEALTHY, f"those of {node} end on {end:%Y-%m-%d}, and nothing renews them"
+    return HEALTHY, READY
 
 
 def _unreachable(observed: Observed, state: MagnumState) -> str:
@@ -111,8 +147,13 @@ def _infrastructure(owner: Json | Missing) -> Part:
         said = conditions.condition(owner, kind)
         if said.bad:
             return UNHEALTHY, f"{kind}: {said.message or said.reason}"
-    if infrastructure.openstack_missing(owner):
-        return UNHEALTHY, str(conditions.dig(owner, "status", "failureMessage") or "not ready")
+    gap = infrastructure.openstack_missing(owner)
+    if gap is not None:
+        failure = conditions.dig(owner, "status", "failureMessage")
+        begun = conditions.initialized(owner, "provisioned", "ready")
+        # What was never there is no fault yet: the lifecycle tells how far it is.
+        bad = bool(failure) or begun or conditions.deleting(owner)
+        return (UNHEALTHY if bad else UNKNOWN), str(failure or gap.text)
     return HEALTHY, READY
 
 

@@ -11,6 +11,7 @@ from keystoneauth1 import exceptions as ka_exceptions
 from magnum.drivers.k8s_capi_helm import cloud, errors, labels, preflight
 from magnum.drivers.k8s_capi_helm.cloud.services import asking
 from magnum.drivers.k8s_capi_helm.model import (
+    ApplicationCredential,
     ClusterRequest,
     NodeGroupRequest,
     Offer,
@@ -320,6 +321,17 @@ class TestRequests(CloudCase):
 
 
 class TestCredentialsAndFaults(CloudCase):
+    def test_whether_keystone_takes_one(self) -> None:
+        place = "magnum.common.keystone.KeystoneClientV3.auth_url"
+        self.useFixture(fixtures.MonkeyPatch(place, "http://cloud.example/identity"))
+        made = self.cloud.create_credential("u1", "magnum-x", "for x", ["member"])
+        self.assertTrue(self.cloud.accepts(made))
+        self.assertFalse(self.cloud.accepts(ApplicationCredential(made.id, "wrong")))
+        self.cloud.delete_credential("u1", made.id)
+        self.assertFalse(self.cloud.accepts(made))
+        self.openstack.down = {"identity"}
+        self.assertRaises(errors.CloudUnreachable, self.cloud.accepts, made)
+
     def test_credential_is_made_and_deleted(self) -> None:
         made = self.cloud.create_credential("u1", "magnum-x", "for x", ["member", "reader"])
         self.assertEqual(("ac-1", "s3cret", "magnum-x"), (made.id, made.secret, made.name))

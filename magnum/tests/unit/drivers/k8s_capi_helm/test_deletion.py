@@ -138,6 +138,13 @@ class BlockingTest(testtools.TestCase):
         )
         self.assertIn("Drain not completed yet: Pod a/b: cannot evict", step(observed).reason)
 
+    def test_who_holds_what_its_own_controller_has_let_go(self):
+        observed = dataclasses.replace(going(), servers=())
+        scenes.say(
+            observed.machines[0], "Deleting", "True", "Deletion completed", "DeletionCompleted"
+        )
+        self.assertIn("held by example.org/finalizer", step(observed).reason)
+
     def test_a_failed_event_of_the_object(self):
         observed = dataclasses.replace(nothing(), infrastructure=going().infrastructure)
         text = 'got 409: {"NeutronError": {"message": "One or more ports have an IP allocation"}}'

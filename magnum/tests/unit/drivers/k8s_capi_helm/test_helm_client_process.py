@@ -94,6 +94,8 @@ class TestProcess(testtools.TestCase):
         self.assertIn("--install", arguments)
         self.assertIn("--reset-values", arguments)
         self.assertIn("--disable-openapi-validation", arguments)
+        label = arguments[arguments.index("--labels") + 1]
+        self.assertEqual("clusterctl.cluster.x-k8s.io/move=", label)
         for unwanted in ("--wait", "--atomic", "--rollback-on-failure", "--create-namespace"):
             self.assertNotIn(unwanted, arguments)
         self.assertEqual({"key": "value"}, json.loads(self.written("stdin")))

@@ -46,6 +46,8 @@ FLOORS = {
     "overlays": 1,
     "supervisor": 1,
     "cloud": 1,
+    "leftovers": 1,
+    "logins": 1,
     "conf": 2,
     "assembly": 2,
     "belongings": 2,

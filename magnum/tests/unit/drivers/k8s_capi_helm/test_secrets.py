@@ -45,6 +45,7 @@ class TestCredential(testtools.TestCase):
                 "magnum.openstack.org/user-id": "u1",
                 "magnum.openstack.org/cluster-uuid": "c1",
                 "cluster.x-k8s.io/cluster-name": "demo-abcdefghijkl",
+                "clusterctl.cluster.x-k8s.io/move": "",
             },
             secret["metadata"]["labels"],
         )

@@ -8,7 +8,7 @@ import datetime
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import model, status
+from magnum.drivers.k8s_capi_helm import model, names, status
 from magnum.drivers.k8s_capi_helm.model import Missing
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
@@ -16,7 +16,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
 FINE = dict.fromkeys(("cluster", "infrastructure", "controlplane", "nodegroup"), "Ready")
 
 
-class HealthTest(testtools.TestCase):
+class HealthCase(testtools.TestCase):
     def judge(self, observed: model.Observed, **state: object) -> tuple[str, dict[str, str]]:
         verdict = status.judge(observed, scenes.state("UPDATE_COMPLETE", **state), NOW)
         for text in verdict.health_reason.values():
@@ -28,6 +28,8 @@ class HealthTest(testtools.TestCase):
         self.assertEqual(health, found, reasons)
         self.assertIn(text, reasons[key])
 
+
+class HealthTest(HealthCase):
     def test_all_is_well(self):
         for version in ("v1beta2", "v1beta1"):
             health, reasons = self.judge(scenes.observed(version=version))
@@ -113,6 +115,11 @@ class HealthTest(testtools.TestCase):
         observed.infrastructure["status"] = {"failureMessage": "network filter matches nothing"}
         self.check(observed, "UNHEALTHY", "infrastructure", "network filter matches nothing")
 
+    def test_a_network_that_is_only_being_made_is_no_fault(self):
+        observed = scenes.observed()
+        observed.infrastructure["status"] = {}
+        self.check(observed, "UNKNOWN", "infrastructure", "are being made")
+
     def test_what_nobody_can_see_is_not_known_to_be_bad(self):
         observed = scenes.observed()
         scenes.say(observed.cluster, "Available", "False", "* RemoteConnectionProbe: failed")
@@ -122,6 +129,50 @@ class HealthTest(testtools.TestCase):
     def test_a_core_addon_that_was_taken_away(self):
         observed = dataclasses.replace(scenes.observed(), addons=scenes.core_addons()[1:])
         self.check(observed, "UNHEALTHY", "addons", "cni-calico")
+
+
+class OperatorsTest(HealthCase):
+    """Credential, certificates and autoscaler, of which no Cluster API object tells."""
+
+    def test_a_dead_credential(self):
+        dead = dataclasses.replace(scenes.observed(), credential="Keystone does not accept it.")
+        self.check(dead, "UNHEALTHY", "credential", "Keystone does not accept it.")
+
+    def certified(self, days: int, machine: int = 0) -> model.Observed:
+        observed = scenes.observed()
+        for number, one in enumerate(observed.machines[:3]):
+            end = NOW + datetime.timedelta(days=days if number == machine else 300)
+            one["status"]["certificatesExpiryDate"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return observed
+
+    def test_certificates(self):
+        node = f"{scenes.RELEASE}-control-plane-m1"
+        for days, health, text in (
+            (15, "HEALTHY", "Ready"),
+            (13, "UNHEALTHY", f"those of {node} end on 2026-12-04, and nothing renews them"),
+            (-1, "UNHEALTHY", f"those of {node} ended on 2026-11-20"),
+        ):
+            self.check(self.certified(days, 1), health, "certificates", text)
+
+    def test_certificates_that_nobody_tells_of_have_no_key(self):
+        self.assertNotIn("certificates", self.judge(scenes.observed())[1])
+
+    def test_the_autoscaler(self):
+        def runs(state: str) -> dict[str, object]:
+            made = scenes.thing(names.DEPLOYMENT, "autoscaler")
+            scenes.say(made, "Available", state, "no minimum availability")
+            return made
+
+        silent = scenes.thing(names.DEPLOYMENT, "autoscaler")
+        for found, health, text in (
+            ((runs("True"),), "HEALTHY", "Ready"),
+            ((runs("False"),), "UNHEALTHY", "does not run"),
+            ((), "UNHEALTHY", "is not there"),
+            ((silent,), "HEALTHY", "not reported"),
+            (Missing.UNREADABLE, "HEALTHY", "not reported"),
+        ):
+            observed = dataclasses.replace(scenes.observed(), autoscaler=found)
+            self.check(observed, health, "autoscaler", text)
 
 
 class RefusedGroupTest(testtools.TestCase):

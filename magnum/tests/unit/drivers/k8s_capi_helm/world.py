@@ -36,6 +36,7 @@ from magnum.drivers.k8s_capi_helm import (
     upgrade,
 )
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
+from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.driver import Driver, passes
 from magnum.drivers.k8s_capi_helm.model import (
@@ -75,6 +76,9 @@ class FakeCloud:
         #: What the driver makes in the project, by the real port over proxies in memory.
         self.openstack = fakes.FakeOpenStack()
         self.belongings = Belongings(Services(self.openstack))
+        self.remains = Remains(Services(self.openstack))
+        #: Ids of credentials that Keystone accepts no more.
+        self.dead: set[str] = set()
         self.keypairs: tuple[str, ...] = ("mine",)
         self.limits: dict[QuotaKey, Quota] = {}
         #: Flavors that are not there.
@@ -158,6 +162,9 @@ class FakeCloud:
 
     def delete_credential(self, user_id: str, credential_id: str) -> None:
         self.credentials.pop(credential_id, None)
+
+    def accepts(self, credential: ApplicationCredential) -> bool:
+        return credential.id in self.credentials and credential.id not in self.dead
 
     def server_faults(self, server_ids: Any) -> dict[str, str]:
         return {one: self.faults[one] for one in server_ids if one in self.faults}
@@ -313,6 +320,11 @@ class World(base.DbTestCase):
         for cluster in objects.Cluster.list(self.context):
             job = periodic.ClusterHealthUpdateJob(self.context, cluster)
             self.assertRaises(loopingcall.LoopingCallDone, job.update_health_status)
+
+    def after(self, minutes: float) -> None:
+        """Let time pass for the driver."""
+        now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes)
+        self.useFixture(fixtures.MonkeyPatch(f"{passes.__name__}.utc_now", lambda: now))
 
     # What Cluster API does ------------------------------------------------------------------------
     def grow(self) -> None:

@@ -119,6 +119,7 @@ class FakeApis(requests.adapters.BaseAdapter):
         response = requests.Response()
         response.status_code, response.url, response.request = status, request.url, request
         response.headers["Content-Type"] = "application/json"
+        response.headers["X-Subject-Token"] = "token"
         response._content = json.dumps(body).encode()
         return response
 
@@ -232,6 +233,13 @@ class FakeApis(requests.adapters.BaseAdapter):
         if request.method == "DELETE" and rest.startswith(path):
             gone = self.credentials.pop(rest.rpartition("/")[2], None)
             return (204, {}) if gone else _missing(rest)
+        if request.method == "POST" and rest == "auth/tokens":
+            wanted = json.loads(request.body)["auth"]["identity"]["application_credential"]
+            found = self.credentials.get(wanted["id"])
+            if found is None:
+                return _missing(f"application credential {wanted['id']}")
+            good = found["secret"] == wanted["secret"]
+            return (201, self._token()) if good else (401, {"error": {"message": "no"}})
         raise AssertionError(rest)
 
     def _token(self) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's server groups and Neutron's floating IPs in memory, as openstacksdk gives them."""
+"""What clusters have and leave in a project, in memory, as openstacksdk gives it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ class FakeOpenStack:
         self.project = project
         self.groups: list[Any] = []
         self.addresses: list[Any] = []
+        #: What machines and Services have left, made by :meth:`leave`; by kind.
+        self.left: dict[str, list[Any]] = {
+            kind: [] for kind in ("servers", "load_balancers", "ports", "security_groups")
+        }
+        #: Load balancers that Octavia does not get rid of, and whether it is there at all.
+        self.stuck: set[str] = set()
+        self.has_octavia = True
         self.asked: list[str] = []
         self.quota = 10
         self.page = 1000
@@ -38,12 +45,44 @@ class FakeOpenStack:
             server_groups=self._server_groups,
             create_server_group=self._create_server_group,
             delete_server_group=self._delete_server_group,
+            servers=lambda **query: self._listed("servers", query, all_projects=True),
+        )
+
+    def octavia(self) -> Any:
+        if not self.has_octavia:
+            raise sdk_exceptions.NotFoundException("no such service", http_status=404)
+        return types.SimpleNamespace(
+            load_balancers=lambda **query: self._listed("load_balancers", query),
+            delete_load_balancer=self._delete_load_balancer,
         )
 
     def neutron(self) -> Any:
         return types.SimpleNamespace(
-            ips=self._ips, create_ip=self._create_ip, delete_ip=self._delete_ip
+            ips=self._ips,
+            create_ip=self._create_ip,
+            delete_ip=self._delete_ip,
+            ports=lambda **query: self._listed("ports", query),
+            security_groups=lambda **query: self._listed("security_groups", query),
+            delete_security_group=self._delete_security_group,
         )
+
+    def leave(self, kind: str, **fields: Any) -> Any:
+        """Something that nobody has taken away."""
+        usual = {
+            "id": f"{kind}-{next(self._ids)}",
+            "name": "",
+            "description": "",
+            "project_id": self.project,
+            "status": "ACTIVE",
+            "provisioning_status": "ACTIVE",
+            "tags": [],
+            "vip_port_id": "",
+            "port_id": "",
+            "floating_ip_address": "198.51.100.99",
+        }
+        made = types.SimpleNamespace(**{**usual, **fields})
+        (self.addresses if kind == "addresses" else self.left[kind]).append(made)
+        return made
 
     # What it looks like now -----------------------------------------------------------------------
     def policies(self) -> dict[str, str]:
@@ -53,6 +92,34 @@ class FakeOpenStack:
     def ids(self) -> dict[str, str]:
         """Ids of the server groups by name."""
         return {one.name: one.id for one in self.groups}
+
+    # Left behind ----------------------------------------------------------------------------------
+    def _listed(self, kind: str, query: dict[str, Any], **wanted: Any) -> Iterator[Any]:
+        self._ask(f"list {kind.replace('_', ' ')}")
+        assert all(query.pop(key, None) == value for key, value in wanted.items()), query
+        if kind == "servers":
+            query["name"] = query["name"].removeprefix("^")
+        for one in list(self.left[kind]):
+            name = query.pop("name", "")
+            if one.name.startswith(name) and all(getattr(one, k) == v for k, v in query.items()):
+                yield one
+
+    def _delete_load_balancer(self, one_id: str, *, cascade: bool, ignore_missing: bool) -> None:
+        self._ask(f"delete load balancer {one_id}")
+        assert cascade
+        for one in self.left["load_balancers"]:
+            if one.id == one_id:
+                one.provisioning_status = "PENDING_DELETE"
+        self.left["load_balancers"] = [
+            one for one in self.left["load_balancers"] if one.id != one_id or one_id in self.stuck
+        ]
+
+    def _delete_security_group(self, one_id: str, *, ignore_missing: bool) -> None:
+        self._ask(f"delete security group {one_id}")
+        if one_id in self.stuck:
+            raise sdk_exceptions.ConflictException("in use", http_status=409)
+        kept = [one for one in self.left["security_groups"] if one.id != one_id]
+        self.left["security_groups"] = kept
 
     # Nova -----------------------------------------------------------------------------------------
     def _server_groups(self) -> Iterator[Any]:
@@ -109,6 +176,7 @@ class FakeOpenStack:
             floating_network_id=floating_network_id,
             description=description,
             project_id=self.project,
+            port_id=None,
         )
         self.addresses.append(made)
         return made

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Magnum's health poll of one cluster: what is so, and what FAILED it brings back to life."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    conditions,
+    credentials,
+    errors,
+    intake,
+    ownership,
+    survey,
+    transition,
+)
+from magnum.drivers.k8s_capi_helm.driver import passes, rows
+from magnum.drivers.k8s_capi_helm.driver.rows import Status
+from magnum.drivers.k8s_capi_helm.model import Operation, Record, Verb, Verdict
+from magnum.objects import fields
+
+LOG = logging.getLogger(__name__)
+
+#: Clients poll every ten to twenty seconds, people look now and then.
+_REFUSAL_SHOWN = datetime.timedelta(minutes=10)
+_REQUEST, _REFUSED = "request", "refused, UPDATE_FAILED since "
+
+
+def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
+    """The health poll, which also brings FAILED clusters back that have come good."""
+    if sentence := ownership.foreign(cluster):
+        return _unknown(cluster, sentence)
+    if not cluster.stack_id:
+        return None
+    ports, now = assembly.ports(conf), passes.utc_now()
+    judged = list(cluster.nodegroups)
+    found = survey.judge(ports, cluster, judged, conf, now, cloud=passes.admin_cloud)
+    try:
+        _go_on(context, cluster, judged, found, ports, conf, now)
+    except errors.DriverError as error:
+        # What was seen is true all the same; the next poll tries again.
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+    return _with_refusal(context, cluster, judged, found, now)
+
+
+def _with_refusal(
+    context: Any, cluster: Any, judged: list[Any], found: survey.Finding, now: datetime.datetime
+) -> Verdict:
+    """The verdict; a cluster that a refused request left UPDATE_FAILED is released after a while.
+
+    Magnum lets no upgrade and no update through from UPDATE_FAILED, and nothing else would ever
+    end it. So the refusal is shown long enough for everybody who waits for the request; if
+    everything is in place then, as it was before, the cluster is UPDATE_COMPLETE again and keeps
+    the words. Since when stands in the health's reasons, which every conductor reads.
+    """
+    verdict = found.verdict
+    whole = bool(verdict.fingerprint) and not found.unreachable and not found.unfinished
+    if not (whole and cluster.status == verdict.status == Status.UPDATE_FAILED):
+        return verdict
+    before = (cluster.health_status_reason or {}).get(_REQUEST, "")
+    since = conditions.instant(before.removeprefix(_REFUSED)) or now
+    if now - since >= _REFUSAL_SHOWN:
+        rows.release(context, cluster, judged)
+        return verdict
+    texts = {**verdict.health_reason, _REQUEST: f"{_REFUSED}{since:%Y-%m-%dT%H:%M:%SZ}"}
+    return dataclasses.replace(verdict, health_reason=texts)
+
+
+def _go_on(
+    context: Any,
+    cluster: Any,
+    judged: list[Any],
+    found: survey.Finding,
+    ports: assembly.Ports,
+    conf: Any,
+    now: datetime.datetime,
+) -> None:
+    """What the health poll does for a cluster that Magnum's status task does not visit."""
+    credentials.clean_up(
+        ports, ownership.owner(cluster, conf), found.record, passes.admin_cloud, now
+    )
+    if cluster.status == Status.DELETE_FAILED:
+        if not found.unreachable and ownership.is_proved(ports, ownership.owner(cluster, conf)):
+            _prolong_deletion(ports, cluster, conf, now)
+            rows.put(cluster, status=Status.DELETE_IN_PROGRESS)
+    elif ownership.is_being_deleted(found.record):
+        if cluster.status != Status.DELETE_IN_PROGRESS:
+            rows.intend(cluster, Status.DELETE_IN_PROGRESS)
+    elif _is_overtaken(cluster, judged) or _has_upgrade(cluster, found.record):
+        rows.put(cluster, status=Status.UPDATE_IN_PROGRESS)
+    elif cluster.status.endswith("_FAILED") and found.unfinished:
+        passes.advance(context, cluster, conf)
+    elif cluster.status.endswith("_FAILED"):
+        passes.write(context, cluster, judged, found, ports, conf)
+    elif cluster.status.endswith("_COMPLETE"):
+        rows.show(judged, list(cluster.nodegroups), found)
+
+
+def _unknown(cluster: Any, sentence: str) -> Verdict:
+    """What is to be said of a cluster that cannot be looked at."""
+    return Verdict(
+        status=cluster.status,
+        reason=cluster.status_reason,
+        groups=(),
+        health=fields.ClusterHealthStatus.UNKNOWN,
+        health_reason={"management": sentence},
+    )
+
+
+def _is_overtaken(cluster: Any, groups: list[Any]) -> bool:
+    """Whether nobody carries on what a nodegroup's row says is in progress.
+
+    A verb and a pass that had looked before it crossed each other; or Magnum has made the whole
+    cluster UPDATE_FAILED because one of several requests was refused.
+    """
+    rests = cluster.status.endswith("_COMPLETE") or cluster.status == Status.UPDATE_FAILED
+    return rests and any((row.status or "").endswith("_IN_PROGRESS") for row in groups)
+
+
+def _has_upgrade(cluster: Any, record: Record | None) -> bool:
+    """Whether an upgrade was written down, and its conductor died before it said so."""
+    operation = transition.pending(record)
+    return operation is not None and cluster.status.endswith("_COMPLETE")
+
+
+def _prolong_deletion(
+    ports: assembly.Ports, cluster: Any, conf: Any, now: datetime.datetime
+) -> None:
+    """Give a deletion that goes on its time anew, or the next pass would call it late again."""
+    limit = intake.deadline(now, conf.capi_helm.delete_timeout)
+    ports.operations.add(
+        intake.namespace(cluster, conf),
+        cluster.stack_id,
+        Operation(id=str(Verb.DELETE), verb=Verb.DELETE, started=now, deadline=limit),
+    )

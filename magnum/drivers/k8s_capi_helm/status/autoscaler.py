@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The autoscaler: a Deployment of the chart on the management cluster, and whether it runs."""
+
+from __future__ import annotations
+
+from magnum.drivers.k8s_capi_helm import conditions
+from magnum.drivers.k8s_capi_helm.model import Json, Missing
+
+
+def wrong(found: tuple[Json, ...] | Missing) -> str | None:
+    """What is wrong with it, "" if it runs; None where nobody knows."""
+    if isinstance(found, Missing):
+        return None
+    if not found:
+        return "is not there: nodegroups keep their numbers"
+    said = conditions.condition(found[0], "Available")
+    if said.bad:
+        return f"does not run, nodegroups keep their numbers: {said.message or said.reason}"
+    return "" if said.good else None

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletions that hang, and management clusters that are not what they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openstack import exceptions as sdk_exceptions
+
+from magnum import objects
+from magnum.drivers.k8s_capi_helm import errors, names, operations
+from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
+from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
+
+SERVER = f"{RELEASE}-control-plane-abcde"
+BALANCER = f"kube_service_{RELEASE}_default_web"
+
+
+class Case(World):
+    def setUp(self) -> None:
+        super().setUp()
+        self.openstack = self.cloud.openstack
+
+    def rows(self) -> list[Any]:
+        found: list[Any] = objects.Cluster.list(self.context)
+        return found
+
+    def state(self) -> tuple[str, str]:
+        cluster = self.cluster()
+        return cluster.status, cluster.status_reason or ""
+
+    def begin(self) -> None:
+        """A deletion that Cluster API has begun."""
+        self.delete()
+        self.tick()
+
+    def only_network(self, **more: Any) -> dict[str, Any]:
+        """All machines are gone; Cluster and OpenStackCluster go on being deleted."""
+        self.wither()
+        for kind, one in (
+            (names.CLUSTER, scenes.cluster()),
+            (names.OPENSTACK_CLUSTER, scenes.openstack_cluster()),
+        ):
+            one["metadata"]["deletionTimestamp"] = "2026-11-21T11:00:00Z"
+            one["metadata"]["finalizers"] = more.pop("finalizers", ["some.io/finalizer"])
+            one["spec"].update(more.get("spec") or {})
+            one["status"].update(more.get("status") or {})
+            self.kube.put(kind, one)
+        return one
+
+
+class TestManagementClusters(Case):
+    """A wrong, empty, restored or moved one never deletes a row; a moved one goes on."""
+
+    def move(self) -> fakes.FakeKube:
+        """What ``clusterctl move`` does: objects and labelled Secrets go, the Lease stays."""
+        old, new = self.kube, fakes.FakeKube()
+        new.put(names.NAMESPACE, {"metadata": {"name": NAMESPACE}})
+        for one in list(old.everything()):
+            labels = one["metadata"].get("labels") or {}
+            kind = next((kind for kind in MOVED if kind.name == one["kind"]), None)
+            if kind is None or (kind is names.SECRET and names.LABEL_MOVE not in labels):
+                continue
+            new.put(kind, one)
+            old.remove(kind, NAMESPACE, one["metadata"]["name"])
+        return new
+
+    def use(self, kube: fakes.FakeKube) -> None:
+        """The operator gives the driver another kubeconfig."""
+        self.kube = kube
+        self.helm.releases.clear()
+        self.ports = type(self.ports)(
+            kube=kube,
+            operations=operations.Operations(kube, holder="test", lease_duration=60),
+            helm=self.helm,
+            charts=self.ports.charts,
+        )
+
+    def test_one_that_was_moved_away_keeps_the_row(self) -> None:
+        self.made()
+        self.openstack.leave("servers", name=SERVER)
+        self.move()
+        self.helm.releases.clear()
+        self.begin()
+        self.tick(2)
+        status, reason = self.state()
+        self.assertEqual("DELETE_IN_PROGRESS", status)
+        self.assertIn(SERVER, reason)
+        self.assertIn("Not taken for deleted", reason)
+        self.assertIn(f"id-magnum-{RELEASE}", self.cloud.credentials)
+
+    def test_where_it_was_moved_to_the_deletion_goes_on(self) -> None:
+        self.made()
+        self.begin()
+        self.use(self.move())
+        self.tick()
+        self.assertIn("waiting: ", self.state()[1])
+        self.wither()
+        self.tick()
+        self.assertEqual([], self.rows())
+        self.assertEqual({}, self.cloud.credentials)
+
+    def test_where_it_was_moved_to_it_is_healthy(self) -> None:
+        self.made()
+        self.use(self.move())
+        self.poll()
+        self.assertEqual("HEALTHY", self.cluster().health_status)
+
+    def test_one_that_is_half_restored_keeps_the_row(self) -> None:
+        """Secrets and Lease are back, the objects are not yet."""
+        self.made()
+        self.openstack.leave("servers", name=SERVER)
+        self.wither()
+        self.begin()
+        self.tick()
+        self.assertEqual("DELETE_IN_PROGRESS", self.state()[0])
+        self.assertIsNotNone(
+            self.kube.get(names.SECRET, NAMESPACE, names.credential_secret(RELEASE))
+        )
+        self.openstack.left["servers"].clear()
+        self.tick()
+        self.assertEqual([], self.rows())
+
+    def test_while_nova_does_not_answer_nothing_is_gone(self) -> None:
+        self.made()
+        self.begin()
+        self.wither()
+        self.openstack.failing = sdk_exceptions.HttpException("boom", http_status=503)
+        self.tick()
+        self.assertEqual("DELETE_IN_PROGRESS", self.state()[0])
+        self.assertIn("Nova answered HTTP 503", self.state()[1])
+        self.openstack.failing = None
+        self.tick()
+        self.assertEqual([], self.rows())
+
+    def test_proof_that_comes_back_puts_a_failed_deletion_back_to_work(self) -> None:
+        self.made()
+        right, self.kube.unreachable = self.kube, False
+        self.begin()
+        self.use(fakes.FakeKube())
+        self.tick()
+        self.assertEqual("DELETE_FAILED", self.state()[0])
+        self.poll()
+        self.assertEqual("DELETE_FAILED", self.state()[0])
+        self.use(right)
+        self.poll()
+        self.assertEqual("DELETE_IN_PROGRESS", self.state()[0])
+        self.wither()
+        self.tick()
+        self.assertEqual([], self.rows())
+
+
+class TestServicesOfTheCluster(Case):
+    """Without a janitor the driver clears what the cluster's Services have left."""
+
+    def test_after_the_last_machine_and_before_the_network_goes(self) -> None:
+        self.made()
+        self.openstack.leave("load_balancers", name=BALANCER)
+        self.begin()
+        self.tick()
+        self.assertEqual(1, len(self.openstack.left["load_balancers"]))
+        self.only_network()
+        self.tick()
+        self.assertEqual([], self.openstack.left["load_balancers"])
+        self.assertIn(f"still there: load balancer {BALANCER}", self.state()[1])
+
+    def test_a_janitor_goes_first(self) -> None:
+        self.made()
+        self.openstack.leave("load_balancers", name=BALANCER)
+        self.begin()
+        self.only_network(finalizers=[names.JANITOR_FINALIZER])
+        network = self.kube.get(names.OPENSTACK_CLUSTER, NAMESPACE, RELEASE)
+        network["metadata"]["finalizers"] = [names.JANITOR_FINALIZER]
+        self.kube.put(names.OPENSTACK_CLUSTER, network)
+        self.tick(2)
+        self.assertEqual(1, len(self.openstack.left["load_balancers"]))
+        network["metadata"]["finalizers"] = ["openstackcluster.infrastructure.cluster.x-k8s.io"]
+        self.kube.put(names.OPENSTACK_CLUSTER, network)
+        self.tick()
+        self.assertEqual([], self.openstack.left["load_balancers"])
+
+    def test_the_row_goes_when_the_last_one_has(self) -> None:
+        self.made()
+        stuck = self.openstack.leave("load_balancers", name=BALANCER)
+        self.openstack.stuck = {stuck.id}
+        self.begin()
+        self.wither()
+        self.tick(2)
+        self.assertEqual(
+            ("DELETE_IN_PROGRESS", f"waiting: load balancer {BALANCER} (PENDING_DELETE) to go"),
+            self.state(),
+        )
+        self.openstack.left["load_balancers"].clear()
+        self.tick()
+        self.assertEqual([], self.rows())
+
+    def test_the_port_that_keeps_the_network_is_named(self) -> None:
+        self.made()
+        self.openstack.leave("ports", id="port-7", network_id="net-7", device_owner="compute:nova")
+        self.begin()
+        self.only_network(
+            spec={"managedSubnets": [{"cidr": "10.0.0.0/24"}]},
+            status={"network": {"id": "net-7"}},
+        )
+        self.tick()
+        self.assertIn("OpenStackCluster", self.state()[1])
+        self.assertIn("still there: port port-7 (compute:nova)", self.state()[1])
+
+    def test_on_the_tenants_own_network_nobody_is_accused(self) -> None:
+        self.made()
+        self.openstack.leave("ports", id="port-7", network_id="net-7", device_owner="compute:nova")
+        self.begin()
+        self.only_network(status={"network": {"id": "net-7"}})
+        self.tick()
+        self.assertNotIn("port-7", self.state()[1])
+
+    def test_that_there_is_no_janitor_is_said_from_the_beginning(self) -> None:
+        self.create()
+        self.grow()
+        self.poll()
+        self.assertIn("no janitor", self.cluster().health_status_reason["notice"])
+        network = self.kube.get(names.OPENSTACK_CLUSTER, NAMESPACE, RELEASE)
+        network["metadata"]["finalizers"] = [names.JANITOR_FINALIZER]
+        self.kube.put(names.OPENSTACK_CLUSTER, network)
+        self.poll()
+        self.assertNotIn("notice", self.cluster().health_status_reason)
+
+
+class TestOwnersWhoAreGone(Case):
+    def test_a_dead_credential_is_the_reason(self) -> None:
+        self.made()
+        self.cloud.dead = set(self.cloud.credentials)
+        self.after(2)
+        self.begin()
+        status, reason = self.state()
+        self.assertEqual("DELETE_IN_PROGRESS", status)
+        self.assertTrue(reason.startswith("credential: Keystone does not accept"), reason)
+        self.assertIn(f"credential rotate {self.cluster().uuid}", reason)
+
+    def test_a_secret_that_somebody_deleted_is_the_reason(self) -> None:
+        self.made()
+        self.kube.remove(names.SECRET, NAMESPACE, names.credential_secret(RELEASE))
+        self.after(2)
+        self.begin()
+        self.assertTrue(self.state()[1].startswith("credential: the cluster's Secret"))
+
+    def test_when_an_operator_has_let_the_objects_go_the_row_goes(self) -> None:
+        """The user and the project are gone from Keystone: it knows neither of them."""
+
+        def forgotten(user_id: str, credential_id: str) -> None:
+            self.cloud.credentials.pop(credential_id, None)
+
+        self.made()
+        self.cloud.dead = set(self.cloud.credentials)
+        self.begin()
+        self.cloud.delete_credential = forgotten
+        self.wither()
+        self.tick()
+        self.assertEqual([], self.rows())
+        self.assertEqual([f"Lease/{names.lease(RELEASE)}"], self.left())
+
+    def test_what_is_left_in_nova_after_that_keeps_the_row(self) -> None:
+        self.made()
+        self.begin()
+        self.openstack.leave("servers", name=SERVER)
+        self.wither()
+        self.tick()
+        self.assertIn(SERVER, self.state()[1])
+        self.openstack.left["servers"].clear()
+        self.tick()
+        self.assertEqual([], self.rows())
+
+
+class TestRefusals(Case):
+    def test_what_the_management_cluster_refuses_is_no_end(self) -> None:
+        def refuse(verb: str, kind: Any, name: str) -> None:
+            if verb == "delete" and kind is names.CLUSTER:
+                raise errors.ManagementRefused("Deleting the Cluster was refused.")
+
+        self.made()
+        self.kube.before = refuse
+        self.begin()
+        self.assertEqual(("DELETE_IN_PROGRESS", "Deleting the Cluster was refused."), self.state())
+
+
+MOVED = (
+    names.CLUSTER,
+    names.OPENSTACK_CLUSTER,
+    names.CONTROL_PLANE,
+    names.MACHINE_DEPLOYMENT,
+    names.MACHINE_SET,
+    names.MACHINE,
+    names.OPENSTACK_SERVER,
+    names.HELM_RELEASE,
+    names.CONFIG_MAP,
+    names.SECRET,
+)

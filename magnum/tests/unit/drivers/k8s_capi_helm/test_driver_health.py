@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The health poll, through Magnum's own job: what it says, and what it brings back to life."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fixtures
+
+from magnum.drivers.k8s_capi_helm import errors, names, survey
+from magnum.tests.unit.drivers.k8s_capi_helm import scenes
+from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
+
+
+class Case(World):
+    def health(self) -> tuple[str, dict[str, str]]:
+        self.poll()
+        cluster = self.cluster()
+        return cluster.health_status, dict(cluster.health_status_reason or {})
+
+
+class TestNeverStale(Case):
+    """Magnum swallows what a monitor raises and goes on showing what was true once."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.made()
+        self.assertEqual("HEALTHY", self.health()[0])
+
+    def test_whatever_goes_wrong_is_unknown(self) -> None:
+        for error, key, text in (
+            (errors.ManagementRefused("Reading is not allowed."), "management", "not allowed"),
+            (errors.Misconfigured("The operator has to look."), "internal", "has to look"),
+            (RuntimeError("a secret"), "internal", "operator's log"),
+        ):
+            with self.subTest(str(error)):
+
+                def fail(*args: Any, error: Exception = error, **more: Any) -> None:
+                    raise error
+
+                self.useFixture(fixtures.MonkeyPatch(f"{survey.__name__}.judge", fail))
+                health, reasons = self.health()
+                self.assertEqual(("UNKNOWN", {key}), (health, set(reasons)))
+                self.assertIn(text, reasons[key])
+                self.assertNotIn("a secret", reasons[key])
+
+    def test_what_was_seen_is_said_though_nothing_can_be_written(self) -> None:
+        machine = self.kube.list(names.MACHINE, NAMESPACE)[0]
+        scenes.say(machine, "Ready", "False", "* NodeHealthy: gone")
+        self.kube.put(names.MACHINE, machine)
+
+        def refuse(verb: str, kind: Any, name: str) -> None:
+            if verb in ("replace", "patch", "create"):
+                raise errors.ManagementUnreachable("It does not answer.")
+
+        cluster = self.cluster()
+        cluster.status, cluster.status_reason = "UPDATE_FAILED", "timeout: not done"
+        cluster.save()
+        self.kube.before = refuse
+        self.assertEqual("UNHEALTHY", self.health()[0])
+
+    def test_since_when_it_cannot_be_read(self) -> None:
+        self.kube.unreachable = True
+        first = self.health()
+        self.assertTrue(first[1]["management"].startswith("unreachable since "))
+        self.after(5)
+        self.assertEqual(("UNKNOWN", first[1]["management"]), self.told("management"))
+        self.kube.unreachable = False
+        health, reasons = self.health()
+        self.assertEqual("HEALTHY", health)
+        self.assertNotIn("management", reasons)
+
+    def told(self, key: str) -> tuple[str, str]:
+        health, reasons = self.health()
+        return health, reasons[key]
+
+
+class TestCredential(Case):
+    def test_a_dead_one_is_named_in_health_and_reason(self) -> None:
+        self.made()
+        self.health()
+        self.cloud.dead = set(self.cloud.credentials)
+        self.resize(2)
+        self.after(2)
+        self.tick()
+        reason = self.cluster().status_reason
+        self.assertTrue(reason.startswith("credential: Keystone does not accept"), reason)
+        self.assertIn("coe credential rotate", self.group().status_reason or reason)
+        health, reasons = self.health()
+        self.assertEqual("UNHEALTHY", health)
+        self.assertIn("credential rotate", reasons["credential"])
+        self.cloud.dead = set()
+        self.after(5)
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertNotIn("credential", self.health()[1])
+
+
+class TestAutoscaler(Case):
+    LABELS = {"auto_scaling_enabled": "true", "min_node_count": "1", "max_node_count": "5"}
+
+    def test_whether_it_runs(self) -> None:
+        self.made(labels=self.LABELS)
+        self.assertIn("is not there", self.health()[1]["autoscaler"])
+        marks = {names.LABEL_CHART_CLUSTER: RELEASE, names.LABEL_CHART_COMPONENT: "autoscaler"}
+        made = scenes.thing(names.DEPLOYMENT, f"{RELEASE}-autoscaler", labels=marks)
+        scenes.say(made, "Available", "True")
+        self.kube.put(names.DEPLOYMENT, made)
+        health, reasons = self.health()
+        self.assertEqual(("HEALTHY", "Ready"), (health, reasons["autoscaler"]))
+
+    def test_nobody_is_asked_without_one(self) -> None:
+        self.made()
+        self.kube.calls.clear()
+        self.assertNotIn("autoscaler", self.health()[1])
+        self.assertNotIn("Deployment", {call[1] for call in self.kube.calls})
+
+
+class TestUpdateFailed(Case):
+    """UPDATE_FAILED is never a dead end: Magnum lets no upgrade through from there."""
+
+    def refused(self) -> None:
+        self.made()
+        self.resize(0, remove=["nobody"])
+        self.assertEqual("UPDATE_FAILED", self.cluster().status)
+
+    def test_a_refused_request_is_shown_and_then_the_cluster_goes_on(self) -> None:
+        self.refused()
+        said = self.cluster().status_reason
+        for minutes in (0, 9):
+            self.after(minutes)
+            reasons = self.health()[1]
+            self.assertEqual("UPDATE_FAILED", self.cluster().status)
+            self.assertIn("UPDATE_FAILED since ", reasons["request"])
+        self.after(11)
+        self.poll()
+        cluster = self.cluster()
+        self.assertEqual(("UPDATE_COMPLETE", said), (cluster.status, cluster.status_reason))
+        self.assertEqual("UPDATE_COMPLETE", self.group().status)
+        self.assertNotIn("request", self.health()[1])
+
+    def test_the_next_request_takes_the_words_away(self) -> None:
+        self.refused()
+        for minutes in (0, 11):
+            self.after(minutes)
+            self.poll()
+        self.resize(2)
+        self.grow()
+        self.tick(2)
+        self.assertEqual(
+            ("UPDATE_COMPLETE", None), (self.cluster().status, self.cluster().status_reason)
+        )
+
+    def test_not_while_something_is_not_in_place(self) -> None:
+        self.refused()
+        machine = self.kube.list(names.MACHINE, NAMESPACE)[0]
+        scenes.say(machine, "Ready", "False", "* NodeHealthy: gone")
+        self.kube.put(names.MACHINE, machine)
+        for minutes in (0, 11, 30):
+            self.after(minutes)
+            self.poll()
+        self.assertEqual("UPDATE_FAILED", self.cluster().status)
+
+    def test_not_when_the_rows_ask_for_something_else(self) -> None:
+        self.made()
+        self.helm.refusal = errors.HelmRefused("The management cluster refused it.")
+        self.resize(3)
+        self.tick(2)
+        self.assertEqual("UPDATE_FAILED", self.cluster().status)
+        for minutes in (0, 11, 30):
+            self.after(minutes)
+            self.poll()
+        self.assertEqual("UPDATE_FAILED", self.cluster().status)
+
+    def test_a_create_that_was_late_comes_good(self) -> None:
+        self.create()
+        self.make_late()
+        self.tick()
+        self.assertEqual("CREATE_FAILED", self.cluster().status)
+        self.grow()
+        for _ in range(2):
+            self.poll()
+        self.assertEqual(
+            ("CREATE_COMPLETE", None), (self.cluster().status, self.cluster().status_reason)
+        )
+        self.assertEqual("CREATE_COMPLETE", self.group().status)
+
+
+class TestAddresses(Case):
+    def test_the_api_is_known_before_anything_is_complete_and_stays(self) -> None:
+        self.create(masters=3, workers=2)
+        self.assertIsNone(self.cluster().api_address)
+        early = scenes.cluster()
+        early["status"] = {}
+        self.kube.put(names.CLUSTER, early)
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual("CREATE_IN_PROGRESS", cluster.status)
+        self.assertEqual("https://127.64.0.10:6443", cluster.api_address)
+        self.grow()
+        self.tick(2)
+        self.kube.remove(names.CLUSTER, NAMESPACE, RELEASE)
+        self.poll()
+        self.assertEqual("https://127.64.0.10:6443", self.cluster().api_address)
+
+    def test_an_endpoint_without_a_host_is_none(self) -> None:
+        self.create()
+        early = scenes.cluster("v1beta1")
+        early["spec"]["controlPlaneEndpoint"] = {"host": "", "port": 0}
+        self.kube.put(names.CLUSTER, early)
+        self.tick()
+        self.assertIsNone(self.cluster().api_address)
+
+    def test_masters_and_nodes_each_have_theirs(self) -> None:
+        cluster = self.made(masters=3, workers=2)
+        self.assertEqual((3, 2), (len(cluster.master_addresses), len(cluster.node_addresses)))
+        self.assertEqual(set(), set(cluster.master_addresses) & set(cluster.node_addresses))
+        self.assertEqual(f"v{scenes.VERSION}", cluster.coe_version)
