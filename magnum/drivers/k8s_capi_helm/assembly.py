@@ -79,18 +79,13 @@ def make(conf: Any) -> Ports:
     :raises errors.Misconfigured: options contradict each other.
     """
     group = conf.capi_helm
-    if group.helm_timeout + helm_client.MARGIN >= group.lease_duration:
-        raise errors.Misconfigured(
-            "This Magnum service cannot work on clusters because of its configuration. Ask its "
-            "operator to look into the log.",
-            f"[capi_helm] helm_timeout is {group.helm_timeout}: it has to be more than "
-            f"{helm_client.MARGIN:g} seconds below lease_duration, which is "
-            f"{group.lease_duration:g}, so that a run of helm ends before its lock can be taken.",
-        )
+    _check(group)
     kube = kube_client.KubeClient(
         group.kubeconfig_file or None,
         connect_timeout=group.management_connect_timeout,
         read_timeout=group.management_read_timeout,
+        breaker_failures=group.management_breaker_failures,
+        breaker_pause=group.management_breaker_pause,
     )
     helm = helm_client.HelmClient(kube, timeout=group.helm_timeout)
     holder = f"{socket.gethostname()}/{os.getpid()}/{uuidutils.generate_uuid()[:8]}"
@@ -109,3 +104,22 @@ def make(conf: Any) -> Ports:
             copies=chart_store.Copies(kube),
         ),
     )
+
+
+def _check(group: Any) -> None:
+    lease = group.lease_duration
+    for option, limit, why in (
+        (
+            "helm_timeout",
+            lease - helm_client.MARGIN,
+            "a run of helm ends before its lock can be taken",
+        ),
+        ("management_breaker_pause", lease / 2, "a lock is renewed as soon as that can be done"),
+    ):
+        if group[option] >= limit:
+            raise errors.Misconfigured(
+                "This Magnum service cannot work on clusters because of its configuration. Ask its "
+                "operator to look into the log.",
+                f"[capi_helm] {option} is {group[option]:g}: it has to be below {limit:g} (because "
+                f"lease_duration is {lease:g}), so that {why}.",
+            )

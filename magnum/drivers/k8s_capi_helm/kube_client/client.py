@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.kube_client.breaker import Breaker
 from magnum.drivers.k8s_capi_helm.kube_client.request import (
     APPLY_PATCH,
     describe,
@@ -36,6 +37,9 @@ class KubeClient:
     :param connect_timeout: seconds for a connection to come about.
     :param read_timeout: seconds without a byte of the answer, and for the whole of it.
     :param pause: seconds before the second attempt, growing and jittered after; 0 in tests.
+    :param breaker_failures: attempts in a row without an answer after which requests fail at once
+        for a while; 0 for never.
+    :param breaker_pause: seconds that this lasts at most until one request tries again.
     """
 
     def __init__(
@@ -45,9 +49,19 @@ class KubeClient:
         connect_timeout: float = 5,
         read_timeout: float = 30,
         pause: float = 0.2,
+        breaker_failures: int = 5,
+        breaker_pause: float = 15,
     ) -> None:
         self._wire = Wire(
-            kubeconfig, connect_timeout=connect_timeout, read_timeout=read_timeout, pause=pause
+            kubeconfig,
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            pause=pause,
+            breaker=Breaker(
+                failures=breaker_failures,
+                longest=breaker_pause,
+                patience=2 * (connect_timeout + read_timeout),
+            ),
         )
         self._lock = threading.Lock()
         self._served: dict[names.Kind, str] = {}

@@ -14,6 +14,7 @@ import tenacity
 import urllib3
 
 from magnum.drivers.k8s_capi_helm.kube_client import kubeconfig
+from magnum.drivers.k8s_capi_helm.kube_client.breaker import Breaker
 from magnum.drivers.k8s_capi_helm.kube_client.request import (
     PASSING,
     refusal,
@@ -69,11 +70,18 @@ class Wire:
     """
 
     def __init__(
-        self, kubeconfig: str | None, *, connect_timeout: float, read_timeout: float, pause: float
+        self,
+        kubeconfig: str | None,
+        *,
+        connect_timeout: float,
+        read_timeout: float,
+        pause: float,
+        breaker: Breaker,
     ) -> None:
         self._configured = kubeconfig
         self._timeout = (connect_timeout, read_timeout)
         self._pause = pause
+        self._breaker = breaker
         self._lock = threading.Lock()
         self._api: kubernetes.client.ApiClient | None = None
         self._identity: tuple[int, str] | None = None
@@ -115,8 +123,13 @@ class Wire:
         return answer
 
     def _attempt(self, request: Request) -> Answer:
-        """One exchange over the network."""
+        """One exchange over the network.
+
+        :raises errors.ManagementUnreachable: others have had no answer; nothing was sent.
+        """
         api = self._client()
+        if why := self._breaker.refusal():
+            raise unreachable(f"{request.method} {request.path}: {why}")
         method, url, headers, *_ = api.param_serialize(
             request.method,
             request.path,
@@ -131,9 +144,12 @@ class Wire:
             ).response
             content = _read(response, deadline)
         except _NOT_SENT as error:
+            self._breaker.silent(_line(error))
             raise _Unsent(_line(error)) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
+            self._breaker.silent(_line(error))
             raise _Unknown(_line(error)) from None
+        self._breaker.close()
         if response.status == 429:
             raise _Unsent("HTTP 429, too many requests")
         if response.status in PASSING:
@@ -146,6 +162,7 @@ class Wire:
         identity = (os.getpid(), kubeconfig.fingerprint(where))
         with self._lock:
             if self._api is None or identity != self._identity:
+                self._breaker.close()
                 self._api, self._identity = kubeconfig.load(where), identity
             return self._api
 

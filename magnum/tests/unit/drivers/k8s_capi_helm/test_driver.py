@@ -567,6 +567,13 @@ class TestOperatorsMistakes(world.World):
         self.config(group="capi_helm", helm_timeout=134, lease_duration=150)
         self.assertIsNotNone(assembly.make(CONF))
 
+    def test_a_breaker_may_not_keep_a_lock_from_being_renewed(self):
+        self.config(group="capi_helm", management_breaker_pause=75)
+        error = self.assertRaises(errors.Misconfigured, assembly.make, CONF)
+        self.assertIn("management_breaker_pause is 75", error.detail)
+        self.config(group="capi_helm", management_breaker_pause=74)
+        self.assertIsInstance(assembly.make(CONF), assembly.Ports)
+
 
 class TestProvides(world.World):
     def test_what_can_be_made(self):

@@ -12,6 +12,7 @@ from typing import Any
 from oslo_config import cfg
 
 from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.conf import management
 
 GROUP = cfg.OptGroup(
     "capi_helm",
@@ -24,51 +25,6 @@ LABELS_GROUP = cfg.OptGroup(
     help="What a label of a cluster is where neither its template nor its user says anything. A "
     "change here never touches a cluster that exists.",
 )
-
-_MANAGEMENT = [
-    cfg.StrOpt(
-        "kubeconfig_file",
-        default="",
-        help="Path of the kubeconfig of the management cluster. Without it the environment "
-        "variable KUBECONFIG, then ~/.kube/config and at last the service account of the pod are "
-        "used. The file is read again when it changes.",
-    ),
-    cfg.StrOpt(
-        "namespace_prefix",
-        default="magnum",
-        help="Beginning of the name of each project's namespace on the management cluster. It has "
-        "to differ between Magnum services that share a management cluster, and must not be "
-        "changed while there are clusters.",
-    ),
-    cfg.FloatOpt(
-        "management_connect_timeout",
-        default=5.0,
-        min=0.1,
-        help="Seconds to wait for a connection to the management cluster.",
-    ),
-    cfg.FloatOpt(
-        "management_read_timeout",
-        default=30.0,
-        min=0.1,
-        help="Seconds to wait for an answer of the management cluster.",
-    ),
-    cfg.StrOpt(
-        "api_resources",
-        default="{}",
-        deprecated_for_removal=True,
-        deprecated_reason="The driver asks the management cluster which versions it serves. The "
-        "option is accepted and has no effect.",
-        help="API versions and plural names of Cluster API resources, as JSON text.",
-    ),
-    cfg.ListOpt(
-        "k8s_control_plane_resource_conditions",
-        default=["MachinesReady", "Ready", "EtcdClusterHealthy", "ControlPlaneComponentsHealthy"],
-        deprecated_for_removal=True,
-        deprecated_reason="The driver knows the conditions of each API version and what they mean. "
-        "The option is accepted and has no effect.",
-        help="Conditions of the control plane that have to be true.",
-    ),
-]
 
 _CHART = [
     cfg.StrOpt(
@@ -253,7 +209,7 @@ _MOVED = frozenset(label.name for label in labels.REGISTRY if label.name.startsw
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
     """Groups and options, for oslo.config's sample generator and Sphinx extension."""
     return [
-        (GROUP, [*_MANAGEMENT, *_CHART, *_OPERATIONS, *_CLOUD]),
+        (GROUP, [*management.OPTIONS, *_CHART, *_OPERATIONS, *_CLOUD]),
         (LABELS_GROUP, [_label_option(label) for label in labels.REGISTRY]),
     ]
 

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options about the way to the management cluster: which one, how long to wait, how to watch it."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+OPTIONS = [
+    cfg.StrOpt(
+        "kubeconfig_file",
+        default="",
+        help="Path of the kubeconfig of the management cluster. Without it the environment "
+        "variable KUBECONFIG, then ~/.kube/config and at last the service account of the pod are "
+        "used. The file is read again when it changes.",
+    ),
+    cfg.StrOpt(
+        "namespace_prefix",
+        default="magnum",
+        help="Beginning of the name of each project's namespace on the management cluster. It has "
+        "to differ between Magnum services that share a management cluster, and must not be "
+        "changed while there are clusters.",
+    ),
+    cfg.FloatOpt(
+        "management_connect_timeout",
+        default=5.0,
+        min=0.1,
+        help="Seconds to wait for a connection to the management cluster.",
+    ),
+    cfg.FloatOpt(
+        "management_read_timeout",
+        default=30.0,
+        min=0.1,
+        help="Seconds to wait for an answer of the management cluster.",
+    ),
+    cfg.IntOpt(
+        "management_breaker_failures",
+        default=5,
+        min=0,
+        help="Attempts in a row without an answer of the management cluster after which requests "
+        "to it fail at once, so that no thread waits for it, until one that tries again has an "
+        "answer. 0 for never.",
+    ),
+    cfg.FloatOpt(
+        "management_breaker_pause",
+        default=15.0,
+        min=0.1,
+        help="Seconds at most between two such tries. Has to be below half of lease_duration.",
+    ),
+    cfg.StrOpt(
+        "api_resources",
+        default="{}",
+        deprecated_for_removal=True,
+        deprecated_reason="The driver asks the management cluster which versions it serves. The "
+        "option is accepted and has no effect.",
+        help="API versions and plural names of Cluster API resources, as JSON text.",
+    ),
+    cfg.ListOpt(
+        "k8s_control_plane_resource_conditions",
+        default=["MachinesReady", "Ready", "EtcdClusterHealthy", "ControlPlaneComponentsHealthy"],
+        deprecated_for_removal=True,
+        deprecated_reason="The driver knows the conditions of each API version and what they mean. "
+        "The option is accepted and has no effect.",
+        help="Conditions of the control plane that have to be true.",
+    ),
+]

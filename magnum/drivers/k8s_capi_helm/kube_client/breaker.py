@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A circuit breaker: a management cluster that is away holds one thread at a time, not all.
+
+Every attempt against one that takes packets and never answers costs a thread the whole timeout, and
+Magnum starts a thread for each cluster every ten seconds. So after some attempts in a row without
+any answer the others are refused at once for a while; then one goes through to try.
+
+It is written here because what there is does not do: OpenStack's requirements hold no such library
+(tenacity repeats and waits, it does not refuse), and pybreaker, the best known one, holds one lock
+for the length of every call, goes by the wall clock and opens again without jitter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import random
+import threading
+import time
+
+#: Seconds of the first pause, at most; each failed try doubles it up to the breaker's longest.
+_FIRST_PAUSE = 2.0
+
+
+class Breaker:
+    """Whether the management cluster may be asked now; safe to share between threads.
+
+    An answer of any kind, a refusal or an error of the server too, is one: only silence counts.
+
+    :param failures: attempts in a row without an answer until others are refused; 0 for never.
+    :param longest: seconds that a pause between two tries has at most.
+    :param patience: seconds after which a try that has not told how it went is taken for lost.
+    :param clock: seconds that only ever go up.
+    :param spread: a random number between two others, so that conductors do not try in step.
+    """
+
+    def __init__(
+        self,
+        *,
+        failures: int,
+        longest: float,
+        patience: float,
+        clock: Callable[[], float] = time.monotonic,
+        spread: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self._limit = failures
+        self._longest = longest
+        self._patience = patience
+        self._clock = clock
+        self._spread = spread
+        self._lock = threading.Lock()
+        self._silent = 0
+        self._tries = 0
+        self._next = 0.0
+        self._why = ""
+
+    def refusal(self) -> str:
+        """Why nothing is sent now, for the operator; "" if the request may go through.
+
+        Whoever is let through while others are refused is the one that tries, and has to tell how
+        it went with :meth:`close` or :meth:`silent`.
+        """
+        with self._lock:
+            now = self._clock()
+            if not self._is_open():
+                return ""
+            if now >= self._next:
+                self._tries += 1
+                self._next = now + self._patience
+                return ""
+            return (
+                f"not asked, because {self._silent} attempts in a row had no answer "
+                f"({self._why}); tried again within {self._next - now:.0f} seconds"
+            )
+
+    def close(self) -> None:
+        """Let everybody ask: there was an answer, or it is another management cluster now."""
+        with self._lock:
+            self._silent, self._tries, self._why = 0, 0, ""
+
+    def silent(self, why: str) -> None:
+        """There was no answer.
+
+        :param why: what was seen instead, for the operator.
+        """
+        with self._lock:
+            self._silent += 1
+            self._why = why
+            if self._is_open():
+                pause = min(self._longest, _FIRST_PAUSE * 2**self._tries)
+                self._next = self._clock() + self._spread(pause / 2, pause)
+
+    def _is_open(self) -> bool:
+        return 0 < self._limit <= self._silent

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A management cluster that is away: requests fail at once, and one after another tries again."""
+
+from __future__ import annotations
+
+import time
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.kube_client import breaker, KubeClient
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
+
+LIMIT, LONGEST, PATIENCE = 3, 10.0, 70.0
+
+
+class BreakerCase(testtools.TestCase):
+    """A breaker whose clock the test moves, and which always pauses as long as it may."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.now = 1000.0
+        self.spreads: list[tuple[float, float]] = []
+        self.breaker = self.make(LIMIT)
+
+    def make(self, failures: int) -> breaker.Breaker:
+        return breaker.Breaker(
+            failures=failures,
+            longest=LONGEST,
+            patience=PATIENCE,
+            clock=lambda: self.now,
+            spread=self.spread,
+        )
+
+    def spread(self, low: float, high: float) -> float:
+        self.spreads.append((low, high))
+        return high
+
+    def open(self) -> None:
+        for _ in range(LIMIT):
+            self.assertEqual("", self.breaker.refusal())
+            self.breaker.silent("timed out")
+        self.assertNotEqual("", self.breaker.refusal())
+
+
+class TestBreaker(BreakerCase):
+    def test_only_silence_in_a_row_counts(self) -> None:
+        for _ in range(LIMIT * 3):
+            for _ in range(LIMIT - 1):
+                self.breaker.silent("timed out")
+            self.assertEqual("", self.breaker.refusal())
+            self.breaker.close()
+
+    def test_the_refusal_says_why_and_until_when(self) -> None:
+        self.open()
+        said = self.breaker.refusal()
+        for part in ("3 attempts", "timed out", "within 2 seconds"):
+            self.assertIn(part, said)
+
+    def test_one_tries_and_the_others_wait_for_it(self) -> None:
+        self.open()
+        self.now += 2
+        self.assertEqual("", self.breaker.refusal())
+        for _ in range(5):
+            self.assertNotEqual("", self.breaker.refusal())
+            self.now += PATIENCE / 6
+        self.breaker.close()
+        self.assertEqual(["", ""], [self.breaker.refusal() for _ in range(2)])
+
+    def test_a_try_that_never_tells_holds_the_place_for_a_while_only(self) -> None:
+        self.open()
+        self.now += 2
+        self.assertEqual("", self.breaker.refusal())
+        self.now += PATIENCE
+        self.assertEqual("", self.breaker.refusal())
+        self.assertNotEqual("", self.breaker.refusal())
+
+    def test_pauses_grow_up_to_the_longest_and_are_spread(self) -> None:
+        self.open()
+        for _ in range(4):
+            self.now += LONGEST
+            self.assertEqual("", self.breaker.refusal())
+            self.breaker.silent("timed out")
+        self.assertEqual([(1, 2), (2, 4), (4, 8), (5, 10), (5, 10)], self.spreads)
+
+    def test_requests_on_their_way_when_it_opens_do_not_make_pauses_longer(self) -> None:
+        self.open()
+        for _ in range(20):
+            self.breaker.silent("timed out")
+        self.assertEqual({(1, 2)}, set(self.spreads))
+
+    def test_an_answer_forgets_all_of_it(self) -> None:
+        self.open()
+        self.now += LONGEST
+        self.breaker.refusal()
+        self.breaker.close()
+        self.open()
+        self.assertEqual([(1, 2), (1, 2)], self.spreads)
+
+    def test_without_a_limit_nothing_is_refused(self) -> None:
+        self.breaker = self.make(0)
+        for _ in range(100):
+            self.breaker.silent("timed out")
+        self.assertEqual("", self.breaker.refusal())
+
+
+class TestWire(wire.WireCase):
+    """The client of the management cluster has one."""
+
+    def client(self, **more: object) -> KubeClient:
+        bounds: dict[str, float] = {"connect_timeout": 0.3, "read_timeout": 0.3, "pause": 0.001}
+        return KubeClient(str(self.config), **bounds, breaker_pause=1000, **more)  # type: ignore[arg-type]
+
+    def ask(self) -> errors.ManagementUnreachable:
+        error: errors.ManagementUnreachable = self.assertRaises(
+            errors.ManagementUnreachable, self.kube.get, names.LEASE, "n", "one"
+        )
+        return error
+
+    def test_a_black_hole_is_not_asked_by_everybody(self) -> None:
+        self.server.answer = self.server.never
+        self.kube = self.client()
+        for _ in range(2):
+            self.ask()
+        sent, began = len(self.server.seen), time.monotonic()
+        self.assertEqual(5, sent)
+        for _ in range(50):
+            error = self.ask()
+        self.assertLess(time.monotonic() - began, 2)
+        self.assertEqual(sent, len(self.server.seen))
+        self.assertIn("attempts in a row had no answer", error.detail)
+        self.assertTrue(error.retryable)
+
+    def test_a_refused_connection_is_silence_too(self) -> None:
+        wire.write_kubeconfig(self.config, "http://127.0.0.1:9")
+        self.kube = self.client()
+        details = [self.ask().detail for _ in range(3)]
+        self.assertNotIn("not asked", details[0])
+        self.assertIn("not asked", details[2])
+
+    def test_trouble_of_a_server_that_answers_is_none(self) -> None:
+        self.answer((500, wire.status("InternalError", "failed calling webhook x")))
+        self.kube = self.client()
+        for _ in range(5):
+            self.ask()
+        self.assertEqual(15, len(self.sent()))
+
+    def test_another_management_cluster_is_asked_at_once(self) -> None:
+        wire.write_kubeconfig(self.config, "http://127.0.0.1:9")
+        self.kube = self.client()
+        for _ in range(3):
+            self.ask()
+        wire.write_kubeconfig(self.config, self.server.url)
+        self.assertIsNone(self.kube.get(names.LEASE, "n", "one"))
+
+    def test_it_can_be_switched_off(self) -> None:
+        wire.write_kubeconfig(self.config, "http://127.0.0.1:9")
+        self.kube = self.client(breaker_failures=0)
+        for _ in range(4):
+            self.assertNotIn("not asked", self.ask().detail)
