@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 import dataclasses
 import datetime
 from typing import Any
@@ -112,15 +112,25 @@ def begun(
     have, wanted = upgrade.versions(live), theirs["kubernetesVersion"]
     if change.CONTROL_PLANE not in operation.groups:
         for name in operation.groups:
+            _check_there(name, have)
             upgrade.check_node_group(name, have[name], wanted, have[change.CONTROL_PLANE])
             live = upgrade.moved(live, name, wanted, facts.image_id, operation.batch)
         return live
     kept = {name: have[name] for name in have if name not in operation.groups}
     upgrade.check_control_plane(have[change.CONTROL_PLANE], wanted, kept)
-    untagged = dataclasses.replace(request.labels, kube_tag=None)
-    today = dataclasses.replace(_as_made(request, live), labels=untagged)
-    base = rendering.rendered(today, facts, conf, running=have[change.CONTROL_PLANE])
+    # The old label need not agree with the new image, nor the new image know its version.
+    known = dataclasses.replace(facts, kubernetes_version=request.labels.kube_tag or wanted)
+    today, running = _as_made(request, live), have[change.CONTROL_PLANE]
+    base = rendering.rendered(today, known, conf, running=running)
     return upgrade.begun(live, base, theirs)
+
+
+def _check_there(name: str, have: Mapping[str, str]) -> None:
+    if name not in have:
+        raise errors.InvalidRequest(
+            f"Nodegroup '{name}' was never made, so there is nothing to upgrade. Delete it, and "
+            "create it again."
+        )
 
 
 def _check_distro(live: Json, image: str, wanted: str) -> None:

@@ -24,6 +24,8 @@ from magnum.drivers.k8s_capi_helm.model import Json, Operation
 
 #: What decides which Kubernetes a machine runs.
 SOFTWARE = ("kubernetesVersion", "machineImageId", "machineImage")
+#: Labels about the image, which is the new template's whatever the cluster was made with.
+_OF_THE_IMAGE = ("kube_tag",)
 #: Minor releases that a kubelet may be behind its API server.
 _KUBELET_LAG = 3
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
@@ -37,15 +39,17 @@ def merged_labels(
 
     A label that is still as the old template (or cluster) has it takes the new one's value; one
     that the tenant set or took away stays so, and so does one that cannot be changed in a running
-    cluster.
+    cluster. One about the image goes with the image: otherwise a cluster that was made with it
+    could never be upgraded.
 
     :param old: labels of the template that the cluster has, *new* of the one it is to have.
     :param own: labels of the cluster.
     """
     result = dict(own)
-    for name in sorted({*old, *new}):
+    for name in sorted({*old, *new, *_OF_THE_IMAGE}):
         label = labels.BY_NAME.get(name)
-        if (label is not None and label.settled) or own.get(name) != old.get(name):
+        stays = (label is not None and label.settled) or own.get(name) != old.get(name)
+        if stays and name not in _OF_THE_IMAGE:
             continue
         if name in new:
             result[name] = new[name]

@@ -34,6 +34,7 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     ports = assembly.ports(conf)
     ownership.require(ports, cluster, conf)
     intake.validate_upgrade(cluster, template)
+    _refuse_leaving(nodegroup)
     request = passes.request(cluster, conf)
     live = ports.helm.live(request.namespace, request.release)
     if live is None:
@@ -74,6 +75,13 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
         for row, status, reason in before:
             rows.put(row, status=status, status_reason=reason)
         raise
+
+
+def _refuse_leaving(nodegroup: Any) -> None:
+    if (nodegroup.status or "").startswith("DELETE_"):
+        raise errors.InvalidRequest(
+            f"Nodegroup '{nodegroup.name}' is being deleted, so it cannot be upgraded."
+        )
 
 
 def _has_moved(ports: assembly.Ports, before: LiveRelease) -> bool:

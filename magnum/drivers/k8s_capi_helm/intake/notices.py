@@ -25,7 +25,16 @@ def notices(cluster: Any, conf: Any, live: Json | None = None) -> tuple[str, ...
     defaults = conf_module.label_defaults(conf)
     found = labels.notices(cluster.labels or {}, defaults, network)
     of_the_template = _of_the_template(cluster.cluster_template, live or {})
-    return (*found, *_disk(cluster), *of_the_template, *_key(cluster, live))
+    own = _not_of_the_template(cluster)
+    return (*found, *own, *_disk(cluster), *of_the_template, *_key(cluster, live))
+
+
+def _not_of_the_template(cluster: Any) -> Iterator[str]:
+    """Of a cluster that was taken over: a new one is refused such a label."""
+    its = cluster.cluster_template.labels or {}
+    for name, text in sorted((cluster.labels or {}).items()):
+        if name in labels.template_only_names() and text.strip() and text != its.get(name):
+            yield f"Label '{name}' has no effect, because only a cluster template can set it."
 
 
 def _of_the_template(template: Any, live: Json) -> Iterator[str]:

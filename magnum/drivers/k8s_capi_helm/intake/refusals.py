@@ -44,8 +44,9 @@ def validate_labels(cluster: Any, conf: Any) -> None:
 
     :raises errors.InvalidRequest: naming label, value and form.
     """
-    template = cluster.cluster_template
-    labels.parse(cluster.labels or {}, conf_module.label_defaults(conf), template.labels or {})
+    texts, its = cluster.labels or {}, cluster.cluster_template.labels or {}
+    for given in (texts, labels.with_template_only(texts, its)):
+        labels.parse(given, conf_module.label_defaults(conf), its)
 
 
 def _refuse_no_address(request: ClusterRequest) -> None:

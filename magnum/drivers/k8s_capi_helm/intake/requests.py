@@ -36,7 +36,7 @@ def cluster_request(
     :param release: of a cluster whose row has none yet.
     """
     template, rows = cluster.cluster_template, list(nodegroups)
-    texts = dict(cluster.labels or {})
+    texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
     typed = labels.parse(texts, conf_module.label_defaults(conf), known=texts)
     masters = [row for row in rows if row.role == MASTER]
     if len(masters) != 1:
@@ -81,7 +81,8 @@ def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) ->
     :raises errors.InvalidRequest: a label of it asks for what this version cannot do.
     """
     old, new = cluster.cluster_template.labels or {}, template.labels or {}
-    texts = upgrade.merged_labels(old, new, cluster.labels or {})
+    merged = upgrade.merged_labels(old, new, cluster.labels or {})
+    texts = labels.with_template_only(merged, new)
     defaults = conf_module.label_defaults(conf)
     typed = labels.parse(texts, defaults, new, known=cluster.labels or {})
     # What a cluster has from before and nobody can read was never in force; it stops no upgrade.

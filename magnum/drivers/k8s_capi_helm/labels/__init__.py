@@ -21,6 +21,8 @@ from magnum.drivers.k8s_capi_helm.labels.reading import (
     parse,
     parse_node_group,
     readable,
+    template_only_names,
+    with_template_only,
 )
 from magnum.drivers.k8s_capi_helm.labels.registry import BY_NAME, Labels, REGISTRY
 
@@ -39,4 +41,6 @@ __all__ = [
     "parse",
     "parse_node_group",
     "readable",
+    "template_only_names",
+    "with_template_only",
 ]

@@ -18,7 +18,8 @@ class NodeLabels:
         None,
         "v1.34.4",
         "Kubernetes version of the nodes. Needed only if the image has no property kube_version; "
-        "where both are there, they have to be the same.",
+        "where both are there, they have to be the same. After an upgrade it is the new "
+        "template's, or none.",
     )
     auto_healing_enabled: bool = label(
         forms.SWITCH,

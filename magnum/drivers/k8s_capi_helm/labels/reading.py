@@ -71,6 +71,25 @@ def readable(texts: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def with_template_only(texts: Mapping[str, str], template: Mapping[str, str]) -> dict[str, str]:
+    """Labels of a cluster, with what only a template can set as its template has it.
+
+    Whoever replaces the template's labels cannot have meant these, and what a cluster was taken
+    over with is not in force.
+
+    :param template: labels of the cluster template.
+    """
+    names = template_only_names()
+    rest = {name: text for name, text in texts.items() if name not in names}
+    return {**rest, **{name: text for name, text in template.items() if name in names}}
+
+
+def template_only_names() -> frozenset[str]:
+    """Every name of the labels that only a template can set."""
+    only = (one for one in registry.REGISTRY if declaring.Site.CLUSTER not in one.sites)
+    return frozenset(name for label in only for name in (label.name, *label.aliases))
+
+
 def given_names(texts: Mapping[str, str]) -> frozenset[str]:
     """Names of the labels that *texts* gives, under whichever of their names."""
     return frozenset(label.name for label in registry.REGISTRY if any(given(label, texts)))

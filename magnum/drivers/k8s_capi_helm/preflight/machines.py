@@ -62,7 +62,7 @@ def image_problems(request: ClusterRequest, facts: CloudFacts, terms: Terms) -> 
         yield (
             f"Image {name} has no property 'kube_version', so it is not known which Kubernetes it "
             "holds. Set it on the image, for example kube_version=v1.34.4, choose another image, "
-            "or set the label kube_tag."
+            "or set the label kube_tag (for an upgrade, in the new template)."
         )
 
 

@@ -112,7 +112,7 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
         {"kubernetes_version": ""},
         "Image 'kube' has no property 'kube_version', so it is not known which Kubernetes it "
         "holds. Set it on the image, for example kube_version=v1.34.4, choose another image, or "
-        "set the label kube_tag.",
+        "set the label kube_tag (for an upgrade, in the new template).",
     ),
     (
         request(node_groups=worker("gone")),

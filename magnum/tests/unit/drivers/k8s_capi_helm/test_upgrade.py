@@ -54,9 +54,14 @@ class TestLabels(testtools.TestCase):
             (None, "y", "z", "z"),
             (None, None, "z", "z"),
         ):
-            texts = [{} if one is None else {"kube_tag": one} for one in (old, new, own, wanted)]
+            texts = [{} if one is None else {"calico_tag": one} for one in (old, new, own, wanted)]
             merged = upgrade.merged_labels(*texts[:3])
             self.assertEqual(texts[3], merged, (old, new, own))
+
+    def test_the_version_goes_with_the_image(self) -> None:
+        for old, new, own in ((None, None, "x"), ("x", None, "z"), ("x", "y", "z"), ("x", "y", "")):
+            texts = [{"kube_tag": one} if one else {} for one in (old, new, own)]
+            self.assertEqual(texts[1], upgrade.merged_labels(*texts), (old, new, own))
 
     def test_what_is_made_with_the_cluster_stays(self) -> None:
         self.assertEqual(
