@@ -106,7 +106,7 @@ def begun(
     :raises errors.InvalidRequest: the cluster cannot go there.
     """
     terms = intake.terms(conf)
-    preflight.refuse(preflight.software_problems(target.request, facts, terms))
+    preflight.refuse(preflight.software_problems(target.request, facts, terms, operation.groups))
     theirs = rendering.rendered(_as_made(target.request, live), facts, conf)
     _check_distro(live, target.request.image, theirs["osDistro"])
     have, wanted = upgrade.versions(live), theirs["kubernetesVersion"]

@@ -37,11 +37,15 @@ def of_group(group: NodeGroupRequest, request: ClusterRequest) -> list[Named]:
     return _named(group.labels or request.labels, _OF_NODES)
 
 
+def of_labels(request: ClusterRequest) -> list[Named]:
+    """The same for the cluster's own labels, as far as they are about machines."""
+    return _named(request.labels, {**_OF_NODES, **_OF_MASTERS})
+
+
 def of_machines(request: ClusterRequest) -> list[Named]:
     """The same for all machines of a cluster, each once."""
-    labels = _named(request.labels, {**_OF_NODES, **_OF_MASTERS})
     groups = (one for group in request.node_groups for one in of_group(group, request))
-    return list(dict.fromkeys((*labels, *groups)))
+    return list(dict.fromkeys((*of_labels(request), *groups)))
 
 
 def of_cluster(request: ClusterRequest) -> list[Named]:
@@ -55,14 +59,21 @@ def kinds(named: Iterable[Named]) -> frozenset[Offer]:
     return frozenset(offer for _, _, offer in named)
 
 
-def offer_problems(named: Iterable[Named], facts: CloudFacts) -> Iterator[str]:
-    """Labels that name what the cloud does not have."""
+def offer_problems(
+    named: Iterable[Named], facts: CloudFacts, group: str = "", way_out: str = ""
+) -> Iterator[str]:
+    """Labels that name what the cloud does not have.
+
+    :param group: nodegroup whose own labels they are, "" for a cluster's.
+    :param way_out: what to do where the label cannot just be given another value.
+    """
+    whose = f" of nodegroup '{group}'" if group else ""
     for label, value, offer in named:
         known = facts.offers.get(offer)
         if known is not None and value not in known:
             yield (
-                f"Label '{label}' has the value {quoted(value)}, which is no {offer} that this "
-                f"project can use. It can use: {listed(known)}."
+                f"Label '{label}'{whose} has the value {quoted(value)}, which is no {offer} that "
+                f"this project can use. It can use: {listed(known)}.{way_out}"
             )
 
 

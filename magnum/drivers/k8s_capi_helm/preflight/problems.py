@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from magnum.drivers.k8s_capi_helm import change
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -29,6 +30,15 @@ from magnum.drivers.k8s_capi_helm.preflight.networks import (
 )
 from magnum.drivers.k8s_capi_helm.preflight.offers import offer_problems
 
+#: A label of something that runs cannot be changed.
+_WAY_OUT = (
+    " Choose a template that names another one. A label that was given to the cluster itself "
+    "stays: then ask the cloud's operator to offer this one again."
+)
+_WAY_OUT_OF_GROUP = (
+    " The label stays while the nodegroup is there: delete it and create another one, or ask the "
+    "cloud's operator to offer this one again."
+)
 _ORDER = {resource: place for place, resource in enumerate(Resource)}
 
 
@@ -50,13 +60,27 @@ def problems(request: ClusterRequest, facts: CloudFacts, terms: Terms) -> list[s
     ]
 
 
-def software_problems(request: ClusterRequest, facts: CloudFacts, terms: Terms) -> list[str]:
-    """The part of it that an upgrade changes: the image, and what labels say of machines."""
-    return [
-        *facts.refused,
-        *image_problems(request, facts, terms),
-        *offer_problems(offers.of_machines(request), facts),
-    ]
+def software_problems(
+    request: ClusterRequest, facts: CloudFacts, terms: Terms, groups: Collection[str]
+) -> list[str]:
+    """The part of it that an upgrade changes: the image, and what labels say of its machines.
+
+    :param groups: nodegroups that it replaces, and :data:`change.CONTROL_PLANE` where it does; what
+        others were made with is nobody's request.
+    """
+    found = [*facts.refused, *image_problems(request, facts, terms)]
+    common = offers.of_labels(request)
+    if change.CONTROL_PLANE in groups:
+        found += offer_problems(common, facts, way_out=_WAY_OUT)
+    for group in request.node_groups:
+        if group.name in groups:
+            named = offers.of_group(group, request)
+            if change.CONTROL_PLANE not in groups:
+                inherited = [one for one in named if one in common]
+                found += offer_problems(inherited, facts, way_out=_WAY_OUT)
+            own = [one for one in named if one not in common]
+            found += offer_problems(own, facts, group.name, _WAY_OUT_OF_GROUP)
+    return found
 
 
 def group_problems(

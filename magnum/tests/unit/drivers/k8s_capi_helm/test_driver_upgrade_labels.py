@@ -150,3 +150,49 @@ class TestTemplateOnly(UpgradeCase):
         self.assertEqual("", self.upgrade(self.next))
         self.assertEqual({}, self.cluster().labels)
         self.assertEqual(NEW, self.values["kubernetesVersion"])
+
+
+class TestOffersThatAreGone(UpgradeCase):
+    """What the cloud has no longer stops only the upgrade of what asks for it."""
+
+    VOLUME = ("boot_volume_size", "boot_volume_type")
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.cloud.volume_types = ("fast", "odd")
+        self.cloud.images["gpu"] = ("image-gpu", "1.33.1")
+
+    def with_odd(self, **fields: Any) -> None:
+        """A cluster with a nodegroup that has a volume type of its own, which goes."""
+        self.made(labels=dict(zip(self.VOLUME, ("20", "fast"), strict=True)))
+        self.add_group("more")
+        odd = dict(zip(self.VOLUME, ("20", "odd"), strict=True))
+        self.add_group("gpu", labels=odd, **fields)
+        self.grow()
+        self.tick(2)
+        self.cloud.volume_types = ("fast",)
+
+    def test_of_a_group_that_is_left_alone(self) -> None:
+        self.with_odd(image_id="gpu")
+        self.assertEqual("", self.upgrade(self.template, "more"))
+        self.grow()
+        self.tick(2)
+        self.assertEqual("", self.upgrade(self.next))
+
+    def test_of_a_group_that_follows(self) -> None:
+        self.with_odd()
+        before = (self.rows(), self.values)
+        for name in ("default-worker", "gpu"):
+            said = self.upgrade(self.next if name != "gpu" else self.template, name)
+            self.assertIn("Label 'boot_volume_type' of nodegroup 'gpu' has the value 'odd'", said)
+            self.assertIn("delete it and create another one", said)
+        self.assertEqual((before, ()), ((self.rows(), self.values), self.recorded()))
+        self.assertEqual("", self.upgrade(self.next, "default-master"))
+
+    def test_of_the_cluster(self) -> None:
+        self.with_odd()
+        self.cloud.volume_types = ("slow", "odd")
+        said = self.upgrade(self.next)
+        self.assertIn("Label 'boot_volume_type' has the value 'fast'", said)
+        self.assertIn("ask the cloud's operator to offer this one again", said)
+        self.assertNotIn("nodegroup", said)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, labels, preflight
+from magnum.drivers.k8s_capi_helm.change import CONTROL_PLANE
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -286,8 +287,35 @@ class TestProblems(testtools.TestCase):
     def test_an_upgrade_looks_at_image_and_labels_only(self) -> None:
         asked = request({"availability_zone": "az-9"}, node_groups=worker("gone"), keypair="x")
         facts = dataclasses.replace(FACTS, has_keypair=False, os_distro="windows")
-        found = preflight.software_problems(asked, facts, TERMS)
+        found = preflight.software_problems(asked, facts, TERMS, [CONTROL_PLANE])
         self.assertEqual(["windows", "az-9"], [words.split("'")[3] for words in found])
+
+    def test_an_upgrade_looks_at_what_it_touches(self) -> None:
+        labels_ = labels.Labels(availability_zone="az-9", boot_volume_size=1, boot_volume_type="x")
+        asked = request(
+            {"availability_zone": "az-9"},
+            node_groups=(
+                NodeGroupRequest("a", "small", 1),
+                NodeGroupRequest("b", "small", 1, labels=labels_),
+            ),
+        )
+        for groups, expected in (
+            ((CONTROL_PLANE,), ["'availability_zone' has"]),
+            ((CONTROL_PLANE, "a"), ["'availability_zone' has"]),
+            (
+                (CONTROL_PLANE, "a", "b"),
+                ["'availability_zone' has", "'boot_volume_type' of nodegroup 'b' has"],
+            ),
+            (("a",), ["'availability_zone' has"]),
+            (("b",), ["'availability_zone' has", "'boot_volume_type' of nodegroup 'b' has"]),
+        ):
+            found = preflight.software_problems(asked, FACTS, TERMS, groups)
+            begin = [text.removeprefix("Label ").split(" the value")[0] for text in found]
+            self.assertEqual(expected, begin, groups)
+            for text in found:
+                group = "of nodegroup" in text
+                self.assertEqual(group, "delete it and create another one" in text)
+                self.assertEqual(not group, "Choose a template that names another" in text)
 
     def test_the_usual_provider_is_no_wish(self) -> None:
         facts = dataclasses.replace(FACTS, offers={Offer.BALANCER_PROVIDER: ("ovn",)})
