@@ -81,7 +81,7 @@ def judge(
     values = live.values if live else {}
     verdict = status.judge(observed, state, now)
     verdict = _with(verdict, "labels", _labels(live, state))
-    told = (*intake.notices(cluster, conf, values), leftovers.notice(observed))
+    told = (*intake.notices(cluster, conf, values, rows), leftovers.notice(observed))
     verdict = _with(verdict, "notice", " ".join(one for one in told if one))
     own = intake.own_images(cluster, rows)
     unfinished = transition.unfinished(record, values, own)

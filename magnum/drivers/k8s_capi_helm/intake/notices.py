@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.intake.requests import workers
 from magnum.drivers.k8s_capi_helm.intake.templates import cni, CNIS
 from magnum.drivers.k8s_capi_helm.model import Json
 
@@ -16,16 +17,24 @@ _STORAGE_DRIVERS = ("overlay", "overlay2")
 _PORT = 6443
 
 
-def notices(cluster: Any, conf: Any, live: Json | None = None) -> tuple[str, ...]:
+def notices(
+    cluster: Any, conf: Any, live: Json | None = None, rows: Iterable[Any] = ()
+) -> tuple[str, ...]:
     """Sentences for the tenant, () if there is nothing to say.
 
     :param live: values of the live release; None or {} where they are not known.
+    :param rows: the cluster's nodegroups.
     """
     network = cni(cluster.cluster_template.network_driver)
     defaults = conf_module.label_defaults(conf)
     found = labels.notices(cluster.labels or {}, defaults, network)
     of_the_template = _of_the_template(cluster.cluster_template, live or {})
-    own = _not_of_the_template(cluster)
+    # Nobody can give the default nodegroups labels: theirs are copies, perhaps old ones.
+    groups = {row.name: row.labels or {} for row in workers(rows) if not row.is_default}
+    own = (
+        *_not_of_the_template(cluster),
+        *labels.of_node_groups(groups, cluster.labels or {}),
+    )
     return (*found, *own, *_disk(cluster), *of_the_template, *_key(cluster, live))
 
 

@@ -44,7 +44,6 @@ def cluster_request(
             f"The cluster has {len(masters)} nodegroups of role '{MASTER}'; exactly one is "
             "supported."
         )
-    workers = [row for row in rows if row.role != MASTER and row.status not in _NOT_RENDERED]
     called = entries(rows)
     return ClusterRequest(
         uuid=cluster.uuid,
@@ -55,7 +54,7 @@ def cluster_request(
         user_id=cluster.user_id,
         labels=typed,
         control_plane=_group_request(masters[0], cluster, conf, called),
-        node_groups=tuple(_group_request(row, cluster, conf, called) for row in workers),
+        node_groups=tuple(_group_request(row, cluster, conf, called) for row in workers(rows)),
         deleted_groups=tuple(called[row.name] for row in rows if row.status in _LEAVING),
         image=template.image_id,
         external_network=template.external_network_id or "",
@@ -112,6 +111,11 @@ def entries(rows: Iterable[Any]) -> dict[str, str]:
     :param rows: all of a cluster, oldest first, as Magnum lists them.
     """
     return names.entries(row.name for row in rows)
+
+
+def workers(rows: Iterable[Any]) -> list[Any]:
+    """The nodegroups of workers that are to be there."""
+    return [row for row in rows if row.role != MASTER and row.status not in _NOT_RENDERED]
 
 
 def namespace(cluster: Any, conf: Any) -> str:

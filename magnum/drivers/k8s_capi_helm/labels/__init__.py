@@ -14,7 +14,7 @@ character is dropped.
 from magnum.drivers.k8s_capi_helm.labels.declaring import Label, Site
 from magnum.drivers.k8s_capi_helm.labels.effective import effective
 from magnum.drivers.k8s_capi_helm.labels.forms import Form, OptionType
-from magnum.drivers.k8s_capi_helm.labels.notices import notices
+from magnum.drivers.k8s_capi_helm.labels.notices import notices, of_node_groups
 from magnum.drivers.k8s_capi_helm.labels.reading import (
     check_node_group,
     given_names,
@@ -38,6 +38,7 @@ __all__ = [
     "effective",
     "given_names",
     "notices",
+    "of_node_groups",
     "parse",
     "parse_node_group",
     "readable",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 import difflib
 
-from magnum.drivers.k8s_capi_helm.labels import reading, refused, registry
+from magnum.drivers.k8s_capi_helm.labels import declaring, reading, refused, registry
 
 #: Labels that do something only while the other one is above zero.
 _NEEDS_SIZE = {
@@ -98,13 +98,58 @@ def notices(
     )
 
 
+def of_node_groups(
+    groups: Mapping[str, Mapping[str, str]], cluster: Mapping[str, str]
+) -> Iterator[str]:
+    """Sentences about labels of single nodegroups that do nothing; a copy of the cluster's is none.
+
+    :param groups: labels of nodegroups as Magnum keeps them, valid or not, by nodegroup.
+    :param cluster: labels of the cluster.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for group, own in groups.items():
+        for name, text in sorted(own.items()):
+            reason = "" if text == cluster.get(name) else _idle_in_group(name, text)
+            if reason:
+                found.setdefault((name, reason), []).append(f"'{group}'")
+    for (name, reason), several in found.items():
+        ending = "s" if len(several) > 1 else ""
+        yield f"Label '{name}' of nodegroup{ending} {', '.join(several)} has no effect: {reason}"
+
+
+def _idle_in_group(name: str, text: str) -> str:
+    """Why a label of a nodegroup's own does nothing, "" if it does or asks for nothing."""
+    label = registry.BY_NAME.get(name)
+    if label is None and name in refused.REFUSED:
+        return refused.REFUSED[name] if refused.asks(name, text) else ""
+    if label is None and name in refused.BUNDLED:
+        return "the charts and Kubernetes bring versions of their own."
+    if label is None and name in refused.HEAT:
+        return "it is for Magnum's former Heat driver."
+    if label is None:
+        close = _close(name)
+        return f"it is unknown, did you mean '{close}'?" if close else "it is unknown here."
+    if not text.strip():
+        return ""
+    if declaring.Site.NODEGROUP not in label.sites:
+        return "it holds for whole clusters."
+    expected = reading.wrong(label, text)
+    return f"its value '{text}' should be {expected}." if expected else ""
+
+
+def _close(name: str) -> str | None:
+    """The label that was probably meant."""
+    found = difflib.get_close_matches(name.lower(), registry.BY_NAME, n=1, cutoff=0.85)
+    return found[0] if found else None
+
+
 def _unknown(texts: Mapping[str, str]) -> Iterator[str]:
     elsewhere = {*refused.REFUSED, *refused.BUNDLED, *refused.HEAT}
     strange = sorted(set(texts) - set(registry.BY_NAME) - elsewhere)
     for name in list(strange):
-        if close := difflib.get_close_matches(name.lower(), registry.BY_NAME, n=1, cutoff=0.85):
+        if close := _close(name):
             strange.remove(name)
-            yield f"Label '{name}' is unknown and has no effect: did you mean '{close[0]}'?"
+            yield f"Label '{name}' is unknown and has no effect: did you mean '{close}'?"
     if strange:
         yield f"These labels are unknown to this driver and have no effect: {', '.join(strange)}."
 

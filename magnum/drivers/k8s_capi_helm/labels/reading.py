@@ -131,8 +131,9 @@ def check_node_group(
     """Refuse what a new nodegroup cannot have otherwise than its cluster.
 
     :raises InvalidLabel: a label has another form than it should.
-    :raises InvalidRequest: the first label that is the whole cluster's.
+    :raises InvalidRequest: the first label that is the whole cluster's, or cannot be had at all.
     """
+    _refuse_unavailable({name: own[name] for name in own if own[name] != cluster.get(name)})
     allowed = [one.name for one in registry.REGISTRY if declaring.Site.NODEGROUP in one.sites]
     for name in sorted(own):
         label = registry.BY_NAME.get(name)

@@ -135,6 +135,61 @@ class TestRefusals(LabelCase):
         self.assertIn("'cilium_ipv4pool' has no effect", self.reason()["notice"])
 
 
+class TestNodegroups(LabelCase):
+    def test_what_has_no_effect_is_said(self) -> None:
+        self.made(labels={"zz": "1"})
+        odd = {"boot_volume_sise": "100", "zz": "1", "boot_volume_size": "30"}
+        self.add_group("one", labels=odd)
+        self.add_group("two", labels={**odd, "use_podman": "true", "strange": ""})
+        self.grow()
+        self.tick(2)
+        notice = self.reason()["notice"]
+        for words in (
+            "Label 'boot_volume_sise' of nodegroups 'one', 'two' has no effect: it is unknown, did "
+            "you mean 'boot_volume_size'?",
+            "Label 'use_podman' of nodegroup 'two' has no effect: it is for Magnum's former",
+            "Label 'strange' of nodegroup 'two' has no effect: it is unknown here.",
+        ):
+            self.assertIn(words, notice)
+        self.assertEqual((1, 4), (notice.count("zz"), notice.count("abel")))
+
+    def test_what_cannot_be_had_is_refused(self) -> None:
+        self.made()
+        self.add_group("bad", labels={"different_failure_domain": "true"})
+        group = self.group("bad")
+        self.assertEqual("CREATE_FAILED", group.status)
+        self.assertIn("Label 'different_failure_domain'", group.status_reason)
+        self.add_group("fine", labels={"different_failure_domain": "false"})
+        self.assertNotIn("FAILED", self.group("fine").status)
+
+    def test_of_a_cluster_that_was_taken_over(self) -> None:
+        self.made()
+        self.add_group("old")
+        self.grow()
+        self.tick(2)
+        group = self.group("old")
+        group.labels = {
+            "monitoring_enabled": "true",
+            "different_failure_domain": "true",
+            "boot_volume_size": "many",
+        }
+        group.save()
+        notice = self.reason()["notice"]
+        for words in (
+            "'monitoring_enabled' of nodegroup 'old' has no effect: it holds for whole clusters.",
+            "'different_failure_domain' of nodegroup 'old' has no effect: It needs a filter",
+            "'boot_volume_size' of nodegroup 'old' has no effect: its value 'many' should be",
+        ):
+            self.assertIn(words, notice)
+
+    def test_copies_of_the_default_nodegroups_are_nobodys_wish(self) -> None:
+        self.made()
+        group = self.group()
+        group.labels = {"old": "x"}
+        group.save()
+        self.assertNotIn("'old'", self.reason().get("notice", ""))
+
+
 class TestClusterThatRuns(LabelCase):
     """Labels that its driver did not mind when it was made."""
 
