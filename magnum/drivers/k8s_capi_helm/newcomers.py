@@ -136,6 +136,7 @@ def entries(
     :raises errors.DriverError: the cloud or the cluster does not have what they need.
     """
     intake.check_flavors(flavors, conf)
+    groups = intake.with_own_images(groups, images, str(live.values.get("machineImageId") or ""))
     version = upgrade.versions(live.values)[change.CONTROL_PLANE]
     intake.check_images(groups, images, version, str(live.values.get("osDistro") or ""))
     intake.check_annotations(groups, live.values)

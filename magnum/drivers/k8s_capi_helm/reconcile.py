@@ -258,7 +258,9 @@ def render(
     """
     preflight.refuse(preflight.problems(request, facts, intake.terms(conf)))
     version = request.labels.kube_tag or facts.kubernetes_version
-    intake.check_images(request.node_groups, facts.images, version, facts.os_distro)
+    groups = intake.with_own_images(request.node_groups, facts.images, facts.image_id)
+    request = dataclasses.replace(request, node_groups=groups)
+    intake.check_images(groups, facts.images, version, facts.os_distro)
     values = rendering.rendered(request, facts, conf, chart)
     if chart is not None:
         helm_values.check_family(values, names.family_of_keys(chart.family, chart.version))

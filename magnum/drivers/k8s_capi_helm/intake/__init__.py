@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm.intake.nodegroups import (
     validate_new_labels,
     validate_new_nodegroup,
     validate_taints,
+    with_own_images,
 )
 from magnum.drivers.k8s_capi_helm.intake.notices import notices
 from magnum.drivers.k8s_capi_helm.intake.refusals import (
@@ -69,4 +70,5 @@ __all__ = [
     "validate_resize",
     "validate_taints",
     "validate_upgrade",
+    "with_own_images",
 ]

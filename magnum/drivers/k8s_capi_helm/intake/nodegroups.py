@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+import dataclasses
 import re
 from typing import Any
 
@@ -115,6 +116,22 @@ def validate_taints(row: Any, family: str) -> None:
     """
     if row.node_taints and family != names.CHART_FAMILY:
         _cannot(row, "node_taints", row.node_taints)
+
+
+def with_own_images(
+    groups: Iterable[NodeGroupRequest], images: Mapping[str, Image], common: str
+) -> tuple[NodeGroupRequest, ...]:
+    """Nodegroups, where one that names the cluster's own image in other words has none of its own.
+
+    :param images: by the text that a nodegroup uses; all of them are there.
+    :param common: id of the cluster's image.
+    """
+    return tuple(
+        dataclasses.replace(group, image=None)
+        if group.image and images[group.image].id == common
+        else group
+        for group in groups
+    )
 
 
 def check_images(

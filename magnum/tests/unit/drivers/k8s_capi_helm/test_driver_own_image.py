@@ -49,6 +49,29 @@ class TestNew(ImageCase):
         self.add_group("plain")
         self.assertEqual({}, self.pins("plain"))
 
+    def test_nor_is_it_in_other_words(self) -> None:
+        """Nova and Terraform know images by their ids, and the template by its name."""
+        self.cloud.images["image-1"] = self.cloud.images["ubuntu-kube"]
+        self.add_group("plain", image_id="image-1")
+        self.assertEqual({}, self.pins("plain"))
+        self.complete()
+        self.assertEqual("image-1", self.group("plain").image_id)
+        before = self.values
+        del self.helm.releases[NAMESPACE, RELEASE]
+        self.resize(1)
+        self.complete()
+        self.assertEqual(before, self.values)
+        self.assertEqual("", self.upgrade(self.next))
+        self.assertEqual(OLD, self.pins("plain")["kubernetesVersion"])
+        self.complete()
+        self.assertEqual({}, self.pins("plain"))
+        self.assertEqual("ubuntu-kube-1.35", self.group("plain").image_id)
+
+    def test_the_clusters_image_may_leave_its_version_to_a_label(self) -> None:
+        self.cloud.images["image-1"] = ("image-1", "")
+        self.add_group("plain", image_id="image-1")
+        self.assertEqual({}, self.pins("plain"))
+
     def test_what_does_not_go_with_the_cluster_fails_alone(self) -> None:
         before = self.values
         for image, version, words in (
