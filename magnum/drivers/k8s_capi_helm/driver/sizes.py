@@ -100,6 +100,11 @@ def rebound(
     if not change.is_autoscaled(entry):
         return Bounds(must_be_known=True)
     have = scaling.replicas(ports, request.namespace, request.release, name)
+    record = ports.operations.read(request.namespace, request.release)
+    spoken = {*fields, *change.rebounded(record.operations if record else ()).get(name, ())}
+    old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
+    if nodegroup.is_default and old.max_node_count is None and "min_node_count" not in spoken:
+        _keep_minimum(nodegroup, change.bounds(entry)[0])
     least, most = nodegroup.min_node_count or 0, nodegroup.max_node_count
     if most is None and "max_node_count" not in fields:
         most = change.bounds(entry)[1]
@@ -113,6 +118,23 @@ def rebound(
         return Bounds(must_be_known=True)
     fits = min(max(have, least), most)
     return Bounds(must_be_known=True, count=None if fits == have else fits)
+
+
+def _keep_minimum(nodegroup: Any, least: int) -> None:
+    """Write down the minimum that the labels gave until now, where only a maximum is asked for.
+
+    With a maximum of its own a group's bounds are its row's, and Magnum's minimum there is 0 where
+    nobody chose one.
+    """
+    most = nodegroup.max_node_count
+    if most is None:
+        return
+    if least > most:
+        raise errors.InvalidRequest(
+            f"max_node_count of nodegroup '{nodegroup.name}' is to be {most}, and its minimum is "
+            f"{least}. Give it a min_node_count as well."
+        )
+    nodegroup.min_node_count = max(nodegroup.min_node_count or 0, least)
 
 
 def _live(ports: assembly.Ports, request: ClusterRequest) -> LiveRelease | None:

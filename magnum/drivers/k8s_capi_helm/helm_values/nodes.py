@@ -139,7 +139,8 @@ def group_counts(group: NodeGroupRequest, labels: Labels) -> Json:
 
     The labels' bounds hold for the default worker group until it has a maximum of its own, because
     Magnum's API cannot give it one when the cluster is made. Then the last worker stays, unless the
-    label says 0: Magnum's own minimum is 0 where nobody chose one.
+    label says 0: Magnum's own minimum is 0 where nobody chose one. When the group gets a maximum,
+    the minimum that holds is written into its row.
     """
     least, most = group.minimum, group.maximum
     if group.is_default and most is None:

@@ -40,8 +40,8 @@ class NodeLabels:
         forms.FEWEST,
         None,
         "0",
-        "Lower bound of the autoscaler for the default worker nodegroup, as long as the nodegroup "
-        "has no maximum of its own. Without it one worker stays.",
+        "Lower bound of the autoscaler for the default worker nodegroup, until the nodegroup is "
+        "given another one. Without it one worker stays.",
     )
     max_node_count: int | None = label(
         forms.MOST,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 from magnum.conductor.handlers import nodegroup_conductor
 from magnum.drivers.k8s_capi_helm import errors, names
@@ -14,9 +14,11 @@ LABELS = {"auto_scaling_enabled": "true", "min_node_count": "1", "max_node_count
 
 
 class ScaledCase(World):
+    LABELS: ClassVar = LABELS
+
     def setUp(self) -> None:
         super().setUp()
-        self.made(labels=LABELS)
+        self.made(labels=self.LABELS)
 
     def entry(self, name: str = "default-worker") -> dict[str, Any]:
         """A nodegroup's entry in the live values."""
@@ -212,6 +214,37 @@ class TestBounds(ScaledCase):
         self.poll()
         self.tick(2)
         self.assertEqual(("UPDATE_COMPLETE", (True, 1, 5)), (self.cluster().status, self.bounds()))
+
+
+class TestMaximumAlone(ScaledCase):
+    """Without the label min_node_count the last worker stays, also when the maximum is raised."""
+
+    LABELS: ClassVar = {"auto_scaling_enabled": "true", "max_node_count": "5"}
+
+    def test_the_minimum_stays(self) -> None:
+        self.assertEqual(((True, 1, 5), 0), (self.bounds(), self.group().min_node_count))
+        self.update(max_node_count=8)
+        self.assertEqual(((True, 1, 8), 1), (self.bounds(), self.group().min_node_count))
+        self.settle()
+        self.resize(2)
+        self.settle()
+        self.assertEqual(("UPDATE_COMPLETE", (True, 1, 8)), (self.cluster().status, self.bounds()))
+
+    def test_unless_it_was_spoken_of(self) -> None:
+        with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
+            self.update(min_node_count=2)
+            self.update(max_node_count=8)
+        self.tick()
+        self.assertEqual((True, 2, 8), self.bounds())
+        self.settle()
+        self.update(min_node_count=0)
+        self.assertEqual((True, 0, 8), self.bounds())
+
+    def test_a_maximum_below_it(self) -> None:
+        self.update(max_node_count=0)
+        self.assertEqual("UPDATE_FAILED", self.group().status)
+        self.assertIn("its minimum is 1", self.group().status_reason)
+        self.assertEqual((True, 1, 5), self.bounds())
 
 
 class TestCapacity(ScaledCase):
