@@ -234,7 +234,7 @@ class TestOnItsWay(ImageCase):
         self.upgrade(self.next)
         self.drop_group("more")
         self.grow()
-        self.tick()
+        self.tick(2)
         self.assertNotIn("more", [row.name for row in self.cluster().nodegroups])
         self.add_group("more", image_id="gpu")
         self.complete()
