@@ -10,7 +10,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import assembly, errors, names, secrets
+from magnum.drivers.k8s_capi_helm import assembly, errors, names, scaling, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
@@ -60,7 +60,12 @@ def open_record(
     now: datetime.datetime,
     deadline: datetime.datetime | None,
 ) -> None:
-    """Make the Lease that proves from now on whose release this is; the create is pending."""
+    """Make the Lease that proves from now on whose release this is; the create is pending.
+
+    With it goes the number of machines that no chart gives to a nodegroup of the autoscaler's.
+    Magnum makes a cluster with one nodegroup of workers.
+    """
+    first = scaling.first(request.node_groups, request.labels)
     ports.operations.open(
         request.namespace,
         request.release,
@@ -70,7 +75,14 @@ def open_record(
     ports.operations.add(
         request.namespace,
         request.release,
-        Operation(id=str(Verb.CREATE), verb=Verb.CREATE, started=now, deadline=deadline),
+        Operation(
+            id=str(Verb.CREATE),
+            verb=Verb.CREATE,
+            started=now,
+            groups=tuple(first),
+            deadline=deadline,
+            count=next(iter(first.values()), None),
+        ),
     )
 
 

@@ -15,10 +15,12 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import change, errors, helm_values, names
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.labels import Labels
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     Json,
     LiveRelease,
+    NodeGroupRequest,
     Operation,
     Record,
 )
@@ -33,6 +35,21 @@ def asked(operations: Iterable[Operation]) -> dict[str, int]:
     for one in operations:
         if one.count is not None:
             found |= dict.fromkeys(one.groups, one.count)
+    return found
+
+
+def first(groups: Iterable[NodeGroupRequest], wanted: Labels) -> dict[str, int]:
+    """Machines to hand over to new nodegroups, by name: of those that the autoscaler will size.
+
+    With the fewest that its bounds allow Cluster API begins on its own.
+
+    :param wanted: labels of the cluster.
+    """
+    found = {}
+    for group in groups:
+        count = helm_values.first_count(group, wanted)
+        if helm_values.group_counts(group, wanted).get("machineCountMin", count) < count:
+            found[group.name] = count
     return found
 
 

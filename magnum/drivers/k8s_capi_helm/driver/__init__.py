@@ -182,11 +182,19 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         try:
             ownership.require(ports, cluster, CONF)
             ownership.refuse_leaving(cluster)
-            newcomer.check(ports, context, cluster, nodegroup, CONF)
+            first = newcomer.check(ports, context, cluster, nodegroup, CONF)
+            # Its row follows the autoscaler from the beginning, so only the record keeps a number.
+            intents.begin(
+                cluster,
+                CONF,
+                Verb.NODEGROUP_CREATE,
+                nodegroup.name,
+                must_be_known=first is not None,
+                count=first,
+            )
         except errors.DriverError as error:
             rows.put(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
             return
-        intents.begin(cluster, CONF, Verb.NODEGROUP_CREATE, nodegroup.name)
         intents.carry_on(context, cluster, CONF)
 
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:

@@ -33,7 +33,7 @@ def begin(
     the periodic pass works from the rows.
 
     :param must_be_known: the rows alone do not say what is asked for.
-    :param count: of a resize, machines that an autoscaled nodegroup is to be given.
+    :param count: machines that an autoscaled nodegroup is to be given.
     :param fields: of a nodegroup's update, the fields that it changes.
     :raises errors.DriverError: the operation could not be written down, and had to be.
     """

@@ -6,15 +6,24 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import assembly, belongings, errors, intake, names, newcomers
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    belongings,
+    errors,
+    intake,
+    names,
+    newcomers,
+    scaling,
+)
 from magnum.drivers.k8s_capi_helm.driver import passes, room
 from magnum.drivers.k8s_capi_helm.model import LiveRelease
 
 
-def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any) -> None:
+def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any) -> int | None:
     """Refuse a nodegroup that cannot be, or else make its server group.
 
     :param row: of the nodegroup; it is among the cluster's already.
+    :returns: machines to hand over to it, because the autoscaler will size it; None for no number.
     :raises errors.DriverError: it cannot be made, and nothing of the cluster has changed.
     """
     intake.validate_new_nodegroup(row, cluster, conf)
@@ -32,6 +41,7 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
         if facts and live:
             newcomers.entries(live, request, mine, facts.flavors, facts.images, conf)
     belongings.make_server_groups(cloud, request, mine)
+    return next(iter(scaling.first(mine, request.labels).values()), None)
 
 
 def live_release(ports: assembly.Ports, cluster: Any, conf: Any) -> LiveRelease | None:

@@ -21,6 +21,7 @@ from magnum.drivers.k8s_capi_helm.helm_values.infrastructure import (
 from magnum.drivers.k8s_capi_helm.helm_values.nodes import (
     boot_volume_size,
     capacity,
+    first_count,
     group_counts,
     group_details,
     node_group,
@@ -37,6 +38,7 @@ __all__ = [
     "capacity",
     "check_family",
     "counts",
+    "first_count",
     "group_counts",
     "has_floating_ip",
     "is_owned",

@@ -151,6 +151,17 @@ def group_counts(group: NodeGroupRequest, labels: Labels) -> Json:
     return {"machineCount": group.count}
 
 
+def first_count(group: NodeGroupRequest, labels: Labels) -> int:
+    """Machines with which a new group begins; of one that the autoscaler sizes, within its bounds.
+
+    Magnum's own node count is 1 where nobody chose one, so fewer than the minimum is no wish.
+    """
+    counts = group_counts(group, labels)
+    if "machineCount" in counts:
+        return group.count
+    return int(min(max(group.count, counts["machineCountMin"]), counts["machineCountMax"]))
+
+
 def group_details(group: NodeGroupRequest) -> Json:
     """What Magnum's API lets a tenant change in a nodegroup besides its size."""
     details: Json = {}

@@ -179,7 +179,11 @@ _CLUSTER: dict[str, tuple[Effect, str]] = {
 _NODE_GROUP: dict[str, tuple[Effect, str]] = {
     "flavor_id": (_HONOURED, "The flavor of its machines."),
     "image_id": (_HONOURED, "The image of its machines, where it is not the cluster template's."),
-    "node_count": (_HONOURED, "How many machines it has; an odd number in the control plane."),
+    "node_count": (
+        _HONOURED,
+        "How many machines it has, or begins with if the autoscaler sizes it; an odd number in the "
+        "control plane.",
+    ),
     "min_node_count": (_HONOURED, "Lower bound of the autoscaler."),
     "max_node_count": (_HONOURED, "Upper bound of the autoscaler."),
     "docker_volume_size": (_HONOURED, "The same of its machines alone."),

@@ -34,7 +34,9 @@ def validate_new_cluster(cluster: Any, rows: list[Any], conf: Any) -> None:
                 f"master_count is {row.node_count}: etcd needs an odd number of nodes."
             )
     validate_labels(cluster, conf)
-    _refuse_no_address(cluster_request(cluster, rows, conf))
+    request = cluster_request(cluster, rows, conf)
+    _refuse_no_address(request)
+    _refuse_too_many(request)
     for row in rows:
         nodegroups.validate_new_nodegroup(row, cluster, conf)
 
@@ -57,6 +59,20 @@ def _refuse_no_address(request: ClusterRequest) -> None:
             "would lose its address with its machine. Create it with --master-lb-enabled, or with "
             "--floating-ip-enabled and without the label master_lb_floating_ip_enabled=false."
         )
+
+
+def _refuse_too_many(request: ClusterRequest) -> None:
+    """Refuse more machines than the labels let the autoscaler keep.
+
+    Fewer than its minimum may be Magnum's own count, which nobody has chosen.
+    """
+    for group in request.node_groups:
+        most = helm_values.group_counts(group, request.labels).get("machineCountMax", group.count)
+        if group.count > most:
+            raise errors.InvalidRequest(
+                f"node_count is {group.count}, and label 'max_node_count' lets the autoscaler keep "
+                f"{most} nodes. Ask for fewer nodes, or set the label to more."
+            )
 
 
 def validate_place(row: Any, rows: Iterable[Any]) -> None:

@@ -16,7 +16,8 @@ class NodeGroupRequest:
     """A nodegroup as Magnum's database has it.
 
     :ivar flavor: id or name of the Nova flavor.
-    :ivar count: wanted machines; where autoscaling is on, where the group starts.
+    :ivar count: wanted machines; where the autoscaler sizes the group, with how many it begins, and
+        what it has later.
     :ivar minimum: lower bound of the autoscaler, ``maximum`` the upper one or None without.
     :ivar node_labels: labels of its Nodes.
     :ivar node_taints: taints of its Nodes, each a key, an effect and perhaps a value.
@@ -138,7 +139,7 @@ class Operation:
     :ivar template: of an upgrade, uuid of the cluster template that it leads to.
     :ivar batch: of an upgrade, how many machines of a nodegroup may be away at once.
     :ivar accepted: of an upgrade, whether Helm has taken it and Magnum's rows say so.
-    :ivar count: machines that an autoscaled group is still to be given; None for a group of fixed
+    :ivar count: machines that autoscaled ``groups`` are still to be given; None for a fixed
         size, whose row says it, and once the number has been handed over.
     :ivar fields: of a nodegroup's update, the fields of its row that it changes.
     """

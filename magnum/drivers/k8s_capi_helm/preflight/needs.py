@@ -68,10 +68,9 @@ def whole(request: ClusterRequest) -> list[Growth]:
 
 
 def new_group(group: NodeGroupRequest, request: ClusterRequest) -> Growth:
-    """The machines with which a new nodegroup begins; where it is autoscaled, its smallest size."""
+    """The machines with which a new nodegroup begins."""
     labels = group.labels or request.labels
-    counts = helm_values.group_counts(group, request.labels)
-    count = int(counts.get("machineCount", counts.get("machineCountMin")) or 0)
+    count = helm_values.first_count(group, request.labels)
     grouped = helm_values.server_group_policy(group, request.labels) is not None
     return Growth(
         count,

@@ -135,6 +135,82 @@ class TestNumber(ScaledCase):
         self.assertEqual(3, self.replicas("default-worker"))
 
 
+class TestFirstNumber(ScaledCase):
+    """What a group of the autoscaler's begins with; from then on the number is the autoscaler's."""
+
+    def setUp(self) -> None:
+        World.setUp(self)
+
+    def test_a_cluster_begins_with_its_node_count(self) -> None:
+        self.create(workers=3, labels=LABELS)
+        self.assertEqual(
+            ("CREATE_IN_PROGRESS", 3), (self.cluster().status, self.group().node_count)
+        )
+        self.grow()
+        self.tick()
+        self.assertEqual(3, self.replicas("default-worker"))
+        self.settle()
+        self.assertEqual(("CREATE_COMPLETE", "CREATE_COMPLETE", 3), self.state())
+        self.assertEqual((True, 1, 5), self.bounds())
+
+    def test_it_is_handed_over_once(self) -> None:
+        self.create(workers=3, labels=LABELS)
+        self.grow()
+        self.tick()
+        self.scale("default-worker", 2)
+        self.settle()
+        self.assertEqual(("CREATE_COMPLETE", "CREATE_COMPLETE", 2), self.state())
+
+    def test_it_is_handed_over_before_the_request_returns(self) -> None:
+        self.helm.on_apply = lambda live: self.grow()
+        self.create(workers=3, labels=LABELS)
+        self.assertEqual(3, self.replicas("default-worker"))
+
+    def test_more_than_the_labels_allow_are_refused(self) -> None:
+        self.create(workers=6, labels=LABELS)
+        cluster = self.cluster()
+        self.assertEqual("CREATE_FAILED", cluster.status)
+        self.assertIn("node_count is 6", cluster.status_reason)
+        self.assertIn("keep 5 nodes", cluster.status_reason)
+        self.assertEqual([], self.left())
+
+    def test_fewer_than_the_minimum_are_magnums_own_one(self) -> None:
+        self.made(workers=1, labels={**LABELS, "min_node_count": "2"})
+        self.assertEqual(("CREATE_COMPLETE", "CREATE_COMPLETE", 2), self.state())
+
+    def test_a_nodegroup_begins_with_its_node_count(self) -> None:
+        self.made(labels=LABELS)
+        self.add_group("more", 3, max_node_count=6)
+        self.assertEqual(3, self.group("more").node_count)
+        self.grow()
+        self.tick()
+        self.assertEqual(3, self.replicas("more"))
+        self.settle()
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual(3, self.group("more").node_count)
+        self.assertEqual((True, 0, 6), self.bounds("more"))
+
+    def test_a_number_that_could_not_be_kept_refuses_the_nodegroup_alone(self) -> None:
+        self.made(labels=LABELS)
+        self.kube.before = self.no_operation
+        self.add_group("more", 3, max_node_count=6)
+        self.kube.before = None
+        group = self.group("more")
+        self.assertEqual("CREATE_FAILED", group.status)
+        self.assertIn("does not answer", group.status_reason)
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual({"default-worker"}, self.names())
+
+    @staticmethod
+    def no_operation(verb: str, kind: Any, name: str) -> None:
+        if (verb, kind) == ("replace", names.LEASE):
+            raise errors.ManagementUnreachable("The management cluster does not answer.")
+
+    def names(self) -> set[str]:
+        return {one["name"] for one in self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]}
+
+
 class TestBounds(ScaledCase):
     def test_those_of_the_group_win_over_the_labels(self) -> None:
         self.assertEqual((True, 1, 5), self.bounds())
@@ -198,6 +274,7 @@ class TestBounds(ScaledCase):
 
     def test_what_the_autoscaler_made_of_it_stays_when_it_goes(self) -> None:
         self.add_group("more", 1, max_node_count=4)
+        self.settle()
         self.settle()
         self.scale("more", 3)
         self.update("more", max_node_count=None)

@@ -442,11 +442,13 @@ class TestNeeds(testtools.TestCase):
         needs = self.needs(request({"extra_network_names": "storage backup"}))
         self.assertEqual(9, needs[Resource.PORTS])
 
-    def test_an_autoscaled_group_counts_with_its_least(self) -> None:
+    def test_an_autoscaled_group_counts_with_what_it_begins_with(self) -> None:
         texts = {"auto_scaling_enabled": "true"}
-        groups = worker("large", count=3, minimum=1, maximum=9)
-        needs = self.needs(request(texts, node_groups=groups))
-        self.assertEqual((2, 10), (needs[Resource.INSTANCES], needs[Resource.CORES]))
+        for least, workers in ((1, 3), (5, 5)):
+            groups = worker("large", count=3, minimum=least, maximum=9)
+            needs = self.needs(request(texts, node_groups=groups))
+            self.assertEqual(1 + workers, needs[Resource.INSTANCES])
+            self.assertEqual(workers, needs[Resource.SERVER_GROUP_MEMBERS])
 
     def test_without_server_groups(self) -> None:
         needs = self.needs(request({"server_group_policies": "none"}))
