@@ -81,9 +81,13 @@ def judge(
     values = live.values if live else {}
     verdict = status.judge(observed, state, now)
     verdict = _with(verdict, "labels", _labels(live, state))
-    told = (*intake.notices(cluster, conf, values, rows), leftovers.notice(observed))
-    verdict = _with(verdict, "notice", " ".join(one for one in told if one))
     own = intake.own_images(cluster, rows)
+    told = (
+        *intake.notices(cluster, conf, values, rows),
+        transition.behind(record, values, own),
+        leftovers.notice(observed),
+    )
+    verdict = _with(verdict, "notice", " ".join(one for one in told if one))
     unfinished = transition.unfinished(record, values, own)
     return Finding(verdict, record, bool(observed.unreachable), unfinished)
 

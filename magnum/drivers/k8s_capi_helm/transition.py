@@ -50,6 +50,34 @@ def unfinished(record: Record | None, values: Json, own: Collection[str]) -> fro
     return frozenset(one.id for one in operations if upgrade.held(values, one, own))
 
 
+def behind(record: Record | None, values: Json, own: Collection[str]) -> str:
+    """A sentence about nodegroups that run something else than their cluster, "" without any.
+
+    Their rows name the image of the cluster's template, which they follow at the next upgrade.
+
+    :param own: nodegroups with an image of their own, whose rows say so.
+    """
+    operations = record.operations if record else ()
+    held = {name for one in operations for name in upgrade.held(values, one, own)}
+    common, found = _runs(values, values), dict[str, list[str]]()
+    for name, entry in change.node_groups(values).items():
+        if upgrade.is_pinned(entry) and name not in own and name not in held:
+            found.setdefault(_runs(entry, values), []).append(f"'{name}'")
+    return " ".join(
+        f"Nodegroup{'s' if len(names) > 1 else ''} {', '.join(names)}: {runs} runs there, and "
+        f"{common} in the control plane, until the cluster, or the nodegroup by its name, is "
+        "upgraded."
+        for runs, names in found.items()
+        if runs != common
+    )
+
+
+def _runs(entry: Json, values: Json) -> str:
+    version = str(entry.get("kubernetesVersion") or values.get("kubernetesVersion") or "")
+    image = entry.get("machineImageId") or entry.get("machineImage") or values.get("machineImageId")
+    return f"Kubernetes v{version.removeprefix('v')} of image {image}"
+
+
 def is_due(
     ports: Ports, record: Record | None, live: LiveRelease | None, request: ClusterRequest
 ) -> bool:

@@ -167,10 +167,22 @@ class TestParts(UpgradeCase):
         self.tick(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual(PINS, self.pins())
+        self.assertIn(
+            f"Nodegroup 'default-worker': Kubernetes v{OLD} of image image-1 runs there, and "
+            f"Kubernetes v{NEW} of image image-2 in the control plane, until the cluster, or the "
+            "nodegroup by its name, is upgraded.",
+            self.notice(),
+        )
         self.upgrade(self.next)
+        self.assertNotIn("runs there", self.notice(), "it follows now")
         self.grow()
         self.tick()
         self.assertEqual({}, self.pins())
+        self.assertNotIn("runs there", self.notice())
+
+    def notice(self) -> str:
+        self.poll()
+        return str(self.cluster().health_status_reason.get("notice"))
 
     def test_one_nodegroup_takes_the_image_that_now_has_the_name(self) -> None:
         self.made()
