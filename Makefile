@@ -24,7 +24,7 @@ functional: $(TOX) ## Everything that can be done in the sandbox
 controls: $(TOX) ## Break driver and charts on purpose, show what catches it (FUNCTIONAL=1: in the sandbox too)
 	@$(TOX) -q run -e controls -- $(if $(FUNCTIONAL),--functional) $(MUTANTS)
 
-record: $(TOX) ## Record the sandbox's real controllers anew for the unit tests (STORIES="everyday faults" picks some)
+record: $(TOX) ## Record the sandbox's real controllers anew for the unit tests (STORIES="everyday upgrade" picks some)
 	@$(TOX) -q run -e record -- $(STORIES)
 
 docs: $(TOX) ## Build the documents in doc/build/html
