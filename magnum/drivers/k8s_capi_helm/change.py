@@ -157,6 +157,46 @@ def pending(
     return tuple(_operation(verb, tuple(groups)) for verb, groups in found if groups)
 
 
+def unaccepted(failed: Json, deployed: Json) -> Json:
+    """The values of a failed revision, with sizes, labels and taints as they were deployed.
+
+    :param failed: of the newest revision; *deployed* of the last one that was applied as a whole.
+    :returns: without groups that were never deployed; what an upgrade has set stays.
+    """
+    made, keys = node_groups(deployed), (*COUNT_KEYS, *DETAIL_KEYS)
+    groups = []
+    for entry in failed.get("nodeGroups") or ():
+        if before := made.get(entry["name"]):
+            kept = {key: value for key, value in entry.items() if key not in keys}
+            groups.append({**kept, **{key: before[key] for key in keys if key in before}})
+    result = {**failed, "nodeGroups": groups}
+    if have := (deployed.get("controlPlane") or {}).get("machineCount"):
+        result["controlPlane"] = {**(failed.get("controlPlane") or {}), "machineCount": have}
+    return result
+
+
+def row_of(values: Json, group: str | None, operations: Iterable[Operation]) -> Json:
+    """Fields of a nodegroup's row that say what the live values have, for a change was refused.
+
+    :param group: its name, None for the control plane.
+    :param operations: what was wanted of it.
+    """
+    if group is None:
+        return {"node_count": count(values, None)}
+    entry, operations = node_groups(values)[group], tuple(operations)
+    fields: Json = {} if is_autoscaled(entry) else {"node_count": count(values, group)}
+    if _told(operations):
+        marks = {"node_labels": "nodeLabels", "node_taints": "nodeTaints"}
+        fields |= {field: copy.deepcopy(entry.get(key)) for field, key in marks.items()}
+    before = [one.bounds for one in operations if one.bounds is not None]
+    if is_autoscaled(entry):
+        # The newest that led to these; a row without an upper bound left it to the labels.
+        now = bounds(entry)
+        led = (row for row in reversed(before) if row[1] is None or (row[0] or 0, row[1]) == now)
+        before = [next(led, now)]
+    return {**fields, **dict(zip(BOUNDS, before[0], strict=True))} if before else fields
+
+
 def count(values: Mapping[str, Any], group: str | None) -> int:
     """Machines that the live values ask for, of a nodegroup or (for None) of the control plane."""
     entry = values.get("controlPlane") if group is None else node_groups(values).get(group)

@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Grants,
     Json,
     Operation,
+    Record,
     Verb,
 )
 
@@ -27,6 +28,8 @@ LOG = logging.getLogger(__name__)
 #: ClusterRole that an operator installs (manifests/rbac.yaml); bound in each namespace made here,
 #: so that the driver needs no access to Secrets of the whole management cluster.
 ROLE = "magnum-k8s-capi-helm"
+#: How long a create may take from its Lease to its saved credential before it counts as dead.
+_FOUNDING_TIME = datetime.timedelta(minutes=3)
 
 
 def open_namespace(ports: Ports, namespace: str, project_id: str) -> None:
@@ -174,6 +177,17 @@ def has_credential(ports: Ports, request: ClusterRequest) -> bool:
     """Whether the credential of the cluster was saved; without it nothing can be built."""
     name = names.credential_secret(request.release)
     return ports.kube.get(names.SECRET, request.namespace, name) is not None
+
+
+def unfounded(record: Record, now: datetime.datetime) -> errors.DriverError:
+    """No release and no credential: the create is on its way, or it died on the way."""
+    started = min((operation.started for operation in record.operations), default=None)
+    if started is not None and now - started < _FOUNDING_TIME:
+        return errors.Busy("The cluster's credential is being made.")
+    return errors.DriverError(
+        "The creation was interrupted before the cluster's credential was saved, and only the "
+        "request of its user can make one. Delete this cluster and create it again."
+    )
 
 
 def _ensure(ports: Ports, kind: names.Kind, manifest: Json) -> None:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New nodegroups of a running cluster: one that cannot be made is refused alone, harming no other.
-
-In the good case all of them, and whatever else is to change, go through Helm in one run. Only when
-that is refused they are tried in halves, on top of what is known to be accepted.
-"""
+"""New nodegroups of a running cluster: their entries, and what is left of one that was refused."""
 
 from __future__ import annotations
 
@@ -31,8 +27,6 @@ from magnum.drivers.k8s_capi_helm.model import (
     Json,
     LiveRelease,
     NodeGroupRequest,
-    Operation,
-    Verb,
 )
 
 LOG = logging.getLogger(__name__)
@@ -57,22 +51,6 @@ class Entries:
     ready: dict[str, Json]
     refused: dict[str, errors.DriverError]
     waiting: errors.DriverError | None = None
-
-
-def record(ports: Ports, live: LiveRelease) -> LiveRelease:
-    """The live release without nodegroups that only its failed revision has.
-
-    Helm keeps the values of a revision that the management cluster has refused; a group in there
-    was never made, and is as new as before.
-    """
-    if live.status != "failed":
-        return live
-    deployed = ports.helm.deployed(live.namespace, live.name)
-    if deployed is None:
-        return live
-    made = change.node_groups(deployed.values)
-    kept = [one for one in live.values.get("nodeGroups") or () if one["name"] in made]
-    return dataclasses.replace(live, values={**live.values, "nodeGroups": kept})
 
 
 def rendered(
@@ -143,51 +121,6 @@ def entries(
     intake.check_disks(groups, str(live.values.get("osDistro") or ""))
     tells = names.tells_capacity(live.chart_family, live.chart_version)
     return [helm_values.node_group(one, request.labels, flavors, images, tells) for one in groups]
-
-
-def without(operations: Iterable[Operation], left_out: Iterable[str]) -> tuple[Operation, ...]:
-    """Operations that make no nodegroup of *left_out*."""
-    gone, kept = frozenset(left_out), []
-    for operation in operations:
-        if operation.verb is Verb.NODEGROUP_CREATE:
-            groups = tuple(name for name in operation.groups if name not in gone)
-            if not groups:
-                continue
-            operation = dataclasses.replace(operation, groups=groups)
-        kept.append(operation)
-    return tuple(kept)
-
-
-def admit(
-    new: Sequence[str],
-    attempt: Callable[[frozenset[str]], LiveRelease],
-    refuse: Callable[[str, errors.DriverError], None],
-) -> LiveRelease:
-    """Bring the release to what is asked for, with all new nodegroups that Helm takes.
-
-    :param attempt: brings it there with these new nodegroups and no others; does nothing when it is
-        there already.
-    :param refuse: called with each group that Helm does not take, and with why.
-    :raises errors.DriverError: it is refused without any new group, too.
-    """
-    accepted: frozenset[str] = frozenset()
-    rest = [tuple(new)] if new else []
-    while rest:
-        some = rest.pop()
-        try:
-            attempt(accepted | set(some))
-        except errors.HelmRefused as error:
-            if len(some) == len(new):
-                # What else is to change may be to blame; that raises here.
-                attempt(frozenset())
-            if len(some) == 1:
-                refuse(some[0], error)
-            else:
-                middle = len(some) // 2
-                rest += [some[middle:], some[:middle]]
-        else:
-            accepted |= set(some)
-    return attempt(accepted)
 
 
 def clear(ports: Ports, namespace: str, release: str, group: str) -> None:

@@ -7,9 +7,10 @@ so: of many requests that arrive together the first pass applies all, the others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 import dataclasses
 import datetime
+import functools
 from typing import Any
 
 from oslo_log import log as logging
@@ -21,6 +22,7 @@ from magnum.drivers.k8s_capi_helm import (
     founding,
     helm_values,
     intake,
+    isolation,
     names,
     newcomers,
     observer,
@@ -49,9 +51,6 @@ from magnum.drivers.k8s_capi_helm.operations import Hold
 
 LOG = logging.getLogger(__name__)
 
-#: How long a create may take from its Lease to its saved credential before it counts as dead.
-_FOUNDING_TIME = datetime.timedelta(minutes=3)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rows:
@@ -62,12 +61,15 @@ class Rows:
     :ivar accept: saves the target in the rows, after Helm has taken it; told are the nodegroups
         that keep an image of their own.
     :ivar refuse: says in the row of a new nodegroup why it cannot be made.
+    :ivar restore: puts fields of the row of a nodegroup back that cannot be changed, or of
+        :data:`change.CONTROL_PLANE`, and says why.
     """
 
     request: Callable[[], ClusterRequest]
     target: Callable[[Operation], Target]
     accept: Callable[[Operation, Target, Collection[str]], None]
     refuse: Callable[[str, errors.DriverError], None]
+    restore: Callable[[str, errors.DriverError, Mapping[str, Any]], None]
 
 
 def bring_up(
@@ -94,7 +96,7 @@ def bring_up(
         request.namespace, request.release, wait=conf.capi_helm.lock_wait
     ) as hold:
         if live is None and not founding.has_credential(ports, request):
-            raise _unfounded(hold.record, now)
+            raise founding.unfounded(hold.record, now)
         bring_up_held(ports, hold, rows, cloud, conf)
 
 
@@ -122,7 +124,7 @@ def bring_up_held(
             live = _found(ports, hold, request, cloud, conf, facts)
         else:
             live = _bring_on(ports, hold, rows, request, live, record, cloud, conf)
-            # New nodegroups may have joined an upgrade.
+            # New nodegroups may have joined an upgrade, and refused changes are off the record.
             record = ports.operations.read(request.namespace, request.release)
     if live is not None and record is not None and scaling.is_due(record):
         scaling.hand_over(ports, live, record)
@@ -177,17 +179,6 @@ def is_applied(live: LiveRelease | None, request: ClusterRequest, record: Record
     return begun and not scaling.is_due(record) and is_deployed(live, request, record)
 
 
-def _unfounded(record: Record, now: datetime.datetime) -> errors.DriverError:
-    """No release and no credential: the create is on its way, or it died on the way."""
-    started = min((operation.started for operation in record.operations), default=None)
-    if started is not None and now - started < _FOUNDING_TIME:
-        return errors.Busy("The cluster's credential is being made.")
-    return errors.DriverError(
-        "The creation was interrupted before the cluster's credential was saved, and only the "
-        "request of its user can make one. Delete this cluster and create it again."
-    )
-
-
 def _found(
     ports: Ports,
     hold: Hold,
@@ -216,11 +207,12 @@ def _bring_on(
     cloud: Callable[[], Cloud],
     conf: Any,
 ) -> LiveRelease:
-    """Change a release that is there; new nodegroups that cannot be made are refused alone."""
+    """Change a release that is there; what cannot be of single nodegroups is refused alone."""
     recorded = record.operations if record else ()
-    base = newcomers.record(ports, live)
+    base = isolation.record(ports, live)
     operations = change.pending(base.values, request, recorded)
     new = [n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups]
+    changed = isolation.changed(operations)
     groups = [group for group in request.node_groups if group.name in new]
     found = newcomers.rendered(groups, request, cloud, conf, base)
     wanted = change.sizes(base.values, request, recorded)
@@ -229,17 +221,26 @@ def _bring_on(
     wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
     chart = _chart(ports, request, base, hold.record)
 
-    def attempt(some: frozenset[str]) -> LiveRelease:
-        chosen = newcomers.without(operations, set(new) - some)
+    def attempt(some: Collection[str], *, anew: bool = False) -> LiveRelease:
+        chosen = isolation.without(operations, {*new, *changed} - set(some))
         values = change.next_values(base.values, wanted, chosen)
-        current = ports.helm.live(request.namespace, request.release)
-        if current is not None and current.status == "deployed" and current.values == values:
-            return current
+        now = None if anew else ports.helm.live(request.namespace, request.release)
+        if now is not None and now.status == "deployed" and now.values == values:
+            return now
         return _apply(ports, hold, request, chart, values, chosen, conf)
+
+    def refuse(name: str, error: errors.DriverError) -> None:
+        if name in new:
+            rows.refuse(name, error)
+        else:
+            put = functools.partial(rows.restore, name, error)
+            isolation.withdraw(ports, request, rows.request(), base, recorded, name, put)
 
     for name, error in found.refused.items():
         rows.refuse(name, error)
-    done = newcomers.admit(list(found.ready), attempt, rows.refuse)
+    # What runs now goes through Helm once more before a change of it is blamed.
+    sound = functools.partial(attempt, (), anew=bool(changed))
+    done = isolation.admit([*found.ready, *changed], attempt, sound, refuse)
     for name in set(new) - set(change.node_groups(done.values)):
         newcomers.clear(ports, request.namespace, request.release, name)
     if found.waiting is not None:

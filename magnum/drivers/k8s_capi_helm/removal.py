@@ -19,8 +19,9 @@ from magnum.drivers.k8s_capi_helm.status import machines, workers
 
 LOG = logging.getLogger(__name__)
 
-#: The annotation's value does not matter to Cluster API.
+#: The annotation's value does not matter to Cluster API; ours says whose mark it is.
 _MARK = "cluster.x-k8s.io/delete-machine"
+_OURS = "magnum"
 
 
 def chosen(
@@ -71,7 +72,7 @@ def mark(kube: KubeClient, namespace: str, machine_names: Iterable[str]) -> None
     done: list[str] = []
     try:
         for name in machine_names:
-            kube.patch(names.MACHINE, namespace, name, _patch("magnum"))
+            kube.patch(names.MACHINE, namespace, name, _patch(_OURS))
             done.append(name)
     except errors.DriverError:
         unmark(kube, namespace, done)
@@ -85,6 +86,24 @@ def unmark(kube: KubeClient, namespace: str, machine_names: Iterable[str]) -> No
             kube.patch(names.MACHINE, namespace, name, _patch(None))
         except errors.DriverError as error:
             LOG.error("Machine %s stays marked for removal: %s", name, error.detail)
+
+
+def unmark_group(kube: KubeClient, namespace: str, release: str, group: str | None) -> None:
+    """Take the marks of a resize back that was refused; those that others have set stay.
+
+    :param group: name of the nodegroup, None for the control plane.
+    :raises errors.DriverError: the machines could not be read.
+    """
+    selector = {names.LABEL_CLUSTER_NAME: release}
+    listed = kube.list(names.MACHINE, namespace, selector)
+    if group is None:
+        mine = machines.of_control_plane(listed)
+    else:
+        deployments = kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
+        owners = machines.deployments_of(group, deployments)
+        mine = machines.of_group(listed, group, owners)
+    marked = (one for one in mine if conditions.dig(one, "metadata", "annotations", _MARK) == _OURS)
+    unmark(kube, namespace, [conditions.name(one) for one in marked])
 
 
 def _patch(mark: str | None) -> Json:

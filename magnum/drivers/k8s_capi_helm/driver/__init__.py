@@ -20,6 +20,7 @@ from magnum.drivers.k8s_capi_helm import (
     assembly,
     belongings,
     certificates,
+    change,
     conf,
     credentials,
     errors,
@@ -232,6 +233,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
                 must_be_known=must_be_known,
                 count=bounds.count,
                 fields=fields,
+                bounds=rows.bounds(old) if set(fields) & set(change.BOUNDS) else None,
             )
         except errors.DriverError as error:
             rows.refuse(nodegroup, error, **before)

@@ -25,6 +25,7 @@ def begin(
     must_be_known: bool = False,
     count: int | None = None,
     fields: tuple[str, ...] = (),
+    bounds: tuple[int | None, int | None] | None = None,
 ) -> None:
     """Save the intent: Magnum's status first, then the pending operation.
 
@@ -35,6 +36,7 @@ def begin(
     :param must_be_known: the rows alone do not say what is asked for.
     :param count: machines that an autoscaled nodegroup is to be given.
     :param fields: of a nodegroup's update, the fields that it changes.
+    :param bounds: of an update that changes them, what they were.
     :raises errors.DriverError: the operation could not be written down, and had to be.
     """
     deleting = verb is Verb.DELETE
@@ -50,6 +52,7 @@ def begin(
         deadline=intake.deadline(now, minutes),
         count=count,
         fields=fields,
+        bounds=bounds,
     )
     try:
         assembly.ports(conf).operations.add(

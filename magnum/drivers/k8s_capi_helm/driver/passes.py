@@ -71,6 +71,7 @@ def reads(context: Any, cluster: Any, conf: Any) -> Rows:
         target=lambda one: intake.target(cluster, cluster.nodegroups, conf, template(one)),
         accept=lambda one, target, kept: rows.accept(cluster, template(one), target, kept),
         refuse=lambda name, error: rows.reject(cluster, name, error),
+        restore=lambda name, error, fields: rows.restore(cluster, name, error, fields),
     )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from oslo_log import log as logging
@@ -51,6 +51,11 @@ def empties(row: Any) -> bool:
     """Whether a request takes all labels or all taints of a nodegroup away."""
     changed = row.obj_what_changed()
     return any(field in changed and not getattr(row, field) for field in _MARKS)
+
+
+def bounds(row: Any) -> tuple[int | None, int | None]:
+    """The fewest and the most machines that a nodegroup's row allows."""
+    return row.min_node_count, row.max_node_count
 
 
 def changed_fields(row: Any) -> tuple[str, ...]:
@@ -150,6 +155,20 @@ def reject(cluster: Any, name: str, error: errors.DriverError) -> None:
     for row in fresh:
         if called[row.name] == name:
             put(row, status=Status.CREATE_FAILED, status_reason=str(error))
+
+
+def restore(cluster: Any, name: str, error: errors.DriverError, fields: Mapping[str, Any]) -> None:
+    """Say that a nodegroup cannot be changed; its row asks for what the release has.
+
+    :param name: under which it stands in the chart's values, or :data:`change.CONTROL_PLANE`.
+    """
+    LOG.warning("Nodegroup %s of cluster %s: %s %s", name, cluster.uuid, error, error.detail)
+    fresh = list(cluster.nodegroups)
+    called = intake.entries(fresh)
+    for row in fresh:
+        place = change.CONTROL_PLANE if row.role == intake.MASTER else called[row.name]
+        if place == name:
+            refuse(row, error, **fields)
 
 
 def show(judged: list[Any], fresh: list[Any], found: Finding) -> None:

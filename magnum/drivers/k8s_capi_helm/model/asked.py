@@ -142,6 +142,8 @@ class Operation:
     :ivar count: machines that autoscaled ``groups`` are still to be given; None for a fixed
         size, whose row says it, and once the number has been handed over.
     :ivar fields: of a nodegroup's update, the fields of its row that it changes.
+    :ivar bounds: of an update that changes them, the fewest and the most machines that its row
+        said before; None where it does not.
     """
 
     id: str
@@ -154,6 +156,7 @@ class Operation:
     accepted: bool = False
     count: int | None = None
     fields: tuple[str, ...] = ()
+    bounds: tuple[int | None, int | None] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -80,6 +80,7 @@ def entry(operation: Operation) -> dict[str, Any]:
         **({"upgrade": _upgrade_entry(operation)} if operation.verb is Verb.UPGRADE else {}),
         **({} if operation.count is None else {"count": operation.count}),
         **({"fields": list(operation.fields)} if operation.fields else {}),
+        **({} if operation.bounds is None else {"bounds": list(operation.bounds)}),
     }
 
 
@@ -143,6 +144,7 @@ def absent(release: str) -> errors.Conflict:
 
 def _operation(entry: dict[str, Any]) -> Operation:
     deadline, upgrade = entry.get("deadline"), entry.get("upgrade") or {}
+    least, most = entry.get("bounds") or (None, None)
     return Operation(
         id=entry["id"],
         verb=Verb(entry["verb"]),
@@ -154,6 +156,7 @@ def _operation(entry: dict[str, Any]) -> Operation:
         accepted=upgrade.get("accepted", False),
         count=entry.get("count"),
         fields=tuple(entry.get("fields") or ()),
+        bounds=(least, most) if entry.get("bounds") else None,
     )
 
 

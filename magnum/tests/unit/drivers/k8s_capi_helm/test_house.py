@@ -60,6 +60,7 @@ FLOORS = {
     "rendering": 2,
     "transition": 2,
     "newcomers": 2,
+    "isolation": 2,
     "scaling": 2,
     "reconcile": 2,
     "survey": 2,
