@@ -18,8 +18,14 @@ from typing import Any
 import certifi
 from oslo_utils import uuidutils
 
-from magnum.common import clients
-from magnum.drivers.k8s_capi_helm import chart_store, errors, helm_client, kube_client, operations
+from magnum.drivers.k8s_capi_helm import (
+    chart_store,
+    endpoints,
+    errors,
+    helm_client,
+    kube_client,
+    operations,
+)
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.logins import Logins
 
@@ -54,7 +60,7 @@ def ports(conf: Any) -> Ports:
 
 def cloud(context: Any) -> Cloud:
     """OpenStack as the person (or the service user) of *context* sees it."""
-    return Cloud(clients.OpenStackClients(context))
+    return Cloud(endpoints.Clients(context))
 
 
 def ca_bundle(conf: Any) -> str:

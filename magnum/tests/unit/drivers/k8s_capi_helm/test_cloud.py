@@ -8,7 +8,8 @@ from typing import Any
 import fixtures
 from keystoneauth1 import exceptions as ka_exceptions
 
-from magnum.drivers.k8s_capi_helm import cloud, errors, labels, preflight
+from magnum.drivers.k8s_capi_helm import cloud, endpoints, errors, labels, preflight
+from magnum.drivers.k8s_capi_helm.cloud import services
 from magnum.drivers.k8s_capi_helm.cloud.services import asking
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
@@ -19,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Resource,
 )
 from magnum.tests import base
-from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeApis
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes import apis, FakeApis
 
 UUID = "0a0a0a0a-1111-4111-8111-000000000001"
 LIMITED = {"load_balancer": 3, "listener": 5, "pool": -1}
@@ -276,11 +277,16 @@ class TestRequests(CloudCase):
 
     LIMIT = 15
 
-    def count(self, wanted: ClusterRequest) -> int:
-        """Requests of a create, in a process that knows the versions of the services."""
+    def setUp(self) -> None:
+        super().setUp()
+        # A process that knows nothing yet.
+        self.useFixture(fixtures.MonkeyPatch(f"{services.__name__}._VERSIONS", {}))
+
+    def count(self, wanted: ClusterRequest, *attempts: str) -> int:
+        """Requests of the last one of some creates."""
         self.openstack.octavia_quota = LIMITED
         groups = (wanted.control_plane, *wanted.node_groups)
-        for attempt in ("first", "second"):
+        for attempt in attempts or ("first", "second"):
             self.openstack.asked.clear()
             port = cloud.Cloud(self.openstack.clients(self.context))
             facts = port.facts(wanted, new=True)
@@ -293,6 +299,18 @@ class TestRequests(CloudCase):
 
     def test_an_everyday_create(self) -> None:
         self.assertLessEqual(self.count(request(keypair="mine")), self.LIMIT)
+
+    def test_the_first_one_of_a_process_whatever_the_catalogue_has(self) -> None:
+        for catalogue in (apis.ENDPOINTS, apis.UNVERSIONED, apis.OF_PROJECT):
+            services._VERSIONS.clear()
+            self.openstack.endpoints = dict(catalogue)
+            self.assertLessEqual(self.count(request(keypair="mine"), "first"), self.LIMIT)
+
+    def test_a_service_is_asked_for_its_versions_where_the_catalogue_has_another(self) -> None:
+        self.openstack.endpoints["image"] = "/image/v1"
+        self.openstack.said = {"/image/v1": (404, {})}
+        self.assertEqual(UUID, self.cloud.facts(request()).image_id)
+        self.assertIn("GET /image/v2/images", self.openstack.asked)
 
     def test_one_that_boots_from_volumes(self) -> None:
         texts = {"boot_volume_size": "20", "boot_volume_type": "fast"}
@@ -318,6 +336,35 @@ class TestRequests(CloudCase):
         asked = [one for one in self.openstack.asked if one.count("/") > 2]
         self.assertEqual(len(set(asked)), len(asked))
         self.assertLessEqual(len(asked), self.LIMIT)
+
+
+class TestAddresses(base.TestCase):
+    """Where an API is, by what the catalogue has."""
+
+    def test_a_version_is_there_or_is_added(self) -> None:
+        for url, service, wanted in (
+            ("http://c/image", "image", "http://c/image/v2"),
+            ("http://c:9292", "image", "http://c:9292/v2"),
+            ("http://c:9292/", "image", "http://c:9292/v2"),
+            ("http://c/image/v2/", "image", "http://c/image/v2"),
+            ("http://c:9696", "network", "http://c:9696/v2.0"),
+            ("http://c:9696/v2.0", "network", "http://c:9696/v2.0"),
+            ("http://c/volume/v3/p1", "block-storage", "http://c/volume/v3/p1"),
+            ("http://c/v2.1", "compute", "http://c/v2.1"),
+            ("http://c/v1/image", "image", "http://c/v1/image/v2"),
+            ("http://c/identity", "identity", "http://c/identity/v3"),
+        ):
+            self.assertEqual(wanted, endpoints.address(url, service, "p1"))
+
+    def test_what_is_not_known_is_left_to_the_service(self) -> None:
+        for url, service in (
+            ("http://c/image/v1", "image"),
+            ("http://c/volume/v2/p1", "block-storage"),
+            ("http://c/volume/p1", "block-storage"),
+            ("http://c/identity/v2.0", "identity"),
+            ("http://c/image?region=one", "image"),
+        ):
+            self.assertIsNone(endpoints.address(url, service, "p1"))
 
 
 class TestCredentialsAndFaults(CloudCase):

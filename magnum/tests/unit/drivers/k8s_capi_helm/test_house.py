@@ -50,6 +50,7 @@ FLOORS = {
     "logins": 1,
     "conf": 2,
     "assembly": 2,
+    "endpoints": 2,
     "belongings": 2,
     "certificates": 2,
     "intake": 2,

@@ -10,18 +10,34 @@ import urllib.parse
 
 import requests
 
-from magnum.common import clients
+from magnum.drivers.k8s_capi_helm import endpoints
 
 BASE = "http://cloud.example"
 PROJECT, USER = "p1", "u1"
 #: Catalogue type -> path of its endpoint.
-_ENDPOINTS = {
+ENDPOINTS = {
     "identity": "/identity/v3",
     "image": "/image",
     "compute": "/compute/v2.1",
     "network": "/network",
     "block-storage": "/volume/v3",
     "load-balancer": "/load-balancer",
+}
+#: The same of a cloud that leaves all versions out.
+UNVERSIONED = {
+    **ENDPOINTS,
+    "identity": "/identity",
+    "compute": "/compute",
+    "block-storage": "/volume",
+}
+#: The same of one that has versions, and the project in two of them.
+OF_PROJECT = {
+    **ENDPOINTS,
+    "image": "/image/v2/",
+    "network": "/network/v2.0",
+    "compute": f"/compute/v2.1/{PROJECT}",
+    "block-storage": f"/volume/v3/{PROJECT}",
+    "load-balancer": "/load-balancer/v2.0",
 }
 UNLIMITED = {"limit": -1, "used": 0, "reserved": 0}
 
@@ -36,6 +52,7 @@ class FakeApis(requests.adapters.BaseAdapter):
     """A small cloud, as far as the driver asks.
 
     :ivar asked: method and path of every request, in order.
+    :ivar endpoints: path of the endpoint by type, as the catalogue has it.
     :ivar absent: types that the catalogue does not have.
     :ivar down: first parts of paths whose service does not answer.
     :ivar said: status and body instead of the answer, by the end of a path.
@@ -44,6 +61,7 @@ class FakeApis(requests.adapters.BaseAdapter):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[str] = []
+        self.endpoints = dict(ENDPOINTS)
         self.absent: set[str] = set()
         self.down: set[str] = set()
         self.said: dict[str, tuple[int, dict[str, Any]]] = {}
@@ -102,7 +120,7 @@ class FakeApis(requests.adapters.BaseAdapter):
     def clients(self, context: Any) -> Any:
         """Magnum's own clients of a person, whose requests come here."""
         context.auth_token, context.auth_token_info = "token", self._token()
-        found = clients.OpenStackClients(context)
+        found = endpoints.Clients(context)
         found.keystone().session.session.mount(BASE, self)
         return found
 
@@ -136,23 +154,30 @@ class FakeApis(requests.adapters.BaseAdapter):
         answer: Callable[..., tuple[int, dict[str, Any]]] = getattr(
             self, f"_{service.replace('-', '_')}"
         )
-        return answer(request, rest.partition("/")[2], query)
+        # Nova and Cinder take the project behind the version as well.
+        return answer(request, rest.partition("/")[2].removeprefix(f"{PROJECT}/"), query)
 
     @staticmethod
     def _discovery(service: str, rest: str) -> dict[str, Any] | None:
         match service, rest.strip("/"):
             case "identity", "v3":
                 return {"version": _version("v3.14", "/identity/v3/")}
+            case "identity", "":
+                return {"versions": {"values": [_version("v3.14", "/identity/v3/")]}}
             case "image", "":
                 return {"versions": [_version("v2.17", "/image/v2/")]}
             case "compute", "v2.1":
                 return {"version": _version("v2.1", "/compute/v2.1/", "2.96")}
+            case "compute", "":
+                return {"versions": [_version("v2.1", "/compute/v2.1/", "2.96")]}
             case "network", "":
                 return {"versions": [_version("v2.0", "/network/v2.0/")]}
             case "volume", "v3":
                 return {"versions": [_version("v3.0", "/volume/v3/", "3.71")]}
             case "load-balancer", "":
                 return {"versions": [_version("v2.27", "/load-balancer/v2")]}
+            case "volume", "":
+                return {"versions": [_version("v3.0", "/volume/v3/", "3.71")]}
         return None
 
     def _image(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
@@ -259,7 +284,7 @@ class FakeApis(requests.adapters.BaseAdapter):
                     for interface in ("public", "internal", "admin")
                 ],
             }
-            for kind, path in _ENDPOINTS.items()
+            for kind, path in self.endpoints.items()
             if kind not in self.absent
         ]
         return {
