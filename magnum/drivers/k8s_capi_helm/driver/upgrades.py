@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm import (
     names,
     ownership,
     reconcile,
+    scaling,
     transition,
 )
 from magnum.drivers.k8s_capi_helm.driver import passes, rows
@@ -42,6 +43,8 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
             "The cluster has no release on the management cluster, so it is not known what it "
             "runs. Wait until its status is COMPLETE again, or ask the operator."
         )
+    if _follow_autoscaler(ports, cluster, live):
+        request = passes.request(cluster, conf)
     now, name = passes.utc_now(), intake.entries(cluster.nodegroups)[nodegroup.name]
     operation = Operation(
         id=f"{Verb.UPGRADE}-{uuidutils.generate_uuid()[:8]}",
@@ -82,6 +85,22 @@ def _refuse_leaving(nodegroup: Any) -> None:
         raise errors.InvalidRequest(
             f"Nodegroup '{nodegroup.name}' is being deleted, so it cannot be upgraded."
         )
+
+
+def _follow_autoscaler(ports: assembly.Ports, cluster: Any, live: LiveRelease) -> bool:
+    """Whether the autoscaler has set numbers since the last look; the rows have them now.
+
+    Where the upgrade takes the autoscaler away, the row's number is the group's from then on.
+    """
+    moved, found = False, list(cluster.nodegroups)
+    entries, called = change.node_groups(live.values), intake.entries(found)
+    for row in found:
+        if change.is_autoscaled(entries.get(called[row.name], {})):
+            have = scaling.replicas(ports, live.namespace, live.name, called[row.name])
+            if have is not None and have != row.node_count:
+                rows.put(row, node_count=have)
+                moved = True
+    return moved
 
 
 def _has_moved(ports: assembly.Ports, before: LiveRelease) -> bool:

@@ -324,6 +324,29 @@ class TestMaximumAlone(ScaledCase):
         self.assertEqual((True, 1, 5), self.bounds())
 
 
+class TestUpgrade(World):
+    """To a template without the labels."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.template.labels = LABELS
+        self.template.save()
+        self.made(labels=LABELS)
+        uuid = "22222222-2222-4333-8444-555555555555"
+        self.plain = self._template(uuid=uuid, name="plain")
+
+    def test_the_autoscalers_last_number_stays(self) -> None:
+        self.scale("default-worker", 4)  # and nobody has looked since
+        self.assertEqual("", self.upgrade(self.plain))
+        (entry,) = self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]
+        self.assertEqual((None, 4), (entry.get("autoscale"), entry["machineCount"]))
+        self.grow()
+        self.tick(2)
+        group = self.group()
+        self.assertEqual((4, 4), (group.node_count, self.replicas("default-worker")))
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+
 class TestCapacity(ScaledCase):
     def test_a_new_group_can_grow_from_nothing(self) -> None:
         self.add_group("more", 0, max_node_count=4)
