@@ -65,18 +65,18 @@ def changed_fields(row: Any) -> tuple[str, ...]:
 
 
 def follow(cluster: Any, context: Any) -> bool:
-    """Whether *cluster* is still as in the database; takes what is newer over when it is not.
+    """Whether *cluster* is still as in the database; takes what is newer over.
 
-    Its status tells of verbs that came since, its stack id of a create that has just begun.
+    Its status tells of verbs that came since, its stack id of a create that has just begun. Its
+    reason may be of another pass; what is not known to be there would never be cleared.
     """
     current = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
-    if (current.status, current.stack_id) == (cluster.status, cluster.stack_id):
-        return True
+    same = (current.status, current.stack_id) == (cluster.status, cluster.stack_id)
     newer = ("status", "status_reason", "stack_id")
     for field in newer:
         setattr(cluster, field, getattr(current, field))
     cluster.obj_reset_changes(newer)
-    return False
+    return same
 
 
 def write(

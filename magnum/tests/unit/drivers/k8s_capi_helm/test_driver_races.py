@@ -57,6 +57,17 @@ class TestCrossing(world.World):
             self.assertEqual("CREATE_FAILED", group.status)
             self.assertIn("interrupted", group.status_reason)
 
+    def test_a_pass_that_overtakes_another_one_leaves_none_of_its_reasons(self):
+        self.made()
+        self.resize(2)
+        self.grow()
+        late = self.cluster()  # of a second task, which a busy machine lets wait
+        self.tick()
+        self.assertIn("once more", self.cluster().status_reason)
+        passes.advance(self.context, late, world.CONF)
+        after = self.cluster()
+        self.assertEqual(("UPDATE_COMPLETE", None), (after.status, after.status_reason))
+
     def test_a_late_request_builds_nothing_on_a_tombstone(self):
         self.made()
         self.delete()
