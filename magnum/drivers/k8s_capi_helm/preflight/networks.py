@@ -64,7 +64,7 @@ def extra_network_problems(names: Iterable[str], facts: CloudFacts) -> Iterator[
                 "its name."
             )
         else:
-            yield from _one("Network", name, meant, by_id=False)
+            yield from _one("Network", name, meant, where=" of label 'extra_network_names'")
 
 
 def _subnets_of(network: Network, request: ClusterRequest) -> Iterator[str]:
@@ -91,10 +91,13 @@ def _subnet_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
         )
 
 
-def _one(kind: str, name: str, meant: list[_Either], *, by_id: bool = True) -> Iterator[str]:
+def _one(kind: str, name: str, meant: list[_Either], *, where: str = "") -> Iterator[str]:
+    """
+    :param where: the label that knows names only; "" for a field that takes ids as well.
+    """
     if not meant:
-        what = "name or id" if by_id else "name"
-        yield f"{kind} {quoted(name)} does not exist. Give the {what} of one."
+        what = "name" if where else "name or id"
+        yield f"{kind} {quoted(name)}{where} does not exist. Give the {what} of one."
     elif len(meant) > 1:
-        way = "Give its id." if by_id else "Rename one of them."
-        yield f"{kind} {quoted(name)} is not unique: {len(meant)} have it. {way}"
+        way = "Rename one of them." if where else "Give its id."
+        yield f"{kind} {quoted(name)}{where} is not unique: {len(meant)} have it. {way}"

@@ -202,7 +202,7 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     (
         request({"extra_network_names": "storage"}),
         {},
-        "Network 'storage' does not exist. Give the name of one.",
+        "Network 'storage' of label 'extra_network_names' does not exist. Give the name of one.",
     ),
     (
         request({"extra_network_names": "n-2"}),
@@ -212,7 +212,8 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     (
         request({"extra_network_names": "mine"}),
         {"networks": (PUBLIC, MINE, dataclasses.replace(MINE, id="n-5", project_id="p2"))},
-        "Network 'mine' is not unique: 2 have it. Rename one of them.",
+        "Network 'mine' of label 'extra_network_names' is not unique: 2 have it. Rename one of "
+        "them.",
     ),
     (
         request({"availability_zone": "az-9"}),
