@@ -31,7 +31,10 @@ class Cluster:
 
     :ivar intent: what was asked for up to now.
     :ivar failed: nodegroups that are known to have failed and do not count.
+    :ivar port: of the Kubernetes API.
     """
+
+    port = 6443
 
     def __init__(self, owner: tenant.Tenant, magnum: MagnumApi, uuid: str, intent: Intent) -> None:
         self.tenant = owner
@@ -189,7 +192,8 @@ class Cluster:
         row = rows.cluster
         assert not row.get("status_reason"), rows
         assert row["coe_version"] == self.intent.version, row["coe_version"]
-        addresses = {f"https://{address}:6443" for address in self.tenant.floating_ips()}
+        floating = self.tenant.floating_ips()
+        addresses = {f"https://{address}:{self.port}" for address in floating}
         assert row["api_address"] in addresses, (row["api_address"], addresses)
         assert row["master_count"] == self.intent.control_plane, row["master_count"]
         # Magnum adds up all rows, those of failed groups too.
@@ -198,7 +202,7 @@ class Cluster:
         for name, count in self.intent.counts.items():
             group = self.magnum.group(self.uuid, name)
             assert not group.get("status_reason"), (name, group["status_reason"])
-            found = len(group["node_addresses"] or ())
+            found = len(set(group["node_addresses"] or ()) - floating)
             assert found == count, f"{name}: {found} addresses of {count} machines"
 
     def check_openstack(self) -> None:

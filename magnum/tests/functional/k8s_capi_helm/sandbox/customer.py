@@ -60,14 +60,17 @@ class Customer:
         version: str = VERSION,
         **fields: Any,
     ) -> Cluster:
-        """Ask for a cluster; nobody waits for more than its row here."""
-        uuid = self.magnum.create(
-            name=f"{self._name}-{secrets.token_hex(3)}",
-            cluster_template_id=template or self.template(version),
-            master_count=masters,
-            node_count=workers,
-            **fields,
-        )
+        """Ask for a cluster; nobody waits for more than its row here.
+
+        :param fields: of the cluster; they replace the usual ones or add to them.
+        """
+        usual: dict[str, Any] = {
+            "name": f"{self._name}-{secrets.token_hex(3)}",
+            "cluster_template_id": template or self.template(version),
+            "master_count": masters,
+            "node_count": workers,
+        }
+        uuid = self.magnum.create(**{**usual, **fields})
         intent = Intent(version, masters, {DEFAULT_GROUP: workers})
         self.cluster = Cluster(self.tenant, self.magnum, uuid, intent)
         self.cluster.appear()
@@ -78,10 +81,13 @@ class Customer:
         self.cluster.intent = self.cluster.intent.with_groups(default_worker=count)
         self.magnum.resize(self.cluster.uuid, count, **fields)
 
-    def upgrade(self, version: str = VERSION) -> None:
-        """Ask for another version of Kubernetes; nobody waits for it here."""
+    def upgrade(self, version: str = VERSION, **fields: Any) -> None:
+        """Ask for what another template has; nobody waits for it here.
+
+        :param fields: as of :meth:`template`.
+        """
         intent = self.cluster.intent
-        self.magnum.upgrade(self.cluster.uuid, self.template(version))
+        self.magnum.upgrade(self.cluster.uuid, self.template(version, **fields))
         self.cluster.intent = dataclasses.replace(intent, version=version)
 
     def create_group(self, name: str, count: int, **fields: Any) -> None:

@@ -86,6 +86,10 @@ class MagnumApi:
         """All fields of a nodegroup's row."""
         return self._ask("get", f"/clusters/{uuid}/nodegroups/{name}")
 
+    def update(self, uuid: str, **fields: Any) -> None:
+        """``coe cluster update UUID replace ...``."""
+        self._ask("patch", f"/clusters/{uuid}", json=_replacing(fields))
+
     def resize(self, uuid: str, count: int, **fields: Any) -> None:
         self._ask("post", f"/clusters/{uuid}/actions/resize", json={"node_count": count, **fields})
 
@@ -101,8 +105,7 @@ class MagnumApi:
         self._ask("post", f"/clusters/{uuid}/nodegroups", json=group)
 
     def update_group(self, uuid: str, name: str, **fields: Any) -> None:
-        patch = [{"op": "replace", "path": f"/{key}", "value": fields[key]} for key in fields]
-        self._ask("patch", f"/clusters/{uuid}/nodegroups/{name}", json=patch)
+        self._ask("patch", f"/clusters/{uuid}/nodegroups/{name}", json=_replacing(fields))
 
     def delete_group(self, uuid: str, name: str) -> None:
         self._ask("delete", f"/clusters/{uuid}/nodegroups/{name}")
@@ -137,3 +140,8 @@ class MagnumApi:
             raise Refused(answer.status_code, answer.text[:500])
         parsed: Json = answer.json() if answer.content else {}
         return parsed
+
+
+def _replacing(fields: Json) -> list[Json]:
+    """A JSON patch."""
+    return [{"op": "replace", "path": f"/{key}", "value": fields[key]} for key in fields]

@@ -7,13 +7,14 @@ import base64
 import functools
 import gzip
 import json
+from pathlib import Path
 import time
 from typing import Any
 
 import kubernetes
 
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting
-from sandbox.management import kubeconfig
+from sandbox.management import driver_kubeconfig, kubeconfig
 
 Json = dict[str, Any]
 
@@ -29,7 +30,13 @@ PATHS = {
     "OpenStackServer": "/apis/infrastructure.cluster.x-k8s.io/v1alpha1/{}/openstackservers",
     "HelmRelease": "/apis/addons.stackhpc.com/v1alpha1/{}/helmreleases",
     "Manifests": "/apis/addons.stackhpc.com/v1alpha1/{}/manifests",
+    "OpenStackMachineTemplate": (
+        "/apis/infrastructure.cluster.x-k8s.io/v1beta1/{}/openstackmachinetemplates"
+    ),
+    "KubeadmConfigTemplate": ("/apis/bootstrap.cluster.x-k8s.io/v1beta2/{}/kubeadmconfigtemplates"),
     "Secret": "/api/v1/{}/secrets",
+    "ConfigMap": "/api/v1/{}/configmaps",
+    "Deployment": "/apis/apps/v1/{}/deployments",
     "Lease": "/apis/coordination.k8s.io/v1/{}/leases",
 }
 #: Connecting and reading, in seconds.
@@ -41,16 +48,25 @@ _STAYS = frozenset(
 
 
 class Management:
-    """Reads (and where a test says so, patches) the management cluster through plain JSON."""
+    """Reads (and where a test says so, patches) the management cluster through plain JSON.
 
-    def __init__(self) -> None:
-        path = str(kubeconfig(setting.state()))
-        self._client: Any = kubernetes.config.new_client_from_config(path)  # type: ignore[no-untyped-call]
+    :param path: of the kubeconfig; the administrator's without it.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        path = path or kubeconfig(setting.state())
+        self._client: Any = kubernetes.config.new_client_from_config(str(path))  # type: ignore[no-untyped-call]
 
     def objects(self, kind: str, namespace: str) -> list[Json]:
         """All objects of a kind of :data:`PATHS` in a namespace."""
         items: list[Json] = self._ask("GET", _path(kind, namespace))["items"]
         return items
+
+    def named(self, kind: str, namespace: str, name: str) -> Json:
+        """The object of a kind that has this name; it has to be there."""
+        found = {one["metadata"]["name"]: one for one in self.objects(kind, namespace)}
+        assert name in found, f"of {kind} there is {sorted(found)}, and not {name}"
+        return found[name]
 
     def patch(self, kind: str, namespace: str, name: str, change: Json) -> None:
         """A JSON merge patch."""
@@ -109,6 +125,12 @@ class Management:
             raise kubernetes.client.ApiException(status=answer.status, reason=str(text)[:300])
         parsed: Json = json.loads(text)
         return parsed
+
+
+@functools.cache
+def seen_by_driver() -> Management:
+    """The same with the rights that the driver has, and no others."""
+    return Management(driver_kubeconfig(setting.state()))
 
 
 @functools.cache

@@ -7,17 +7,23 @@ A project per cluster's life makes "nothing is left" exact: no names have to be 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+import os
+from pathlib import Path
 import secrets
+import subprocess
+import sys
 from typing import Any
 
 import openstack
 
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting
 from sandbox.cloud import seed
+from sandbox.cloud.lifecycle import without_proxy
 
 #: kind -> names or ids of what is there.
 Inventory = dict[str, set[str]]
 
+_API = {"OS_IDENTITY_API_VERSION": "3"}
 _UNLIMITED_LOAD_BALANCING = (
     "load_balancers",
     "listeners",
@@ -65,6 +71,7 @@ class Tenant:
         admin.compute.update_quota_set(project.id, **seed.COMPUTE_QUOTA)
         admin.network.update_quota(project.id, **dict.fromkeys(seed.UNLIMITED_IN_NEUTRON, -1))
         admin.load_balancer.update_quota(project.id, **dict.fromkeys(_UNLIMITED_LOAD_BALANCING, -1))
+        admin.block_storage.update_quota_set(project.id, **seed.VOLUME_QUOTA)
         connection = openstack.connection.Connection(
             auth={
                 "auth_url": admin.config.get_auth_args()["auth_url"],
@@ -112,6 +119,37 @@ class Tenant:
         """Names of the user's application credentials."""
         found = self.connection.identity.application_credentials(self.user_id)
         return {credential.name for credential in found}
+
+    def volumes(self) -> list[tuple[str, int]]:
+        """Cinder's type and size in GiB of every volume."""
+        found = self.connection.block_storage.volumes()
+        return sorted((volume.volume_type, volume.size) for volume in found)
+
+    def holder(self, address: str) -> str:
+        """Id of the server that a floating IP leads to; "" while it leads nowhere."""
+        network = self.connection.network
+        (found,) = network.ips(project_id=self.project_id, floating_ip_address=address)
+        return str(network.get_port(found.port_id).device_id) if found.port_id else ""
+
+    def openstack(self, *arguments: str) -> str:
+        """What ``openstack ARGUMENTS`` writes, run by this user.
+
+        :raises AssertionError: the command fails.
+        """
+        config = self.connection.config
+        login = {f"OS_{key.upper()}": text for key, text in config.get_auth_args().items()}
+        kept = {key: text for key, text in os.environ.items() if not key.startswith("OS_")}
+        done = subprocess.run(
+            [str(Path(sys.executable).with_name("openstack")), *arguments],
+            # `coe cluster config` wants to know for which shell it prints.
+            env={**kept, **without_proxy(), "SHELL": "/bin/sh", **login, **_API},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, (arguments, done.stderr)
+        return done.stdout
 
     def left(self) -> list[str]:
         """What there is in OpenStack that was not there at the beginning, as ``kind name``."""
