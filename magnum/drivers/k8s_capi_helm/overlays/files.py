@@ -35,7 +35,8 @@ def overlay_files(directory: str, name: str | None) -> tuple[pathlib.Path, ...]:
     """The files that count, the site's first.
 
     :raises errors.InvalidLabel: there is none of that name.
-    :raises errors.Misconfigured: one of them leads out of the directory.
+    :raises errors.Misconfigured: the directory is not there or cannot be read, or a file leads out
+        of it or nowhere.
     """
     found = []
     if directory and (site := _file(directory, SITE)) is not None:
@@ -78,17 +79,26 @@ def blamed(
 
 
 def _file(directory: str, name: str) -> pathlib.Path | None:
-    """The file of an overlay; None if there is none.
+    """The file of an overlay; None if there is none in a directory that can be looked into.
 
     A name is one word (the label's form), so only a link could lead out of the directory.
     """
-    root = pathlib.Path(directory).resolve()
-    path = root / f"{name}.yaml"
-    if not path.is_file():
-        return None
-    if not path.resolve().is_relative_to(root):
+    path = pathlib.Path(directory) / f"{name}.yaml"
+    try:
+        root = pathlib.Path(directory).resolve(strict=True)
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            return None
+        target = path.resolve(strict=True)
+        readable = target.is_file()
+    except (OSError, RuntimeError) as error:  # Python 3.11 raises the latter for links in a circle
+        raise misused(name, f"{path} in [capi_helm] overlay_directory: {error}") from None
+    if not target.is_relative_to(root):
         raise misused(name, f"{path} is a link out of [capi_helm] overlay_directory")
-    return path
+    if not readable:
+        raise misused(name, f"{path} is no file")
+    return root / path.name
 
 
 def _read(path: pathlib.Path, context: scalars.Context | None) -> Overlay:

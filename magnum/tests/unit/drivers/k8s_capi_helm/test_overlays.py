@@ -80,6 +80,30 @@ class TestFiles(Case):
         )
         self.assertIn("link", error.detail)
 
+    def test_a_directory_that_is_not_there_or_cannot_be_read(self) -> None:
+        absent = self.directory / "ovrlays"
+        file = self.write("one", "a: 1")
+        circle = self.directory / "circle"
+        circle.symlink_to(circle)
+        for place in (absent, file, circle):
+            for name in (None, "gpu"):
+                error = self.assertRaises(
+                    errors.Misconfigured, overlays.read, str(place), name, CONTEXT
+                )
+                self.assertNotIn(str(place), str(error))
+                self.assertIn(f"{place}/site.yaml", error.detail)
+                self.assertIn("overlay_directory", error.detail)
+
+    def test_a_link_that_leads_nowhere_and_what_is_no_file(self) -> None:
+        (self.directory / "one.yaml").symlink_to(self.directory / "gone.yaml")
+        (self.directory / "two.yaml").mkdir()
+        for name in ("one", "two"):
+            error = self.assertRaises(
+                errors.Misconfigured, overlays.read, str(self.directory), name, CONTEXT
+            )
+            self.assertIn(f"overlay '{name}'", str(error))
+            self.assertIn(f"{name}.yaml", error.detail)
+
     def test_a_link_within_it_as_of_a_config_map(self) -> None:
         (self.directory / "..data").mkdir()
         (self.directory / "..data" / "one.yaml").write_text("a: 1")
