@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from cryptography.hazmat.primitives import serialization
+from keystoneauth1 import exceptions as ka_exceptions
 from openstack.exceptions import SDKException
 from oslo_log import log as logging
 
@@ -25,6 +26,10 @@ LOG = logging.getLogger(__name__)
 _MAGNUM_TYPES = {"ca": "kubernetes", "etcd": "etcd", "proxy": "front_proxy"}
 #: Where a cluster's row says which certificates it has.
 _REFERENCES = ("ca_cert_ref", "magnum_cert_ref", "etcd_ca_cert_ref", "front_proxy_ca_cert_ref")
+
+#: What the stores raise: Magnum wraps nothing of Barbican's, whose proxy passes keystoneauth's
+#: errors through, and a container that was deleted by half lacks a key.
+_FAILURES = (exception.MagnumException, SDKException, ka_exceptions.ClientException, KeyError)
 
 #: What a user is told who asks for new certificate authorities.
 ROTATION_REFUSED = (
@@ -45,7 +50,7 @@ def key_pairs(context: Any, cluster: Any) -> dict[str, KeyPair]:
     """
     try:
         return _read(context, cluster)
-    except (exception.MagnumException, SDKException) as error:
+    except _FAILURES as error:
         raise errors.DriverError(
             "The certificates of this cluster could not be read from Magnum's certificate store. "
             "Create the cluster again; if this stays, ask the operator to check the store "
@@ -103,7 +108,7 @@ def _delete(context: Any, cluster: Any, ref: str | None) -> None:
         stores.get_backend().CertManager.delete_cert(
             ref, resource_ref=cluster.uuid, context=context
         )
-    except (exception.MagnumException, SDKException) as error:
+    except _FAILURES as error:
         LOG.warning("Certificate %s of cluster %s is left: %s", ref, cluster.uuid, error)
 
 

@@ -11,17 +11,23 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 import fixtures
+from keystoneauth1 import exceptions as ka_exceptions
 
 from magnum import objects
 from magnum.common import cert_manager, exception
 from magnum.common.cert_manager import barbican_cert_manager, x509keypair_cert_manager
 from magnum.conductor.handlers import ca_conductor
 from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.driver import passes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import barbican
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 #: As Magnum's API calls the authorities -> name of the Secret that Cluster API reads.
 SECRETS = {None: "ca", "kubernetes": "ca", "etcd": "etcd", "front-proxy": "proxy"}
+
+
+#: How a store fails that is away, and one in which a container was deleted by half.
+FAILURES = (ka_exceptions.ConnectFailure("no route"), KeyError("private_key"))
 
 
 def request_of(name: str, organisation: str) -> tuple[str, rsa.RSAPrivateKey]:
@@ -159,3 +165,40 @@ class TestWithBarbican(TestWithDatabase):
 
     def stored(self) -> int:
         return len(self.barbican.things)
+
+    def test_one_that_does_not_answer_refuses_a_new_cluster_in_our_words(self) -> None:
+        for failing in FAILURES:
+            self.barbican.failing = failing
+            cluster = self.create()
+            self.assertEqual("CREATE_FAILED", cluster.status)
+            self.assertIn("check the store (Barbican)", cluster.status_reason)
+            self.assertEqual("CREATE_FAILED", self.group().status)
+            self.barbican.failing = None
+            self.delete()
+            self.tick(2)
+            self.assertEqual([], objects.Cluster.list(self.context))
+
+    def test_one_that_does_not_answer_keeps_no_rotation_from_being_taken_back(self) -> None:
+        self.made()
+        before = self.handed_out()
+        for failing in FAILURES:
+            self.barbican.failing = failing
+            error = self.assertRaises(exception.NotSupported, self.rotate)
+            self.assertIn("keeps its authorities", str(error))
+            self.barbican.failing = None
+            self.assertEqual(before, self.handed_out())
+            self.poll()
+            self.poll()
+            self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_one_that_does_not_answer_keeps_no_row(self) -> None:
+        for failing in FAILURES:
+            self.made()
+            self.delete()
+            self.tick()
+            self.wither()
+            self.barbican.failing = failing
+            self.tick()
+            self.assertEqual([], objects.Cluster.list(self.context))
+            self.barbican.failing = None
+            passes.sweep(self.ports, NAMESPACE)

@@ -14,9 +14,13 @@ _URL = "https://key-manager.example.org/v1"
 
 
 class FakeBarbican:
-    """The key manager's proxy; ``things`` are the secrets and containers that are there."""
+    """The key manager's proxy; ``things`` are the secrets and containers that are there.
+
+    ``failing`` is raised when something is to be read or deleted.
+    """
 
     def __init__(self) -> None:
+        self.failing: Exception | None = None
         self.things: dict[str, Any] = {}
 
     def barbican(self) -> FakeBarbican:
@@ -54,6 +58,8 @@ class FakeBarbican:
         del self.things[ref]
 
     def _find(self, ref: str) -> Any:
+        if self.failing:
+            raise self.failing
         if ref not in self.things:
             raise sdk_exceptions.NotFoundException(f"{ref} is not there", http_status=404)
         return self.things[ref]
