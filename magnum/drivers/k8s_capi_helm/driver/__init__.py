@@ -71,11 +71,11 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         groups = list(cluster.nodegroups)
         try:
             self._create(context, cluster, groups, cluster_create_timeout)
-        except errors.DriverError as error:
-            LOG.error("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        except Exception as error:  # whatever it is, no row may stay CREATE_IN_PROGRESS
+            known = answers.known(error, cluster.uuid)
             for group in groups:
-                rows.put(group, status=Status.CREATE_FAILED, status_reason=str(error))
-            raise
+                rows.put(group, status=Status.CREATE_FAILED, status_reason=str(known))
+            raise known from error
 
     def _create(self, context: Any, cluster: Any, groups: list[Any], timeout: int) -> None:
         ports, cloud = assembly.ports(CONF), assembly.cloud(context)
@@ -87,7 +87,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         limit = intake.deadline(now, timeout or cluster.create_timeout)
         try:
             founding.open_record(ports, request, now, limit)
-        except errors.DriverError:
+        except Exception:
             # Nothing proves a release without a Lease: a row with its name could not be deleted.
             rows.put(cluster, stack_id=None)
             raise
@@ -153,9 +153,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         """
         try:
             upgrades.begin(context, cluster, cluster_template, max_batch_size, nodegroup, CONF)
-        except errors.DriverError as error:
-            LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
-            raise answers.refused(error) from error
+        except Exception as error:  # of anything else Magnum makes UPDATE_FAILED, with its words
+            raise answers.refused(answers.known(error, cluster.uuid)) from error
 
     def delete_cluster(self, context: Any, cluster: Any) -> None:
         """Take note of the deletion; the periodic pass deletes in order and with proof.

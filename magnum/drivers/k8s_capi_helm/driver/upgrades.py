@@ -78,6 +78,8 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
         for row, status, reason in before:
             rows.put(row, status=status, status_reason=reason)
         raise
+    except Exception:  # whatever it is, the intent stands, and a later pass meets it again
+        LOG.exception("Cluster %s: the first pass of an upgrade was cut short.", cluster.uuid)
 
 
 def _refuse_leaving(nodegroup: Any) -> None:

@@ -96,6 +96,35 @@ class TestCreate(world.World):
                 self.tick()
                 self.assertEqual([], objects.Cluster.list(self.context))
 
+    def test_what_nobody_foresaw_fails_all_rows_and_stays_in_the_log(self):
+        error = OSError(13, "Permission denied", "/etc/secret/path")
+
+        def no_lease(verb, kind, name):
+            if (verb, kind) == ("create", names.LEASE):
+                raise error
+
+        log = self.useFixture(fixtures.FakeLogger())
+        for cloud, lease, helm in (
+            (error, None, None),
+            (None, no_lease, None),
+            (None, None, error),
+        ):
+            self.cloud.refusal, self.kube.before, self.helm.refusal = cloud, lease, helm
+            cluster = self.create()
+            self.cloud.refusal = self.kube.before = self.helm.refusal = None
+            self.assertEqual("CREATE_FAILED", cluster.status)
+            self.assertTrue(cluster.status_reason.startswith("internal: "))
+            self.assertIn(f"for cluster {cluster.uuid}", cluster.status_reason)
+            self.assertNotIn("/etc/secret", cluster.status_reason)
+            for group in cluster.nodegroups:
+                said = (group.status, group.status_reason)
+                self.assertEqual(("CREATE_FAILED", cluster.status_reason), said)
+            self.delete()
+            self.tick(2)
+            self.assertEqual([], objects.Cluster.list(self.context))
+        self.assertEqual(3, log.output.count("Permission denied: '/etc/secret/path'"))
+        self.assertIn("Traceback", log.output)
+
     def test_wrong_label_is_said_with_name_and_value(self):
         cluster = self.create(labels={"boot_volume_size": "big"})
         self.assertEqual("CREATE_FAILED", cluster.status)

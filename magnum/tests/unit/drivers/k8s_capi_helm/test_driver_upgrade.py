@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import fixtures
+
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE, World
@@ -45,6 +47,32 @@ class UpgradeCase(World):
         """What is pending."""
         record = self.ports.operations.read(NAMESPACE, RELEASE)
         return record.operations
+
+
+class TestUnforeseen(UpgradeCase):
+    """An error that is none of the driver's own; its words may be anything."""
+
+    ERROR = OSError(13, "Permission denied", "/etc/secret/path")
+
+    def test_before_anything_is_touched(self) -> None:
+        self.made()
+        before = self.rows()
+        log = self.useFixture(fixtures.FakeLogger())
+        self.cloud.refusal = self.ERROR
+        said = self.upgrade(self.next)
+        self.assertIn("internal: the request met an error that nobody foresaw", said)
+        self.assertNotIn("/etc/secret", said)
+        self.assertEqual((before, ()), (self.rows(), self.recorded()))
+        self.assertIn("Permission denied: '/etc/secret/path'", log.output)
+
+    def test_after_it_was_written_down(self) -> None:
+        self.made()
+        self.helm.refusal = self.ERROR
+        self.assertEqual("", self.upgrade(self.next))
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.helm.refusal = None
+        self.tick()
+        self.assertEqual(NEW, self.values["kubernetesVersion"])
 
 
 class TestOrder(UpgradeCase):
