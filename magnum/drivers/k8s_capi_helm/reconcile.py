@@ -257,11 +257,14 @@ def render(
     :raises errors.DoesNotFit: with everything that keeps the cluster from being built.
     :raises errors.InvalidRequest: rows and cloud contradict each other, or the chart cannot do it.
     """
-    preflight.refuse(preflight.problems(request, facts, intake.terms(conf)))
+    found = preflight.problems(request, facts, intake.terms(conf))
     version = request.labels.kube_tag or facts.kubernetes_version
     groups = intake.with_own_images(request.node_groups, facts.images, facts.image_id)
+    if facts.image_id and version:
+        distro = facts.os_distro
+        found = [*intake.image_problems(groups, facts.images, version, distro), *found]
+    preflight.refuse(found)
     request = dataclasses.replace(request, node_groups=groups)
-    intake.check_images(groups, facts.images, version, facts.os_distro)
     values = rendering.rendered(request, facts, conf, chart)
     if chart is not None:
         helm_values.check_family(values, names.family_of_keys(chart.family, chart.version))

@@ -54,29 +54,32 @@ class Cloud:
         is missing in the facts, so that :func:`preflight.problems` tells all of it at once.
 
         :param new: the cluster is being made and its user asks, so that the keypair, which belongs
-            to the user, is looked for as well.
+            to the user, is looked for as well, and the floating IP, which has to be free.
         :raises errors.CloudRefused: Glance or Nova says no to a plain question.
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
         groups = (request.control_plane, *request.node_groups)
-        networks, subnets = self._networks(request, refused)
+        seen, subnets = self._networks(request, refused)
         project, fixed = request.project_id, request.fixed_network
         own = [group.image for group in groups if group.image]
         facts = dataclasses.replace(
             self._software(request, interface, refused, own, preflight.of_cluster(request)),
             flavors=machines.flavors(self._services, [group.flavor for group in groups]),
-            networks=networks,
+            networks=seen,
             subnets=subnets,
             external_network_id=preflight.only(
-                preflight.external(request.external_network, networks, project)
+                preflight.external(request.external_network, seen, project)
             ),
-            fixed_network_id=preflight.only(preflight.named(fixed, networks, project)),
+            fixed_network_id=preflight.only(preflight.named(fixed, seen, project)),
             fixed_subnet_id=preflight.only(preflight.named(request.fixed_subnet, subnets, project)),
         )
         if new and request.keypair:
             has = _tell(refused, machines.has_keypair, self._services, request.keypair)
             facts = dataclasses.replace(facts, has_keypair=has)
+        if new and (address := request.labels.api_server_floating_ip):
+            known = _tell(refused, networks.floating_ips, self._services, address)
+            facts = dataclasses.replace(facts, floating_ips=known)
         return dataclasses.replace(facts, refused=tuple(refused))
 
     def has_keypair(self, name: str) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Neutron's networks and subnets, by name or id, with one request for all."""
+"""Neutron's networks and subnets by name or id, one request for all; floating IPs by address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
-from magnum.drivers.k8s_capi_helm.model import Network, Subnet
+from magnum.drivers.k8s_capi_helm.model import FloatingIp, Network, Subnet
 
 
 def networks(services: Services, wanted: Iterable[str]) -> tuple[Network, ...]:
@@ -46,6 +46,23 @@ def subnets(services: Services, wanted: Iterable[str]) -> tuple[Subnet, ...]:
                 project_id=str(one.project_id or ""),
             )
             for one in _named(services.neutron().subnets, wanted)
+        )
+
+
+def floating_ips(services: Services, address: str) -> tuple[FloatingIp, ...]:
+    """The floating IPs of this address that the person sees: one or none, mostly.
+
+    :raises errors.CloudRefused: Neutron says no.
+    :raises errors.CloudUnreachable: Neutron does not answer.
+    """
+    with asking("Neutron", f"floating IP '{address}'"):
+        return tuple(
+            FloatingIp(
+                address=str(one.floating_ip_address),
+                project_id=str(one.project_id or ""),
+                in_use=bool(one.port_id),
+            )
+            for one in services.neutron().ips(floating_ip_address=address)
         )
 
 

@@ -37,7 +37,7 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
     mine = [group for group in request.node_groups if group.name == row.name]
     cloud = assembly.cloud(context)
     for group in mine:
-        facts = room.for_group(cloud, request, group, conf)
+        facts = room.for_group(cloud, request, group, live.values if live else {}, conf)
         if facts and live:
             newcomers.entries(live, request, mine, facts.flavors, facts.images, conf)
     belongings.make_server_groups(cloud, request, mine)

@@ -12,7 +12,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import assembly, errors, intake, preflight
+from magnum.drivers.k8s_capi_helm import assembly, change, errors, intake, preflight, upgrade
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json, NodeGroupRequest
 
@@ -32,10 +32,11 @@ def for_cluster(cloud: Cloud, request: ClusterRequest, conf: Any) -> CloudFacts:
 
 
 def for_group(
-    cloud: Cloud, request: ClusterRequest, group: NodeGroupRequest, conf: Any
+    cloud: Cloud, request: ClusterRequest, group: NodeGroupRequest, live: Json, conf: Any
 ) -> CloudFacts | None:
     """What the cloud says of a new nodegroup of a running cluster; None if it does not answer.
 
+    :param live: values of the release; {} when nobody can read them.
     :raises errors.DoesNotFit: the nodegroup cannot be built, with everything that is in the way.
     :raises errors.CloudRefused: Glance or Nova says no.
     """
@@ -47,7 +48,12 @@ def for_group(
     if conf.capi_helm.preflight_quota:
         more = preflight.machine_needs([preflight.new_group(group, request)], facts.flavors)
         facts = dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
-    preflight.refuse(preflight.group_problems(group, request, facts, intake.terms(conf)))
+    found = preflight.group_problems(group, request, facts, intake.terms(conf))
+    if live:
+        version, distro = upgrade.versions(live)[change.CONTROL_PLANE], live.get("osDistro") or ""
+        own = intake.with_own_images([group], facts.images, str(live.get("machineImageId") or ""))
+        found = [*intake.image_problems(own, facts.images, version, distro), *found]
+    preflight.refuse(found)
     return facts
 
 

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
-from magnum.drivers.k8s_capi_helm import errors, labels, names, upgrade
+from magnum.drivers.k8s_capi_helm import errors, labels, names, preflight, upgrade
 from magnum.drivers.k8s_capi_helm.intake.requests import docker_volume_size, MASTER
 from magnum.drivers.k8s_capi_helm.model import Image, Json, NodeGroupRequest
 
@@ -123,12 +123,12 @@ def with_own_images(
 ) -> tuple[NodeGroupRequest, ...]:
     """Nodegroups, where one that names the cluster's own image in other words has none of its own.
 
-    :param images: by the text that a nodegroup uses; all of them are there.
+    :param images: by the text that a nodegroup uses, as far as they are there.
     :param common: id of the cluster's image.
     """
     return tuple(
         dataclasses.replace(group, image=None)
-        if group.image and images[group.image].id == common
+        if group.image and group.image in images and images[group.image].id == common
         else group
         for group in groups
     )
@@ -142,28 +142,49 @@ def check_images(
 ) -> None:
     """Refuse images of single nodegroups that do not go with the cluster.
 
+    :raises errors.DoesNotFit: with all of :func:`image_problems`.
+    """
+    preflight.refuse(image_problems(groups, images, control_plane, os_distro))
+
+
+def image_problems(
+    groups: Iterable[NodeGroupRequest],
+    images: Mapping[str, Image],
+    control_plane: str,
+    os_distro: str,
+) -> list[str]:
+    """What is wrong with images of single nodegroups, as far as they are known.
+
+    That is an unknown version, one that is newer than the control plane or too old for it, or
+    another distribution.
+
     :param control_plane: Kubernetes version of the control plane.
     :param os_distro: of the cluster's image.
-    :raises errors.InvalidRequest: an unknown version, one that is newer than the control plane or
-        too old for it, or another distribution.
     """
+    found = []
     for group in groups:
-        if not group.image:
-            continue
-        image = images[group.image]
-        if not image.kubernetes_version:
-            raise errors.InvalidRequest(
-                f"Image '{group.image}' of nodegroup '{group.name}' has no property "
-                "'kube_version', so it is not known which Kubernetes it holds. Set it on the "
-                "image, for example kube_version=v1.34.4, or choose another image."
-            )
-        if image.os_distro != os_distro:
-            raise errors.InvalidRequest(
-                f"Image '{group.image}' of nodegroup '{group.name}' has os_distro "
-                f"'{image.os_distro}', and the cluster's is '{os_distro}': all machines of a "
-                "cluster are set up in the same way. Choose another image."
-            )
-        upgrade.check_new_node_group(group.name, image.kubernetes_version, control_plane)
+        if group.image and group.image in images:
+            try:
+                _check_image(group, images[group.image], control_plane, os_distro)
+            except errors.InvalidRequest as error:
+                found.append(str(error))
+    return found
+
+
+def _check_image(group: NodeGroupRequest, image: Image, control_plane: str, os_distro: str) -> None:
+    if not image.kubernetes_version:
+        raise errors.InvalidRequest(
+            f"Image '{group.image}' of nodegroup '{group.name}' has no property "
+            "'kube_version', so it is not known which Kubernetes it holds. Set it on the "
+            "image, for example kube_version=v1.34.4, or choose another image."
+        )
+    if image.os_distro != os_distro:
+        raise errors.InvalidRequest(
+            f"Image '{group.image}' of nodegroup '{group.name}' has os_distro "
+            f"'{image.os_distro}', and the cluster's is '{os_distro}': all machines of a "
+            "cluster are set up in the same way. Choose another image."
+        )
+    upgrade.check_new_node_group(group.name, image.kubernetes_version, control_plane)
 
 
 def check_disks(groups: Iterable[NodeGroupRequest], os_distro: str) -> None:

@@ -61,6 +61,15 @@ class Subnet:
     project_id: str = ""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class FloatingIp:
+    """A Neutron floating IP that this project sees; in use where it belongs to a port."""
+
+    address: str
+    project_id: str = ""
+    in_use: bool = False
+
+
 class Offer(enum.StrEnum):
     """Of what a cloud has several to choose from; the value is its name in a sentence."""
 
@@ -127,6 +136,7 @@ class CloudFacts:
     :ivar images: by the text the request used.
     :ivar networks: all that have one of the names or ids that were asked for; None: not asked.
     :ivar subnets: the same.
+    :ivar floating_ips: those of the address that a label names; None: not asked.
     :ivar has_keypair: whether the person who asks has the keypair; None: not asked.
     :ivar offers: what there is to choose from, of each kind that was asked for.
     :ivar quotas: limited ones only, and only those that could be read; per volume type by
@@ -148,6 +158,7 @@ class CloudFacts:
     images: Mapping[str, Image] = dataclasses.field(default_factory=dict)
     networks: tuple[Network, ...] | None = None
     subnets: tuple[Subnet, ...] | None = None
+    floating_ips: tuple[FloatingIp, ...] | None = None
     has_keypair: bool | None = None
     offers: Mapping[Offer, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     quotas: Mapping[QuotaKey, Quota] = dataclasses.field(default_factory=dict)

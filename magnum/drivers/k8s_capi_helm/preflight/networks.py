@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks and subnets: which one is meant by a name, and whether it can be used."""
+"""Networks, subnets and a floating IP: which one is meant, and whether it can be used."""
 
 from __future__ import annotations
 
@@ -65,6 +65,25 @@ def extra_network_problems(names: Iterable[str], facts: CloudFacts) -> Iterator[
             )
         else:
             yield from _one("Network", name, meant, where=" of label 'extra_network_names'")
+
+
+def address_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
+    """A floating IP for the Kubernetes API that is not there, not the project's, or taken."""
+    address = request.labels.api_server_floating_ip
+    if not address or facts.floating_ips is None:
+        return
+    start = f"Label 'api_server_floating_ip' has the value {quoted(address)}, "
+    mine = [one for one in facts.floating_ips if one.project_id == request.project_id]
+    if not mine:
+        yield (
+            f"{start}which is no floating IP of this project. Give one that 'openstack floating ip "
+            "list' shows, or leave the label out to get a new one."
+        )
+    elif any(one.in_use for one in mine):
+        yield (
+            f"{start}which belongs to a port already. Free it with 'openstack floating ip unset "
+            f"--port {address}', or give another one."
+        )
 
 
 def _subnets_of(network: Network, request: ClusterRequest) -> Iterator[str]:

@@ -25,6 +25,7 @@ from magnum.drivers.k8s_capi_helm.preflight.machines import (
 from magnum.drivers.k8s_capi_helm.preflight.message import quoted
 from magnum.drivers.k8s_capi_helm.preflight.needs import machine_needs, needs, new_group
 from magnum.drivers.k8s_capi_helm.preflight.networks import (
+    address_problems,
     extra_network_problems,
     network_problems,
 )
@@ -56,6 +57,7 @@ def problems(request: ClusterRequest, facts: CloudFacts, terms: Terms) -> list[s
         *flavor_problems((request.control_plane, *request.node_groups), request, facts, terms),
         *keypair_problems(request, facts),
         *network_problems(request, facts),
+        *address_problems(request, facts),
         *quota_problems(needs(request, facts.flavors), facts.quotas),
     ]
 

@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.cloud.services import asking
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     ClusterRequest,
+    FloatingIp,
     NodeGroupRequest,
     Offer,
     Quota,
@@ -132,6 +133,21 @@ class TestFacts(CloudCase):
     def test_the_keypair_is_looked_for_only_where_its_owner_asks(self) -> None:
         self.assertIs(True, self.cloud.facts(request(keypair="mine"), new=True).has_keypair)
         self.assertIsNone(self.cloud.facts(request(keypair="mine")).has_keypair)
+
+    def test_the_floating_ip_is_looked_for_only_when_a_cluster_is_made(self) -> None:
+        self.openstack.floatingips = [
+            {"id": "1", "floating_ip_address": "192.0.2.10", "project_id": "p1", "port_id": None},
+            {"id": "2", "floating_ip_address": "192.0.2.11", "project_id": "p1", "port_id": "x"},
+        ]
+        for address, wanted in (
+            ("192.0.2.10", (FloatingIp("192.0.2.10", "p1"),)),
+            ("192.0.2.11", (FloatingIp("192.0.2.11", "p1", in_use=True),)),
+            ("192.0.2.12", ()),
+        ):
+            texts = labels.parse({"api_server_floating_ip": address}, {})
+            self.assertEqual(wanted, self.cloud.facts(request(labels=texts), new=True).floating_ips)
+            self.assertIsNone(self.cloud.facts(request(labels=texts)).floating_ips)
+        self.assertIsNone(self.cloud.facts(request(), new=True).floating_ips)
 
     def test_own_network_wins_over_a_visible_one_of_the_same_name(self) -> None:
         self.openstack.networks.append(self.openstack.network("net-3", "mine", "somebody"))

@@ -149,3 +149,14 @@ class TestNodegroup(World):
         reason = self.group("more").status_reason
         self.assertIn("(1) Flavor 'gone' does not exist", reason)
         self.assertIn("(2) The project's quota is too small: servers: 1 needed", reason)
+
+    def test_an_image_that_does_not_go_with_the_cluster_comes_together_with_them(self) -> None:
+        self.made()
+        self.cloud.images["old"] = ("image-3", "1.30.9")
+        self.cloud.limits = {Resource.INSTANCES: Quota(2, 2)}
+        self.add_group("more", 1, image_id="old")
+        reason = self.group("more").status_reason
+        self.assertIn(
+            "(1) The image of nodegroup 'more' holds Kubernetes v1.30.9, more than", reason
+        )
+        self.assertIn("(2) The project's quota is too small: servers: 1 needed", reason)

@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
     Flavor,
+    FloatingIp,
     Image,
     Network,
     NodeGroupRequest,
@@ -332,6 +333,36 @@ class TestProblems(testtools.TestCase):
             FACTS, networks=(PUBLIC, dataclasses.replace(MINE, subnets=("a", "b")))
         )
         self.assertEqual([], preflight.problems(request(fixed_network="mine"), facts, TERMS))
+
+
+class TestFloatingIp(testtools.TestCase):
+    ADDRESS = "192.0.2.10"
+
+    def problems(self, *found: FloatingIp, known: bool = True) -> list[str]:
+        asked = request({"api_server_floating_ip": self.ADDRESS})
+        facts = dataclasses.replace(FACTS, floating_ips=found if known else None)
+        return preflight.problems(asked, facts, TERMS)
+
+    def test_a_free_one_of_the_project_and_one_that_nobody_asked_for(self) -> None:
+        self.assertEqual([], self.problems(FloatingIp(self.ADDRESS, "p1")))
+        self.assertEqual([], self.problems(known=False))
+
+    def test_one_that_is_not_there_or_somebody_elses(self) -> None:
+        words = (
+            "Label 'api_server_floating_ip' has the value '192.0.2.10', which is no floating IP of "
+            "this project. Give one that 'openstack floating ip list' shows, or leave the label "
+            "out to get a new one."
+        )
+        self.assertEqual([words], self.problems())
+        self.assertEqual([words], self.problems(FloatingIp(self.ADDRESS, "p2")))
+
+    def test_one_that_is_taken(self) -> None:
+        words = (
+            "Label 'api_server_floating_ip' has the value '192.0.2.10', which belongs to a port "
+            "already. Free it with 'openstack floating ip unset --port 192.0.2.10', or give "
+            "another one."
+        )
+        self.assertEqual([words], self.problems(FloatingIp(self.ADDRESS, "p1", in_use=True)))
 
 
 class TestMessage(testtools.TestCase):

@@ -97,6 +97,7 @@ class FakeApis(requests.adapters.BaseAdapter):
             self.network("net-2", "mine", PROJECT),
         ]
         self.subnets = [{"id": "sub-1", "name": "nodes", "network_id": "net-2", "project_id": "p1"}]
+        self.floatingips: list[dict[str, Any]] = []
         self.nova_quota: dict[str, Any] = {"server_group_members": {"limit": 10}}
         self.cinder_quota: dict[str, Any] = {}
         self.neutron_quota: dict[str, Any] = {}
@@ -221,8 +222,8 @@ class FakeApis(requests.adapters.BaseAdapter):
             return 200, {"quota": {**dict.fromkeys(kinds, UNLIMITED), **self.neutron_quota}}
         kind = rest.rpartition("/")[2]
         found = getattr(self, kind)
-        for key in ("id", "name"):
-            found = [one for one in found if one[key] in query.get(key, [one[key]])]
+        for key in ("id", "name", "floating_ip_address"):
+            found = [one for one in found if one.get(key) in query.get(key, [one.get(key)])]
         return 200, {kind: found}
 
     def _volume(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
