@@ -137,7 +137,7 @@ class MagnumApi:
             path, verb.upper(), headers=dict(_VERSION), raise_exc=False, timeout=60, **more
         )
         if answer.status_code >= 400:
-            raise Refused(answer.status_code, answer.text[:500])
+            raise Refused(answer.status_code, answer.text[:2000])
         parsed: Json = answer.json() if answer.content else {}
         return parsed
 
