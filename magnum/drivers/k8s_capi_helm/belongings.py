@@ -44,9 +44,7 @@ def make_server_groups(
 
     :raises errors.DriverError: Nova does not make one.
     """
-    wanted = {one.name: helm_values.server_group_policy(one, request.labels) for one in groups}
-    policies = {name: policy for name, policy in wanted.items() if policy}
-    return cloud.belongings.make_server_groups(request.release, policies)
+    return cloud.belongings.make_server_groups(request.release, _policies(request, groups))
 
 
 def found(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts:
@@ -70,19 +68,25 @@ def found_server_groups(
     :param cloud: as Magnum's service user sees it.
     :raises errors.DriverError: Nova cannot be asked.
     """
-    wanted = [one for one in groups if helm_values.server_group_policy(one, request.labels)]
+    wanted = _policies(request, groups)
     if not wanted:
         return {}
-    there = cloud.belongings.server_groups(request.release, request.project_id)
-    for one in wanted:
-        if one.name not in there:
+    there = cloud.belongings.server_groups(request.release, request.project_id, wanted)
+    for name in wanted:
+        if name not in there:
             LOG.warning(
                 "Nodegroup %s of release %s has no server group: it was made by another driver, "
                 "or somebody has deleted it.",
-                one.name,
+                name,
                 request.release,
             )
-    return {one.name: there[one.name] for one in wanted if one.name in there}
+    return {name: there[name] for name in wanted if name in there}
+
+
+def _policies(request: ClusterRequest, groups: Iterable[NodeGroupRequest]) -> dict[str, str]:
+    """Nova's policy by name of each nodegroup that is to have a server group."""
+    wanted = {one.name: helm_values.server_group_policy(one, request.labels) for one in groups}
+    return {name: policy for name, policy in wanted.items() if policy}
 
 
 def remove(cloud: Cloud, owner: secrets.Owner) -> None:

@@ -49,12 +49,20 @@ class Belongings:
             made[group] = found or self._make_server_group(compute, name, group, policy)
         return made
 
-    def server_groups(self, release: str, project_id: str) -> dict[str, str]:
+    def server_groups(
+        self, release: str, project_id: str, policies: Mapping[str, str]
+    ) -> dict[str, str]:
         """Ids of the server groups of a release by name of the nodegroup, as the service user sees.
 
+        :param policies: Nova's policy by name of the nodegroup: where an attempt with another one
+            has left a server group of the same name, the one that was made for this policy counts.
         :raises errors.DriverError: Nova cannot be asked.
         """
-        return dict(self._server_groups(release, project_id))
+        found: dict[str, str] = {}
+        for group, policy, server_group in self._server_groups(release, project_id):
+            if group not in found or policy == policies.get(group):
+                found[group] = server_group
+        return found
 
     def delete_server_groups(
         self, release: str, project_id: str, nodegroup: str | None = None
@@ -64,18 +72,18 @@ class Belongings:
         :raises errors.DriverError: Nova cannot be asked, or does not delete.
         """
         compute = self._services.nova()
-        for group, found in list(self._server_groups(release, project_id)):
+        for group, _, found in list(self._server_groups(release, project_id)):
             if nodegroup in (None, group):
                 with asking("Nova", f"server group '{names.server_group(release, group)}'"):
                     compute.delete_server_group(found, ignore_missing=True)
 
-    def _server_groups(self, release: str, project_id: str) -> Iterator[tuple[str, str]]:
-        """Nodegroup and id of each server group of a release."""
+    def _server_groups(self, release: str, project_id: str) -> Iterator[tuple[str, str, str]]:
+        """Nodegroup, policy and id of each server group of a release."""
         with asking("Nova", "the server groups"):
             for one in _of_everybody(self._services.nova()):
                 group = names.of_server_group(release, one["name"])
                 if group and one["project_id"] == project_id:
-                    yield group, str(one["id"])
+                    yield group, next(iter(one.get("policies") or ()), ""), str(one["id"])
 
     @staticmethod
     def _make_server_group(compute: Any, name: str, group: str, policy: str) -> str:

@@ -40,7 +40,16 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
         facts = room.for_group(cloud, request, group, live.values if live else {}, conf)
         if facts and live:
             newcomers.entries(live, request, mine, facts.flavors, facts.images, conf)
-    belongings.make_server_groups(cloud, request, mine)
+    try:
+        belongings.make_server_groups(cloud, request, mine)
+    except errors.CloudUnreachable as error:
+        # Only the person who asks can make one in the project, and no later pass is that person.
+        raise errors.CloudUnreachable(
+            f"Nodegroup '{row.name}' was not made, because its server group could not be: {error} "
+            "Then delete the nodegroup and create it again, or give it the label "
+            "server_group_policies=none.",
+            error.detail,
+        ) from error
     return next(iter(scaling.first(mine, request.labels).values()), None)
 
 

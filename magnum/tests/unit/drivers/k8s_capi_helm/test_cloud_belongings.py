@@ -45,6 +45,19 @@ class TestServerGroups(Case):
         second = self.mine.make_server_groups(RELEASE, {"workers": "anti-affinity"})
         self.assertNotEqual(first, second)
 
+    def test_the_one_of_the_wanted_policy_is_found(self) -> None:
+        made = {
+            policy: self.mine.make_server_groups(RELEASE, {"workers": policy})
+            for policy in (SOFT, "anti-affinity", "affinity")
+        }
+        for policy, groups in made.items():
+            found = self.mine.server_groups(RELEASE, "p1", {"workers": policy})
+            self.assertEqual(groups, found)
+        found = self.mine.server_groups(RELEASE, "p1", {"workers": "soft-affinity"})
+        self.assertIn(found["workers"], {one["workers"] for one in made.values()})
+        self.mine.delete_server_groups(RELEASE, "p1")
+        self.assertEqual([], self.cloud.groups)
+
     def test_novas_older_form_of_a_policy(self) -> None:
         made = self.mine.make_server_groups(RELEASE, {"workers": SOFT})
         self.cloud.groups[0].policy, self.cloud.groups[0].policies = None, [SOFT]
@@ -55,14 +68,14 @@ class TestServerGroups(Case):
         self.mine.make_server_groups(OTHER, {"workers": SOFT})
         self.cloud.project = "p2"
         self.mine.make_server_groups(RELEASE, {"workers": SOFT})
-        self.assertEqual(made, self.mine.server_groups(RELEASE, "p1"))
+        self.assertEqual(made, self.mine.server_groups(RELEASE, "p1", {"workers": SOFT}))
 
     def test_found_behind_those_that_nova_lists_at_once(self) -> None:
         self.cloud.page = 2
         for number in range(4):
             self.mine.make_server_groups(f"{RELEASE}-{number}", {"workers": SOFT})
         made = self.mine.make_server_groups(RELEASE, {"workers": SOFT})
-        self.assertEqual(made, self.mine.server_groups(RELEASE, "p1"))
+        self.assertEqual(made, self.mine.server_groups(RELEASE, "p1", {"workers": SOFT}))
         self.mine.delete_server_groups(RELEASE, "p1")
         self.assertEqual(4, len(self.cloud.groups))
 
@@ -106,7 +119,7 @@ class TestApiAddress(Case):
         for number in range(4):
             self.mine.make_server_groups(f"{RELEASE}-{number}", {"workers": SOFT})
         made = self.mine.make_server_groups(RELEASE, {"workers": SOFT})
-        self.assertEqual(made, self.mine.server_groups(RELEASE, "p1"))
+        self.assertEqual(made, self.mine.server_groups(RELEASE, "p1", {"workers": SOFT}))
         self.mine.delete_server_groups(RELEASE, "p1")
         self.assertEqual(4, len(self.cloud.groups))
 

@@ -126,6 +126,20 @@ class TestServerGroups(Case):
         self.tick(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
 
+    def test_a_nova_that_is_away_refuses_only_who_is_to_have_one(self) -> None:
+        self.made()
+        self.openstack.failing = DOWN
+        self.add_group("grouped")
+        self.add_group("alone", labels={"server_group_policies": "none"})
+        self.openstack.failing = None
+        grouped = self.group("grouped")
+        self.assertEqual("CREATE_FAILED", grouped.status)
+        self.assertIn("server group could not be: Nova", grouped.status_reason)
+        self.assertIn("delete the nodegroup and create it again", grouped.status_reason)
+        self.grow()
+        self.tick(2)
+        self.assertEqual("CREATE_COMPLETE", self.group("alone").status)
+
     def test_what_nova_refuses_refuses_the_cluster_and_nothing_stays(self) -> None:
         self.openstack.quota = 1
         cluster = self.create()

@@ -131,7 +131,12 @@ class FakeOpenStack:
         self._ask("list server groups")
         start = int(params["offset"])
         page = [
-            {"id": one.id, "name": one.name, "project_id": one.project_id}
+            {
+                "id": one.id,
+                "name": one.name,
+                "project_id": one.project_id,
+                "policies": one.policies or [one.policy],
+            }
             for one in self.groups[start : start + self.page]
         ]
         return types.SimpleNamespace(status_code=200, json=lambda: {"server_groups": page})
