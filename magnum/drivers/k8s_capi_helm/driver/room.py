@@ -2,7 +2,8 @@
 """Whether cloud and project have what a verb needs, asked as the person whose request it is.
 
 For a new cluster everything has to be known. For one that runs, a cloud that does not answer now
-keeps nobody from resizing it: Cluster API tries again as long as it takes.
+keeps nobody from resizing it: Cluster API tries again as long as it takes. A new nodegroup is held
+up by it only if it is to have a server group, which nobody makes later.
 """
 
 from __future__ import annotations
@@ -58,16 +59,23 @@ def for_group(
 
 
 def for_resize(
-    context: Any, request: ClusterRequest, live: Json, group: str | None, more: int, conf: Any
+    context: Any,
+    request: ClusterRequest,
+    live: Json,
+    group: str | None,
+    have: int,
+    more: int,
+    conf: Any,
 ) -> None:
     """Refuse more machines than the project's quotas leave room for.
 
     :param live: values of the release; {} when nobody can read them, and then nothing is checked.
     :param group: name of the nodegroup, None for the control plane.
+    :param have: machines that it has.
     :param more: machines that it is to get.
     :raises errors.DoesNotFit: naming what is needed and what is free.
     """
-    growth = preflight.resized(live, group, more)
+    growth = preflight.resized(live, group, have, more)
     if growth is None or not conf.capi_helm.preflight_quota:
         return
     cloud = assembly.cloud(context)

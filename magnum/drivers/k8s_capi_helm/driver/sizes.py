@@ -57,7 +57,7 @@ def resize(
     have = change.count(values, group)
     if scaled and live is not None:
         have = scaling.replicas(ports, request.namespace, request.release, name) or 0
-    room.for_resize(context, request, values, group, nodegroup.node_count - have, conf)
+    room.for_resize(context, request, values, group, have, nodegroup.node_count - have, conf)
     chosen: tuple[str, ...] = ()
     if nodes_to_remove:
         look = observer.look(ports.kube, request.namespace, request.release, passes.utc_now())

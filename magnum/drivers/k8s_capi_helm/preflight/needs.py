@@ -82,12 +82,13 @@ def new_group(group: NodeGroupRequest, request: ClusterRequest) -> Growth:
     )
 
 
-def resized(live: Json, group: str | None, more: int) -> Growth | None:
+def resized(live: Json, group: str | None, have: int, more: int) -> Growth | None:
     """The machines that a group of a running cluster gets more, as its release makes them.
 
     :param live: values of the release.
     :param group: name of a nodegroup, None for the control plane.
-    :param more: how many.
+    :param have: how many it has; of one that the autoscaler sizes, the values do not tell.
+    :param more: how many it gets.
     :returns: None where it gets none, or where nobody knows what they are.
     """
     entry: Json = live.get("controlPlane") or {}
@@ -111,7 +112,7 @@ def resized(live: Json, group: str | None, more: int) -> Growth | None:
         entry["machineFlavor"],
         tuple((int(size), kind or None) for size, kind in sizes if size),
         ports=len(networking.get("ports") or ()) or 1,
-        members=change.count(live, group) + more if _is_grouped(entry) else 0,
+        members=have + more if _is_grouped(entry) else 0,
     )
 
 

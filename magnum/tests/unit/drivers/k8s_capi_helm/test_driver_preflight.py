@@ -100,6 +100,17 @@ class TestResize(World):
         words = f"servers in one server group: 3 needed, 2 free of 2. {ADVICE}"
         self.refused(3, f"The project's quota is too small: {words}", "default-master")
 
+    def test_the_machines_that_the_autoscaler_has_made_are_members_too(self) -> None:
+        live = self.helm.releases[NAMESPACE, RELEASE]
+        [entry] = live.values["nodeGroups"]
+        del entry["machineCount"]
+        entry |= {"autoscale": True, "machineCountMin": 1, "machineCountMax": 9}
+        self.scale("default-worker", 4)
+        self.before = self.helm.live(NAMESPACE, RELEASE)
+        self.cloud.limits = {Resource.SERVER_GROUP_MEMBERS: Quota(5)}
+        words = f"servers in one server group: 6 needed, 5 free of 5. {ADVICE}"
+        self.refused(6, f"The project's quota is too small: {words}")
+
     def test_a_patch_is_refused_as_well(self) -> None:
         self.cloud.limits = {Resource.RAM: Quota(4096, 4000)}
         cluster, group = self.cluster(), self.group()

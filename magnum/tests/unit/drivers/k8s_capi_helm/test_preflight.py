@@ -517,7 +517,7 @@ class TestResized(testtools.TestCase):
     }
 
     def needs(self, group: str | None, more: int) -> dict[Any, int]:
-        growth = preflight.resized(self.LIVE, group, more)
+        growth = preflight.resized(self.LIVE, group, 1, more)
         return dict(preflight.machine_needs([growth], FACTS.flavors)) if growth else {}
 
     def test_what_comes_in_addition_is_what_the_release_makes(self) -> None:
@@ -542,7 +542,7 @@ class TestResized(testtools.TestCase):
 
     def test_the_whole_server_group_counts(self) -> None:
         live = {**self.LIVE, "controlPlane": {**self.LIVE["controlPlane"], "serverGroupId": "g"}}
-        more = preflight.resized(live, None, 4)
+        more = preflight.resized(live, None, 1, 4)
         needs = preflight.machine_needs([more] if more else [], FACTS.flavors)
         self.assertEqual(5, needs[Resource.SERVER_GROUP_MEMBERS])
         self.assertNotIn(Resource.SERVER_GROUPS, needs)
