@@ -87,8 +87,8 @@ def _cinder(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
     for name in body["usage"]:
         kind, _, volume_type = name.partition("_")
         if kind in _CINDER and volume_type:
-            quota = next(iter(_of_set(body, {name: _CINDER[kind]})))[1]
-            found[_CINDER[kind], volume_type] = quota
+            for resource, quota in _of_set(body, {name: _CINDER[kind]}):
+                found[resource, volume_type] = quota
     return found
 
 

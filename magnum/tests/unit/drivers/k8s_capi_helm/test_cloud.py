@@ -264,6 +264,15 @@ class TestQuotas(CloudCase):
             self.quotas(),
         )
 
+    def test_a_volume_type_without_a_limit_takes_no_other_away(self) -> None:
+        self.openstack.cinder_quota = {
+            "volumes": {"limit": 4, "in_use": 3, "reserved": 0},
+            "volumes_fast": {"limit": None, "in_use": 1, "reserved": 0},
+        }
+        found = self.quotas()
+        self.assertEqual(Quota(4, 3), found[Resource.VOLUMES])
+        self.assertNotIn((Resource.VOLUMES, "fast"), found)
+
     def test_without_any_limit_nothing_is_counted(self) -> None:
         self.openstack.nova_quota = {}
         self.assertEqual({}, self.quotas())
