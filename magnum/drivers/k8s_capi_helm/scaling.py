@@ -74,7 +74,7 @@ def hand_over(ports: Ports, live: LiveRelease, record: Record) -> None:
     for one in record.operations:
         if one.count is not None:
             done = dataclasses.replace(one, count=None)
-            ports.operations.add(live.namespace, live.name, done)
+            ports.operations.update(live.namespace, live.name, done)
 
 
 def replicas(ports: Ports, namespace: str, release: str, group: str) -> int | None:

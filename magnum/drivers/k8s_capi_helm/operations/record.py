@@ -95,6 +95,21 @@ class Operations:
 
         return self._change(namespace, release, change)
 
+    def update(self, namespace: str, release: str, operation: Operation) -> Record:
+        """Write down what has become of an operation; one that is finished meanwhile stays so.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+
+        def change(found: Json) -> None:
+            entries, new = lease.pending(found), lease.entry(operation)
+            if any(entry.get("id") == operation.id for entry in entries):
+                pending = [new if entry.get("id") == operation.id else entry for entry in entries]
+                lease.annotate(found, lease.OPERATIONS, json.dumps(pending))
+
+        return self._change(namespace, release, change)
+
     def finish(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
         """Take operations off the record; ids that are not on it do not matter.
 

@@ -167,6 +167,18 @@ class RecordTests(OperationsSuite):
         operations.finish(namespace, RELEASE, ["b"])
         self.assertEqual((), operations.read(namespace, RELEASE).operations)
 
+    def test_an_update_brings_nothing_back_and_keeps_the_order(self) -> None:
+        operations, namespace = self.opened()
+        first, second = operation("a", count=3), operation("b")
+        operations.add(namespace, RELEASE, first)
+        operations.add(namespace, RELEASE, second)
+        done = dataclasses.replace(first, count=None)
+        operations.update(namespace, RELEASE, done)
+        self.assertEqual((done, second), operations.read(namespace, RELEASE).operations)
+        operations.finish(namespace, RELEASE, ["a"])
+        operations.update(namespace, RELEASE, done)
+        self.assertEqual((second,), operations.read(namespace, RELEASE).operations)
+
     def test_what_only_an_upgrade_has(self) -> None:
         operations, namespace = self.opened()
         asked = dataclasses.replace(operation("a"), verb=Verb.UPGRADE, template="t-2", batch=3)
