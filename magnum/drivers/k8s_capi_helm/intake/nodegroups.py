@@ -74,7 +74,9 @@ def validate_chart(row: Any, cluster: Any, conf: Any, family: str) -> None:
     if row.role not in (MASTER, "worker"):
         _cannot(row, "role", row.role)
     if mine.node_annotations and row.role != MASTER:
-        _cannot(row, "node_annotations", row.labels.get("node_annotations") or "the cluster's")
+        _cannot(
+            row, "node_annotations", (row.labels or {}).get("node_annotations") or "the cluster's"
+        )
     # Other charts of this name take false and 0 of a nodegroup for "as the cluster has it".
     if typed.auto_healing_enabled and not mine.auto_healing_enabled:
         _cannot(row, "auto_healing_enabled", "false")

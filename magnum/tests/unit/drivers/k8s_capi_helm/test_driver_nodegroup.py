@@ -21,6 +21,12 @@ class TestDetails(World):
         groups = self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]
         return next((one for one in groups if one["name"] == name), {})
 
+    def cluster_annotated(self, text: str = "a=b") -> None:
+        """As magnum-capi-helm lets a cluster have a label that its chart does not follow."""
+        cluster = self.cluster()
+        cluster.labels = {"node_annotations": text} if text else {}
+        cluster.save()
+
     def foreign(self) -> None:
         """The cluster was made with another family's chart."""
         live = self.helm.releases[NAMESPACE, RELEASE]
@@ -137,5 +143,11 @@ class TestDetails(World):
         self.assertEqual("CREATE_FAILED", self.group("more").status)
         self.assertIn("the chart of this cluster", self.group("more").status_reason)
         self.assertEqual({}, self.entry())
+        self.cluster_annotated()
+        self.add_group("annotated", labels=None)
+        self.assertEqual("CREATE_FAILED", self.group("annotated").status)
+        self.assertIn("node_annotations", self.group("annotated").status_reason)
+        self.assertNotIn("internal", self.group("annotated").status_reason)
+        self.cluster_annotated("")
         self.add_group("labels", node_labels=LABELS)
         self.assertEqual(LABELS, self.entry("labels")["nodeLabels"])
