@@ -107,7 +107,7 @@ def is_group_leaving(record: Record | None, name: str) -> bool:
 
 def is_leaving(nodegroups: Iterable[Any]) -> bool:
     """Whether the rows say that the whole cluster is to go: nobody deletes its masters alone."""
-    masters = [row for row in nodegroups if row.role == "master"]
+    masters = [row for row in nodegroups if row.role == intake.MASTER]
     return any((row.status or "").startswith("DELETE_") for row in masters)
 
 

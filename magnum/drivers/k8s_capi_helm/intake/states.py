@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     MagnumState,
     Record,
 )
-from magnum.drivers.k8s_capi_helm.status import addons
+from magnum.drivers.k8s_capi_helm.status import addons, reasons
 
 
 def magnum_state(
@@ -72,8 +72,7 @@ def _heals(reason: str) -> bool:
     A missed deadline is, and a rotation of authorities that was refused: it left the cluster as it
     was. Any other refusal stays until the next request.
     """
-    late = reason.startswith(f"{errors.Cause.TIMEOUT}:")
-    return late or reason == certificates.ROTATION_REFUSED
+    return reasons.is_timeout(reason) or reason == certificates.ROTATION_REFUSED
 
 
 def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime | None:
