@@ -218,8 +218,12 @@ def _has_just_begun(cluster: Any) -> bool:
 def _fail_unfounded(cluster: Any, conf: Any) -> None:
     """A row without a release: its create has just begun, or its conductor died.
 
-    Or Magnum itself stumbled over a label that is no number before it called the driver.
+    Or Magnum itself stumbled over a label that is no number before it called the driver. Where all
+    of its nodegroups have failed, it was refused, and a request since has only overwritten that.
     """
+    if {row.status for row in cluster.nodegroups} == {Status.CREATE_FAILED}:
+        rows.put(cluster, status=Status.CREATE_FAILED)
+        return
     try:
         intake.validate_labels(cluster, conf)
     except errors.InvalidRequest as error:
