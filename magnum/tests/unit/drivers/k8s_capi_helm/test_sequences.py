@@ -66,12 +66,13 @@ class Sequence(stateful.RuleBasedStateMachine):
 
     @stateful.rule(name=extra, count=counts, node_labels=marks, node_taints=taints)
     def add(self, name: str, count: int, node_labels: Any, node_taints: Any) -> None:
-        if not self.has(name):
+        # Of a cluster that was refused, a pass says so again only when ten minutes are over.
+        if not self.has(name) and self.cluster().stack_id:
             self.world.add_group(name, count, node_labels=node_labels, node_taints=node_taints)
 
     @stateful.rule(name=extra)
     def add_what_no_node_can_be(self, name: str) -> None:
-        if not self.has(name):
+        if not self.has(name) and self.cluster().stack_id:
             self.world.add_group(name, node_labels={"a b": "c"})
 
     @stateful.rule(name=extra)
