@@ -345,7 +345,7 @@ _DELETION = (
         "if observed.machines != () or",
         "if",
         Suite.UNIT,
-        ("test_driver_deletion",),
+        ("test_leftovers",),
     ),
     Mutant(
         "stale-healthy",

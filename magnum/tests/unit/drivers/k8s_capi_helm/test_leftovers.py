@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""While a machine is left, something on it could make load balancers again: they stay until then."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from typing import Any
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm import leftovers, secrets
+from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
+from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.tests.unit.drivers.k8s_capi_helm import scenes
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeOpenStack
+
+OWNER = secrets.Owner(scenes.RELEASE, scenes.NAMESPACE, "p1", "u1", "c1")
+
+
+class TestInTheWay(testtools.TestCase):
+    def test_only_after_the_last_machine(self) -> None:
+        openstack = FakeOpenStack("p1")
+        openstack.leave("load_balancers", name=f"kube_service_{scenes.RELEASE}_default_web")
+        cloud: Any = types.SimpleNamespace(remains=Remains(Services(openstack)))
+        look = scenes.observed()
+        self.assertEqual("", leftovers.in_the_way(look, OWNER, lambda: cloud))
+        self.assertEqual([], openstack.asked)
+        last = dataclasses.replace(look, machines=())
+        self.assertIn("load balancer kube_", leftovers.in_the_way(last, OWNER, lambda: cloud))
