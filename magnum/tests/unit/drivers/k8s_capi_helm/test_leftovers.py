@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""While a machine is left, something on it could make load balancers again: they stay until then."""
+"""While a machine is left, something on it could make load balancers again: they stay."""
 
 from __future__ import annotations
 
