@@ -312,7 +312,7 @@ class TestNodegroups(world.World):
         self.tick(2)
         self.drop_group("extra")
         self.grow()
-        self.tick()
+        self.tick(2)
         self.add_group("extra")
         self.resize(3, "extra")
         self.assertEqual(3, self.group("extra").node_count)
