@@ -88,15 +88,17 @@ class HelmClient:
         :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        self.version()
+        version = self.version()
         stop = hold.lost if hold is not None else _never
-        before = self._recover(namespace, release)
+        newest = self._recover(namespace, release)
+        before = 0 if newest is None else releases.revision(newest)
         if stop():
             raise errors.Busy(
                 "Another worker may have taken over this cluster. It will be carried on.",
                 f"the lock of {namespace}/{release} was lost before helm began",
             )
-        command = self._command(stop=stop)
+        by_server = newest is None or releases.is_server_side(newest)
+        command = self._command(stop=stop, force=by_server and not version.startswith("3."))
         self._run(
             command.install_or_upgrade(
                 release,
@@ -166,7 +168,7 @@ class HelmClient:
             return self._known_version
 
     # ---------------------------------------------------------------------------------------------
-    def _recover(self, namespace: str, release: str) -> int:
+    def _recover(self, namespace: str, release: str) -> Json | None:
         """Forget a revision that a helm run began and did not end; the newest one that is left.
 
         Whoever calls holds the release's lock, so that nobody is in the middle of that revision.
@@ -174,10 +176,10 @@ class HelmClient:
         """
         newest = self._newest(namespace, release)
         if newest is None:
-            return 0
+            return None
         status = releases.decode(newest).status
         if status not in releases.PENDING:
-            return releases.revision(newest)
+            return newest
         LOG.warning(
             "Release %s/%s: revision %d was interrupted (%s); it is forgotten, its objects stay.",
             namespace,
@@ -187,8 +189,7 @@ class HelmClient:
         )
         metadata = newest["metadata"]
         self._kube.delete(names.SECRET, namespace, metadata["name"], uid=metadata["uid"])
-        remaining = self._newest(namespace, release)
-        return 0 if remaining is None else releases.revision(remaining)
+        return self._newest(namespace, release)
 
     def _compare(self, namespace: str, release: str, before: int, values: Json) -> LiveRelease:
         """The release after a run, if it is this run's."""
@@ -217,6 +218,7 @@ class HelmClient:
         timeout: float | None = None,
         unpack: pathlib.Path | None = None,
         stop: Callable[[], bool] | None = None,
+        force: bool = False,
     ) -> SupervisedCommand:
         return SupervisedCommand(
             self._executable,
@@ -224,6 +226,7 @@ class HelmClient:
             timeout=self._timeout if timeout is None else timeout,
             unpack=unpack,
             stop=stop or _never,
+            force=force,
         )
 
     def _run(self, command: Coroutine[Any, Any, _T]) -> _T:

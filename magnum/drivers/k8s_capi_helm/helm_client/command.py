@@ -33,6 +33,9 @@ _CHEAP = "--disable-openapi-validation"
 # With this label on its Secrets a release is taken along by ``clusterctl move``: where a cluster
 # arrives without it, nobody knows what was applied.
 _MOVED_ALONG = ("--labels", f"{names.LABEL_MOVE}=")
+# Helm 4 lets the server apply, which refuses to change a field that somebody else has set: machines
+# of a nodegroup that an autoscaler or an operator's kubectl has counted. Helm 3 overwrites it.
+_FORCE = "--force-conflicts"
 #: Helm ends by its own --timeout; the process gets this much longer to say so.
 MARGIN = 15.0
 
@@ -46,6 +49,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
     :param history: revisions that helm keeps of a release.
     :param unpack: where pulled charts are unpacked.
     :param stop: asked all the while; once it says True, helm is killed.
+    :param force: take fields over that others have set; only where the server applies (Helm 4).
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         history: int = 10,
         unpack: pathlib.Path | None = None,
         stop: Callable[[], bool] = lambda: False,
+        force: bool = False,
     ) -> None:
         super().__init__(
             default_timeout=f"{max(1, round(timeout))}s",
@@ -68,6 +73,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         self._environment = environment(os.environ, kubeconfig)
         self._limit = timeout + MARGIN
         self._stop = stop
+        self._extra = (_CHEAP, *_MOVED_ALONG, *((_FORCE,) if force else ()))
 
     async def run(self, command: Sequence[object], input: bytes | None = None) -> bytes:
         """Run helm and return what it wrote to stdout; pyhelm3 calls this for everything.
@@ -80,7 +86,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         """
         arguments = [str(part) for part in command]
         if arguments[0] == "upgrade":
-            arguments += [_CHEAP, *_MOVED_ALONG]
+            arguments += self._extra
         LOG.debug("helm %s", " ".join(arguments))
         program = find(self._program)
         try:

@@ -23,6 +23,7 @@ PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 #: Label of a revision that was applied as a whole and that no later one has taken the place of.
 DEPLOYED = {"status": "deployed"}
 _GZIP = b"\x1f\x8b"
+_MALFORMED = (KeyError, TypeError, ValueError, OSError, EOFError, zlib.error, binascii.Error)
 
 
 def labels(release: str) -> dict[str, str]:
@@ -41,16 +42,24 @@ def revision(secret: Json) -> int:
     return int(text) if text.isdecimal() else 0
 
 
+def is_server_side(secret: Json) -> bool:
+    """Whether Helm 4 let the server apply a revision; Helm 3 has no such way and says nothing.
+
+    :raises errors.HelmRefused: it is not what Helm writes.
+    """
+    try:
+        return _unpacked(secret).get("apply_method") == "ssa"
+    except _MALFORMED as error:
+        raise _unreadable(secret, error) from None
+
+
 def decode(secret: Json) -> LiveRelease:
     """What a Secret says of its revision.
 
     :raises errors.HelmRefused: it is not what Helm writes.
     """
-    name = secret["metadata"]["name"]
     try:
-        packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
-        # Very old releases are not compressed; Helm still reads them, too.
-        release = json.loads(gzip.decompress(packed) if packed.startswith(_GZIP) else packed)
+        release = _unpacked(secret)
         metadata = release["chart"]["metadata"]
         return LiveRelease(
             name=release["name"],
@@ -62,10 +71,21 @@ def decode(secret: Json) -> LiveRelease:
             chart_family=(metadata.get("annotations") or {}).get(names.CHART_FAMILY_ANNOTATION, ""),
             values=release.get("config") or {},
         )
-    except (KeyError, TypeError, ValueError, OSError, EOFError, zlib.error, binascii.Error) as e:
-        raise errors.HelmRefused(
-            "The record that Helm keeps of this cluster cannot be read. Ask the operator to look "
-            "into the log of the Magnum conductor.",
-            # The error's text could quote values.
-            f"Secret {name}: {type(e).__name__}",
-        ) from None
+    except _MALFORMED as error:
+        raise _unreadable(secret, error) from None
+
+
+def _unpacked(secret: Json) -> Json:
+    packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
+    # Very old releases are not compressed; Helm still reads them, too.
+    release: Json = json.loads(gzip.decompress(packed) if packed.startswith(_GZIP) else packed)
+    return release
+
+
+def _unreadable(secret: Json, error: Exception) -> errors.HelmRefused:
+    return errors.HelmRefused(
+        "The record that Helm keeps of this cluster cannot be read. Ask the operator to look "
+        "into the log of the Magnum conductor.",
+        # The error's text could quote values.
+        f"Secret {secret['metadata']['name']}: {type(error).__name__}",
+    )

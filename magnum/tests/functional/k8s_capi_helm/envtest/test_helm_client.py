@@ -25,6 +25,7 @@ from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.drivers.k8s_capi_helm.operations import Hold, Operations
 from magnum.tests.functional.k8s_capi_helm import envtest
+from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
 
 POLICY = names.Kind(
@@ -58,6 +59,32 @@ class HelmCase(testtools.TestCase):
 
 class TestHelmClient(suite.HelmTests, HelmCase):
     """The promises, kept by the real Helm."""
+
+    def test_a_field_that_somebody_else_has_set_is_as_the_values_say(self) -> None:
+        namespace = self.make_namespace()
+        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "one"})
+        other = {"data": {"text": "theirs"}}
+        self.kube.patch(suite.CONFIG_MAP, namespace, suite.RELEASE, other)
+        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "two"})
+        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        self.assertEqual({"text": "two"}, found["data"])
+
+
+class TestHelm4(TestHelmClient):
+    """The same, kept by the next generation of Helm."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.helm = HelmClient(self.kube, executable=rendering.helm4(), timeout=60)
+
+    def test_a_release_that_helm_3_has_made_stays_what_it_is(self) -> None:
+        namespace = self.make_namespace()
+        older = HelmClient(self.kube, executable=envtest.helm(), timeout=60)
+        older.apply(namespace, suite.RELEASE, self.chart, {"text": "one"})
+        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "two"})
+        done = older.apply(namespace, suite.RELEASE, self.chart, {"text": "three"})
+        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        self.assertEqual((3, {"text": "three"}), (done.revision, found["data"]))
 
 
 class TestRefusals(suite.HelmSuite, HelmCase):

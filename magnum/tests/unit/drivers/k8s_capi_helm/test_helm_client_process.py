@@ -101,6 +101,27 @@ class TestProcess(testtools.TestCase):
         self.assertEqual({"key": "value"}, json.loads(self.written("stdin")))
         self.assertIn("KUBECONFIG=/the/kubeconfig", self.written("env"))
 
+    def test_fields_of_others_are_taken_where_the_server_applies(self) -> None:
+        for version, method, taken in (
+            ("v3.21.4", None, False),
+            ("v3.21.4", "csa", False),
+            ("v4.3.1", "", False),
+            ("v4.3.1", "csa", False),
+            ("v4.3.1", "ssa", True),
+            ("v4.3.1", None, True),  # there is no release yet
+        ):
+            (self.directory / "ended").unlink(missing_ok=True)
+            self.stand_in("echo '{}'", version=version)
+            for number in (1, 2):
+                name = f"sh.helm.release.v1.{suite.RELEASE}.v{number}"
+                self.kube.remove(names.SECRET, suite.NAMESPACE, name)
+            if method is not None:
+                self.kube.put(names.SECRET, suite.secret(1, "deployed", {}, method=method))
+            self.writes(1 if method is None else 2, {})
+            self.helm().apply(suite.NAMESPACE, suite.RELEASE, self.chart, {})
+            arguments = self.written("argv").splitlines()
+            self.assertEqual(taken, "--force-conflicts" in arguments, (version, method))
+
     def test_a_missing_helm(self) -> None:
         for executable in ("no-such-helm", str(self.directory / "nothing")):
             error = self.assertRaises(

@@ -75,6 +75,7 @@ def secret(
     *,
     annotations: Json | None = None,
     pack: Any = gzip.compress,
+    method: str | None = None,
 ) -> Json:
     """The Secret of a revision, as Helm writes it."""
     if annotations is None:
@@ -93,6 +94,8 @@ def secret(
             }
         },
     }
+    if method is not None:
+        release["apply_method"] = method
     packed = base64.b64encode(pack(json.dumps(release).encode()))
     return {
         "type": "helm.sh/release.v1",
