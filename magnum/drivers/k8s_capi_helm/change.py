@@ -276,6 +276,9 @@ def _settled(
     if not is_autoscaled(have):
         return wanted if bounded and is_autoscaled(wanted) else fixed
     kept = {key: have[key] for key in COUNT_KEYS if key in have}
+    if not bounded and have["autoscale"] is not True:
+        # As magnum-capi-helm writes it, which lets labels win over what the row has.
+        return {"name": group.name, **kept}
     if not is_autoscaled(wanted):
         return fixed if bounded else {"name": group.name, **kept}
     if group.maximum is None and "max_node_count" not in bounded:

@@ -255,8 +255,12 @@ def family_of_keys(chart_family: str, chart_version: str) -> str:
 
 
 def is_node_group(text: str) -> bool:
-    """Whether *text* can be a nodegroup's name: an RFC 1123 label of 1 to 63 characters."""
-    return _DNS_LABEL.match(text) is not None
+    """Whether *text* can be a nodegroup's name: an RFC 1123 label of 1 to 63 characters.
+
+    Two hyphens in a row are none: magnum-capi-helm made one of them, so a row with two can only be
+    one of its groups.
+    """
+    return _DNS_LABEL.match(text) is not None and "--" not in text
 
 
 def entries(groups: Iterable[str]) -> dict[str, str]:

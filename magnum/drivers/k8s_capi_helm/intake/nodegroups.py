@@ -28,7 +28,7 @@ def validate_new_nodegroup(row: Any, cluster: Any, conf: Any) -> None:
     if not names.is_node_group(row.name):
         raise errors.InvalidRequest(
             f"Nodegroup name '{row.name}' cannot be used: expected lower-case letters, digits and "
-            "hyphens, beginning and ending with a letter or digit, at most 63 characters."
+            "single hyphens, beginning and ending with a letter or digit, at most 63 characters."
         )
     if not row.flavor_id:
         raise errors.InvalidRequest(

@@ -318,6 +318,8 @@ class TestPending(testtools.TestCase):
         wanted = request(NodeGroupRequest("a", "s", 2, 1, 4), scale=True)
         self.assertEqual([], self.pending(wanted, live))
         wanted = request(NodeGroupRequest("a", "s", 2, 1, 5), scale=True)
+        self.assertEqual([], self.pending(wanted, live), "labels had won over the row")
+        live["nodeGroups"][0]["autoscale"] = True
         self.assertEqual([(Verb.RESIZE, ("a",))], self.pending(wanted, live))
 
     @hypothesis.given(

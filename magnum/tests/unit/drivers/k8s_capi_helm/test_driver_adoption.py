@@ -87,6 +87,37 @@ class TestMagnumCapiHelm(World):
         rows = objects.NodeGroup.list(self.context, self.cluster().uuid)
         self.assertNotIn("GPU_Pool", [row.name for row in rows])
 
+    def test_two_hyphens_in_a_row_were_one(self) -> None:
+        self.made()
+        self.add_group("gpu-pool")
+        self.grow()
+        self.tick(2)
+        self.rename("gpu-pool", "gpu--pool")
+        runs = len(self.helm.runs)
+        self.poll()
+        self.resize(2)
+        self.assertEqual({"default-worker": 2, "gpu-pool": 1}, self.counts())
+        self.assertEqual(runs + 1, len(self.helm.runs))
+        self.add_group("one--more")
+        self.assertEqual("CREATE_FAILED", self.group("one--more").status)
+
+    def test_bounds_of_a_row_that_labels_had_won_over_stay_without_effect(self) -> None:
+        labels = {"auto_scaling_enabled": "true", "max_node_count": "4"}
+        self.made(labels=labels)
+        self.kube.remove(names.LEASE, NAMESPACE, names.lease(RELEASE))
+        live = self.helm.releases[NAMESPACE, RELEASE]
+        live.values["nodeGroups"][0]["autoscale"] = "true"
+        row = self.group()
+        row.max_node_count = 9
+        row.save()
+        before = self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]
+        runs = len(self.helm.runs)
+        self.poll()
+        self.add_group("more", min_node_count=1, max_node_count=3)
+        after = self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]
+        self.assertEqual(before, after[:1])
+        self.assertEqual(runs + 1, len(self.helm.runs))
+
     def test_a_namesake_of_such_a_group_takes_nothing_away(self) -> None:
         self.made()
         self.add_group("gpu-pool", 3)

@@ -68,18 +68,24 @@ class TestOthers(testtools.TestCase):
         self.assertEqual(f"magnum-{PROJECT}", names.namespace("magnum", dashed))
 
     def test_entries_differ_and_older_groups_keep_theirs(self):
-        listed = ["default-worker", "GPU_Pool", "gpu-pool", "集群", "Ab", "aB", "a.b."]
+        listed = ["default-worker", "GPU_Pool", "gpu-pool", "集群", "Ab", "aB", "a.b.", "x--y"]
         found = names.entries(listed)
         self.assertEqual(listed, list(found))
         self.assertEqual(len(listed), len(set(found.values())))
         fit = {name: entry for name, entry in found.items() if names.is_node_group(entry)}
         self.assertEqual(
-            {"default-worker": "default-worker", "GPU_Pool": "gpu-pool", "Ab": "ab", "a.b.": "a-b"},
+            {
+                "default-worker": "default-worker",
+                "GPU_Pool": "gpu-pool",
+                "Ab": "ab",
+                "a.b.": "a-b",
+                "x--y": "x-y",
+            },
             fit,
         )
 
     def test_names_of_nodegroups(self):
         for good in ("a", "gpu", "1gpu", "gpu-1", "a" * 63):
             self.assertTrue(names.is_node_group(good), good)
-        for bad in ("", "-a", "a-", "GPU", "g_1", "g.1", "ü", "a" * 64, "a\n"):
+        for bad in ("", "-a", "a-", "a--b", "GPU", "g_1", "g.1", "ü", "a" * 64, "a\n"):
             self.assertFalse(names.is_node_group(bad), bad)
