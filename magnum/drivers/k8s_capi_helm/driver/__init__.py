@@ -114,8 +114,21 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
     def update_cluster(
         self, context: Any, cluster: Any, scale_manager: Any = None, rollback: bool = False
     ) -> None:
-        """``PATCH node_count``: Magnum has saved the default worker group's new count."""
-        sizes.resize(context, cluster, cluster.default_ng_worker, None, CONF)
+        """``PATCH node_count``: Magnum has saved the default worker group's new count.
+
+        It has not said anywhere that something begins, and clients poll at once. The cluster says
+        so when the request has passed all checks: until then no periodic pass may carry it out.
+
+        :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
+        """
+        group = cluster.default_ng_worker
+        before = {"status": group.status, "status_reason": group.status_reason}
+        rows.intend(group, Status.UPDATE_IN_PROGRESS)
+        try:
+            sizes.resize(context, cluster, group, None, CONF)
+        except errors.DriverError:
+            rows.put(group, **before)
+            raise
 
     def resize_cluster(
         self,

@@ -139,7 +139,9 @@ class Fields(Life):
         assert {"client-certificate-data", "client-key-data"} == set(user), set(user)
         client: Any = kubernetes.config.new_client_from_config_dict(mine)  # type: ignore[no-untyped-call]
         nodes = kubernetes.client.CoreV1Api(client).list_node(_request_timeout=(5, 20)).items
-        assert len(nodes) == 2, len(nodes)
+        # Auto healing may have replaced a slow machine, whose Node nobody removes here.
+        servers = self.customer.tenant.servers()
+        assert len(nodes) >= len(servers) == 2, (len(nodes), servers)
         theirs = self._config("--use-keystone")
         assert theirs["clusters"] == mine["clusters"], theirs["clusters"]
         address = theirs["clusters"][0]["cluster"]["server"]

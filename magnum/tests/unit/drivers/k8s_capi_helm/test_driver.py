@@ -236,20 +236,32 @@ class TestResize(world.World):
         self.change_group(min_node_count=1, max_node_count=2)
         self.tick(3)
         for count in (3, 0):
-            self.quietly(
-                cluster_conductor.Handler().cluster_update,
-                self.context,
-                self.cluster(),
-                count,
-                "HEALTHY",
-                {},
-            )
+            self.update(count)
             cluster = self.cluster()
+            self.assertEqual("UPDATE_COMPLETE", self.group().status)
             self.assertEqual(("UPDATE_FAILED", 1), (cluster.status, self.group().node_count))
             self.assertIn(f"'default-worker' is to have {count} nodes", cluster.status_reason)
             self.assertIn("allow 1 to 2", cluster.status_reason)
             self.resize(1)
             self.tick(3)
+
+    def test_an_update_of_the_count_is_said_to_be_in_progress_at_once(self) -> None:
+        self.made(workers=1)
+        said = []
+
+        def look(verb: str, kind: names.Kind, name: str) -> None:
+            said.append(self.group().status)
+
+        self.kube.before = look
+        self.update(3)
+        self.kube.before = None
+        self.assertEqual({"UPDATE_IN_PROGRESS"}, set(said))
+        self.assertEqual(3, self.group().node_count)
+
+    def update(self, count: int) -> None:
+        """What ``openstack coe cluster update CLUSTER replace node_count=N`` comes to."""
+        handler = cluster_conductor.Handler()
+        self.quietly(handler.cluster_update, self.context, self.cluster(), count, "HEALTHY", {})
 
     def test_a_first_pass_that_stumbles_takes_nothing_back(self) -> None:
         self.made(workers=1)
