@@ -126,7 +126,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         rows.intend(group, Status.UPDATE_IN_PROGRESS)
         try:
             sizes.resize(context, cluster, group, None, CONF)
-        except errors.DriverError:
+        except Exception:  # whatever it is, Magnum puts the count back and says it of the cluster
             rows.put(group, **before)
             raise
 

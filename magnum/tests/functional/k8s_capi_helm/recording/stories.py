@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable
 import functools
 import sys
@@ -23,7 +24,7 @@ _SETTLE = 0.5
 _KINDS = ("Cluster", "OpenStackCluster", "OpenStackServer", "Machine")
 
 
-class Story:
+class Story(abc.ABC):
     """One customer's cluster, recorded from its first object to its last.
 
     :cvar name: of the recording.
@@ -48,9 +49,9 @@ class Story:
             self.stream.trouble = f"{part.__name__}: {type(error).__name__}: {error}"
             self.mark(f"broken off: {self.stream.trouble[:300]}")
 
+    @abc.abstractmethod
     def live(self) -> None:
         """What happens to the cluster."""
-        raise NotImplementedError
 
     def leave(self) -> None:
         """Delete the cluster and see it go."""

@@ -114,15 +114,6 @@ class TestApiAddress(Case):
         self.assertIsNone(self.mine.api_address(RELEASE, "p2"))
         self.assertIsNone(self.mine.api_address(OTHER, "p1"))
 
-    def test_found_behind_those_that_nova_lists_at_once(self) -> None:
-        self.cloud.page = 2
-        for number in range(4):
-            self.mine.make_server_groups(f"{RELEASE}-{number}", {"workers": SOFT})
-        made = self.mine.make_server_groups(RELEASE, {"workers": SOFT})
-        self.assertEqual(made, self.mine.server_groups(RELEASE, "p1", {"workers": SOFT}))
-        self.mine.delete_server_groups(RELEASE, "p1")
-        self.assertEqual(4, len(self.cloud.groups))
-
     def test_a_full_quota_is_said_with_what_to_do(self) -> None:
         self.cloud.quota = 0
         error = self.assertRaises(errors.CloudRefused, self.mine.make_api_address, RELEASE, "net-1")

@@ -258,6 +258,16 @@ class TestResize(world.World):
         self.assertEqual({"UPDATE_IN_PROGRESS"}, set(said))
         self.assertEqual(3, self.group().node_count)
 
+    def test_an_update_that_nobody_foresaw_to_fail_leaves_the_nodegroup_as_it_was(self) -> None:
+        self.made(workers=1)
+
+        def stumble(verb: str, kind: names.Kind, name: str) -> None:
+            raise ZeroDivisionError
+
+        self.kube.before = stumble
+        self.assertRaises(ZeroDivisionError, self.update, 3)
+        self.assertEqual(("CREATE_COMPLETE", 1), (self.group().status, self.group().node_count))
+
     def update(self, count: int) -> None:
         """What ``openstack coe cluster update CLUSTER replace node_count=N`` comes to."""
         handler = cluster_conductor.Handler()

@@ -146,17 +146,9 @@ class TestRefusedHalfWay(IsolationCase):
         self.assertEqual({"w0": "CREATE_FAILED"}, self.statuses())
 
     def test_a_conductor_that_died_there_leaves_it_to_the_next(self) -> None:
-        refuses = self.helm.refuses
-
-        def die(values: Json) -> errors.DriverError | None:
-            found = refuses(values)
-            if found is not None:
-                self.helm.refusal = errors.HelmInterrupted("the conductor died")
-            return found
-
-        self.helm.refuses = die
+        revive = self.helm.die_of_a_refusal()
         self.add_group("w0")
-        self.helm.refusal, self.helm.refuses = None, refuses
+        revive()
         self.assertEqual("failed", self.helm.live(NAMESPACE, RELEASE).status)
         self.tick()
         self.assertEqual(["default-worker"], self.groups())

@@ -184,17 +184,9 @@ class TestHalfWay(RefusalCase):
         self.blamed("more")
 
     def test_a_conductor_that_died_there_leaves_it_to_the_next(self) -> None:
-        before, refuses = self.values(), self.helm.refuses
-
-        def die(values: Json) -> errors.DriverError | None:
-            found = refuses(values)
-            if found is not None:
-                self.helm.refusal = errors.HelmInterrupted("the conductor died")
-            return found
-
-        self.helm.refuses = die
+        before, revive = self.values(), self.helm.die_of_a_refusal()
         self.change_group("more", node_labels=BAD)
-        self.helm.refusal, self.helm.refuses = None, refuses
+        revive()
         live = self.helm.live(NAMESPACE, RELEASE)
         assert live is not None
         self.assertEqual("failed", live.status)

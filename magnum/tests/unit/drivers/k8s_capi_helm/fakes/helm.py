@@ -82,6 +82,22 @@ class FakeHelm:
             self.on_apply(live)
         return copy.deepcopy(live)
 
+    def die_of_a_refusal(self) -> Callable[[], None]:
+        """From now on the conductor dies once helm has refused; returns what ends that."""
+        refuses = self.refuses
+
+        def die(values: Json) -> errors.DriverError | None:
+            found = refuses(values)
+            if found is not None:
+                self.refusal = errors.HelmInterrupted("the conductor died")
+            return found
+
+        def revive() -> None:
+            self.refusal, self.refuses = None, refuses
+
+        self.refuses = die
+        return revive
+
     def uninstall(self, namespace: str, release: str, *, hold: Hold | None = None) -> None:
         with self._lock:
             if (namespace, release) not in self.releases:
