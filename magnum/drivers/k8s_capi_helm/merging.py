@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 import copy
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm.model import Json
+
 #: A list of entries with names, which is never merged as a whole.
 _BY_NAME = "nodeGroups"
 
@@ -42,6 +44,24 @@ def carried(live: Any, base: Any, theirs: Any) -> Any:
         else:
             result[key] = carried(live.get(key), base.get(key), theirs[key])
     return result
+
+
+def differing(base: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[Json, Json]:
+    """What two maps differ in: of each, only that; :func:`carried` makes the same of both pairs."""
+    old: Json = {}
+    new: Json = {}
+    for key in {**base, **theirs}:
+        low, high = base.get(key), theirs.get(key)
+        if key in base and key in theirs and low == high:
+            continue
+        if isinstance(low, Mapping) and isinstance(high, Mapping):
+            old[key], new[key] = differing(low, high)
+            continue
+        if key in base:
+            old[key] = copy.deepcopy(low)
+        if key in theirs:
+            new[key] = copy.deepcopy(high)
+    return old, new
 
 
 def layered(

@@ -26,6 +26,7 @@ from magnum.drivers.k8s_capi_helm import (
     names,
     newcomers,
     observer,
+    owed,
     ownership,
     preflight,
     rendering,
@@ -129,7 +130,7 @@ def bring_up_held(
     if live is not None and record is not None and scaling.is_due(record):
         scaling.hand_over(ports, live, record)
     if live is not None and transition.is_due(ports, record, live, request):
-        _upgrade(ports, hold, rows, live, transition.pending(record), cloud, conf)
+        _upgrade(ports, hold, rows, live, record, cloud, conf)
 
 
 def _upgrade(
@@ -137,32 +138,38 @@ def _upgrade(
     hold: Hold,
     rows: Rows,
     live: LiveRelease,
-    operation: Operation | None,
+    record: Record | None,
     cloud: Callable[[], Cloud],
     conf: Any,
 ) -> None:
     """Take the next step of an upgrade: begin with the control plane, or let the groups follow."""
-    if operation is None:
+    operation = transition.pending(record)
+    if operation is None or record is None:
         return
-    request = rows.request()
+    request, owing = rows.request(), record.owed
     if operation.accepted:
-        held = upgrade.held(live.values, operation, request.own_images)
-        values = upgrade.released(live.values, held, operation.batch)
-        chart = _chart(ports, request, live, hold.record)
-        _apply(ports, hold, request, chart, values, (operation,), conf)
+        groups = upgrade.following(live.values, operation, request.own_images, owing)
+        values = upgrade.released(live.values, groups, operation.batch, owing)
+        if values != live.values:
+            old = _chart(ports, request, live, hold.record)
+            _apply(ports, hold, request, old, values, (operation,), conf)
+        rest = owed.rest(owing, groups, values, shared=True)
+        ports.operations.owe(live.namespace, live.name, rest)
         return
     target = rows.target(operation)
     facts = cloud().software(target.request, interface=conf.capi_helm.app_cred_interface_type)
-    values = transition.begun(live.values, request, target, operation, facts, conf)
+    values, owing = transition.begun(live.values, request, target, operation, facts, conf, owing)
     new = transition.chart(ports, operation, target, live, conf)
     chart = new or _chart(ports, request, live, hold.record)
+    # Once Helm has it and the rows follow, they do not tell any more what is new.
+    ports.operations.owe(live.namespace, live.name, owing)
     if values != live.values or chart.digest != hold.record.chart_digest:
         _apply(ports, hold, request, chart, values, (operation,), conf)
+    left = transition.left(owing, operation, values)
+    ports.operations.owe(live.namespace, live.name, left)
     kept = transition.own_images(request, live.values) - frozenset(operation.groups)
     rows.accept(operation, target, kept)
-    ports.operations.add(
-        request.namespace, request.release, dataclasses.replace(operation, accepted=True)
-    )
+    ports.operations.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
 
 
 def is_deployed(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
@@ -287,7 +294,8 @@ def _apply(
         done = ports.helm.apply(request.namespace, request.release, chart, values, hold=hold)
     except errors.ValuesRefused as error:
         raise rendering.explained(error, request, conf) from None
-    seen = observer.look(ports.kube, request.namespace, request.release, _now())
+    now = datetime.datetime.now(datetime.UTC)
+    seen = observer.look(ports.kube, request.namespace, request.release, now)
     ports.operations.remember(
         request.namespace,
         request.release,
@@ -297,19 +305,10 @@ def _apply(
         chart_source=chart.source or None,
         chart_digest=chart.digest,
     )
-    LOG.info(
-        "Release %s is at revision %d, chart %s %s, for %s.",
-        request.release,
-        done.revision,
-        chart.name,
-        chart.version,
-        ", ".join(operation.id for operation in operations) or "an interrupted run",
-    )
+    told = ", ".join(operation.id for operation in operations) or "an interrupted run"
+    release = f"{request.release} is at revision {done.revision}"
+    LOG.info("Release %s, chart %s %s, for %s.", release, chart.name, chart.version, told)
     return done
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
 
 
 def _chart(

@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm import (
     intake,
     labels,
     observer,
+    owed,
     preflight,
     rendering,
     status,
@@ -29,6 +30,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     LiveRelease,
     NodeGroupRequest,
     Operation,
+    Owed,
     Record,
     Target,
     Verb,
@@ -83,12 +85,12 @@ def is_due(
 ) -> bool:
     """Whether the next step of an upgrade can be taken now."""
     operation = pending(record)
-    if operation is None or live is None:
+    if operation is None or record is None or live is None:
         return False
     if not operation.accepted:
         return True
-    held = upgrade.held(live.values, operation, request.own_images)
-    return bool(held) and _control_plane_is_through(ports, live)
+    groups = upgrade.following(live.values, operation, request.own_images, record.owed)
+    return bool(groups) and _control_plane_is_through(ports, live)
 
 
 def joined(
@@ -100,11 +102,15 @@ def joined(
 ) -> dict[str, Json]:
     """Entries of new nodegroups, which wait for the control plane like those that are there.
 
+    They have at once what else upgrades have brought and the defaults do not say yet.
+
     They are written down as part of the upgrade, so that they follow with the others.
 
     :param ready: their entries by name.
     :raises errors.DriverError: the record cannot be written.
     """
+    owing = record.owed if record else ()
+    ready = {name: owed.joined(entry, live.values, owing) for name, entry in ready.items()}
     operation = pending(record)
     if operation is None or change.CONTROL_PLANE not in operation.groups:
         return ready
@@ -126,10 +132,12 @@ def begun(
     operation: Operation,
     facts: CloudFacts,
     conf: Any,
-) -> Json:
-    """The values with which an upgrade begins; nothing is touched.
+    owing: tuple[Owed, ...] = (),
+) -> tuple[Json, tuple[Owed, ...]]:
+    """The values with which an upgrade begins, and what is owed with it; nothing is touched.
 
     :param request: what the rows ask for now.
+    :param owing: what is owed until now.
     :param facts: as :meth:`cloud.Cloud.software` gives them for the target.
     :raises errors.InvalidRequest: the cluster cannot go there.
     """
@@ -142,15 +150,26 @@ def begun(
         for name in operation.groups:
             _check_there(name, have)
             upgrade.check_node_group(name, have[name], wanted, have[change.CONTROL_PLANE])
-            live = upgrade.moved(live, name, wanted, facts.image_id, operation.batch)
-        return live
+            live = upgrade.moved(live, name, wanted, facts.image_id, operation.batch, owing)
+        return live, owing
     kept = {name: have[name] for name in have if name not in operation.groups}
     upgrade.check_control_plane(have[change.CONTROL_PLANE], wanted, kept)
     # The old label need not agree with the new image, nor the new image know its version.
     known = dataclasses.replace(facts, kubernetes_version=request.labels.kube_tag or wanted)
     today, running = _as_made(request, live), have[change.CONTROL_PLANE]
     base = rendering.rendered(today, known, conf, running=running)
-    return upgrade.begun(live, base, theirs)
+    values = upgrade.begun(live, base, theirs)
+    if not any(one.id == operation.id for one in owing) and change.node_groups(live):
+        # A second time the rows may follow already, and do not tell any more what is owed.
+        owing = (*owing, owed.of_upgrade(operation.id, live, base, theirs))
+    owed.check_size(owing)
+    return values, owing
+
+
+def left(owing: tuple[Owed, ...], operation: Operation, values: Json) -> tuple[Owed, ...]:
+    """What is owed still, when an upgrade has begun and the release has *values*."""
+    alone = change.CONTROL_PLANE not in operation.groups
+    return owed.rest(owing, operation.groups if alone else (), values, shared=False)
 
 
 def _check_there(name: str, have: Mapping[str, str]) -> None:

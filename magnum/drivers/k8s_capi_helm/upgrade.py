@@ -8,7 +8,8 @@ configuration, so its changes are in neither difference and never reach a runnin
 Nodegroups are pinned to their old version and image until the control plane is through, because a
 kubelet must not be newer than its API server
 (https://kubernetes.io/releases/version-skew-policy/). The pins stand in the live values: whoever
-comes next sees from them how far the upgrade is.
+comes next sees from them how far the upgrade is. What else is new for nodegroups is owed until
+then, see :mod:`owed`, so that their machines are replaced once.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ import copy
 import re
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import change, errors, labels, merging
+from magnum.drivers.k8s_capi_helm import change, errors, labels, merging, owed
 from magnum.drivers.k8s_capi_helm.change import CONTROL_PLANE
-from magnum.drivers.k8s_capi_helm.model import Json, Operation
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, Owed
 
 #: What decides which Kubernetes a machine runs.
 SOFTWARE = ("kubernetesVersion", "machineImageId", "machineImage")
@@ -38,9 +39,9 @@ def merged_labels(
     """The labels of a cluster (or nodegroup) after an upgrade.
 
     A label that is still as the old template (or cluster) has it takes the new one's value; one
-    that the tenant set or took away stays so, and so does one that cannot be changed in a running
-    cluster. One about the image goes with the image: otherwise a cluster that was made with it
-    could never be upgraded.
+    that the tenant set or took away, by whichever of its names, stays so, and so does one that
+    cannot be changed in a running cluster. One about the image goes with the image: otherwise a
+    cluster that was made with it could never be upgraded.
 
     :param old: labels of the template that the cluster has, *new* of the one it is to have.
     :param own: labels of the cluster.
@@ -48,7 +49,9 @@ def merged_labels(
     result = dict(own)
     for name in sorted({*old, *new, *_OF_THE_IMAGE}):
         label = labels.BY_NAME.get(name)
-        stays = (label is not None and label.settled) or own.get(name) != old.get(name)
+        spelled = (label.name, *label.aliases) if label else (name,)
+        touched = any(own.get(one) != old.get(one) for one in spelled)
+        stays = (label is not None and label.settled) or touched
         if stays and name not in _OF_THE_IMAGE:
             continue
         if name in new:
@@ -135,29 +138,42 @@ def begun(live: Json, base: Json, theirs: Json) -> Json:
 
     :param base: a render with the labels that the cluster has, *theirs* with those it is to have;
         both with the new image.
-    :returns: new values; every nodegroup is pinned to what it runs now, until it is released.
+    :returns: new values; the machines of every nodegroup stay as they are, pinned to what they
+        run, until it is released.
     """
-    pins = {name: _software(entry, live) for name, entry in change.node_groups(live).items()}
+    groups = change.node_groups(live)
+    pins = {name: _software(entry, live) for name, entry in groups.items()}
     result: Json = merging.carried(live, base, theirs)
+    if groups:
+        result = owed.held_back(result, live)
     for key in ("kubernetesVersion", "machineImageId", "osDistro"):
         result[key] = theirs[key]
     result.pop("machineImage", None)
     result["controlPlane"] = {
         key: value for key, value in result["controlPlane"].items() if key not in SOFTWARE
     }
-    merged = _merged_groups(live, base, theirs)
-    result["nodeGroups"] = [{**entry, **pins[entry["name"]]} for entry in merged]
+    groups = _counted(groups, base, theirs)
+    result["nodeGroups"] = [{**entry, **pins[name]} for name, entry in groups.items()]
     _add_storage_classes(result, theirs)
     return result
 
 
-def released(values: Json, groups: Iterable[str], batch: int) -> Json:
+def released(
+    values: Json,
+    groups: Iterable[str],
+    batch: int,
+    owing: Iterable[Owed] = (),
+    *,
+    shared: bool = True,
+) -> Json:
     """The values with which nodegroups follow the control plane.
 
     :param batch: machines of each group that may be away at once.
+    :param owing: what upgrades owe nodegroups.
+    :param shared: whether what the machines of all nodegroups have in common comes along.
     """
-    result = copy.deepcopy(values)
     chosen = frozenset(groups)
+    result = owed.paid(values, chosen, owing, shared=shared and bool(chosen))
     for entry in result.get("nodeGroups") or ():
         if entry["name"] in chosen:
             for key in SOFTWARE:
@@ -166,9 +182,11 @@ def released(values: Json, groups: Iterable[str], batch: int) -> Json:
     return result
 
 
-def moved(live: Json, group: str, version: str, image: str, batch: int) -> Json:
+def moved(
+    live: Json, group: str, version: str, image: str, batch: int, owing: Iterable[Owed] = ()
+) -> Json:
     """The values with which one nodegroup goes to an image of its own, or back to the cluster's."""
-    result = released(live, [group], batch)
+    result = released(live, [group], batch, owing, shared=False)
     if (version, image) != (_bare(str(live.get("kubernetesVersion"))), live.get("machineImageId")):
         change.node_groups(result)[group].update(kubernetesVersion=version, machineImageId=image)
     return result
@@ -184,6 +202,26 @@ def held(values: Mapping[str, Any], operation: Operation, own: Collection[str]) 
         return ()
     pinned = (name for name, entry in change.node_groups(values).items() if is_pinned(entry))
     return tuple(name for name in pinned if name in operation.groups and name not in own)
+
+
+def following(
+    values: Mapping[str, Any], operation: Operation, own: Collection[str], owing: Iterable[Owed]
+) -> tuple[str, ...]:
+    """The nodegroups that take their step now, or took it when a process died before it noted so.
+
+    :param owing: what upgrades owe nodegroups.
+    """
+    wait = held(values, operation, own)
+    if not operation.accepted or CONTROL_PLANE not in operation.groups:
+        return wait
+    owing = tuple(owing)
+    return wait + tuple(
+        name
+        for name, entry in change.node_groups(values).items()
+        if name in operation.groups
+        and not is_pinned(entry)
+        and any(name in one.groups or any(one.shared) for one in owing)
+    )
 
 
 def waiting(entry: Json, values: Json, own: Collection[str]) -> Json:
@@ -202,12 +240,24 @@ def _age(entry: Mapping[str, Any], values: Mapping[str, Any]) -> _Version:
     return _parsed(str(entry.get("kubernetesVersion") or values.get("kubernetesVersion")))
 
 
-def _merged_groups(live: Json, base: Json, theirs: Json) -> list[Json]:
+def _counted(groups: Mapping[str, Json], base: Json, theirs: Json) -> dict[str, Json]:
+    """Entries with what is new about their numbers, which replaces no machine.
+
+    It cannot wait: who sets the number, the autoscaler or the row, is what the row says already.
+    """
     old, new = change.node_groups(base), change.node_groups(theirs)
-    return [
-        merging.carried(entry, old[name], new[name]) if name in old and name in new else dict(entry)
-        for name, entry in change.node_groups(live).items()
-    ]
+
+    def numbers(entry: Mapping[str, Any]) -> Json:
+        return {key: value for key, value in entry.items() if key in change.COUNT_KEYS}
+
+    result = {}
+    for name, entry in groups.items():
+        result[name] = dict(entry)
+        if name in old and name in new:
+            rest = {key: value for key, value in entry.items() if key not in change.COUNT_KEYS}
+            counts = merging.carried(*(numbers(one[name]) for one in (groups, old, new)))
+            result[name] = {**rest, **counts}
+    return result
 
 
 def _add_storage_classes(values: Json, theirs: Json) -> None:
@@ -230,9 +280,14 @@ def _add_storage_classes(values: Json, theirs: Json) -> None:
 
 
 def _set_batch(entry: Json, batch: int) -> None:
-    entry.pop("rolloutStrategy", None)
+    """A strategy that is not just a batch of an upgrade before was given by somebody else."""
+    have = entry.get("rolloutStrategy")
+    rolling = have.get("rollingUpdate") if isinstance(have, dict) and len(have) == 1 else None
+    if isinstance(rolling, dict) and [*rolling] == ["maxUnavailable"]:
+        del entry["rolloutStrategy"]
     if batch > 1:
-        entry["rolloutStrategy"] = {"rollingUpdate": {"maxUnavailable": batch}}
+        wanted = {"rolloutStrategy": {"rollingUpdate": {"maxUnavailable": batch}}}
+        entry.update(merging.laid_over(entry, wanted))
 
 
 def _software(entry: Mapping[str, Any], live: Mapping[str, Any]) -> Json:

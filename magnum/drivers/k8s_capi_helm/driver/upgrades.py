@@ -17,12 +17,21 @@ from magnum.drivers.k8s_capi_helm import (
     names,
     ownership,
     reconcile,
+    rendering,
     scaling,
     transition,
+    upgrade,
 )
 from magnum.drivers.k8s_capi_helm.driver import passes, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import LiveRelease, Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
+    ClusterRequest,
+    Json,
+    LiveRelease,
+    Operation,
+    Verb,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -58,13 +67,20 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     target = intake.target(cluster, cluster.nodegroups, conf, template)
     cloud = assembly.cloud(context)
     facts = cloud.software(target.request, interface=conf.capi_helm.app_cred_interface_type)
-    values = transition.begun(live.values, request, target, operation, facts, conf)
+    record = ports.operations.read(request.namespace, request.release)
+    first, owing = transition.begun(
+        live.values, request, target, operation, facts, conf, record.owed if record else ()
+    )
     chart = transition.chart(ports, operation, target, live, conf)
+    followers = operation.groups if chart else ()
+    values = upgrade.released(first, followers, operation.batch, owing)
     made_by = (chart.family, chart.version) if chart else (live.chart_family, live.chart_version)
     family = names.family_of_keys(*made_by)
     helm_values.check_family(values, family, live.values)
     intake.validate_new_labels(request.node_groups, target.request.node_groups, family)
     intake.check_chart(target.request.labels, family, request.labels)
+    if chart is not None:
+        _foresee(ports, target.request, chart, values, conf)
     ports.operations.add(request.namespace, request.release, operation)
     before = _intend(cluster, operation)
     try:
@@ -74,12 +90,35 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
         if error.retryable or _has_moved(ports, live):
             LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
             return
-        ports.operations.finish(request.namespace, request.release, [operation.id])
+        try:
+            ports.operations.finish(request.namespace, request.release, [operation.id])
+        except errors.DriverError as second:
+            # It is on record still, so that it will be tried again: nothing is refused yet.
+            LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, second, second.detail)
+            return
         for row, status, reason in before:
             rows.put(row, status=status, status_reason=reason)
         raise
     except Exception:  # whatever it is, the intent stands, and a later pass meets it again
         LOG.exception("Cluster %s: the first pass of an upgrade was cut short.", cluster.uuid)
+
+
+def _foresee(
+    ports: assembly.Ports, request: ClusterRequest, chart: Chart, values: Json, conf: Any
+) -> None:
+    """Refuse now what the chart's schema would refuse when the nodegroups follow.
+
+    Helm sees the nodegroups' new values only then. What else keeps it from telling will be met by
+    the run that applies them.
+
+    :raises errors.DriverError: the chart does not take the values.
+    """
+    try:
+        ports.helm.check(request.namespace, request.release, chart, values)
+    except errors.ValuesRefused as error:
+        raise rendering.explained(error, request, conf) from None
+    except errors.DriverError as error:
+        LOG.warning("Look ahead at release %s: %s %s", request.release, error, error.detail)
 
 
 def _refuse_leaving(nodegroup: Any) -> None:

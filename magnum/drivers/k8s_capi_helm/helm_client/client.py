@@ -111,6 +111,16 @@ class HelmClient:
         )
         return self._compare(namespace, release, before, values)
 
+    def check(self, namespace: str, release: str, chart: Chart, values: Json) -> None:
+        """Look whether a chart takes values; neither asks the management cluster nor writes to it.
+
+        :raises errors.ValuesRefused: the chart's schema refuses them.
+        :raises errors.DriverError: nobody can tell; without a management cluster charts may refuse
+            to be rendered.
+        """
+        self.version()
+        self._run(self._command().check(release, chart.path, values, namespace))
+
     def uninstall(self, namespace: str, release: str, *, hold: Hold | None = None) -> None:
         """Take a release and its objects away; without a release there is nothing to do.
 

@@ -101,6 +101,16 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
             raise failures.unusable(f"{program}: {error.strerror}") from None
         return failures.output(arguments, finished)
 
+    async def check(
+        self, release: str, chart: str, values: Mapping[str, object], namespace: str
+    ) -> None:
+        """Render a chart and look at nothing of it: pyhelm3's ``template`` parses it, for seconds.
+
+        :raises errors.DriverError: the chart does not take the values, or as :meth:`run`.
+        """
+        where = ("--namespace", namespace, "--is-upgrade", "--values", "-")
+        await self.run(["template", release, chart, *where], json.dumps(values).encode())
+
 
 def _plain(values: bytes) -> bytes:
     """Values as UTF-8 text: helm takes JSON for YAML, whose escapes know no pairs of surrogates, so

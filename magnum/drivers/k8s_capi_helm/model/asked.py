@@ -9,6 +9,7 @@ import datetime
 import enum
 
 from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.model.seen import Json
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -173,6 +174,24 @@ class Retired:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Owed:
+    """What an upgrade leads nodegroups to and has not given them yet, each an old and a new value.
+
+    Both sides have only what differs, and are carried over into the live values.
+
+    :ivar id: of the upgrade.
+    :ivar defaults: of what nodegroups have in common.
+    :ivar groups: of each nodegroup that has not taken it.
+    :ivar shared: of top-level values that reach the machines of all nodegroups.
+    """
+
+    id: str
+    defaults: tuple[Json, Json]
+    groups: Mapping[str, tuple[Json, Json]]
+    shared: tuple[Json, Json]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Record:
     """What the release's Lease holds and no Magnum row does.
 
@@ -186,6 +205,7 @@ class Record:
     :ivar tombstone: True once everything of the cluster is gone.
     :ivar holder: who holds the lock now, "" for nobody.
     :ivar retired: credentials that are to be deleted.
+    :ivar owed: what nodegroups still lack of upgrades, the oldest first.
     """
 
     cluster_uuid: str
@@ -199,3 +219,4 @@ class Record:
     tombstone: bool = False
     holder: str = ""
     retired: tuple[Retired, ...] = ()
+    owed: tuple[Owed, ...] = ()

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Json, Operation, Record, Retired, Verb
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, Owed, Record, Retired, Verb
 
 PREFIX = "k8s-capi-helm.magnum.openstack.org"
 OPERATIONS = f"{PREFIX}/operations"
@@ -21,6 +21,7 @@ GROUP_LOOKS = f"{PREFIX}/first-looks-of-groups"
 WRITTEN = f"{PREFIX}/written"
 TOMBSTONE = f"{PREFIX}/tombstone"
 RETIRED = f"{PREFIX}/retired-credentials"
+OWED = f"{PREFIX}/owed-to-nodegroups"
 _VERBS = frozenset(Verb)
 
 
@@ -60,6 +61,7 @@ def record(lease: Json) -> Record:
             Retired(one["id"], one["user"], datetime.datetime.fromisoformat(one["since"]))
             for one in json.loads(notes.get(RETIRED) or "[]")
         ),
+        owed=tuple(_owed(one) for one in json.loads(notes.get(OWED) or "[]")),
     )
 
 
@@ -92,6 +94,12 @@ def mapping(values: Mapping[str, str] | Mapping[str, int]) -> str:
 def retired(credentials: Iterable[Retired]) -> str:
     """Retired credentials as they stand in the Lease."""
     listed = [{**dataclasses.asdict(one), "since": one.since.isoformat()} for one in credentials]
+    return json.dumps(listed) if listed else ""
+
+
+def owed(upgrades: Iterable[Owed]) -> str:
+    """What upgrades owe, as it stands in the Lease."""
+    listed = [dataclasses.asdict(one) for one in upgrades]
     return json.dumps(listed) if listed else ""
 
 
@@ -158,6 +166,20 @@ def _operation(entry: dict[str, Any]) -> Operation:
         fields=tuple(entry.get("fields") or ()),
         bounds=(least, most) if entry.get("bounds") else None,
     )
+
+
+def _owed(entry: dict[str, Any]) -> Owed:
+    return Owed(
+        id=entry["id"],
+        defaults=_pair(entry["defaults"]),
+        groups={name: _pair(pair) for name, pair in entry["groups"].items()},
+        shared=_pair(entry["shared"]),
+    )
+
+
+def _pair(listed: list[Json]) -> tuple[Json, Json]:
+    old, new = listed
+    return old, new
 
 
 def _upgrade_entry(operation: Operation) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import time
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import Json, Operation, Record, Retired
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, Owed, Record, Retired
 from magnum.drivers.k8s_capi_helm.operations import lease
 from magnum.drivers.k8s_capi_helm.operations.lock import Hold, Lock
 
@@ -113,14 +113,20 @@ class Operations:
     def finish(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
         """Take operations off the record; ids that are not on it do not matter.
 
+        An upgrade that was never accepted owes nobody anything any more.
+
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
         done = frozenset(ids)
 
         def change(found: Json) -> None:
+            record = lease.record(found)
+            refused = {one.id for one in record.operations if one.id in done and not one.accepted}
+            left = [one for one in record.owed if one.id not in refused]
             pending = [entry for entry in lease.pending(found) if entry.get("id") not in done]
             lease.annotate(found, lease.OPERATIONS, json.dumps(pending) if pending else "")
+            lease.annotate(found, lease.OWED, lease.owed(left))
 
         return self._change(namespace, release, change)
 
@@ -154,6 +160,17 @@ class Operations:
                     lease.annotate(found, key, value)
 
         return self._change(namespace, release, change)
+
+    def owe(self, namespace: str, release: str, owed: Iterable[Owed]) -> Record:
+        """Write down what nodegroups still lack of upgrades, in place of what stands there.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        text = lease.owed(owed)
+        return self._change(
+            namespace, release, lambda found: lease.annotate(found, lease.OWED, text)
+        )
 
     def retire(self, namespace: str, release: str, credential: Retired) -> Record:
         """Write down that a credential is to be deleted some time after another took its place.

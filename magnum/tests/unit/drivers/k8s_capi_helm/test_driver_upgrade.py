@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 from typing import Any
+from unittest import mock
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import errors, merging
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE, World
 
@@ -327,6 +328,18 @@ class TestRecovery(UpgradeCase):
         self.assertEqual(self.next.uuid, self.cluster().cluster_template_id)
         self.assertEqual(PINS, self.pins())
 
+    def test_a_refusal_that_cannot_be_taken_off_the_record_is_none_yet(self) -> None:
+        self.made()
+        self.helm.refusal = errors.DriverError("The chart does not take these values.")
+        away = errors.ManagementUnreachable("The management cluster does not answer.")
+        with mock.patch.object(self.ports.operations, "finish", side_effect=away):
+            self.assertEqual("", self.upgrade(self.next))
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.assertEqual(1, len(self.recorded()))
+        self.helm.refusal = None
+        self.tick()
+        self.assertEqual((NEW, PINS), (self.values["kubernetesVersion"], self.pins()))
+
     def test_a_template_that_was_deleted_before_the_upgrade_began(self) -> None:
         self.made()
         with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
@@ -362,6 +375,176 @@ class TestRecovery(UpgradeCase):
         self.poll()
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual((), self.recorded())
+
+
+class TestMachines(UpgradeCase):
+    """New labels reach a nodegroup's machines with its new version, and no other nodegroup's."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.made()
+        self.cloud.images["own"] = ("image-9", OLD)
+        self.add_group("gpu", image_id="own")
+        self.grow()
+        self.tick(2)
+        labels = {
+            "boot_volume_size": "50",
+            "kubelet_options": "--max-pods=64",
+            "auto_healing_enabled": "false",
+        }
+        self.changed = self.template_of(
+            "ubuntu-kube-1.35", 3, labels=labels, http_proxy="http://proxy.example.org:3128"
+        )
+
+    def machines(self, name: str) -> dict[str, Any]:
+        """What decides about a nodegroup's machines, but for the version."""
+        values = self.values
+        (entry,) = (one for one in values["nodeGroups"] if one["name"] == name)
+        whole = merging.laid_over(values["nodeGroupDefaults"], entry)
+        found = {key: value for key, value in whole.items() if key not in PINS}
+        return {**found, "proxy": values.get("proxy")}
+
+    def test_the_control_plane_alone_leaves_the_workers_alone(self) -> None:
+        before = self.machines("default-worker"), self.machines("gpu")
+        self.assertEqual("", self.upgrade(self.changed, "default-master"))
+        self.grow()
+        self.tick(2)
+        self.assertEqual(before, (self.machines("default-worker"), self.machines("gpu")))
+        self.assertEqual({"diskSize": 50}, self.values["controlPlane"]["machineRootVolume"])
+
+    def test_workers_take_everything_at_once_and_others_nothing(self) -> None:
+        worker, gpu = self.machines("default-worker"), self.machines("gpu")
+        self.assertEqual("", self.upgrade(self.changed, batch=2))
+        self.tick()
+        self.assertEqual((worker, gpu), (self.machines("default-worker"), self.machines("gpu")))
+        self.grow()
+        self.tick()
+        self.assertEqual({}, self.pins())
+        after = self.machines("default-worker")
+        self.assertEqual({"diskSize": 50}, after["machineRootVolume"])
+        self.assertIs(False, after["healthCheck"]["enabled"])
+        self.assertIn("kubeadmConfigSpec", after)
+        self.assertEqual({"http": "http://proxy.example.org:3128"}, after["proxy"])
+        self.assertEqual({"rollingUpdate": {"maxUnavailable": 2}}, after["rolloutStrategy"])
+        self.assertEqual({**gpu, "proxy": after["proxy"]}, self.machines("gpu"))
+
+    def test_who_was_left_out_takes_it_when_upgraded_by_name(self) -> None:
+        self.upgrade(self.changed)
+        self.finished()
+        self.assertEqual("", self.upgrade(self.changed, "gpu"))
+        self.assertEqual({}, self.pins("gpu"))
+        self.assertEqual({"diskSize": 50}, self.machines("gpu")["machineRootVolume"])
+        self.finished()
+        before = self.machines("default-worker"), self.machines("gpu")
+        self.assertEqual("", self.upgrade(self.next))
+        self.finished()
+        after = self.machines("default-worker"), self.machines("gpu")
+        for old, new in zip(before, after, strict=True):
+            self.assertNotEqual(old, new)
+            self.assertNotIn("machineRootVolume", new)
+            self.assertIsNone(new["proxy"])
+        self.assertEqual((), self.ports.operations.read(NAMESPACE, RELEASE).owed)
+
+    def test_workers_take_it_with_the_upgrade_after_that_of_the_control_plane(self) -> None:
+        self.upgrade(self.changed, "default-master")
+        self.finished()
+        self.assertEqual("", self.upgrade(self.changed))
+        self.finished()
+        after = self.machines("default-worker")
+        self.assertEqual({"diskSize": 50}, after["machineRootVolume"])
+        self.assertEqual({"http": "http://proxy.example.org:3128"}, after["proxy"])
+
+    def test_a_new_nodegroup_has_the_new_labels(self) -> None:
+        self.upgrade(self.changed, "default-master")
+        self.finished()
+        self.add_group("more")
+        self.assertEqual({"diskSize": 50}, self.machines("more")["machineRootVolume"])
+        self.assertNotIn("machineRootVolume", self.machines("default-worker"))
+
+    def test_a_conductor_that_dies_when_the_rows_follow_forgets_nothing(self) -> None:
+        def die(*_: Any) -> None:
+            raise KeyboardInterrupt
+
+        add = self.ports.operations.add
+        calls = iter([add, die])
+        with mock.patch.object(
+            self.ports.operations, "add", side_effect=lambda *args: next(calls)(*args)
+        ):
+            self.assertRaises(KeyboardInterrupt, self.upgrade, self.changed)
+        self.assertEqual(self.changed.uuid, self.cluster().cluster_template_id)
+        self.tick()
+        self.finished()
+        self.assertEqual({"diskSize": 50}, self.machines("default-worker")["machineRootVolume"])
+
+    def test_a_conductor_that_dies_between_helm_and_the_record(self) -> None:
+        def die(*_: Any) -> None:
+            raise SystemExit
+
+        self.helm.on_apply = die
+        self.assertRaises(SystemExit, self.upgrade, self.changed)
+        self.helm.on_apply = None
+        before = self.machines("default-worker"), self.machines("gpu")
+        self.tick()
+        self.assertEqual(before, (self.machines("default-worker"), self.machines("gpu")))
+        self.grow()
+        self.helm.on_apply = die
+        self.assertRaises(SystemExit, self.tick)
+        self.helm.on_apply = None
+        self.assertEqual({"default-worker"}, self.owed_to("default-worker"))
+        runs = len(self.helm.runs)
+        self.tick()
+        self.assertEqual((set(), runs), (self.owed_to("default-worker"), len(self.helm.runs)))
+        self.assertEqual({"diskSize": 50}, self.machines("default-worker")["machineRootVolume"])
+        self.finished()
+
+    def test_a_nodegroup_that_comes_meanwhile_moves_once(self) -> None:
+        self.upgrade(self.changed)
+        self.add_group("late", image_id="ubuntu-kube-1.35")
+        before = self.machines("late")
+        self.assertEqual((PINS, {"diskSize": 50}), (self.pins("late"), before["machineRootVolume"]))
+        self.grow()
+        self.tick()
+        released = self.machines("late")
+        self.assertEqual({**before, "proxy": released["proxy"]}, released)
+        self.assertEqual({}, self.pins("late"))
+        self.finished()
+        self.assertEqual(released, self.machines("late"))
+
+    def test_what_the_chart_will_refuse_of_workers_is_refused_before(self) -> None:
+        def refuses(values: dict[str, Any]) -> errors.DriverError | None:
+            said = [values["nodeGroupDefaults"], *values["nodeGroups"]]
+            wrong = any("machineRootVolume" in one for one in said)
+            return errors.ValuesRefused("The disk is too big.", "", ()) if wrong else None
+
+        self.helm.refuses = refuses
+        before, runs = self.rows(), len(self.helm.runs)
+        self.assertIn("too big", self.upgrade(self.changed))
+        self.assertEqual((before, (), runs), (self.rows(), self.recorded(), len(self.helm.runs)))
+        self.assertEqual("", self.upgrade(self.changed, "default-master"))
+
+    def test_a_chart_that_cannot_be_looked_at_is_taken(self) -> None:
+        def busy(*_: Any) -> None:
+            raise errors.HelmRefused("The chart needs a management cluster.")
+
+        with mock.patch.object(self.helm, "check", busy):
+            self.assertEqual("", self.upgrade(self.changed))
+
+    def test_what_was_refused_is_owed_to_nobody(self) -> None:
+        self.helm.refusal = errors.DriverError("The chart does not take these values.")
+        self.assertIn("does not take", self.upgrade(self.changed))
+        self.assertEqual((), self.ports.operations.read(NAMESPACE, RELEASE).owed)
+
+    def owed_to(self, *names: str) -> set[str]:
+        """Which of these nodegroups wait for something."""
+        owing = self.ports.operations.read(NAMESPACE, RELEASE).owed
+        return {name for name in names for one in owing if name in one.groups}
+
+    def finished(self) -> None:
+        """Let an upgrade come to its end."""
+        for _ in range(2):
+            self.grow()
+            self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
 
 
 class TestValues(UpgradeCase):

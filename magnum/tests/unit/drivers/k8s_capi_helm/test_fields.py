@@ -263,6 +263,9 @@ class TestWorld(world.World):
             apiserver_port=8443,
         )
         self.assertEqual("", self.upgrade(new))
+        self.assertNotIn("proxy", self.values(), "it reaches nodegroups, too, so it waits")
+        self.grow()
+        self.tick()
         values = self.values()
         self.assertEqual({"http": "http://proxy:3128"}, values["proxy"])
         self.assertIn("r:5000", values["registryMirrors"])

@@ -19,6 +19,11 @@ from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
 
+REFUSAL = """\
+Error: values don't meet the specifications of the schema(s) in the following chart(s):
+openstack-cluster:
+- at /text: got number, want string"""
+
 
 class Lost:
     """A hold that is lost when something has happened."""
@@ -121,6 +126,24 @@ class TestProcess(testtools.TestCase):
             self.helm().apply(suite.NAMESPACE, suite.RELEASE, self.chart, {})
             arguments = self.written("argv").splitlines()
             self.assertEqual(taken, "--force-conflicts" in arguments, (version, method))
+
+    def test_a_look_ahead_only_renders(self) -> None:
+        values = {"key": "value"}
+        helm = self.helm()
+        helm.check(suite.NAMESPACE, suite.RELEASE, self.chart, values)
+        arguments = self.written("argv").splitlines()
+        self.assertEqual(["template", suite.RELEASE, self.chart.path], arguments[:3])
+        self.assertEqual(values, json.loads(self.written("stdin")))
+        self.stand_in(f'echo "{REFUSAL}" >&2; exit 1')
+        error = self.assertRaises(
+            errors.ValuesRefused,
+            helm.check,
+            suite.NAMESPACE,
+            suite.RELEASE,
+            self.chart,
+            values,
+        )
+        self.assertEqual((("text",),), error.keys)
 
     def test_a_missing_helm(self) -> None:
         for executable in ("no-such-helm", str(self.directory / "nothing")):

@@ -31,6 +31,7 @@ FLOORS = {
     "helm_values": 0,
     "change": 0,
     "merging": 0,
+    "owed": 0,
     "upgrade": 0,
     "secrets": 0,
     "conditions": 0,

@@ -408,6 +408,9 @@ class TestWorld(world.World):
         before = self.values["machineMetadata"]["kube"]
         self.cloud.images["newer"] = ("image-2", "1.35.1")
         self.assertEqual("", self.upgrade(self.newer(image_id="newer")))
+        self.assertEqual({"kube": before}, self.values["machineMetadata"])
+        self.grow()
+        self.tick()
         self.assertEqual({"kube": "1.35.1"}, self.values["machineMetadata"])
         self.assertNotEqual("1.35.1", before)
 

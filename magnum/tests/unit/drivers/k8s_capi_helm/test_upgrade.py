@@ -63,6 +63,12 @@ class TestLabels(testtools.TestCase):
             texts = [{"kube_tag": one} if one else {} for one in (old, new, own)]
             self.assertEqual(texts[1], upgrade.merged_labels(*texts), (old, new, own))
 
+    def test_a_label_by_its_other_name_is_the_same_label(self) -> None:
+        own = {"master_lb_allowed_cidrs": "10.0.0.0/8"}
+        new = {"api_master_lb_allowed_cidrs": "0.0.0.0/0"}
+        self.assertEqual(own, upgrade.merged_labels({}, new, own))
+        self.assertEqual(new, upgrade.merged_labels(own, new, own))
+
     def test_what_is_made_with_the_cluster_stays(self) -> None:
         self.assertEqual(
             {"octavia_provider": "amphora"},
@@ -209,6 +215,18 @@ class TestValues(testtools.TestCase):
             away["nodeGroups"][0],
         )
         self.assertEqual(live(), upgrade.moved(away, "a", "1.34.4", "old", 1))
+
+    def test_a_strategy_of_somebody_else_stays(self) -> None:
+        given = {"rollingUpdate": {"maxUnavailable": 1, "maxSurge": 1}}
+        own = live()
+        own["nodeGroups"][0]["rolloutStrategy"] = given
+        after = upgrade.moved(own, "a", "1.34.4", "old", 1)
+        self.assertEqual(given, after["nodeGroups"][0]["rolloutStrategy"])
+        after = upgrade.moved(own, "a", "1.34.4", "old", 2)
+        self.assertEqual(
+            {"rollingUpdate": {"maxUnavailable": 2, "maxSurge": 1}},
+            after["nodeGroups"][0]["rolloutStrategy"],
+        )
 
     def test_storage_classes_are_added_and_never_changed(self) -> None:
         theirs = render(

@@ -98,6 +98,11 @@ class FakeHelm:
         self.refuses = die
         return revive
 
+    def check(self, namespace: str, release: str, chart: Chart, values: Json) -> None:
+        wrong = self.refuses(values)
+        if wrong is not None and not self.is_half_way:
+            raise wrong
+
     def uninstall(self, namespace: str, release: str, *, hold: Hold | None = None) -> None:
         with self._lock:
             if (namespace, release) not in self.releases:
