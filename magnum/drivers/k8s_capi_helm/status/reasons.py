@@ -141,10 +141,10 @@ def _stage(machine: Json) -> Finding:
         text = f"machine {name}: {faults.first_bullet(current.message)}"
         return Finding(text, since=current.since)
     boot = conditions.condition(machine, "BootstrapConfigReady")
-    if not boot.good:
+    if not _is_over(boot, machine, "bootstrap", "dataSecretName"):
         return Finding(f"machine {name} waits for its bootstrap data", since=boot.since)
     up = conditions.condition(machine, "InfrastructureReady")
-    if not up.good:
+    if not _is_over(up, machine, "providerID"):
         return Finding(f"server of machine {name} is being made", since=up.since)
     if not conditions.dig(machine, "status", "nodeRef", "name"):
         text = f"server of machine {name} is up, its node has not joined yet"
@@ -153,3 +153,14 @@ def _stage(machine: Json) -> Finding:
     said = conditions.condition(machine, "Ready") if node.good else node
     words = faults.first_bullet(said.message)
     return Finding(f"machine {name} is not ready{': ' + words if words else ''}", since=said.since)
+
+
+def _is_over(said: conditions.Condition, machine: Json, *outcome: str) -> bool:
+    """Whether a machine is past a step.
+
+    At its end Cluster API writes the outcome into the machine's spec, and until it has looked at
+    that all of the machine's conditions are of an older spec.
+
+    :param outcome: path in the spec.
+    """
+    return said.good or (said.stale and bool(conditions.dig(machine, "spec", *outcome)))

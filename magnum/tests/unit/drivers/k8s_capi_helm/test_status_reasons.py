@@ -217,6 +217,19 @@ class DeepestTest(testtools.TestCase):
             line = f"waiting: 2 of 3 control plane machines are ready; {wanted}, since 11:59 UTC"
             self.assertEqual(line, reason(observed))
 
+    def test_a_stage_is_not_taken_back_while_a_change_of_the_machine_is_unseen(self):
+        """Each outcome goes into the spec, which Cluster API looks at a moment later."""
+        observed = building()
+        machine = observed.machines[-1]
+        scenes.say(machine, "InfrastructureReady", "False", "not yet", observedGeneration=2)
+        machine["metadata"]["generation"] += 1
+        machine["spec"].update(bootstrap={"dataSecretName": ""}, providerID="")
+        self.assertIn("waits for its bootstrap data", reason(observed))
+        machine["spec"]["bootstrap"]["dataSecretName"] = "worker-m1"
+        self.assertIn("is being made", reason(observed))
+        machine["spec"]["providerID"] = "openstack:///f3a1"
+        self.assertIn("is up, its node has not joined yet", reason(observed))
+
 
 class WordsTest(testtools.TestCase):
     """Classes, unwrapping and bounds."""
