@@ -214,12 +214,12 @@ class OtherTest(Replay, testtools.TestCase):
 
 
 def reached(film: Film) -> list[datetime.datetime]:
-    """For each moment, when what was wanted then is marked as reached (the last ones: never)."""
-    found, end = [], film.moments[-1].at
-    for moment in reversed(film.moments):
-        end = moment.at if moment.mark.startswith("reached") else end
-        found.append(end)
-    return found[::-1]
+    """For each moment, when what was wanted then is first marked as reached (else: never)."""
+    first: dict[int | None, datetime.datetime] = {}
+    for moment in film.moments:
+        if moment.mark.startswith("reached"):
+            first.setdefault(moment.begun, moment.at)
+    return [first.get(moment.begun, film.moments[-1].at) for moment in film.moments]
 
 
 def complete_looks(film: Film) -> list[int]:
