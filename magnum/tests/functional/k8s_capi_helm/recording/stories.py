@@ -73,11 +73,16 @@ class Story(abc.ABC):
         self.stream.mark("applied", version=intent.version, wanted=dict(intent.counts))
 
     def see(self, what: str) -> None:
-        """Wait until what was asked for is there, at two looks, and mark it."""
+        """Wait until what was asked for is there, at two looks, and mark it; then until it is said.
+
+        Before Magnum has said so it refuses, without a word, what is asked for next.
+        """
         self._until(lambda: not self._untruths(), what)
         self._until(lambda: not self._untruths(), what)
         time.sleep(_SETTLE)
         self.mark(f"reached: {what}")
+        self._until(self._told, f"Magnum's word: {what}")
+        self.mark(f"told: {what}")
 
     def fault(self, name: str, pattern: str | None) -> None:
         """Begin a fault for names that match, or end it for None."""
@@ -112,6 +117,9 @@ class Story(abc.ABC):
         look = truth.Look(self.customer.tenant, self.customer.cluster.release)
         return truth.untruths(look, self.customer.cluster.intent)
 
+    def _told(self) -> bool:
+        return self.customer.cluster.rows().status.endswith("_COMPLETE")
+
     def _revision(self) -> int:
         if not hasattr(self.customer, "cluster"):
             return 0
@@ -131,7 +139,7 @@ class Story(abc.ABC):
 
 
 class Everyday(Story):
-    """One control plane machine: create, scale, roll, add and remove a group, delete."""
+    """One control plane machine: create, scale, add a group, roll and remove it, delete."""
 
     name = "everyday"
 
@@ -142,17 +150,17 @@ class Everyday(Story):
         for count in (2, 1):
             self.ask(f"default-worker to {count}", functools.partial(customer.resize, count))
             self.see(f"default-worker is {count}")
-        self.ask("labels of default-worker: other nodes", self._label)
-        self.see("rolled out")
-        self.ask("add group extra", lambda: customer.create_group("extra", 1))
+        labels = {"pool": "first"}
+        self.ask("add group extra", lambda: customer.create_group("extra", 1, node_labels=labels))
         self.see("extra there")
+        self.ask("labels of extra: other nodes", self._label)
+        self.see("rolled out")
         self.ask("remove group extra", lambda: customer.delete_group("extra"))
         self.see("extra gone")
 
     def _label(self) -> None:
-        cluster = self.customer.cluster
-        labels = {"example.org/pool": "first"}
-        self.customer.magnum.update_group(cluster.uuid, "default-worker", node_labels=labels)
+        change = {"node_labels/pool": "second"}
+        self.customer.magnum.update_group(self.customer.cluster.uuid, "extra", **change)
 
 
 class Upgrade(Story):
