@@ -24,6 +24,7 @@ from magnum.drivers.k8s_capi_helm import (
     errors,
     helm_client,
     kube_client,
+    observer,
     operations,
 )
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
@@ -46,6 +47,13 @@ class Ports:
     helm: helm_client.HelmClient
     charts: chart_store.ChartStore
     logins: Logins = dataclasses.field(default_factory=Logins)
+    watching: observer.Watching | None = None
+
+    def reader(self) -> observer.View:
+        """The management cluster for a look that may be a moment old."""
+        if self.watching is None:
+            return observer.View(self.kube, {}, 0.0)
+        return self.watching.view()
 
 
 def ports(conf: Any) -> Ports:
@@ -109,6 +117,18 @@ def make(conf: Any) -> Ports:
             allowed=group.allowed_charts,
             copies=chart_store.Copies(kube),
         ),
+        watching=_watching(kube, group),
+    )
+
+
+def _watching(kube: kube_client.KubeClient, group: Any) -> observer.Watching | None:
+    if not group.watch_staleness:
+        return None
+    prefix = f"{group.namespace_prefix}-"
+    return observer.Watching(
+        kube,
+        staleness=group.watch_staleness,
+        covers=lambda namespace: namespace.startswith(prefix),
     )
 
 

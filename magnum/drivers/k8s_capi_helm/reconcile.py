@@ -79,11 +79,13 @@ def bring_up(
     cloud: Callable[[], Cloud],
     conf: Any,
     now: datetime.datetime,
+    patient: bool = True,
 ) -> None:
     """Bring the release to what the rows ask for, and an upgrade its next step on.
 
     :param cloud: asked only when something new has to be rendered.
     :param now: time of this pass (aware, UTC).
+    :param patient: whether to wait for somebody else who works on the release.
     :raises errors.DriverError: it is not what they ask for yet. A retryable one (somebody else
         works on the release, the management cluster is away) is left to a later pass.
     """
@@ -93,9 +95,8 @@ def bring_up(
     due = transition.is_due(ports, record, live, request)
     if is_deployed(live, request, record) and not (due or scaling.is_due(record)):
         return
-    with ports.operations.hold(
-        request.namespace, request.release, wait=conf.capi_helm.lock_wait
-    ) as hold:
+    wait = conf.capi_helm.lock_wait if patient else 0
+    with ports.operations.hold(request.namespace, request.release, wait=wait) as hold:
         if live is None and not founding.has_credential(ports, request):
             raise founding.unfounded(hold.record, now)
         bring_up_held(ports, hold, rows, cloud, conf)

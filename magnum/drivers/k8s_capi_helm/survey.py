@@ -26,6 +26,7 @@ from magnum.drivers.k8s_capi_helm import (
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
+    GroupVerdict,
     Json,
     LiveRelease,
     MagnumState,
@@ -61,25 +62,39 @@ def judge(
     cloud: Callable[[], Cloud],
     refusal: str = "",
     waiting: errors.DriverError | None = None,
+    polled: bool = False,
+    ends: bool = True,
 ) -> Finding:
-    """Look once and judge.
+    """Look and judge: by what is watched while that is no news, else by a look of its own.
 
     :param refusal: why what was asked for can not be carried out, "" if it can.
     :param waiting: why it is not applied yet, None if it is.
+    :param polled: whether the health is asked for as well.
+    :param ends: whether the verdict may end what is in progress, or be one of the looks for that.
     """
     namespace, release = intake.namespace(cluster, conf), cluster.stack_id
     rows = list(rows)
-    record, live, applied = _read(ports, cluster, rows, conf)
-    observed = observer.look(ports.kube, namespace, release, now)
-    if not observed.unreachable:
-        observed = _with_faults(observed, cloud)
-        if live is not None:
-            observed = _with_operators(ports, observed, cluster, live, conf, cloud)
+    record, live, applied, answered = _read(ports, cluster, rows, conf)
     state = intake.magnum_state(
         cluster, rows, record, live, applied=applied, refusal=refusal, waiting=waiting
     )
+
+    def judged(reader: observer.Reader, at: datetime.datetime) -> tuple[Observed, Verdict]:
+        observed = observer.look(reader, namespace, release, at)
+        if not observed.unreachable:
+            observed = _with_faults(observed, cloud)
+            if live is not None:
+                observed = _with_operators(ports, observed, cluster, live, conf, cloud)
+        return observed, status.judge(observed, state, now)
+
+    view = ports.reader()
+    observed, verdict = judged(view, now - datetime.timedelta(seconds=view.behind))
+    health = cluster.health_status if polled else verdict.health
+    if view.watched and (not answered or (ends and _is_news(verdict, state, health))):
+        observed, verdict = judged(ports.kube, now)
+    if not ends:
+        verdict = _refreshed(verdict, state)
     values = live.values if live else {}
-    verdict = status.judge(observed, state, now)
     verdict = _with(verdict, "labels", _labels(live, state))
     own = intake.own_images(cluster, rows)
     told = (
@@ -92,18 +107,67 @@ def judge(
     return Finding(verdict, record, bool(observed.unreachable), unfinished)
 
 
+def _is_news(verdict: Verdict, state: MagnumState, health: str | None) -> bool:
+    """Whether a verdict changes what Magnum says: then it is not made by what was watched alone.
+
+    A watch may be behind, also behind what this very pass has just had Helm write.
+    """
+    rows = {one.name: one for one in state.groups}
+    return (
+        (verdict.status, verdict.health) != (state.status, health)
+        # One of the two looks that an end asks for, as below.
+        or bool(verdict.fingerprint and not state.status.endswith("_COMPLETE"))
+        or any(
+            one.gone
+            or one.status != rows[one.name].status
+            or one.node_count not in (None, rows[one.name].count)
+            or (one.fingerprint and not one.status.endswith("_COMPLETE"))
+            for one in verdict.groups
+        )
+    )
+
+
+def _refreshed(verdict: Verdict, state: MagnumState) -> Verdict:
+    """What a verdict says anew of what goes on: it ends nothing, and is none of the two looks.
+
+    An earlier look that it agrees with is kept, so that it counts; one that it does not is dropped.
+    """
+    rows = {one.name: one for one in state.groups}
+
+    def group(one: GroupVerdict) -> GroupVerdict:
+        row = rows[one.name]
+        goes_on = one.status == row.status and not one.gone
+        return dataclasses.replace(
+            one,
+            status=row.status,
+            reason=one.reason if goes_on else row.reason,
+            gone=False,
+            fingerprint=one.fingerprint if one.fingerprint == row.first_look else "",
+        )
+
+    goes_on = verdict.status == state.status
+    return dataclasses.replace(
+        verdict,
+        status=state.status,
+        reason=verdict.reason if goes_on else state.status_reason,
+        groups=tuple(group(one) for one in verdict.groups),
+        fingerprint=verdict.fingerprint if verdict.fingerprint == state.first_look else "",
+    )
+
+
 def _read(
     ports: Ports, cluster: Any, rows: list[Any], conf: Any
-) -> tuple[Record | None, LiveRelease | None, bool]:
+) -> tuple[Record | None, LiveRelease | None, bool, bool]:
+    """Record, release, whether that is all that was asked for, and whether there was an answer."""
     namespace, release = intake.namespace(cluster, conf), cluster.stack_id
     try:
         record = ports.operations.read(namespace, release)
         live = ports.helm.live(namespace, release)
         request = intake.cluster_request(cluster, rows, conf)
-        return record, live, reconcile.is_applied(live, request, record)
+        return record, live, reconcile.is_applied(live, request, record), True
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        return None, None, False
+        return None, None, False, False
 
 
 def _labels(live: LiveRelease | None, state: MagnumState) -> str:

@@ -46,6 +46,17 @@ OPTIONS = [
         min=0.1,
         help="Seconds at most between two such tries. Has to be below half of lease_duration.",
     ),
+    cfg.FloatOpt(
+        "watch_staleness",
+        default=0.0,
+        min=0,
+        max=240,
+        help="Seconds after which what the periodic tasks know from watching the management "
+        "cluster is too old to be used, should its connections have died unseen; it is then read "
+        "again for each cluster. A third of it is how long one watch lasts, which has to be less "
+        "than what a load balancer in between lets an idle connection live. 0 to watch nothing and "
+        "to read for each cluster always.",
+    ),
     cfg.StrOpt(
         "api_resources",
         default="{}",

@@ -37,12 +37,13 @@ from magnum.drivers.k8s_capi_helm.driver import (
     passes,
     plans,
     polls,
+    prompts,
     rows,
     sizes,
     upgrades,
 )
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import Verb
+from magnum.drivers.k8s_capi_helm.model import Verb, Verdict
 from magnum.drivers.k8s_capi_helm.monitor import Monitor
 
 CONF = magnum.conf.CONF
@@ -292,6 +293,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         self, context: Any, cluster: Any, use_admin_ctx: bool = False
     ) -> None:
         """Carry on what is in progress and write what is true; called every ten seconds or so."""
+        prompts.watch(CONF, cluster.stack_id)
         if not rows.follow(cluster, context):
             return
         if cluster.status == Status.DELETE_IN_PROGRESS:
@@ -301,4 +303,9 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
 
     def get_monitor(self, context: Any, cluster: Any) -> Monitor:
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""
-        return Monitor(context, cluster, lambda: polls.watch_over(context, cluster, CONF))
+
+        def judge() -> Verdict | None:
+            prompts.watch(CONF)
+            return polls.watch_over(context, cluster, CONF)
+
+        return Monitor(context, cluster, judge)

@@ -80,8 +80,12 @@ def admin_cloud() -> Cloud:
     return assembly.cloud(magnum_context.make_admin_context(all_tenants=True))
 
 
-def advance(context: Any, cluster: Any, conf: Any) -> None:
-    """One pass: apply what is pending, look, judge, write."""
+def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None:
+    """One pass: apply what is pending, look, judge, write.
+
+    :param ends: whether it may end what is in progress, or take one of the two looks for that. If
+        not, it is out of turn, waits for nobody, and leaves trouble to the next one.
+    """
     if not cluster.stack_id:
         _fail_unfounded(cluster, conf)
         return
@@ -105,9 +109,14 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
                 f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
                 "belongs to this cluster. An operator has to check the driver's kubeconfig."
             )
-        _limit_update(ports, cluster, record, conf, now)
-        reconcile.bring_up(ports, reads(context, cluster, conf), admin_cloud, conf, now)
+        if ends:
+            _limit_update(ports, cluster, record, conf, now)
+        wanted = reads(context, cluster, conf)
+        reconcile.bring_up(ports, wanted, admin_cloud, conf, now, patient=ends)
     except errors.DriverError as error:
+        if not ends:
+            LOG.debug("Cluster %s was not looked at out of turn: %s", cluster.uuid, error.detail)
+            return
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         if error.retryable or isinstance(error, _OPERATORS_TURN):
             waiting = error
@@ -115,7 +124,15 @@ def advance(context: Any, cluster: Any, conf: Any) -> None:
             refusal = str(error)
     judged = list(cluster.nodegroups)
     found = survey.judge(
-        ports, cluster, judged, conf, now, cloud=admin_cloud, refusal=refusal, waiting=waiting
+        ports,
+        cluster,
+        judged,
+        conf,
+        now,
+        cloud=admin_cloud,
+        refusal=refusal,
+        waiting=waiting,
+        ends=ends,
     )
     write(context, cluster, judged, found, ports, conf)
 

@@ -39,7 +39,7 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
         return None
     ports, now = assembly.ports(conf), passes.utc_now()
     judged = list(cluster.nodegroups)
-    found = survey.judge(ports, cluster, judged, conf, now, cloud=passes.admin_cloud)
+    found = survey.judge(ports, cluster, judged, conf, now, cloud=passes.admin_cloud, polled=True)
     try:
         _go_on(context, cluster, judged, found, ports, conf, now)
     except errors.DriverError as error:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+import threading
 from typing import Any
 
 from oslo_log import log as logging
@@ -19,6 +20,7 @@ from magnum.objects import fields
 LOG = logging.getLogger(__name__)
 Status = fields.ClusterStatus
 _MARKS = ("node_labels", "node_taints")
+_writing = threading.Lock()
 
 
 def put(row: Any, **fields: Any) -> None:
@@ -92,25 +94,29 @@ def write(
 
     :param judged: the nodegroup rows as they were when the verdict was made.
     """
-    fresh = list(cluster.nodegroups)
-    if not follow(cluster, context) or _marks(judged) != _marks(fresh):
+    if _as_judged(context, cluster, judged) is None:
         return
     readable = found.record is not None and not found.unreachable
     if readable and not _settle(cluster, found, ports, namespace):
         return
-    called = intake.entries(fresh)
-    verdicts = {group.name: group for group in found.verdict.groups}
-    for row in fresh:
-        if called[row.name] in verdicts:
-            _write_group(row, verdicts[called[row.name]])
-    verdict = found.verdict
-    put(
-        cluster,
-        status=verdict.status,
-        status_reason=verdict.reason,
-        api_address=verdict.api_address or cluster.api_address,
-        coe_version=verdict.coe_version or cluster.coe_version,
-    )
+    # To settle takes time, and passes of one process meet: none writes after one that has ended it.
+    with _writing:
+        fresh = _as_judged(context, cluster, judged)
+        if fresh is None:
+            return
+        called = intake.entries(fresh)
+        verdicts = {group.name: group for group in found.verdict.groups}
+        for row in fresh:
+            if called[row.name] in verdicts:
+                _write_group(row, verdicts[called[row.name]])
+        verdict = found.verdict
+        put(
+            cluster,
+            status=verdict.status,
+            status_reason=verdict.reason,
+            api_address=verdict.api_address or cluster.api_address,
+            coe_version=verdict.coe_version or cluster.coe_version,
+        )
 
 
 def accept(cluster: Any, template: Any, target: Target, kept: Collection[str]) -> None:
@@ -214,6 +220,13 @@ def _write_sizes(row: Any, verdict: GroupVerdict, **more: Any) -> None:
     known = verdict.addresses is not None
     addresses = list(verdict.addresses or ()) if known else row.node_addresses
     put(row, node_count=count, node_addresses=addresses, **more)
+
+
+def _as_judged(context: Any, cluster: Any, judged: list[Any]) -> list[Any] | None:
+    """The nodegroup rows as they are now, None when what was judged has been overtaken."""
+    fresh = list(cluster.nodegroups)
+    same = follow(cluster, context) and _marks(judged) == _marks(fresh)
+    return fresh if same else None
 
 
 def _marks(rows: list[Any]) -> dict[str, tuple[str, int]]:

@@ -4,24 +4,24 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
-import threading
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+import json
+from typing import Any, TypeVar
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.kube_client.breaker import Breaker
+from magnum.drivers.k8s_capi_helm.kube_client.kinds import Kinds
 from magnum.drivers.k8s_capi_helm.kube_client.request import (
     APPLY_PATCH,
     describe,
-    is_missing_kind,
-    label_query,
     MERGE_PATCH,
-    missing_kind,
-    path,
-    Request,
+    refusal,
+    unreachable,
 )
 from magnum.drivers.k8s_capi_helm.kube_client.wire import Wire
 from magnum.drivers.k8s_capi_helm.model import Json
+
+_Kept = TypeVar("_Kept")
 
 #: Objects per page of a list.
 PAGE = 500
@@ -63,8 +63,7 @@ class KubeClient:
                 patience=2 * (connect_timeout + read_timeout),
             ),
         )
-        self._lock = threading.Lock()
-        self._served: dict[names.Kind, str] = {}
+        self._kinds = Kinds(self._wire)
 
     @property
     def kubeconfig_path(self) -> str | None:
@@ -77,7 +76,7 @@ class KubeClient:
         :raises errors.ManagementUnreachable: no answer, or trouble in the server.
         :raises errors.ManagementRefused: not allowed, or the kind is not served.
         """
-        return self._on_kind("GET", kind, namespace, name, verb="read")
+        return self._kinds.exchange("GET", kind, namespace, name, verb="read")
 
     def list(
         self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None = None
@@ -88,10 +87,60 @@ class KubeClient:
         :raises errors.DriverError: as for get.
         """
         try:
-            return self._pages(kind, namespace, selector, limit=PAGE)
+            return self._pages(kind, namespace, selector, PAGE)
         except errors.Conflict:
             # The continuation was too old for the server (410): one list in a single piece.
-            return self._pages(kind, namespace, selector, limit=None)
+            return self._pages(kind, namespace, selector, None)
+
+    def identity(self) -> str:
+        """A text that is another one when the kubeconfig says something else; no request.
+
+        :raises errors.ManagementRefused: the kubeconfig cannot be used.
+        """
+        return self._wire.identity()
+
+    def snapshot(
+        self, kind: names.Kind, keep: Callable[[Json], _Kept | None]
+    ) -> tuple[builtins.list[_Kept], str]:
+        """All objects of a kind in all namespaces, and the resourceVersion that they were read at.
+
+        :param keep: what is wanted of an object; None if nothing. Each page goes when it is read.
+        :raises errors.Conflict: it took so long that the pages do not belong together any more.
+        :raises errors.DriverError: otherwise as for get.
+        """
+        found: builtins.list[_Kept] = []
+        since = ""
+        for page in self._kinds.pages(kind, None, None, PAGE):
+            found += [kept for item in page["items"] if (kept := keep(item)) is not None]
+            since = page["metadata"]["resourceVersion"]
+        if not since:
+            raise unreachable(f"{kind.plural}: a list without a resourceVersion")
+        return found, since
+
+    def changes(self, kind: names.Kind, since: str, seconds: int) -> Iterator[tuple[str, Json]]:
+        """What happens to objects of a kind in all namespaces, until the server ends it.
+
+        :param since: resourceVersion of a snapshot or of an earlier change.
+        :param seconds: after which the server is asked to end it.
+        :returns: ADDED, MODIFIED or DELETED with the object, or BOOKMARK with an object that has a
+            resourceVersion only.
+        :raises errors.Conflict: *since* is too long ago (410 Gone): a new snapshot is needed.
+        :raises errors.DriverError: otherwise as for get. Something may have been missed.
+        """
+        query = [
+            ("watch", "true"),
+            ("resourceVersion", since),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", str(seconds)),
+        ]
+        extra = {"verb": "watch", "query": query}
+        request = self._kinds.request("GET", kind, None, None, None, extra)
+        for event in self._wire.stream(request, seconds):
+            thing = event.get("object") or {}
+            if event.get("type") == "ERROR":
+                code = int(thing.get("code") or 500)
+                raise refusal(request, code, json.dumps(thing).encode())
+            yield str(event.get("type")), {**thing, "kind": kind.name}
 
     def create(self, kind: names.Kind, manifest: Json) -> Json:
         """Make an object.
@@ -137,7 +186,7 @@ class KubeClient:
         :raises errors.DriverError: otherwise as for get.
         """
         compared = bool((merge.get("metadata") or {}).get("resourceVersion"))
-        answer = self._on_kind(
+        answer = self._kinds.exchange(
             "PATCH",
             kind,
             namespace,
@@ -169,7 +218,8 @@ class KubeClient:
         if uid is not None:
             options["preconditions"] = {"uid": uid}
         return (
-            self._on_kind("DELETE", kind, namespace, name, verb="delete", body=options) is not None
+            self._kinds.exchange("DELETE", kind, namespace, name, verb="delete", body=options)
+            is not None
         )
 
     def served(self, kind: names.Kind) -> str:
@@ -180,25 +230,7 @@ class KubeClient:
         :raises errors.ManagementRefused: the server has the kind in none of them.
         :raises errors.DriverError: otherwise as for get.
         """
-        if not kind.group:
-            return kind.versions[0]
-        with self._lock:
-            known = self._served.get(kind)
-        if known is not None:
-            return known
-        for version in kind.versions:
-            api = f"{kind.group}/{version}"
-            request = Request("GET", f"/apis/{api}", "read", f"the API {api}")
-            answer = self._wire.send(request)
-            resources = [] if answer.code == 404 else answer.json(request).get("resources", [])
-            if any(resource["name"] == kind.plural for resource in resources):
-                with self._lock:
-                    self._served[kind] = version
-                return version
-        raise missing_kind(
-            f"{kind.name} objects",
-            f"{kind.plural}.{kind.group} is not served in {', '.join(kind.versions)}",
-        )
+        return self._kinds.served(kind)
 
     # ---------------------------------------------------------------------------------------------
     def _pages(
@@ -206,23 +238,10 @@ class KubeClient:
         kind: names.Kind,
         namespace: str | None,
         labels: Mapping[str, str] | None,
-        *,
         limit: int | None,
     ) -> builtins.list[Json]:
-        found: builtins.list[Json] = []
-        query = label_query(labels) + ([("limit", str(limit))] if limit else [])
-        more: builtins.list[tuple[str, str]] = []
-        while True:
-            page = self._on_kind("GET", kind, namespace, None, verb="list", query=query + more)
-            if page is None:
-                return found
-            # The items of a list of a built-in kind do not say what they are.
-            marks = {"apiVersion": page.get("apiVersion"), "kind": kind.name}
-            found += [{**marks, **item} for item in page.get("items") or ()]
-            token = (page.get("metadata") or {}).get("continue")
-            if not token:
-                return found
-            more = [("continue", token)]
+        pages = self._kinds.pages(kind, namespace, labels, limit)
+        return [item for page in pages for item in page["items"]]
 
     def _send_manifest(self, method: str, kind: names.Kind, manifest: Json, **extra: Any) -> Json:
         metadata = manifest["metadata"]
@@ -230,59 +249,10 @@ class KubeClient:
         namespace, name = metadata.get("namespace"), metadata.get("name")
         if kind.namespaced and not namespace:
             raise ValueError(f"{kind.name} '{name}' needs metadata.namespace")
-        answer = self._on_kind(method, kind, namespace, name, body=manifest, **extra)
+        answer = self._kinds.exchange(method, kind, namespace, name, body=manifest, **extra)
         if answer is None:
             raise _gone(kind, namespace, name)
         return answer
-
-    def _on_kind(
-        self,
-        method: str,
-        kind: names.Kind,
-        namespace: str | None,
-        name: str | None,
-        *,
-        body: Json | None = None,
-        **extra: Any,
-    ) -> Json | None:
-        """The answer to a request in the version that is served; None when there is no object."""
-        request = self._request(method, kind, namespace, name, body, extra)
-        answer = self._wire.send(request)
-        if is_missing_kind(answer.code, answer.body) and kind.group:
-            # The version that was served before may be gone with an update of its provider.
-            with self._lock:
-                self._served.pop(kind, None)
-            request = self._request(method, kind, namespace, name, body, extra)
-            answer = self._wire.send(request)
-        if answer.code == 404 and not is_missing_kind(answer.code, answer.body):
-            return None
-        return answer.json(request)
-
-    def _request(
-        self,
-        method: str,
-        kind: names.Kind,
-        namespace: str | None,
-        name: str | None,
-        body: Json | None,
-        extra: Mapping[str, Any],
-    ) -> Request:
-        version = self.served(kind)
-        if (
-            body is not None
-            and method in ("POST", "PUT", "PATCH")
-            and extra.get("content_type") != MERGE_PATCH
-        ):
-            group = f"{kind.group}/" if kind.group else ""
-            body = {**body, "apiVersion": f"{group}{version}", "kind": kind.name}
-        return Request(
-            method,
-            path(kind, version, namespace, None if method == "POST" else name),
-            what=describe(kind, namespace, name),
-            body=body,
-            private=kind == names.SECRET,
-            **extra,
-        )
 
 
 def _gone(kind: names.Kind, namespace: str | None, name: str | None) -> errors.Conflict:

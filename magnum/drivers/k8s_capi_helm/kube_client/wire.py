@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import dataclasses
 import json
 import os
@@ -37,6 +38,7 @@ _NOT_SENT = (
     urllib3.exceptions.ConnectTimeoutError,
     kubernetes.client.ApiException,
 )
+_SILENCE = (*_NOT_SENT, urllib3.exceptions.HTTPError, OSError)
 
 
 class _Unsent(Exception):
@@ -108,6 +110,40 @@ class Wire:
             raise unreachable(f"{request.method} {request.path}: {error}") from None
         return answer
 
+    def identity(self) -> str:
+        """A text that is another one when the kubeconfig says something else.
+
+        :raises errors.ManagementRefused: the kubeconfig cannot be used.
+        """
+        return kubeconfig.fingerprint(self.kubeconfig_path)
+
+    def stream(self, request: Request, seconds: float) -> Iterator[Json]:
+        """The objects of an answer that goes on, one on a line, as they come.
+
+        :param seconds: after which the server was asked to end it.
+        :raises errors.ManagementUnreachable: it did not begin, or did not end by itself.
+        :raises errors.DriverError: otherwise, what the refusal stands for.
+        """
+        try:
+            connect, read = self._timeout
+            response = self._open(request, (connect, max(read, seconds + connect)))
+        except _SILENCE as error:
+            self._breaker.silent(_line(error))
+            raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
+        self._breaker.close()
+        try:
+            if response.status >= 300:
+                content = _read(response, time.monotonic() + sum(self._timeout))
+                raise refusal(request, response.status, content)
+            for line in _lines(response):
+                yield json.loads(line)
+        except _SILENCE as error:
+            raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
+        except ValueError:
+            raise unreachable(f"{request.method} {request.path}: the answer is not JSON") from None
+        finally:
+            response.close()
+
     def _repeat(self, request: Request) -> Answer:
         passing = (_Unsent, _Unknown) if request.repeatable else _Unsent
         retrying = tenacity.Retrying(
@@ -127,21 +163,9 @@ class Wire:
 
         :raises errors.ManagementUnreachable: others have had no answer; nothing was sent.
         """
-        api = self._client()
-        if why := self._breaker.refusal():
-            raise unreachable(f"{request.method} {request.path}: {why}")
-        method, url, headers, *_ = api.param_serialize(
-            request.method,
-            request.path,
-            query_params=list(request.query),
-            header_params={"Accept": "application/json", "Content-Type": request.content_type},
-            auth_settings=["BearerToken"],
-        )
         deadline = time.monotonic() + sum(self._timeout)
         try:
-            response = api.call_api(
-                method, url, headers, request.body, _request_timeout=self._timeout
-            ).response
+            response = self._open(request, self._timeout)
             content = _read(response, deadline)
         except _NOT_SENT as error:
             self._breaker.silent(_line(error))
@@ -155,6 +179,22 @@ class Wire:
         if response.status in PASSING:
             raise _Unknown(f"HTTP {response.status}: {words(request, content)}")
         return Answer(response.status, content)
+
+    def _open(self, request: Request, timeout: tuple[float, float]) -> urllib3.BaseHTTPResponse:
+        """Send a request; the beginning of its answer."""
+        api = self._client()
+        if why := self._breaker.refusal():
+            raise unreachable(f"{request.method} {request.path}: {why}")
+        method, url, headers, *_ = api.param_serialize(
+            request.method,
+            request.path,
+            query_params=list(request.query),
+            header_params={"Accept": "application/json", "Content-Type": request.content_type},
+            auth_settings=["BearerToken"],
+        )
+        answer = api.call_api(method, url, headers, request.body, _request_timeout=timeout)
+        response: urllib3.BaseHTTPResponse = answer.response
+        return response
 
     def _client(self) -> kubernetes.client.ApiClient:
         """The client for the identity in force; a new one when that has changed, or in a fork."""
@@ -176,6 +216,15 @@ def _read(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
             response.close()
             raise urllib3.exceptions.HTTPError("the answer took too long as a whole")
     return b"".join(pieces)
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for piece in response.stream(_CHUNK):
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from (line for line in whole if line.strip())
+    if rest.strip():
+        raise urllib3.exceptions.HTTPError("the answer ended in the middle of an object")
 
 
 def _line(error: Exception) -> str:

@@ -135,6 +135,33 @@ _STATUS = (
         ("test_status_looks.WrittenTest",),
     ),
     Mutant(
+        "watched-alone",
+        "what was watched alone makes COMPLETE and HEALTHY, however far the watch is behind",
+        f"{DRIVER}/survey.py",
+        "if view.watched and (not answered or (ends and _is_news(verdict, state, health))):",
+        "if view.watched and not answered:",
+        Suite.UNIT,
+        ("test_driver_watching.TestWatching",),
+    ),
+    Mutant(
+        "stale-watch",
+        "what is watched is used however old it is",
+        f"{DRIVER}/observer/watching.py",
+        "if age is not None and age <= self._staleness",
+        "if age is not None",
+        Suite.UNIT,
+        ("test_observer_watching.TestWatching",),
+    ),
+    Mutant(
+        "prompted-end",
+        "a look out of turn ends what is in progress",
+        f"{DRIVER}/survey.py",
+        "    if not ends:\n        verdict = _refreshed(verdict, state)\n",
+        "",
+        Suite.UNIT,
+        ("test_driver_watching.TestPrompts",),
+    ),
+    Mutant(
         "always-complete",
         "COMPLETE as soon as Helm has taken the values",
         f"{DRIVER}/status/__init__.py",
@@ -164,7 +191,7 @@ _STATUS = (
     Mutant(
         "unreadable-is-gone",
         "what could not be read counts as not there, so an outage looks like a deletion",
-        f"{DRIVER}/observer.py",
+        f"{DRIVER}/observer/look.py",
         "found = self._kube.get(kind, self._namespace, name)\n"
         "        except errors.DriverError as error:\n"
         "            self._note(kind, error)\n"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, names, observer, status
-from magnum.drivers.k8s_capi_helm.model import Missing
+from magnum.drivers.k8s_capi_helm.model import Missing, Observed
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
 
 KINDS = {
@@ -49,7 +49,7 @@ def filled() -> fakes.FakeKube:
     return kube
 
 
-def look(kube: fakes.FakeKube) -> observer.Observed:
+def look(kube: fakes.FakeKube) -> Observed:
     return observer.look(kube, scenes.NAMESPACE, scenes.RELEASE, scenes.NOW)
 
 

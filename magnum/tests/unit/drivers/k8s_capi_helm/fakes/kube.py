@@ -33,6 +33,7 @@ class FakeKube:
     :ivar before: called as ``before(verb, kind, name)`` at the start of every call; may raise an
         error of the driver, or change the cluster as somebody else would.
     :ivar calls: what was called so far: (verb, kind, namespace, name).
+    :ivar place: which management cluster it is; another text stands for another kubeconfig.
     """
 
     def __init__(self) -> None:
@@ -45,6 +46,9 @@ class FakeKube:
         self._objects: dict[_Key, Json] = {}
         self._applied: dict[_Key, Json] = {}
         self._versions = itertools.count(1)
+        self._log: list[tuple[int, str, _Key, Json]] = []
+        self._oldest = 0
+        self.place = "here"
         self._lock = threading.RLock()
 
     # The port ------------------------------------------------------------------------------------
@@ -119,6 +123,7 @@ class FakeKube:
             if found["metadata"].get("finalizers"):
                 found["metadata"].setdefault("deletionTimestamp", "2026-01-01T00:00:00Z")
                 found["metadata"]["resourceVersion"] = self._next()
+                self._note("MODIFIED", key, found)
             else:
                 self._forget(key)
             return True
@@ -127,7 +132,36 @@ class FakeKube:
         with self._call("served", kind, None, ""):
             return kind.versions[0]
 
+    def identity(self) -> str:
+        return self.place
+
+    def snapshot(self, kind: names.Kind, keep: Callable[[Json], Any]) -> tuple[list[Any], str]:
+        with self._lock:
+            found = self.list(kind, None)
+            return [kept for one in found if (kept := keep(one)) is not None], self._next()
+
+    def changes(self, kind: names.Kind, since: str, seconds: int) -> Iterator[tuple[str, Json]]:
+        """All that is in the log, a bookmark, and the end, as after the seconds."""
+        with self._call("watch", kind, None, ""):
+            if int(since) < self._oldest:
+                raise errors.Conflict("Gone.", "HTTP 410: too old resource version")
+            events = [
+                (what, copy.deepcopy(thing))
+                for version, what, key, thing in self._log
+                if version > int(since) and key[:2] == (kind.group, kind.name)
+            ]
+            mark = {"kind": kind.name, "metadata": {"resourceVersion": self._next()}}
+        for what, thing in [*events, ("BOOKMARK", mark)]:
+            if self.before is not None:
+                self.before("event", kind, what)
+            yield what, thing
+
     # For tests -----------------------------------------------------------------------------------
+    def compact(self) -> None:
+        """Forget what has happened so far: whoever has not seen it has to list again."""
+        with self._lock:
+            self._oldest = int(self._next())
+
     def put(self, kind: names.Kind, manifest: Json) -> Json:
         """Write an object as somebody else: made with its namespace, or replaced unseen."""
         namespace, name = _place(kind, manifest)
@@ -219,11 +253,19 @@ class FakeKube:
                     f"The management cluster refused '{value}' as the value of label '{label}'."
                 )
         fresh["metadata"]["resourceVersion"] = self._next()
+        self._note("MODIFIED" if key in self._objects else "ADDED", key, fresh)
         self._objects[key] = fresh
         return copy.deepcopy(fresh)
 
+    def _note(self, what: str, key: _Key, thing: Json) -> None:
+        version = int(thing["metadata"]["resourceVersion"])
+        self._log.append((version, what, key, copy.deepcopy(thing)))
+
     def _forget(self, key: _Key) -> None:
-        self._objects.pop(key, None)
+        gone = self._objects.pop(key, None)
+        if gone is not None:
+            version = {"resourceVersion": self._next()}
+            self._note("DELETED", key, {**gone, "metadata": {**gone["metadata"], **version}})
         self._applied.pop(key, None)
 
     def _next(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One look at everything of one release on the management cluster, by label.
+"""A look: everything of one release on the management cluster, by label, from any reader.
 
 A look never raises: what could not be read is in it as such, and nobody can take it for gone.
 """
@@ -21,7 +21,10 @@ Listed = tuple[Json, ...] | Missing
 
 
 class Reader(Protocol):
-    """What a look needs of the management cluster; kube_client.KubeClient has it."""
+    """What a look needs of the management cluster.
+
+    ``kube_client.KubeClient`` has it, which asks each time, and so has :class:`View`.
+    """
 
     def get(self, kind: names.Kind, namespace: str, name: str, /) -> Json | None: ...
 

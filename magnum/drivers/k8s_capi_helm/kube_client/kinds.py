@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests about objects of a kind, in the version that the management cluster serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+import threading
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.kube_client.request import (
+    describe,
+    is_missing_kind,
+    label_query,
+    MERGE_PATCH,
+    missing_kind,
+    path,
+    Request,
+)
+from magnum.drivers.k8s_capi_helm.kube_client.wire import Wire
+from magnum.drivers.k8s_capi_helm.model import Json
+
+
+class Kinds:
+    """The versions that are served, and requests in them; safe to share between threads."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._lock = threading.Lock()
+        self._served: dict[names.Kind, str] = {}
+
+    def served(self, kind: names.Kind) -> str:
+        """As :meth:`KubeClient.served`."""
+        if not kind.group:
+            return kind.versions[0]
+        with self._lock:
+            known = self._served.get(kind)
+        if known is not None:
+            return known
+        for version in kind.versions:
+            api = f"{kind.group}/{version}"
+            request = Request("GET", f"/apis/{api}", "read", f"the API {api}")
+            answer = self._wire.send(request)
+            resources = [] if answer.code == 404 else answer.json(request).get("resources", [])
+            if any(resource["name"] == kind.plural for resource in resources):
+                with self._lock:
+                    self._served[kind] = version
+                return version
+        raise missing_kind(
+            f"{kind.name} objects",
+            f"{kind.plural}.{kind.group} is not served in {', '.join(kind.versions)}",
+        )
+
+    def exchange(
+        self,
+        method: str,
+        kind: names.Kind,
+        namespace: str | None,
+        name: str | None,
+        *,
+        body: Json | None = None,
+        **extra: Any,
+    ) -> Json | None:
+        """The answer to a request in the version that is served; None when there is no object."""
+        request = self.request(method, kind, namespace, name, body, extra)
+        answer = self._wire.send(request)
+        if is_missing_kind(answer.code, answer.body) and kind.group:
+            # The version that was served before may be gone with an update of its provider.
+            with self._lock:
+                self._served.pop(kind, None)
+            request = self.request(method, kind, namespace, name, body, extra)
+            answer = self._wire.send(request)
+        if answer.code == 404 and not is_missing_kind(answer.code, answer.body):
+            return None
+        return answer.json(request)
+
+    def request(
+        self,
+        method: str,
+        kind: names.Kind,
+        namespace: str | None,
+        name: str | None,
+        body: Json | None,
+        extra: Mapping[str, Any],
+    ) -> Request:
+        version = self.served(kind)
+        if (
+            body is not None
+            and method in ("POST", "PUT", "PATCH")
+            and extra.get("content_type") != MERGE_PATCH
+        ):
+            group = f"{kind.group}/" if kind.group else ""
+            body = {**body, "apiVersion": f"{group}{version}", "kind": kind.name}
+        return Request(
+            method,
+            path(kind, version, namespace, None if method == "POST" else name),
+            what=describe(kind, namespace, name),
+            body=body,
+            private=kind == names.SECRET,
+            **extra,
+        )
+
+    def pages(
+        self,
+        kind: names.Kind,
+        namespace: str | None,
+        labels: Mapping[str, str] | None,
+        limit: int | None,
+    ) -> Iterator[Json]:
+        """The pages of a list; their items say what they are."""
+        query = label_query(labels) + ([("limit", str(limit))] if limit else [])
+        more: list[tuple[str, str]] = []
+        while True:
+            page = self.exchange("GET", kind, namespace, None, verb="list", query=query + more)
+            if page is None:
+                return
+            # The items of a list of a built-in kind do not say what they are.
+            marks = {"apiVersion": page.get("apiVersion"), "kind": kind.name}
+            yield {**page, "items": [{**marks, **item} for item in page.get("items") or ()]}
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return
+            more = [("continue", token)]

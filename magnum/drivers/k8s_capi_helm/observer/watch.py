@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A watch: lists one kind, then follows its changes, and begins anew when that does not work.
+
+The way of https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes:
+a list in pages, a watch from its resourceVersion on, a new list after 410 Gone. Bookmarks, and the
+ends that each watch is asked to come to soon, are the proof that nothing was missed until then.
+
+``kubernetes.informer`` of the client library is not used: it has no timeout for its requests, so
+that a dead connection is never noticed; no time at which it was last right, so that nothing can be
+called stale; no pause that grows; it lists in one piece and keeps whole objects; and with custom
+objects, whose lists are dicts, it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+import random
+import threading
+import time
+from typing import Protocol
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.observer.store import Kept, Store
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds after which everything is listed again, whatever the watches say: a management cluster
+#: that was restored from a backup has other objects under older resourceVersions.
+_LIST_AGAIN = 300.0
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 30.0
+
+
+class Source(Protocol):
+    """What a watch needs of the management cluster; kube_client.KubeClient has it."""
+
+    def identity(self) -> str: ...
+
+    def snapshot(
+        self, kind: names.Kind, keep: Callable[[Json], Kept | None], /
+    ) -> tuple[Iterable[Kept], str]: ...
+
+    def changes(
+        self, kind: names.Kind, since: str, seconds: int, /
+    ) -> Iterator[tuple[str, Json]]: ...
+
+
+class Watch:
+    """Keeps one store up to date; each round is one list or one watch.
+
+    :param seconds: how long one watch lasts at most.
+    :param told: called with every object of ours that was made, changed or deleted.
+    :param spread: a random number between two others, so that nothing happens in step.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        store: Store,
+        *,
+        seconds: int,
+        told: Callable[[Json], None],
+        clock: Callable[[], float] = time.monotonic,
+        spread: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self._source = source
+        self._store = store
+        self._seconds = seconds
+        self._told = told
+        self._clock = clock
+        self._spread = spread
+        self._since = ""
+        self._identity = ""
+        self._list_again = 0.0
+        self._failures = 0
+
+    def run(self, stopped: threading.Event) -> None:
+        """Rounds until *stopped*, with a pause after each that fails."""
+        while not stopped.is_set():
+            try:
+                pause = self.round()
+            except Exception:
+                # Without its thread a store would be stale for ever, and nobody would know why.
+                LOG.exception("%s are listed again", self._store.kind.plural)
+                self._since, pause = "", _LONGEST_PAUSE
+            if pause:
+                stopped.wait(pause)
+
+    def round(self) -> float:
+        """List, or follow the changes until the watch ends.
+
+        :returns: seconds to wait before the next round.
+        """
+        try:
+            identity = self._source.identity()
+            if not self._since or identity != self._identity or self._clock() >= self._list_again:
+                self._list(identity)
+            else:
+                self._follow()
+        except errors.DriverError as error:
+            # A watch that ended in any other way than asked for may have missed something.
+            self._since = ""
+            return self._pause(error)
+        self._failures = 0
+        return 0.0
+
+    def _list(self, identity: str) -> None:
+        asked = self._clock()
+        things, since = self._source.snapshot(self._store.kind, self._store.keep)
+        self._store.fill(things, identity, asked)
+        self._since, self._identity = since, identity
+        self._list_again = asked + self._spread(_LIST_AGAIN / 2, _LIST_AGAIN)
+
+    def _follow(self) -> None:
+        seconds = max(1, int(self._spread(self._seconds * 0.7, self._seconds)))
+        for what, thing in self._source.changes(self._store.kind, self._since, seconds):
+            self._since = thing["metadata"]["resourceVersion"]
+            if what == "BOOKMARK":
+                self._store.confirm()
+            elif self._store.change(thing, gone=what == "DELETED"):
+                self._told(thing)
+        self._store.confirm()
+
+    def _pause(self, error: errors.DriverError) -> float:
+        kind, known = self._store.kind, self._failures > 0
+        self._failures += 1
+        if isinstance(error, errors.Conflict) and not known:
+            LOG.info("%s are listed again: %s", kind.plural, error.detail)
+            return 0.0
+        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (self._failures - 1))
+        pause = self._spread(longest / 2, longest)
+        LOG.log(
+            logging.DEBUG if known else logging.WARNING,
+            "%s are not watched now; again in %.1f seconds: %s",
+            kind.plural,
+            pause,
+            error.detail or error.sentence,
+        )
+        return pause

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All watches of a process on its management cluster, and the reader that answers from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+import functools
+import threading
+import time
+from typing import Protocol
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.observer.look import Reader
+from magnum.drivers.k8s_capi_helm.observer.store import Store
+from magnum.drivers.k8s_capi_helm.observer.watch import Source, Watch
+
+LOG = logging.getLogger(__name__)
+
+#: What a look reads.
+KINDS = (
+    names.CLUSTER,
+    names.OPENSTACK_CLUSTER,
+    names.CONTROL_PLANE,
+    names.MACHINE_DEPLOYMENT,
+    names.MACHINE_SET,
+    names.MACHINE,
+    names.OPENSTACK_SERVER,
+    names.HELM_RELEASE,
+    names.MANIFESTS,
+    names.EVENT,
+)
+
+
+class Cluster(Reader, Source, Protocol):
+    """A management cluster that can be read and watched."""
+
+
+class View:
+    """A :class:`Reader` for one look: asks nothing of what is watched and fresh, the rest directly.
+
+    :ivar behind: seconds that what it gives out may be behind at most.
+    :ivar watched: whether it gives out anything that it does not ask for.
+    """
+
+    def __init__(self, kube: Reader, fresh: Mapping[names.Kind, Store], behind: float) -> None:
+        self._kube = kube
+        self._fresh = fresh
+        self.behind = behind
+        self.watched = bool(fresh)
+
+    def get(self, kind: names.Kind, namespace: str, name: str) -> Json | None:
+        """As ``KubeClient.get``."""
+        store = self._store(kind, namespace)
+        return store.get(namespace, name) if store else self._kube.get(kind, namespace, name)
+
+    def list(
+        self, kind: names.Kind, namespace: str, selector: Mapping[str, str] | None
+    ) -> list[Json]:
+        """As ``KubeClient.list``."""
+        store = self._store(kind, namespace)
+        return (
+            store.list(namespace, selector) if store else self._kube.list(kind, namespace, selector)
+        )
+
+    def _store(self, kind: names.Kind, namespace: str) -> Store | None:
+        store = self._fresh.get(kind)
+        return store if store and store.covers(namespace) else None
+
+
+def _thread(name: str, run: Callable[[], None]) -> None:
+    threading.Thread(target=run, name=name, daemon=True).start()
+
+
+class Watching:
+    """The stores of what a look reads, and the watches that fill them.
+
+    What is older than the bound is not given out: it is read from the management cluster, and where
+    that cannot be done it is unreadable, as for everybody who reads directly.
+
+    :param staleness: seconds that what is given out may be behind at most, should the connection
+        have died unseen; while it lives it is behind by a fraction of a second.
+    :param covers: whether a namespace is one of this Magnum's.
+    :param seconds: how long one watch lasts; None for a third of *staleness*.
+    :param spawn: runs a function, under a name, beside everything else.
+    """
+
+    def __init__(
+        self,
+        kube: Cluster,
+        *,
+        staleness: float,
+        covers: Callable[[str], bool],
+        kinds: tuple[names.Kind, ...] = KINDS,
+        seconds: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        spawn: Callable[[str, Callable[[], None]], None] = _thread,
+    ) -> None:
+        self._kube = kube
+        self._spawn = spawn
+        self._staleness = staleness
+        self._stores = {kind: Store(kind, covers, clock) for kind in kinds}
+        # A watch that ends is a proof; a few have to fit into the bound.
+        seconds = seconds or max(1, int(staleness / 3))
+        self.watches = tuple(
+            Watch(kube, store, seconds=seconds, told=self._tell, clock=clock)
+            for store in self._stores.values()
+        )
+        self._lock = threading.Lock()
+        self._stopped: threading.Event | None = None
+        self._told: Callable[[Json], None] | None = None
+
+    def start(
+        self,
+        told: Callable[[Json], None] | None = None,
+        serve: Iterable[Callable[[threading.Event], None]] = (),
+    ) -> None:
+        """Begin to watch, each kind in a thread of its own; once is enough.
+
+        :param told: called with every object that changes, in the thread of its watch.
+        :param serve: each is run in one more thread, until the event that it is given.
+        """
+        with self._lock:
+            if self._stopped is not None:
+                return
+            self._stopped = threading.Event()
+            self._told = told
+            for kind, watch in zip(self._stores, self.watches, strict=True):
+                self._spawn(f"watch-{kind.plural}", functools.partial(watch.run, self._stopped))
+            for number, one in enumerate(serve, 1):
+                self._spawn(f"watch-prompts-{number}", functools.partial(one, self._stopped))
+
+    def _tell(self, thing: Json) -> None:
+        if self._told is not None:
+            self._told(thing)
+
+    def stop(self) -> None:
+        """End all watches; a thread ends with the round that it is in."""
+        with self._lock:
+            if self._stopped is not None:
+                self._stopped.set()
+                self._stopped = None
+            for store in self._stores.values():
+                store.forget()
+
+    def view(self) -> View:
+        """A reader for one look that begins now."""
+        try:
+            identity = self._kube.identity()
+        except errors.DriverError as error:
+            LOG.warning("Nothing of what is watched is used: %s", error.detail)
+            return View(self._kube, {}, 0.0)
+        ages = {store: store.age(identity) for store in self._stores.values()}
+        fresh = {
+            store.kind: age
+            for store, age in ages.items()
+            if age is not None and age <= self._staleness
+        }
+        stores = {kind: self._stores[kind] for kind in fresh}
+        return View(self._kube, stores, max(fresh.values(), default=0.0))

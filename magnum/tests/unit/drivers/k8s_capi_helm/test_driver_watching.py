@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Periodic passes of a driver that watches: nothing less true, and nearly nothing asked."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from magnum import objects
+from magnum.drivers.k8s_capi_helm import names, observer
+from magnum.drivers.k8s_capi_helm.driver import prompts
+from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
+
+
+class WatchingWorld(world.World):
+    """A world whose watches go on when the test says so, and not by themselves."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.now = 1000.0
+        self.begun: list[str] = []
+        self.watching = observer.Watching(
+            self.kube,
+            staleness=45,
+            covers=lambda namespace: namespace.startswith("magnum-"),
+            clock=lambda: self.now,
+            spawn=lambda name, run: self.begun.append(name),
+        )
+        self.ports = dataclasses.replace(self.ports, watching=self.watching)
+
+    def catch_up(self) -> None:
+        """The watches hear of all that has happened."""
+        for watch in self.watching.watches:
+            self.assertEqual(0.0, watch.round())
+
+    def lists(self) -> list[str]:
+        """Kinds that the passes since the last question have listed, or read, directly."""
+        watched = {kind.name for kind in observer.watching.KINDS}
+        found = [call[1] for call in self.kube.calls if call[0] in ("get", "list")]
+        self.kube.calls.clear()
+        return [kind for kind in found if kind in watched]
+
+    def settled(self) -> None:
+        """A cluster at rest, called healthy, that is watched."""
+        self.create()
+        self.grow()
+        self.catch_up()
+        self.tick(2)
+        self.poll()
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+        self.assertEqual("HEALTHY", self.cluster().health_status)
+        self.catch_up()
+        self.lists()
+
+    def break_a_machine(self) -> None:
+        [one, *_] = self.kube.list(names.MACHINE, scenes.NAMESPACE)
+        self.kube.remove(names.MACHINE, scenes.NAMESPACE, one["metadata"]["name"])
+
+
+class TestWatching(WatchingWorld):
+    def test_only_periodic_questions_begin_to_watch(self) -> None:
+        self.create()
+        self.add_group("more")
+        self.driver.get_monitor(self.context, self.cluster())
+        self.assertEqual([], self.begun)
+        self.tick()
+        self.assertEqual(12, len(self.begun))
+        self.poll()
+        self.assertEqual(12, len(self.begun))
+
+    def test_a_settled_cluster_is_not_read(self) -> None:
+        self.settled()
+        self.poll()
+        self.assertEqual([], self.lists())
+        self.assertEqual("HEALTHY", self.cluster().health_status)
+
+    def test_what_is_too_old_is_read(self) -> None:
+        self.settled()
+        self.now += 46
+        self.poll()
+        self.assertNotEqual([], self.lists())
+
+    def test_what_is_in_progress_and_waits_is_not_read(self) -> None:
+        self.create()
+        self.catch_up()
+        self.tick()
+        self.lists()
+        self.tick(3)
+        self.assertEqual([], self.lists())
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+
+    def test_nothing_is_complete_by_watching_alone(self) -> None:
+        """The watches saw it in place and are behind: it is not any more."""
+        self.create()
+        self.grow()
+        self.catch_up()
+        self.break_a_machine()
+        self.tick(4)
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+
+    def test_a_second_look_that_is_behind_completes_nothing(self) -> None:
+        self.create()
+        self.grow()
+        self.catch_up()
+        self.tick()
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+        self.break_a_machine()
+        self.tick(3)
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+
+    def test_what_helm_has_just_written_is_not_judged_by_what_was_before(self) -> None:
+        self.settled()
+        self.resize(3)
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.tick(4)
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.grow()
+        self.catch_up()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_a_group_is_not_gone_by_watching_alone(self) -> None:
+        self.settled()
+        self.add_group("more")
+        deployment = f"{scenes.RELEASE}-more"
+        self.kube.put(
+            names.MACHINE_DEPLOYMENT,
+            {
+                "metadata": {
+                    "name": deployment,
+                    "namespace": scenes.NAMESPACE,
+                    "labels": {
+                        names.LABEL_CLUSTER_NAME: scenes.RELEASE,
+                        names.LABEL_NODE_GROUP: "more",
+                    },
+                },
+            },
+        )
+        self.drop_group("more")
+        self.tick(3)
+        self.assertEqual("DELETE_IN_PROGRESS", self.group("more").status)
+        self.kube.remove(names.MACHINE_DEPLOYMENT, scenes.NAMESPACE, deployment)
+        self.tick(3)
+        left = {one.name for one in objects.NodeGroup.list(self.context, self.cluster().uuid)}
+        self.assertEqual({"default-master", "default-worker"}, left)
+
+    def test_a_number_that_is_behind_is_not_written(self) -> None:
+        self.create(labels={"auto_scaling_enabled": "true", "max_node_count": "5"})
+        self.grow()
+        self.tick(2)
+        self.poll()
+        self.catch_up()
+        self.scale("default-worker", 3)
+        self.grow()
+        group = self.group()
+        group.node_count = 3  # by a pass that asked
+        group.save()
+        self.poll()
+        self.assertEqual(3, self.group().node_count)
+
+    def test_healthy_is_not_said_of_a_management_cluster_that_is_away(self) -> None:
+        """Its watches have not noticed yet, and are fresh."""
+        self.settled()
+        self.kube.unreachable = True
+        self.poll()
+        cluster = self.cluster()
+        self.assertEqual("UNKNOWN", cluster.health_status)
+        self.assertIn("unreachable since", cluster.health_status_reason["management"])
+
+    def test_illness_that_is_over_is_not_told(self) -> None:
+        self.settled()
+        self.break_a_machine()
+        self.catch_up()
+        self.grow()
+        self.poll()
+        self.assertEqual("HEALTHY", self.cluster().health_status)
+
+    def test_illness_is_told(self) -> None:
+        self.settled()
+        self.break_a_machine()
+        self.catch_up()
+        self.poll()
+        self.assertNotEqual("HEALTHY", self.cluster().health_status)
+
+    def test_a_deletion_looks_for_itself(self) -> None:
+        """The watches know an empty management cluster only: that is no proof of anything."""
+        self.catch_up()
+        self.create()
+        self.grow()
+        self.delete()
+        self.tick(3)
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+
+
+class TestPrompts(WatchingWorld):
+    """What happens is looked at out of turn, and nothing is ended by that."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.synced: list[str] = []
+        self.prompts = prompts.Prompts(self.synced.append, clock=lambda: self.now)
+
+    def told(self, kind: str = "Machine", name: str = "one", **labels: str) -> list[str]:
+        """What is looked at after one change."""
+        self.synced.clear()
+        keys = {"cluster": names.LABEL_CLUSTER_NAME, "chart": names.LABEL_CHART_CLUSTER}
+        marks = {keys[key]: value for key, value in labels.items()}
+        self.prompts.told({"kind": kind, "metadata": {"name": name, "labels": marks}})
+        self.prompts.round()
+        return list(self.synced)
+
+    def looks(self) -> tuple[str, dict[str, str]]:
+        """The first of two looks that the record holds, of the cluster and of its nodegroups."""
+        record = self.ports.operations.read(scenes.NAMESPACE, scenes.RELEASE)
+        return record.first_look, dict(record.group_looks)
+
+    def test_only_what_is_in_progress_is_looked_at(self) -> None:
+        self.assertEqual([], self.told(cluster="a"))
+        self.prompts.visited("a")
+        self.assertEqual([], self.told(cluster="b"))
+        self.assertEqual([], self.told(kind="Event", name="a"))
+        self.assertEqual(["a"], self.told(cluster="a"))
+        self.now += 31
+        self.assertEqual([], self.told(cluster="a"))
+
+    def test_whose_an_object_is(self) -> None:
+        for more in ({"name": "a"}, {"cluster": "a"}, {"chart": "a"}):
+            self.now += 5
+            self.prompts.visited("a")
+            self.assertEqual(["a"], self.told(**more), more)
+
+    def test_many_changes_are_one_look_and_the_next_comes_later(self) -> None:
+        self.prompts.visited("a")
+        self.assertEqual(["a"], self.told(cluster="a"))
+        for _ in range(20):
+            self.assertEqual([], self.told(cluster="a"))
+        self.now += 3
+        self.prompts.round()
+        self.assertEqual(["a"], self.synced)
+        self.prompts.round()
+        self.assertEqual(["a"], self.synced)
+
+    def test_one_that_fails_does_not_hold_the_others_up(self) -> None:
+        def sync(release: str) -> None:
+            self.synced.append(release)
+            raise ValueError(release)
+
+        self.prompts = prompts.Prompts(sync, clock=lambda: self.now)
+        for release in ("a", "b"):
+            self.prompts.visited(release)
+            self.prompts.told({"metadata": {"name": release}})
+        self.prompts.round()
+        self.assertEqual(["a", "b"], self.synced)
+
+    def test_reasons_follow_at_once_and_nothing_ends(self) -> None:
+        self.create()
+        self.tick()
+        before = self.cluster().status_reason
+        self.grow()
+        self.break_a_machine()
+        self.catch_up()
+        prompts.sync(world.CONF, scenes.RELEASE)
+        self.assertNotEqual(before, self.cluster().status_reason)
+        self.grow()
+        self.catch_up()
+        for _ in range(4):
+            prompts.sync(world.CONF, scenes.RELEASE)
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+        self.assertEqual(("", {}), self.looks())
+        self.tick(2)
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+
+    def test_a_first_look_that_is_still_so_counts(self) -> None:
+        self.create()
+        self.grow()
+        self.tick()
+        self.catch_up()
+        prompts.sync(world.CONF, scenes.RELEASE)
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+        self.tick()
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+
+    def test_it_writes_nothing_when_the_period_has_ended_it_meanwhile(self) -> None:
+        self.create()
+        self.grow()
+        self.tick()
+        self.break_a_machine()
+        self.catch_up()
+
+        def meanwhile(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("replace", names.LEASE):
+                self.kube.before = None
+                self.grow()
+                self.tick(2)
+
+        self.kube.before = meanwhile
+        prompts.sync(world.CONF, scenes.RELEASE)
+        after = self.cluster()
+        self.assertIsNone(self.kube.before)
+        self.assertEqual(("CREATE_COMPLETE", None), (after.status, after.status_reason))
+
+    def test_what_somebody_else_works_on_is_left_to_him(self) -> None:
+        self.settled()
+        self.config(group="capi_helm", lock_wait=3600)
+        with self.ports.operations.hold(scenes.NAMESPACE, scenes.RELEASE, wait=0):
+            self.kube.calls.clear()
+            cluster = self.cluster()
+            cluster.status = "UPDATE_IN_PROGRESS"
+            cluster.save()
+            group = self.group()
+            group.node_count = 3
+            group.save()
+            runs = len(self.helm.runs)
+            prompts.sync(world.CONF, scenes.RELEASE)
+        self.assertEqual(runs, len(self.helm.runs))
+        self.assertIsNone(self.cluster().status_reason)
+        prompts.sync(world.CONF, scenes.RELEASE)
+        self.assertEqual(runs + 1, len(self.helm.runs))
+
+    def test_one_cluster_is_looked_at_by_one_thread(self) -> None:
+        def sync(release: str) -> None:
+            self.synced.append(f"{release} begins")
+            if len(self.synced) == 1:
+                self.now += 5
+                self.prompts.told({"metadata": {"name": "a"}})
+                # What another thread does meanwhile.
+                self.prompts.round()
+            self.synced.append(f"{release} ends")
+
+        self.prompts = prompts.Prompts(sync, clock=lambda: self.now)
+        for release in ("a", "b"):
+            self.prompts.visited(release)
+            self.prompts.told({"metadata": {"name": release}})
+        self.prompts.round()
+        expected = ["a begins", "b begins", "b ends", "a ends", "a begins", "a ends"]
+        self.assertEqual(expected, self.synced)
+
+    def test_a_first_look_is_not_kept_when_things_have_changed(self) -> None:
+        self.create()
+        self.grow()
+        self.tick()
+        self.assertNotEqual(("", {}), self.looks())
+        self.break_a_machine()
+        prompts.sync(world.CONF, scenes.RELEASE)
+        self.assertEqual("", self.looks()[0])
+        self.grow()
+        self.tick()
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+
+    def test_what_is_late_is_not_failed_out_of_turn(self) -> None:
+        self.create()
+        self.make_late()
+        prompts.sync(world.CONF, scenes.RELEASE)
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+        self.tick()
+        self.assertEqual("CREATE_FAILED", self.cluster().status)
+
+    def test_deletions_are_left_to_magnums_own_task(self) -> None:
+        self.settled()
+        self.delete()
+        self.wither()
+        calls = len(self.kube.calls)
+        prompts.sync(world.CONF, scenes.RELEASE)
+        self.assertEqual(calls, len(self.kube.calls))
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)

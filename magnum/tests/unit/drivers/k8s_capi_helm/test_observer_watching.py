@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches in memory: what they know, when that is too old, and what happens when they break."""
+
+from __future__ import annotations
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm import errors, names, observer, status
+from magnum.drivers.k8s_capi_helm.model import Observed
+from magnum.drivers.k8s_capi_helm.observer.trimming import trimmed
+from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes, test_observer
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import observer as suite
+
+
+class TestWatching(suite.WatchingTests, testtools.TestCase):
+    """The promises, kept in memory, and those that need a clock."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = fakes.FakeKube()
+        self.kube.apply(names.NAMESPACE, {"metadata": {"name": "default"}})
+        self.now = 1000.0
+
+    def long_ago(self) -> str:
+        self.kube.compact()
+        since = self.kube.snapshot(names.LEASE, lambda thing: thing)[1]
+        self.kube.compact()
+        return since
+
+    def timed(self) -> tuple[observer.Watching, str]:
+        """Watches by this test's clock that know one Lease, and its namespace."""
+        namespace = self.make_namespace()
+        self.make_lease(namespace)
+        watching = self.watching(clock=lambda: self.now)
+        self.rounds(watching)
+        return watching, namespace
+
+    def asked(self, watching: observer.Watching, namespace: str) -> int:
+        """How often the management cluster was asked for a list."""
+        before = len(self.kube.calls)
+        self.assertEqual(1, len(watching.view().list(names.LEASE, namespace, None)))
+        return len(self.kube.calls) - before
+
+    def test_what_is_fresh_is_not_asked_for(self) -> None:
+        watching, namespace = self.timed()
+        self.now += suite.STALENESS
+        self.assertEqual(suite.STALENESS, watching.view().behind)
+        self.assertEqual(0, self.asked(watching, namespace))
+
+    def test_what_is_too_old_is_asked_for(self) -> None:
+        watching, namespace = self.timed()
+        self.now += suite.STALENESS + 0.1
+        self.assertEqual((False, 0.0), (watching.view().watched, watching.view().behind))
+        self.assertEqual(1, self.asked(watching, namespace))
+
+    def test_the_end_of_a_watch_makes_it_fresh_again(self) -> None:
+        watching, namespace = self.timed()
+        for _ in range(5):
+            self.now += suite.STALENESS / 2
+            self.rounds(watching)
+            self.assertEqual(0.0, watching.view().behind)
+        self.assertEqual(0, self.asked(watching, namespace))
+
+    def test_a_list_is_as_old_as_its_question(self) -> None:
+        watching, _ = self.timed()
+        self.kube.place = "there"
+
+        def slow(verb: str, kind: names.Kind, name: str) -> None:
+            self.now += 7 if verb == "list" else 0
+
+        self.kube.before = slow
+        self.rounds(watching)
+        self.assertEqual(7.0, watching.view().behind)
+
+    def test_namespaces_that_are_not_watched_are_asked_for(self) -> None:
+        watching, _ = self.timed()
+        self.kube.apply(names.LEASE, {"metadata": {"name": "one", "namespace": "default"}})
+        self.assertEqual(1, self.asked(watching, "default"))
+        self.assertIsNotNone(watching.view().get(names.LEASE, "default", "one"))
+
+    def test_another_kubeconfig_is_another_place(self) -> None:
+        watching, namespace = self.timed()
+        self.kube.place = "there"
+        self.assertEqual(1, self.asked(watching, namespace))
+        self.rounds(watching)
+        self.assertEqual(0, self.asked(watching, namespace))
+
+    def test_a_management_cluster_that_is_away(self) -> None:
+        watching, namespace = self.timed()
+        self.kube.unreachable = True
+        [watch] = watching.watches
+        pauses = [watch.round() for _ in range(8)]
+        self.assertTrue(all(pauses), pauses)
+        self.assertLessEqual(max(pauses), 30.0)
+        self.assertLess(pauses[0], 1.01)
+        self.now += suite.STALENESS + 1
+        view = watching.view()
+        self.assertRaises(errors.ManagementUnreachable, view.list, names.LEASE, namespace, None)
+        self.kube.unreachable = False
+        self.rounds(watching)
+        self.assertEqual(0, self.asked(watching, namespace))
+
+    def test_a_watch_that_breaks_lists_again(self) -> None:
+        watching, namespace = self.timed()
+
+        def broken(verb: str, kind: names.Kind, name: str) -> None:
+            if verb == "event":
+                raise errors.ManagementUnreachable("Away.", "connection reset")
+
+        self.kube.before = broken
+        self.make_lease(namespace, "two")
+        [watch] = watching.watches
+        self.assertGreater(watch.round(), 0.0)
+        self.kube.before = None
+        calls = len(self.kube.calls)
+        self.rounds(watching)
+        self.assertEqual(["list"], [call[0] for call in self.kube.calls[calls:]])
+        self.assertEqual(2, len(self.same(watching, namespace)))
+
+    def test_everything_is_listed_again_now_and_then(self) -> None:
+        watching, _ = self.timed()
+        verbs = []
+        for _ in range(100):
+            self.now += 10
+            calls = len(self.kube.calls)
+            self.rounds(watching)
+            verbs += [call[0] for call in self.kube.calls[calls:]]
+        self.assertIn(verbs.count("list"), range(3, 8))
+        self.assertGreater(verbs.count("watch"), 90)
+
+    def test_a_kubeconfig_that_cannot_be_read(self) -> None:
+        watching, _ = self.timed()
+
+        def unusable() -> str:
+            raise errors.ManagementRefused("No kubeconfig.", "it is gone")
+
+        self.kube.identity = unusable  # type: ignore[method-assign]
+        self.assertFalse(watching.view().watched)
+
+    def test_stopped_watches_know_nothing(self) -> None:
+        watching, namespace = self.timed()
+        watching.stop()
+        self.assertEqual(1, self.asked(watching, namespace))
+
+    def test_what_it_gives_out_is_ones_own(self) -> None:
+        watching, namespace = self.timed()
+        [found] = watching.view().list(names.LEASE, namespace, None)
+        found["metadata"]["labels"] = {"a": "b"}
+        [again] = watching.view().list(names.LEASE, namespace, None)
+        self.assertNotIn("labels", again["metadata"])
+
+    def test_it_is_begun_once(self) -> None:
+        begun: list[str] = []
+        watching = observer.Watching(
+            self.kube,
+            staleness=1,
+            covers=lambda namespace: True,
+            spawn=lambda name, run: begun.append(name),
+        )
+        self.assertEqual([], begun)
+        for _ in range(3):
+            watching.start()
+        self.assertEqual(len(observer.watching.KINDS), len(begun))
+        self.assertIn("watch-machines", begun)
+
+    def test_a_thread_ends_when_it_is_told_to(self) -> None:
+        runs = []
+        watching = observer.Watching(
+            self.kube,
+            staleness=1,
+            covers=lambda namespace: True,
+            kinds=self.kinds,
+            spawn=lambda name, run: runs.append(run),
+        )
+        watching.start()
+        watching.stop()
+        self.kube.calls.clear()
+        self.assertIsNone(runs[0]())
+        self.assertEqual([], self.kube.calls)
+
+
+class TestLook(testtools.TestCase):
+    """A look does not know where its reader has the objects from."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = test_observer.filled()
+        self.watching = observer.Watching(
+            self.kube,
+            staleness=60,
+            covers=lambda namespace: namespace == scenes.NAMESPACE,
+            spawn=lambda name, run: None,
+        )
+        for watch in self.watching.watches:
+            watch.round()
+
+    def looks(self) -> tuple[Observed, Observed]:
+        place = (scenes.NAMESPACE, scenes.RELEASE, scenes.NOW)
+        directly = observer.look(self.kube, *place)
+        calls = len(self.kube.calls)
+        watched = observer.look(self.watching.view(), *place)
+        self.assertEqual(calls, len(self.kube.calls))
+        return directly, watched
+
+    def test_both_see_the_same(self) -> None:
+        directly, watched = self.looks()
+        for field in test_observer.FIELDS:
+            one, other = getattr(directly, field), getattr(watched, field)
+            things = (one, other) if isinstance(one, tuple) else ((one,), (other,))
+            self.assertEqual(
+                [trimmed(test_observer.KINDS[thing["kind"]], thing) for thing in things[0]],
+                list(things[1]),
+                field,
+            )
+
+    def test_both_are_judged_the_same(self) -> None:
+        state = scenes.state()
+        directly, watched = (status.judge(look, state, scenes.NOW) for look in self.looks())
+        self.assertEqual(directly, watched)
+        self.assertNotEqual("", watched.fingerprint)
+
+    def test_what_is_long_is_not_kept(self) -> None:
+        long = {"kubeadmConfigSpec": {"files": ["x"]}, "replicas": 3}
+        plane = {
+            "metadata": {"name": "a", "managedFields": ["x"]},
+            "spec": long,
+            "status": {"v": 1},
+        }
+        kept = trimmed(names.CONTROL_PLANE, plane)
+        self.assertEqual({"name": "a"}, kept["metadata"])
+        self.assertEqual({"replicas": 3}, kept["spec"])
+        self.assertEqual({"v": 1}, kept["status"])
+        self.assertIn("kubeadmConfigSpec", plane["spec"])
