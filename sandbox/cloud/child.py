@@ -51,7 +51,9 @@ def serve(state: State, name: str) -> None:
 
 
 def access_logged(name: str, application: Application, log: TextIO) -> Application:
-    """The application with one line per request: time, service, request, status, milliseconds."""
+    """The application with one line per request: time, service, request, status, milliseconds,
+    program, and the project for which it came.
+    """
 
     def logged(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         begin, status = time.time(), ["-"]
@@ -68,10 +70,19 @@ def access_logged(name: str, application: Application, log: TextIO) -> Applicati
             log.write(
                 f"{begin:.3f} {name} {environ['REQUEST_METHOD']} {target}"
                 f"{'?' + query if query else ''} {status[0]} "
-                f"{1000 * (time.time() - begin):.0f}ms {environ.get('HTTP_USER_AGENT', '-')}\n"
+                f"{1000 * (time.time() - begin):.0f}ms {environ.get('HTTP_USER_AGENT', '-')}"
+                f"{_project(environ)}\n"
             )
 
     return logged
+
+
+def _project(environ: dict[str, Any]) -> str:
+    """`` project=ID`` of the token that came with a request; "" if nobody has looked at one."""
+    # The first is Keystone's own, the second what its middleware tells the other services.
+    own = environ.get("KEYSTONE_AUTH_CONTEXT") or {}
+    project = own.get("project_id") or environ.get("HTTP_X_PROJECT_ID")
+    return f" project={project}" if project else ""
 
 
 def _point_to_configuration(state: State, name: str) -> None:

@@ -34,6 +34,19 @@ class TestAccessLog(unittest.TestCase):
             self.call(answer, "a=1"), r"^\d+\.\d{3} keystone GET /v3\?a=1 300 \d+ms curl\n$"
         )
 
+    def test_the_project_of_the_token_is_told(self) -> None:
+        def told(**by: Any) -> str:
+            def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+                environ.update(by)
+                start("200 OK", [])
+                return []
+
+            return self.call(answer).rpartition("ms ")[2]
+
+        self.assertEqual("curl project=p1\n", told(HTTP_X_PROJECT_ID="p1"))
+        self.assertEqual("curl project=p2\n", told(KEYSTONE_AUTH_CONTEXT={"project_id": "p2"}))
+        self.assertEqual("curl\n", told(KEYSTONE_AUTH_CONTEXT={"user_id": "u1"}))
+
     def test_a_request_that_broke_is_logged_too(self) -> None:
         log = io.StringIO()
 
