@@ -7,6 +7,7 @@ A project per cluster's life makes "nothing is left" exact: no names have to be 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+import io
 import os
 from pathlib import Path
 import secrets
@@ -45,6 +46,7 @@ class Tenant:
         self.keypair = keypair
         self.project_id: str = connection.current_project_id
         self.user_id: str = connection.current_user_id
+        self._images: list[str] = []
         self._before = self._inventory()
 
     @classmethod
@@ -131,6 +133,24 @@ class Tenant:
         (found,) = network.ips(project_id=self.project_id, floating_ip_address=address)
         return str(network.get_port(found.port_id).device_id) if found.port_id else ""
 
+    def add_image(self, name: str, version: str) -> str:
+        """An image of the project's own that holds a Kubernetes; returns its id.
+
+        :param version: with ``v``.
+        """
+        made = self.connection.image.create_image(
+            name=name,
+            container_format="bare",
+            disk_format="raw",
+            visibility="private",
+            data=io.BytesIO(bytes(1024)),
+            os_distro="ubuntu",
+            os_version="24.04",
+            kube_version=version,
+        )
+        self._images.append(made.id)
+        return self._images[-1]
+
     def openstack(self, *arguments: str) -> str:
         """What ``openstack ARGUMENTS`` writes, run by this user.
 
@@ -159,7 +179,9 @@ class Tenant:
         )
 
     def leave(self) -> None:
-        """Remove user and project of :meth:`new`."""
+        """Remove the images of :meth:`add_image`, user and project of :meth:`new`."""
+        for image in self._images:
+            self.connection.image.delete_image(image)
         admin = _admin()
         admin.identity.delete_user(self.user_id)
         admin.identity.delete_project(self.project_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import VERSION
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
-from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Refused, Rows
+from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
 
 _OLD = "v1.33.8"
@@ -52,19 +52,6 @@ class Upgrade(Life):
         assert not old & set(self.customer.tenant.servers())
         assert self.cluster.rows().cluster["coe_version"] == VERSION
 
-    @step
-    def downgrade(self) -> None:
-        """Refused in a sentence, and nothing changes."""
-        before = self.cluster.rows()
-        try:
-            self.customer.magnum.upgrade(self.cluster.uuid, self.customer.template(_OLD))
-        except Refused as refusal:
-            assert "downgraded" in str(refusal), refusal
-        else:
-            raise AssertionError("A downgrade was let through.")
-        after = self.cluster.rows()
-        assert (before.status, before.reason) == (after.status, after.reason), after
-
     @ending
     def delete(self) -> None:
         self.customer.delete()
@@ -81,4 +68,4 @@ class Upgrade(Life):
 
 
 class TestUpgrade(LifeCase, life=Upgrade):
-    """Create, rotate the credential, upgrade, try to downgrade, delete."""
+    """Create, rotate the credential, upgrade, delete."""

@@ -45,11 +45,13 @@ class Intent:
     """What a tenant asked for in all: machines of the control plane and of each worker group.
 
     :ivar version: Kubernetes version with ``v``.
+    :ivar versions: those of worker groups that have another one, by name.
     """
 
     version: str
     control_plane: int
     groups: Mapping[str, int]
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def with_groups(self, **counts: int | None) -> Intent:
         """The same with other counts; None takes a group away, ``_`` stands for ``-``."""
@@ -62,6 +64,10 @@ class Intent:
     def counts(self) -> dict[str, int]:
         """Machines by the name of Magnum's nodegroup."""
         return {_MASTERS: self.control_plane, **self.groups}
+
+    def version_of(self, group: str) -> str:
+        """Kubernetes version of a nodegroup's machines."""
+        return self.versions.get(group, self.version)
 
 
 class Look:
@@ -109,7 +115,7 @@ def node_untruths(workload: Workload, look: Look, intent: Intent) -> list[str]:
     found = [] if len(nodes) == wanted else [f"{len(nodes)} nodes of {wanted}"]
     for node in nodes:
         name, version = node["metadata"]["name"], node["status"]["nodeInfo"]["kubeletVersion"]
-        if version != intent.version:
+        if version != intent.version_of(node["metadata"]["labels"].get(_GROUP, _MASTERS)):
             found.append(f"node {name} has {version}")
         if condition(node, "Ready") != "True" or node["spec"].get("unschedulable"):
             found.append(f"node {name} is not ready")
@@ -181,9 +187,9 @@ def _workers(look: Look, intent: Intent, name: str, count: int) -> Iterator[str]
     if len(deployments) != 1:
         yield f"{len(deployments)} MachineDeployments"
         return
-    deployment = deployments[0]
+    deployment, version = deployments[0], intent.version_of(name)
     template = deployment["spec"]["template"]["spec"]
-    if (deployment["spec"]["replicas"], template["version"]) != (count, intent.version):
+    if (deployment["spec"]["replicas"], template["version"]) != (count, version):
         yield f"asked for {deployment['spec']['replicas']} of {template['version']}"
     if not _is_observed(deployment):
         yield "its newest generation is not observed"
@@ -201,7 +207,7 @@ def _workers(look: Look, intent: Intent, name: str, count: int) -> Iterator[str]
     machines = [
         m for m in look.objects["Machine"] if m["metadata"]["labels"].get(_DEPLOYMENT) == own
     ]
-    yield from _machines(machines, count, intent.version)
+    yield from _machines(machines, count, version)
 
 
 def _template(thing: Json) -> tuple[str, str, str]:
