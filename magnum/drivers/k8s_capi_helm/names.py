@@ -196,6 +196,14 @@ def api_address(release_name: str) -> str:
     return f"Kubernetes API of {release_name}, made and deleted by Magnum"
 
 
+def api_balancer(namespace_name: str, release_name: str) -> str:
+    """Name of the load balancer that Cluster API's OpenStack provider makes for the API.
+
+    Source: its pkg/cloud/services/loadbalancer, ``getLoadBalancerName``.
+    """
+    return f"k8s-clusterapi-cluster-{namespace_name}-{release_name}-kubeapi"
+
+
 def is_service_balancer(release_name: str, text: str | None) -> bool:
     """Whether a load balancer's name is one that the cloud controller of a cluster gives."""
     return (text or "").startswith(f"kube_service_{release_name}_")

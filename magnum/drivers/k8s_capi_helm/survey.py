@@ -83,6 +83,7 @@ def judge(
         observed = observer.look(reader, namespace, release, at)
         if not observed.unreachable:
             observed = _with_faults(observed, cloud)
+            observed = _with_balancer(observed, ownership.owner(cluster, conf), cloud)
             if live is not None:
                 observed = _with_operators(ports, observed, cluster, live, conf, cloud)
         return observed, status.judge(observed, state, now)
@@ -231,3 +232,18 @@ def _with_faults(observed: Observed, cloud: Callable[[], Cloud]) -> Observed:
     except errors.DriverError as error:
         LOG.warning("Faults of servers %s are not known: %s", ", ".join(failed), error.detail)
         return observed
+
+
+def _with_balancer(
+    observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]
+) -> Observed:
+    """The look with the load balancer of which nobody says anything on the management cluster."""
+    if not status.is_balancer_awaited(observed):
+        return observed
+    name = names.api_balancer(owner.namespace, owner.release)
+    try:
+        failed = cloud().is_balancer_failed(name, owner.project_id)
+    except errors.DriverError as error:
+        LOG.warning("The state of load balancer %s is not known: %s", name, error.detail)
+        return observed
+    return dataclasses.replace(observed, failed_balancer=name if failed else "")

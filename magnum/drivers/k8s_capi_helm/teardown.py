@@ -24,7 +24,7 @@ from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import Json, Observed
 from magnum.drivers.k8s_capi_helm.operations import Hold
-from magnum.drivers.k8s_capi_helm.status.finding import bounded
+from magnum.drivers.k8s_capi_helm.status.finding import both, bounded
 
 LOG = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ def _blocked(
         reason = f"{errors.Cause.CREDENTIAL}: {dead}"
     else:
         left = leftovers.in_the_way(observed, owner, cloud)
-        reason = f"{step.reason}; still there: {left}" if left else step.reason
+        reason = both(step.reason, f"still there: {left}") if left else step.reason
     return dataclasses.replace(step, reason=bounded(reason))
 
 

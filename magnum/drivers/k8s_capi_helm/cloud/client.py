@@ -276,6 +276,15 @@ class Cloud:
                 found[server_id] = message
         return found
 
+    def is_balancer_failed(self, name: str, project_id: str) -> bool:
+        """Whether Octavia has a project's load balancer of that name in ERROR.
+
+        :raises errors.DriverError: Octavia cannot be asked.
+        """
+        with asking("Octavia", f"load balancer '{name}'"):
+            listed = self._services.octavia().load_balancers(name=name, project_id=project_id)
+            return any(one.provisioning_status == "ERROR" for one in listed)
+
 
 def _tell(refused: list[str], question: Callable[..., _Answer], *args: Any) -> _Answer | None:
     """The answer; None where the service says no, and then its sentence is kept."""

@@ -104,6 +104,15 @@ def _unreachable(found: re.Match[str], detail: str) -> errors.DriverError:
     )
 
 
+def _no_webhook(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmInterrupted(
+        f"Webhook '{found['webhook']}' of the management cluster does not answer, so the chart "
+        "cannot be applied. It will be tried again; if this stays, ask the operator to check the "
+        "controllers of Cluster API there.",
+        detail,
+    )
+
+
 def _chart_not_found(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.ChartNotFound(
         "The chart for this cluster cannot be had in the wanted version. Check the label "
@@ -210,11 +219,15 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
         (r"secrets \"sh\.helm\.release[^\"]*\" already exists", _busy),
         (r"release: already exists|cannot re-use a name that is still in use", _busy),
         (
+            r"internal error occurred: failed calling webhook \\?\"(?P<webhook>[^\"\\]+)",
+            _no_webhook,
+        ),
+        (
             r"kubernetes cluster unreachable|connection refused|connection reset|i/o timeout|"
             r"context deadline exceeded|tls handshake timeout|network is unreachable|"
             r"no route to host|no such host|etcdserver|too many requests|unexpected EOF|"
-            r"http2: |client rate limiter|server is currently unable|internal error occurred: "
-            r"failed calling webhook|service unavailable|context canceled|timed out",
+            r"http2: |client rate limiter|server is currently unable|failed calling webhook|"
+            r"service unavailable|context canceled|timed out",
             _unreachable,
         ),
         (r"release: not found|release not loaded", _absent),

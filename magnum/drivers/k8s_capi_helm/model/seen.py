@@ -29,6 +29,7 @@ class Observed:
     :ivar at: when the look began (aware, UTC).
     :ivar addons: HelmRelease and Manifests of the cluster.
     :ivar server_faults: Nova's fault text by server id, for servers that are in ERROR.
+    :ivar failed_balancer: name of the API's load balancer if Octavia has it in ERROR, else "".
     :ivar credential: what is wrong with the application credential, "" if nothing is known.
     :ivar autoscaler: its Deployment; None where the release has no autoscaled group.
     :ivar unreachable: the operator's detail when the management cluster could not be read, else "".
@@ -45,6 +46,7 @@ class Observed:
     addons: tuple[Json, ...] | Missing
     events: tuple[Json, ...] | Missing = ()
     server_faults: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    failed_balancer: str = ""
     credential: str = ""
     autoscaler: tuple[Json, ...] | Missing | None = None
     unreachable: str = ""

@@ -32,8 +32,15 @@ from magnum.drivers.k8s_capi_helm.status import (
 )
 from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding
 from magnum.drivers.k8s_capi_helm.status.handed_over import written
+from magnum.drivers.k8s_capi_helm.status.infrastructure import is_balancer_awaited
 
-__all__ = ["control_plane_in_place", "judge", "servers_in_error", "written"]
+__all__ = [
+    "control_plane_in_place",
+    "is_balancer_awaited",
+    "judge",
+    "servers_in_error",
+    "written",
+]
 
 #: An older look is no news any more: the same as not having looked.
 FRESH = datetime.timedelta(minutes=5)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import faults
+from magnum.drivers.k8s_capi_helm.status import faults, wording
 from magnum.drivers.k8s_capi_helm.status.finding import unwrapped
 
 #: The object's own controller has done its part: whoever else holds it has to be named.
@@ -66,7 +66,7 @@ def _words(thing: Json, observed: Observed) -> str:
         observed.events, {(str(thing.get("kind")), conditions.name(thing))}, observed.at
     )
     if failed is not None:
-        return failed.text
+        return wording.of_neutron(failed.text)
     said = conditions.condition(thing, "Deleting")
     if said.bad and said.message and said.reason != _ENDED:
         return faults.first_bullet(said.message)

@@ -17,7 +17,7 @@ import re
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import GroupState, Json, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import addons, infrastructure, machines
+from magnum.drivers.k8s_capi_helm.status import addons, infrastructure, machines, wording
 from magnum.drivers.k8s_capi_helm.status.finding import cause_of, Finding, unwrapped
 
 #: Cluster API's own default for a node to appear; until then a booting machine is no fault.
@@ -115,7 +115,7 @@ def _fault_of_server(server: Json, scope: Scope) -> Finding | None:
     if conditions.dig(server, "status", "instanceState") == "ERROR":
         known = scope.observed.server_faults
         text = known.get(str(conditions.dig(server, "status", "instanceID")), "")
-        text = unwrapped(text) or "Nova has put the server into ERROR"
+        text = wording.of_nova(unwrapped(text)) or "Nova has put the server into ERROR"
         return Finding(f"{text} (server {name})", cause_of(text))
     made = conditions.instant(conditions.metadata(server).get("creationTimestamp"))
     status = conditions.mapping(server.get("status"))
@@ -123,6 +123,13 @@ def _fault_of_server(server: Json, scope: Scope) -> Finding | None:
     if not resolved and made and scope.now - made > RESOLVE_PATIENCE:
         return Finding(f"image, flavor or network of server {name} cannot be found", Cause.IMAGE)
     return None
+
+
+def _balancer_fault(scope: Scope) -> Finding | None:
+    """CAPO waits for it for minutes; from then on only its deletion helps, which it survives."""
+    name = scope.observed.failed_balancer
+    text = f"Octavia has load balancer {name} in ERROR; delete it for a new one"
+    return Finding(text, Cause.NETWORK) if name else None
 
 
 def _openstack_fault(scope: Scope) -> Finding | None:
@@ -159,7 +166,8 @@ def _fault_of_machine(machine: Json, now: datetime.datetime) -> Finding | None:
         return Finding(f"machine {name}: {first_bullet(made.message)}", Cause.BOOTSTRAP)
     current = conditions.condition(machine, "UpToDate")
     if current.bad and "kubeletVersion" in current.message:
-        return Finding(f"machine {name}: {first_bullet(current.message)}", Cause.IMAGE)
+        text = f"machine {name} {wording.of_kubelet(first_bullet(current.message))}"
+        return Finding(text, Cause.IMAGE)
     up = conditions.condition(machine, "InfrastructureReady")
     if up.bad and up.reason in _REFUSED and up.message:
         text, why = first_bullet(up.message), f"{up.reason} {up.message}"
@@ -187,8 +195,8 @@ def preflight(scope: Scope) -> Finding | None:
         if not said.bad or "blocked because" not in said.message:
             continue
         if "Skew" in said.message:
-            bullet = first_bullet(said.message.partition("blocked because:")[2])
-            return Finding(f"{conditions.name(one)} cannot grow: {bullet}", Cause.REQUEST)
+            why = wording.of_skew(first_bullet(said.message.partition("blocked because:")[2]))
+            return Finding(f"{conditions.name(one)} cannot grow: {why}", Cause.REQUEST)
         if "ControlPlaneIsStable" in said.message:
             return Finding("new machines wait for the control plane to settle")
     return None
@@ -273,6 +281,7 @@ def _event_time(event: Json) -> datetime.datetime | None:
 _FAULTS: tuple[Callable[[Scope], Finding | None], ...] = (
     _credential_fault,
     _server_fault,
+    _balancer_fault,
     _openstack_fault,
     _machine_fault,
     _event_fault,

@@ -18,7 +18,10 @@ REASON_LIMIT = 250
 #: First match wins. Patterns are words of Nova, Neutron, Octavia, Cinder, Keystone and Cluster API.
 _CAUSES: tuple[tuple[Cause, str], ...] = (
     (Cause.QUOTA, r"quota|overlimit|OverQuota|exceeds allowed"),
-    (Cause.CAPACITY, r"no valid host|not enough hosts|insufficient (?:capacity|resources)"),
+    (
+        Cause.CAPACITY,
+        r"no valid host|not enough hosts|insufficient (?:compute )?(?:capacity|resources)",
+    ),
     (Cause.CREDENTIAL, r"\b401\b|unauthori[sz]ed|authenticat|application credential"),
     (Cause.PERMISSION, r"\b403\b|forbidden|policy does(?:n't| not) allow"),
     (Cause.IMAGE, r"\bimages?\b"),
@@ -56,6 +59,12 @@ def bounded(text: str, limit: int = REASON_LIMIT) -> str:
     """*text* as one line of at most *limit* characters."""
     line = re.sub(r"\s+", " ", text).strip()
     return line if len(line) <= limit else f"{line[: limit - 3].rstrip()}..."
+
+
+def both(first: str, last: str) -> str:
+    """Two sentences as one line; if they do not fit, it is the first that is cut, down to half."""
+    room = max(REASON_LIMIT // 2, REASON_LIMIT - len(last) - 2)
+    return bounded(f"{bounded(first, room)}; {last}")
 
 
 def cause_of(text: str, otherwise: Cause = Cause.INTERNAL) -> Cause:

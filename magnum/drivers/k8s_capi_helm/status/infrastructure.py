@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import datetime
+
 from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.model import Json, Missing
+from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status.finding import Finding
 
+#: Until then a load balancer that is not there yet is just new.
+BALANCER_PATIENCE = datetime.timedelta(seconds=30)
 #: Outermost last: the first bad one is the nearest to the fault.
 PARTS = (
     "OpenStackAuthenticationSucceeded",
@@ -31,6 +35,16 @@ def openstack_missing(owner: Json | Missing) -> Finding | None:
     if any(conditions.condition(owner, kind).bad for kind in PARTS):
         return Finding("the network or the API load balancer is not ready")
     return None
+
+
+def is_balancer_awaited(observed: Observed) -> bool:
+    """Whether CAPO may be waiting for a load balancer, about whose state it says nothing."""
+    owner = observed.infrastructure
+    if isinstance(owner, Missing) or conditions.initialized(owner, "provisioned", "ready"):
+        return False
+    made = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
+    wanted = conditions.dig(owner, "spec", "apiServerLoadBalancer", "enabled") is True
+    return wanted and made is not None and observed.at - made > BALANCER_PATIENCE
 
 
 def cluster_missing(owner: Json | Missing) -> Finding | None:

@@ -9,7 +9,7 @@ from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import GroupState, Json, MagnumState, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import faults, machines
-from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding, REASON_LIMIT
+from magnum.drivers.k8s_capi_helm.status.finding import both, bounded, Finding, REASON_LIMIT
 
 #: Until then an OpenStackCluster without any status is just new.
 SILENCE_PATIENCE = datetime.timedelta(minutes=3)
@@ -33,13 +33,22 @@ def told(
     if observed.unreachable:
         text = "the management cluster cannot be read; what it does goes on"
         return Finding(text, Cause.MANAGEMENT).line()
-    fault = faults.deepest(faults.scope_of(observed, now, group))
+    fault = _deepest(gap, observed, now, group)
     if fault is None or fault.cause is None:
         return gap.line() if gap.cause else _waiting(gap, observed, state, now)
     told_already = gap.text in fault.text or fault.text in gap.text
-    rest = "" if told_already else f"; {gap.text}"
-    room = max(REASON_LIMIT // 2, REASON_LIMIT - len(rest) - len(fault.cause.value) - 2)
-    return bounded(f"{fault.cause.value}: {bounded(fault.text, room)}{rest}")
+    return fault.line() if told_already else both(f"{fault.cause.value}: {fault.text}", gap.text)
+
+
+def _deepest(
+    gap: Finding, observed: Observed, now: datetime.datetime, group: GroupState | None
+) -> Finding | None:
+    """The deepest fault; the cluster tells that of the group that it waits for, if it has one."""
+    if group is None and gap.group is not None:
+        own = faults.deepest(faults.scope_of(observed, now, gap.group))
+        if own is not None:
+            return own
+    return faults.deepest(faults.scope_of(observed, now, group))
 
 
 def late(state: MagnumState, now: datetime.datetime) -> bool:
@@ -51,7 +60,8 @@ def timeout(state: MagnumState, reason: str) -> str:
     """The deadline, and what it was missed for."""
     minutes = ""
     if state.started is not None and state.deadline is not None:
-        minutes = f" within {round((state.deadline - state.started).total_seconds() / 60)} minutes"
+        count = round((state.deadline - state.started).total_seconds() / 60)
+        minutes = f" within {count} minute{'' if count == 1 else 's'}"
     return bounded(f"{Cause.TIMEOUT.value}: not done{minutes}; {reason}")
 
 

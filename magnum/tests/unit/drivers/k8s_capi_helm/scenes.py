@@ -163,7 +163,8 @@ def openstack_cluster() -> Json:
         "initialization": {"provisioned": True},
         "conditions": [{"type": kind, "status": one} for kind, one in states.items()],
     }
-    return thing(names.OPENSTACK_CLUSTER, RELEASE, status=status)
+    spec = {"apiServerLoadBalancer": {"enabled": True}}
+    return thing(names.OPENSTACK_CLUSTER, RELEASE, spec=spec, status=status)
 
 
 def control_plane(count: int = 3, version: str = "v1beta2") -> Json:

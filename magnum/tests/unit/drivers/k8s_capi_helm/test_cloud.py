@@ -423,6 +423,13 @@ class TestCredentialsAndFaults(CloudCase):
     def test_a_credential_that_is_gone_is_deleted(self) -> None:
         self.assertIsNone(self.cloud.delete_credential("u1", "ac-1"))
 
+    def test_a_load_balancer_in_error(self) -> None:
+        for state, wanted in (("ERROR", True), ("PENDING_CREATE", False), ("ACTIVE", False)):
+            self.openstack.balancers = [{"name": "lb", "id": "1", "provisioning_status": state}]
+            self.assertIs(wanted, self.cloud.is_balancer_failed("lb", "p1"))
+        self.openstack.balancers = []
+        self.assertFalse(self.cloud.is_balancer_failed("lb", "p1"))
+
     def test_novas_words_on_servers(self) -> None:
         self.openstack.faults = {"s-1": " No valid host for s-1 "}
         faults = self.cloud.server_faults(["s-1", "gone"])

@@ -152,6 +152,22 @@ class BlockingTest(testtools.TestCase):
         found = step(dataclasses.replace(observed, events=(told,)))
         self.assertIn("One or more ports have an IP allocation", found.reason)
 
+    def test_a_network_in_use(self):
+        """Of Neutron's long sentence the ports; the rest is on the object already."""
+        observed = dataclasses.replace(nothing(), infrastructure=going().infrastructure)
+        words = (
+            "Unable to complete operation on network net-7. There are one or more ports still in "
+            "use on the network"
+        )
+        ports = ", id for these ports is: port-1,port-2"
+        for more, wanted in (("", ""), (ports, " by port port-1,port-2")):
+            body = '{"NeutronError": {"type": "NetworkInUse", "message": "%s%s.", "detail": ""}}'
+            text = f"Failed to delete network n with id net-7: got 409: {body % (words, more)}"
+            told = scenes.event("OpenStackCluster", scenes.RELEASE, "Faileddeletenetwork", text)
+            found = step(dataclasses.replace(observed, events=(told,)))
+            end = f"OpenStackCluster {scenes.RELEASE} to go: its network is in use{wanted}"
+            self.assertEqual(f"waiting: {end}", found.reason)
+
     def test_a_server_that_nova_does_not_delete(self):
         observed = going()
         scenes.say(

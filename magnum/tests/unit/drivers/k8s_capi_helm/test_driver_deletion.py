@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from openstack import exceptions as sdk_exceptions
@@ -205,6 +206,24 @@ class TestServicesOfTheCluster(Case):
         self.tick()
         self.assertIn("OpenStackCluster", self.state()[1])
         self.assertIn("still there: port port-7 (compute:nova)", self.state()[1])
+
+    def test_long_words_do_not_hide_the_port(self) -> None:
+        self.made()
+        self.openstack.leave("ports", id="port-7", network_id="net-7", device_owner="compute:nova")
+        self.begin()
+        self.only_network(
+            spec={"managedSubnets": [{"cidr": "10.0.0.0/24"}]},
+            status={"network": {"id": "net-7"}},
+        )
+        now = datetime.datetime.now(datetime.UTC)
+        words = "very long " * 50
+        told = scenes.event("OpenStackCluster", RELEASE, "Faileddeletesubnet", words, now)
+        self.kube.put(names.EVENT, told)
+        self.tick()
+        reason = self.state()[1]
+        self.assertIn("to go: very long very long", reason)
+        self.assertTrue(reason.endswith("...; still there: port port-7 (compute:nova)"), reason)
+        self.assertLessEqual(len(reason), 250)
 
     def test_on_the_tenants_own_network_nobody_is_accused(self) -> None:
         self.made()

@@ -97,6 +97,27 @@ class TestCredential(Case):
         self.assertNotIn("credential", self.health()[1])
 
 
+class TestLoadBalancer(Case):
+    def test_one_in_error_is_told_while_the_api_has_none(self) -> None:
+        """Octavia is asked under the name that Cluster API gives it, in the tenant's project."""
+        self.create()
+        self.grow()
+        network = self.kube.get(names.OPENSTACK_CLUSTER, NAMESPACE, RELEASE)
+        network["status"] = {}
+        network["spec"] = {"apiServerLoadBalancer": {"enabled": True}}
+        self.kube.put(names.OPENSTACK_CLUSTER, network)
+        self.tick()
+        self.assertTrue(self.cluster().status_reason.startswith("waiting: "))
+        name = f"k8s-clusterapi-cluster-{NAMESPACE}-{RELEASE}-kubeapi"
+        self.cloud.failed_balancers = {(name, "p1")}
+        self.tick()
+        told = self.cluster().status_reason
+        self.assertTrue(told.startswith(f"network: Octavia has load balancer {name} in ER"), told)
+        self.grow()
+        self.tick(2)
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+
+
 class TestAutoscaler(Case):
     LABELS = {"auto_scaling_enabled": "true", "min_node_count": "1", "max_node_count": "5"}
 

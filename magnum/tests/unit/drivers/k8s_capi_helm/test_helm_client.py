@@ -80,7 +80,7 @@ WORDS: tuple[tuple[str, type[errors.DriverError], str], ...] = (
         '"default.cluster.x-k8s.io": failed to call webhook: Post "https://x": context deadline '
         "exceeded",
         errors.HelmInterrupted,
-        "did not answer",
+        "'default.cluster.x-k8s.io'",
     ),
     (
         "Error: UPGRADE FAILED: etcdserver: request timed out",

@@ -33,6 +33,14 @@ class LifecycleTest(testtools.TestCase):
         self.assertIn("timeout", row(verdict, "default-worker").reason)
         self.assertEqual("CREATE_COMPLETE", row(verdict, "default-master").status)
 
+    def test_a_deadline_of_one_minute_is_one_minute(self):
+        observed = scenes.observed()
+        observed.machines[-1]["status"].pop("nodeRef")
+        deadline = NOW - datetime.timedelta(seconds=1)
+        state = scenes.state(started=deadline - datetime.timedelta(minutes=1), deadline=deadline)
+        verdict = twice(observed, state)
+        self.assertTrue(verdict.reason.startswith("timeout: not done within 1 minute; "), verdict)
+
     def test_what_is_in_place_at_the_deadline_gets_its_second_look(self):
         state = scenes.state(deadline=NOW - datetime.timedelta(seconds=1))
         self.assertEqual("CREATE_IN_PROGRESS", status.judge(scenes.observed(), state, NOW).status)

@@ -87,6 +87,50 @@ class DeepestTest(testtools.TestCase):
         told_by_nova = reason(dataclasses.replace(observed, server_faults=told))
         self.assertTrue(told_by_nova.startswith("capacity: No valid host was found."))
 
+    def test_nova_gives_up_and_the_last_hypervisor_says_why(self):
+        observed = building()
+        server = observed.servers[-1]
+        server["status"]["instanceState"] = "ERROR"
+        scenes.say(server, "InstanceReady", "False", "", "InstanceStateError")
+        failed = server["status"]["instanceID"]
+        for last, wanted in (
+            (
+                "Insufficient compute resources: Free memory 40.00 MB < requested 4096 MB.",
+                "capacity: 3 hosts could not start it, the last one: Insufficient compute "
+                "resources: Free memory 40.00 MB < requested 4096 MB. (server "
+                f"{scenes.RELEASE}-default-worker-m1); 1 of 2 default-worker machines are ready",
+            ),
+            (
+                "Failed to deploy instance: disk is full",
+                "internal: 3 hosts could not start it, the last one: Failed to deploy instance: "
+                f"disk is full (server {scenes.RELEASE}-default-worker-m1); "
+                "1 of 2 default-worker machines are ready",
+            ),
+        ):
+            text = (
+                "Exceeded maximum number of retries. Exceeded max scheduling attempts 3 for "
+                f"instance {failed}. Last exception: {last}"
+            )
+            told = dataclasses.replace(observed, server_faults={failed: text})
+            self.assertEqual(wanted, reason(told))
+
+    def test_the_clusters_reason_is_about_one_group(self):
+        """The fault of the group that is waited for, not of one whose name sorts before."""
+        wanted = {"late": 1, "early": 1}
+        observed = scenes.observed(wanted)
+        words = {}
+        for machine, server in zip(observed.machines[-2:], observed.servers[-2:], strict=True):
+            scenes.say(machine, "Ready", "False", "* InfrastructureReady: not yet")
+            server["status"]["instanceState"] = "ERROR"
+            scenes.say(server, "InstanceReady", "False", "", "InstanceStateError")
+            words[server["status"]["instanceID"]] = f"No valid host was found. {machine['kind']}"
+        observed = dataclasses.replace(observed, server_faults=words)
+        late, early = (one["metadata"]["name"] for one in observed.servers[-2:])
+        self.assertIn(early, reason(observed, "early", groups=wanted))
+        told = reason(observed, groups=wanted)
+        self.assertIn(late, told)
+        self.assertTrue(told.endswith("; 0 of 1 late machine is ready"), told)
+
     def test_a_server_whose_image_is_not_found_says_nothing(self):
         observed = building()
         observed.servers[-1]["status"] = {}
@@ -109,6 +153,32 @@ class DeepestTest(testtools.TestCase):
         observed.infrastructure["status"] = {}
         self.assertIn("nothing is reported (look at load", reason(observed))
         self.assertTrue(reason(observed).endswith("credential), since 11:00 UTC"))
+
+    def test_a_load_balancer_in_error(self):
+        """Cluster API waits for it without a word; its name says which one the tenant deletes."""
+        observed = scenes.observed()
+        observed.infrastructure["status"] = {}
+        observed = dataclasses.replace(observed, failed_balancer="k8s-clusterapi-x-kubeapi")
+        self.assertEqual(
+            "network: Octavia has load balancer k8s-clusterapi-x-kubeapi in ERROR; delete it for a "
+            "new one; the network and the API load balancer are being made",
+            reason(observed),
+        )
+
+    def test_when_octavia_is_asked(self):
+        """About a load balancer that is waited for, and no other."""
+        observed = scenes.observed()
+        self.assertFalse(status.is_balancer_awaited(observed))
+        observed.infrastructure["status"] = {}
+        self.assertTrue(status.is_balancer_awaited(observed))
+        observed.infrastructure["metadata"]["creationTimestamp"] = "2026-11-21T11:59:50Z"
+        self.assertFalse(status.is_balancer_awaited(observed))
+        observed.infrastructure["metadata"]["creationTimestamp"] = "2026-11-21T11:00:00Z"
+        observed.infrastructure["spec"]["apiServerLoadBalancer"] = {"enabled": False}
+        self.assertFalse(status.is_balancer_awaited(observed))
+        for missing in model.Missing:
+            lost = dataclasses.replace(observed, infrastructure=missing)
+            self.assertFalse(status.is_balancer_awaited(lost))
 
     def test_a_node_that_does_not_join(self):
         observed = building()
@@ -155,8 +225,35 @@ class DeepestTest(testtools.TestCase):
             "False",
             "* Node.status.nodeInfo.kubeletVersion v1.30.0, v1.34.4 required",
         )
-        self.assertIn("image: machine", reason(observed))
-        self.assertIn("kubeletVersion v1.30.0, v1.34.4 required", reason(observed))
+        self.assertTrue(
+            reason(observed).startswith(
+                f"image: machine {scenes.RELEASE}-default-worker-m1 runs kubelet v1.30.0, and "
+                "v1.34.4 is wanted: its image is not what its kube_version says; "
+            ),
+            reason(observed),
+        )
+
+    def test_a_group_newer_than_its_control_plane(self):
+        """Cluster API 1.14 accepts it and makes no machine; only the MachineSet says why."""
+        observed = scenes.observed()
+        observed = dataclasses.replace(observed, machines=observed.machines[:-1])
+        words = (
+            "* MachineSet version (1.35.0) and ControlPlane version (1.34.4) do not conform to the "
+            "kubernetes version skew policy as MachineSet version is higher than ControlPlane "
+            'version ("KubernetesVersionSkew" preflight check failed)\n'
+            "* MachineSet version (1.35.0) and ControlPlane version (1.34.4) do not conform to "
+            "kubeadm version skew policy as kubeadm only supports joining with the same "
+            'major+minor version as the control plane ("KubeadmVersionSkew" preflight check failed)'
+        )
+        owner = observed.machine_sets[0]
+        message = f"Scaling up from 1 to 2 replicas is blocked because:\n{words}"
+        scenes.say(owner, "ScalingUp", "True", message)
+        self.assertEqual(
+            f"request: {owner['metadata']['name']} cannot grow: it is of version 1.35.0 and the "
+            "control plane of 1.34.4 (KubernetesVersionSkew); "
+            "1 of 2 default-worker machines are ready",
+            reason(observed),
+        )
 
     def test_a_held_back_machine_set(self):
         skew = '* MachineSet version is newer ("KubernetesVersionSkew" preflight check failed)'

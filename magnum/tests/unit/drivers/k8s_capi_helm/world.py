@@ -73,6 +73,7 @@ class FakeCloud:
         self.distros: dict[str, str] = {}
         self.volume_types: tuple[str, ...] = ("fast",)
         self.faults: dict[str, str] = {}
+        self.failed_balancers: set[tuple[str, str]] = set()
         #: What the driver makes in the project, by the real port over proxies in memory.
         self.openstack = fakes.FakeOpenStack()
         self.belongings = Belongings(Services(self.openstack))
@@ -165,6 +166,9 @@ class FakeCloud:
 
     def accepts(self, credential: ApplicationCredential) -> bool:
         return credential.id in self.credentials and credential.id not in self.dead
+
+    def is_balancer_failed(self, name: str, project_id: str) -> bool:
+        return (name, project_id) in self.failed_balancers
 
     def server_faults(self, server_ids: Any) -> dict[str, str]:
         return {one: self.faults[one] for one in server_ids if one in self.faults}
