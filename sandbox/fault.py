@@ -3,8 +3,11 @@
 
 from collections.abc import Callable
 import dataclasses
+import re
 
-from sandbox.state import State
+from sandbox.state import SandboxError, State
+
+_EVERYTHING = "."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,3 +24,15 @@ class Fault:
     summary: str
     on: Callable[[State, str | None], str]
     off: Callable[[State], str]
+
+
+def expression(match: str | None) -> str:
+    """What a user wrote as a regular expression; everything when nothing was written.
+
+    :raises SandboxError: it is none.
+    """
+    try:
+        re.compile(match or _EVERYTHING)
+    except re.error as error:
+        raise SandboxError(f"{match!r} is no regular expression: {error}") from error
+    return match or _EVERYTHING

@@ -7,9 +7,10 @@ from sandbox.state import SandboxError, State
 
 def registry() -> dict[str, Fault]:
     """All faults by name."""
-    from sandbox.management.faults import FAULTS
+    from sandbox.cloud.faults import FAULTS as OF_THE_CLOUD
+    from sandbox.management.faults import FAULTS as OF_MANAGEMENT
 
-    return {QUOTA.name: QUOTA, **FAULTS}
+    return {QUOTA.name: QUOTA, **OF_THE_CLOUD, **OF_MANAGEMENT}
 
 
 def switch(state: State, name: str, on: bool, match: str | None = None) -> str:

@@ -56,10 +56,11 @@ def _both(*parts: Callable[[], None]) -> None:
 def down(state: State) -> None:
     """End every process of the sandbox."""
     from sandbox import cloud, management
+    from sandbox.management.faults import end_other
 
     with _turn(state), progress.step("end all processes"):
         # Whatever the parts know no longer, the sweep at the end finds by its mark.
-        for part in (cloud.down, management.down):
+        for part in (cloud.down, end_other, management.down):
             with contextlib.suppress(SandboxError):
                 part(state)
         processes.stop_all(state)

@@ -6,6 +6,7 @@ webhooks. Played: the machines (sandbox/go/clusterapi/machines) and the addon pr
 (:mod:`sandbox.addons`).
 """
 
+from collections.abc import Container
 from functools import partial
 import os
 from pathlib import Path
@@ -42,14 +43,14 @@ GATES = ("MachineTaintPropagation", "KubeadmBootstrapFormatIgnition")
 CHECKOUT = Path(__file__).parents[2]
 
 
-def start_managers(state: State, place: Path, *, reconcile: bool = True) -> None:
+def start_managers(state: State, place: Path, *, idle: Container[str] = ()) -> None:
     """Start the four managers, and wait until their webhooks answer.
 
-    :param reconcile: False for managers that only admit and convert objects.
+    :param idle: those that only admit and convert objects.
     :raises SandboxError: one is not ready in time; the text ends with its log.
     """
     for name in NAMES:
-        argv = manager(state, place, name, reconcile=reconcile)
+        argv = manager(state, place, name, reconcile=name not in idle)
         processes.start(state, name, argv, env=_environment(state))
     deadline = time.monotonic() + START_TIMEOUT
     for name in NAMES:
@@ -74,6 +75,14 @@ def manager(state: State, place: Path, name: str, *, reconcile: bool = True) -> 
     if not reconcile:
         argv.append(f"--watch-filter={NOTHING}")
     return argv
+
+
+def is_idle(state: State, name: str) -> bool:
+    """Whether a manager runs that only admits and converts objects."""
+    entry = processes.recorded(state, name)
+    if entry is None or not entry.running:
+        return False
+    return f"--watch-filter={NOTHING}" in Path(f"/proc/{entry.pid}/cmdline").read_text().split("\0")
 
 
 def start_players(state: State, place: Path) -> None:

@@ -4,20 +4,23 @@
 from collections.abc import Callable
 import os
 import re
+import shutil
 import signal
 import time
 
 from sandbox import processes
 from sandbox.addons import rules
-from sandbox.fault import Fault
-from sandbox.management import binaries, controllers, server
+from sandbox.fault import expression, Fault
+from sandbox.management import binaries, controllers, lifecycle, server
 from sandbox.management.api import Api
+from sandbox.management.pki import write_private
 from sandbox.state import SandboxError, State
 
 APISERVER = "kube-apiserver"
 #: What the fault of the API server may be given: let requests wait instead of being refused.
 HANG = "hang"
-EVERYTHING = "."
+#: Directory of another management cluster, below a sandbox's own.
+OTHER = "other-management"
 SILENCE_TIMEOUT = 20.0
 
 
@@ -47,12 +50,9 @@ def set_pattern(state: State, config_map: str, key: str, pattern: str | None) ->
 
 def _writer(config_map: str, key: str) -> Callable[[State, str | None], str]:
     def on(state: State, match: str | None) -> str:
-        try:
-            re.compile(match or EVERYTHING)
-        except re.error as error:
-            raise SandboxError(f"{match!r} is no regular expression: {error}") from error
-        set_pattern(state, config_map, key, match or EVERYTHING)
-        return f"{key} is on for every name that matches {match or EVERYTHING!r}"
+        pattern = expression(match)
+        set_pattern(state, config_map, key, pattern)
+        return f"{key} is on for every name that matches {pattern!r}"
 
     return on
 
@@ -103,6 +103,79 @@ def start_api(state: State) -> str:
     return "the API server of the management cluster answers"
 
 
+def stop_controllers(state: State, match: str | None) -> str:
+    """End controllers, and their webhooks with them, as when their node is gone.
+
+    :param match: a regular expression on their names; all of them when None.
+    """
+    names = _controllers(match)
+    for name in names:
+        processes.stop(state, name)
+    return f"stopped, webhooks too: {', '.join(names)}"
+
+
+def idle_controllers(state: State, match: str | None) -> str:
+    """Let controllers admit objects and do nothing about them, as when each waits to lead.
+
+    :param match: as of :func:`stop_controllers`.
+    :raises SandboxError: one does not start again.
+    """
+    names, place = _controllers(match), binaries.build(state)
+    for name in names:
+        processes.stop(state, name)
+    controllers.start_managers(state, place, idle=names)
+    return f"admit objects and do nothing: {', '.join(names)}"
+
+
+def start_controllers(state: State) -> str:
+    """Let all controllers work again.
+
+    :raises SandboxError: one does not start.
+    """
+    for name in controllers.NAMES:
+        if controllers.is_idle(state, name):
+            processes.stop(state, name)
+    controllers.start_managers(state, binaries.build(state))
+    return "all controllers work"
+
+
+def other_cluster(state: State, match: str | None) -> str:
+    """Let the driver's kubeconfig name another management cluster, on which nothing ever was.
+
+    :raises SandboxError: that one does not come up in time.
+    """
+    other = State(state.path(OTHER, "x").parent)
+    lifecycle.up_api(other, webhooks=False)
+    write_private(server.driver_kubeconfig(state), server.driver_kubeconfig(other).read_bytes())
+    return f"the driver's kubeconfig names the management cluster in {other.root}"
+
+
+def own_cluster(state: State) -> str:
+    """Let it name this sandbox's management cluster again, and end the other one."""
+    server.write_users(state)
+    end_other(state)
+    return "the driver's kubeconfig names the management cluster of this sandbox"
+
+
+def end_other(state: State) -> None:
+    """End the other management cluster, if there is one, and forget it."""
+    if (state.root / OTHER).is_dir():
+        other = State(state.root / OTHER)
+        lifecycle.down(other)
+        processes.stop_all(other)
+        shutil.rmtree(other.root)
+
+
+def _controllers(match: str | None) -> list[str]:
+    pattern = expression(match)
+    found = [name for name in controllers.NAMES if re.search(pattern, name)]
+    if not found:
+        raise SandboxError(
+            f"no controller is called like {match!r}; there are {', '.join(controllers.NAMES)}"
+        )
+    return found
+
+
 _MACHINES, _ADDONS = controllers.MACHINE_FAULTS, rules.FAULTS
 
 #: All faults by name.
@@ -119,6 +192,24 @@ FAULTS: dict[str, Fault] = {
             f"the management cluster refuses connections, or with {HANG!r} answers nothing",
             on=stop_api,
             off=start_api,
+        ),
+        Fault(
+            "controllers-stopped",
+            "controllers of Cluster API are not there, and nobody answers for their webhooks",
+            on=stop_controllers,
+            off=start_controllers,
+        ),
+        Fault(
+            "controllers-idle",
+            "controllers of Cluster API admit objects and do nothing about them",
+            on=idle_controllers,
+            off=start_controllers,
+        ),
+        Fault(
+            "wrong-management-cluster",
+            "the driver's kubeconfig names another management cluster, which is empty",
+            on=other_cluster,
+            off=own_cluster,
         ),
     )
 }

@@ -50,7 +50,8 @@ def up_api(state: State, *, webhooks: bool = True, reconcile: bool = False) -> N
         step.note(f"{crds.install(state, place, api, webhooks=webhooks)} applied")
     if webhooks:
         with progress.step("Cluster API and CAPO with their webhooks (real)"):
-            controllers.start_managers(state, place, reconcile=reconcile)
+            idle = () if reconcile else controllers.NAMES
+            controllers.start_managers(state, place, idle=idle)
 
 
 def down(state: State) -> None:

@@ -8,16 +8,18 @@ own. https://docs.openstack.org/nova/latest/reference/driver-api.html (ComputeDr
 from typing import Any
 
 from nova import context as nova_context
-from nova import objects
+from nova import exception, objects
 from nova.virt import fake
 
+from sandbox.cloud import faults
 from sandbox.cloud.config import compute_node_id
 
 
 class Driver(fake.FakeDriver):  # type: ignore[misc]
-    """Nova's own fake driver, with two things that it lacks.
+    """Nova's own fake driver, with three things that it lacks.
 
-    It survives a restart of the service, and each host keeps the identity of its compute node.
+    It survives a restart of the service, each host keeps the identity of its compute node, and it
+    can fail.
     """
 
     vcpus = 64
@@ -39,6 +41,12 @@ class Driver(fake.FakeDriver):  # type: ignore[misc]
                 mem=instance.flavor.memory_mb,
                 disk=instance.flavor.root_gb,
             )
+
+    def spawn(self, context: Any, instance: Any, *args: Any, **kwargs: Any) -> None:
+        """Start a server, or fail on every host as a hypervisor does that has no disk left."""
+        if faults.hits(faults.SERVER_FAILS, instance.display_name):
+            raise exception.InstanceDeployFailure(reason="asked for with the fault server-fails")
+        super().spawn(context, instance, *args, **kwargs)
 
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
         """One node, named like its host."""

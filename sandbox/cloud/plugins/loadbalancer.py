@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Played: the data plane of Octavia. What is PENDING becomes ACTIVE after a while; nothing is
-forwarded.
+"""Played: the data plane of Octavia. What is PENDING becomes ACTIVE after a while (with a fault
+ERROR); nothing is forwarded.
 
 The status goes the way of every provider driver, through Octavia's driver agent code, which
 also returns quota and removes rows and VIP ports.
@@ -19,6 +19,8 @@ from octavia.db import api as database
 from octavia.db import models
 from octavia_lib.api.drivers import provider_base
 from oslo_log import log as logging
+
+from sandbox.cloud import faults
 
 LOG = logging.getLogger(__name__)
 
@@ -92,10 +94,18 @@ def _pending() -> list[str]:
 def _settle(lb_id: str) -> None:
     session = database.get_session()
     with session.begin():
-        statuses = settled(session.get(models.LoadBalancer, lb_id))
+        balancer = session.get(models.LoadBalancer, lb_id)
+        failed = faults.hits(faults.LOAD_BALANCER_FAILS, balancer.name)
+        statuses = in_error(lb_id) if failed else settled(balancer)
     answer = driver_updater.DriverUpdater().update_loadbalancer_status(statuses)
     if answer.get("status_code") != 200:
         LOG.error("Octavia refused the status of load balancer %s: %s", lb_id, answer)
+
+
+def in_error(lb_id: str) -> Statuses:
+    """What a load balancer says whose amphora cannot be made, changed or deleted."""
+    error = {"provisioning_status": constants.ERROR, "operating_status": constants.OFFLINE}
+    return {"loadbalancers": [{"id": lb_id, **error}]}
 
 
 def settled(balancer: Any) -> Statuses:

@@ -4,7 +4,7 @@
 from types import SimpleNamespace
 import unittest
 
-from sandbox.cloud.plugins.loadbalancer import settled
+from sandbox.cloud.plugins.loadbalancer import in_error, settled
 
 
 def item(name: str, status: str, **parts: object) -> SimpleNamespace:
@@ -52,3 +52,7 @@ class TestSettled(unittest.TestCase):
         self.assertEqual(
             {"listeners", "pools", "members", "healthmonitors", "loadbalancers"}, kinds
         )
+
+    def test_one_that_fails_is_in_error_and_not_pending_for_ever(self) -> None:
+        (told,) = in_error("lb")["loadbalancers"]
+        self.assertEqual(("lb", "ERROR"), (told["id"], told["provisioning_status"]))
