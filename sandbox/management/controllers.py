@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers of the management cluster: Cluster API and CAPO are real, two others are played.
+"""The controllers of the management cluster: Cluster API and CAPO are real, others are played.
 
 Real: Cluster API core, its kubeadm bootstrap and control plane providers, and CAPO, with their
-webhooks. Played: the machines (sandbox/go/clusterapi/machines) and the addon provider
-(:mod:`sandbox.addons`).
+webhooks. Played: the machines (sandbox/go/clusterapi/machines), the addon provider
+(:mod:`sandbox.addons`) and the leader election (:mod:`sandbox.management.elections`).
 """
 
 from collections.abc import Container
@@ -25,6 +25,7 @@ CAPO = "capo"
 NAMES = ("capi-core", "capi-bootstrap-kubeadm", "capi-controlplane-kubeadm", CAPO)
 MACHINES = "machines"
 ADDONS = "addon-provider"
+ELECTIONS = "leader-election"
 # ConfigMap in the namespace default that tells the machines what is wrong with them.
 MACHINE_FAULTS = "machines-faults"
 # The real addon provider waits 15 s; a sandbox is made for a short wait.
@@ -86,13 +87,15 @@ def is_idle(state: State, name: str) -> bool:
 
 
 def start_players(state: State, place: Path) -> None:
-    """Start what plays the machines and the addon provider."""
+    """Start what plays the machines, the addon provider and the leader election."""
     health = f"127.0.0.1:{state.port(f'{MACHINES}-health')}"
     machines = [binaries.require(place, MACHINES), f"--health-addr={health}"]
     processes.start(state, MACHINES, machines, env=_environment(state))
     port = state.port(f"{ADDONS}-health")
     addons = [sys.executable, "-m", "sandbox.addons", f"--port={port}", f"--retry={ADDON_RETRY}"]
     processes.start(state, ADDONS, addons, env=_environment(state), cwd=CHECKOUT)
+    elections = [sys.executable, "-m", "sandbox.management.elections", f"--dir={state.root}"]
+    processes.start(state, ELECTIONS, elections, env=_environment(state), cwd=CHECKOUT)
     for name in (MACHINES, ADDONS):
         processes.wait_ready(state, name, partial(healthy, state, name), START_TIMEOUT)
 

@@ -16,6 +16,7 @@ PROCESSES = {
     **dict.fromkeys(controllers.NAMES, "real"),
     controllers.MACHINES: "played",
     controllers.ADDONS: "played",
+    controllers.ELECTIONS: "played",
 }
 
 
@@ -29,7 +30,7 @@ def up(state: State) -> None:
     """
     up_api(state, reconcile=True)
     place = binaries.build(state)
-    with progress.step("machines and addon provider (played)"):
+    with progress.step("machines, addon provider and leader election (played)"):
         controllers.start_players(state, place)
 
 

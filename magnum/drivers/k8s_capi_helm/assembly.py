@@ -9,6 +9,7 @@ parent.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import os
 import pathlib
 import socket
@@ -28,6 +29,7 @@ from magnum.drivers.k8s_capi_helm import (
     operations,
 )
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.controllers import Controllers
 from magnum.drivers.k8s_capi_helm.logins import Logins
 
 _BUNDLED = pathlib.Path(__file__).parent / "charts"
@@ -40,6 +42,7 @@ class Ports:
     """The doors to the management cluster; one set per process, used by all of its threads.
 
     :ivar logins: what this process knows of the clusters' credentials.
+    :ivar controllers: what it knows of the management cluster's controllers.
     """
 
     kube: kube_client.KubeClient
@@ -47,6 +50,7 @@ class Ports:
     helm: helm_client.HelmClient
     charts: chart_store.ChartStore
     logins: Logins = dataclasses.field(default_factory=Logins)
+    controllers: Controllers = dataclasses.field(default_factory=Controllers)
     watching: observer.Watching | None = None
 
     def reader(self) -> observer.View:
@@ -117,6 +121,9 @@ def make(conf: Any) -> Ports:
             allowed=group.allowed_charts,
             copies=chart_store.Copies(kube),
         ),
+        controllers=Controllers(
+            group.controller_leases, datetime.timedelta(seconds=group.controller_silence)
+        ),
         watching=_watching(kube, group),
     )
 
@@ -148,4 +155,11 @@ def _check(group: Any) -> None:
                 "operator to look into the log.",
                 f"[capi_helm] {option} is {group[option]:g}: it has to be below {limit:g} (because "
                 f"lease_duration is {lease:g}), so that {why}.",
+            )
+    for one in group.controller_leases:
+        if one.count("/") != 1 or not all(one.split("/")):
+            raise errors.Misconfigured(
+                "This Magnum service cannot work on clusters because of its configuration. Ask its "
+                "operator to look into the log.",
+                f"[capi_helm] controller_leases has '{one}': each is NAMESPACE/NAME of a Lease.",
             )

@@ -82,6 +82,8 @@ def judge(
     def judged(reader: observer.Reader, at: datetime.datetime) -> tuple[Observed, Verdict]:
         observed = observer.look(reader, namespace, release, at)
         if not observed.unreachable:
+            silent = ports.controllers.silent(ports.kube, now)
+            observed = dataclasses.replace(observed, silent=silent)
             observed = _with_faults(observed, cloud)
             observed = _with_balancer(observed, ownership.owner(cluster, conf), cloud)
             if live is not None:

@@ -24,6 +24,7 @@ from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import Json, Observed
 from magnum.drivers.k8s_capi_helm.operations import Hold
+from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.status.finding import both, bounded
 
 LOG = logging.getLogger(__name__)
@@ -81,6 +82,11 @@ def _blocked(
     """The step with what it hangs on in the cloud, which no object may tell."""
     if observed.unreachable:
         return step
+    silent = ports.controllers.silent(ports.kube, observed.at)
+    if silent:
+        seen = dataclasses.replace(observed, silent=silent)
+        told = reasons.without(seen, step.reason, observed.at)
+        return dataclasses.replace(step, reason=told)
     dead = ports.logins.problem(ports.kube, owner, cloud, observed.at, soon=True)
     if dead:
         reason = f"{errors.Cause.CREDENTIAL}: {dead}"

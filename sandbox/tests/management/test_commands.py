@@ -78,7 +78,8 @@ class TestCommands(Case):
         found = dict(lifecycle.status(self.state))
         self.assertEqual("stopped (real)", found["kube-apiserver"])
         played = {name for name, condition in found.items() if "played" in condition}
-        self.assertEqual({controllers.MACHINES, controllers.ADDONS}, played)
+        expected = {controllers.MACHINES, controllers.ADDONS, controllers.ELECTIONS}
+        self.assertEqual(expected, played)
 
 
 class TestPki(Case):

@@ -57,6 +57,26 @@ OPTIONS = [
         "than what a load balancer in between lets an idle connection live. 0 to watch nothing and "
         "to read for each cluster always.",
     ),
+    cfg.ListOpt(
+        "controller_leases",
+        default=[
+            "capi-system/controller-leader-election-capi",
+            "capi-kubeadm-bootstrap-system/kubeadm-bootstrap-manager-leader-election-capi",
+            "capi-kubeadm-control-plane-system/kubeadm-control-plane-manager-leader-election-capi",
+            "capo-system/controller-leader-election-capo",
+        ],
+        help="Leases (NAMESPACE/NAME) that the controllers of the management cluster renew as long "
+        "as they live, by default those of Cluster API's and its OpenStack provider's leader "
+        "election as clusterctl installs them. When one is not renewed, health is UNKNOWN and says "
+        "whose. One that is not there, or that the driver may not read, says nothing.",
+    ),
+    cfg.FloatOpt(
+        "controller_silence",
+        default=180.0,
+        min=0,
+        help="Seconds without a renewal after which a controller counts as silent. 0 to ask for no "
+        "Lease.",
+    ),
     cfg.StrOpt(
         "api_resources",
         default="{}",

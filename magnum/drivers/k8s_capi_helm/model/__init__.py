@@ -32,7 +32,7 @@ from magnum.drivers.k8s_capi_helm.model.found import (
     Subnet,
 )
 from magnum.drivers.k8s_capi_helm.model.judged import GroupState, GroupVerdict, MagnumState, Verdict
-from magnum.drivers.k8s_capi_helm.model.seen import Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.model.seen import Json, Missing, Observed, Silence
 
 __all__ = [
     "ApplicationCredential",
@@ -60,6 +60,7 @@ __all__ = [
     "Record",
     "Resource",
     "Retired",
+    "Silence",
     "Subnet",
     "Target",
     "Verb",

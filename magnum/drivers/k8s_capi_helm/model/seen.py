@@ -20,6 +20,17 @@ class Missing(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Silence:
+    """A controller of the management cluster that does nothing any more, by its Lease.
+
+    :ivar since: its last sign of life, by its own clock (aware).
+    """
+
+    controller: str
+    since: datetime.datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
     """One look at everything of one release on the management cluster.
 
@@ -32,6 +43,7 @@ class Observed:
     :ivar failed_balancer: name of the API's load balancer if Octavia has it in ERROR, else "".
     :ivar credential: what is wrong with the application credential, "" if nothing is known.
     :ivar autoscaler: its Deployment; None where the release has no autoscaled group.
+    :ivar silent: controllers by whose word everything above is, and who are gone.
     :ivar unreachable: the operator's detail when the management cluster could not be read, else "".
     """
 
@@ -49,4 +61,5 @@ class Observed:
     failed_balancer: str = ""
     credential: str = ""
     autoscaler: tuple[Json, ...] | Missing | None = None
+    silent: tuple[Silence, ...] = ()
     unreachable: str = ""

@@ -139,7 +139,8 @@ def _lifecycle(
     :param found: fingerprint of this look when everything is in place, else "".
     """
     if state.status == "DELETE_IN_PROGRESS":
-        return state.status, bounded(f"waiting: {blocking.told(observed)}")
+        waited = f"waiting: {blocking.told(observed)}"
+        return state.status, bounded(reasons.without(observed, waited, now))
     if state.status.endswith("_COMPLETE"):
         return state.status, None
     if state.status not in _JUDGED:

@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.status import (
     addons,
     autoscaler,
     certificates,
+    heartbeats,
     infrastructure,
     machines,
     workers,
@@ -41,6 +42,12 @@ def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str
     """
     if observed.unreachable:
         return UNKNOWN, {"management": _unreachable(observed, state)}
+    silent = heartbeats.told(observed.silent)
+    if silent is not None:
+        # What they have said of the cluster is old, the bad as well as the good.
+        words, since = silent
+        old: dict[str, Part] = {"management": (UNKNOWN, f"{words} {_exact(since)}")}
+        return _of(old | _of_operators(observed))
     parts = {
         "cluster": _cluster(observed.cluster),
         "infrastructure": _infrastructure(observed.infrastructure),
@@ -54,7 +61,10 @@ def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str
             UNKNOWN if isinstance(observed.addons, Missing) else UNHEALTHY,
             "; ".join(extra),
         )
-    parts |= _of_operators(observed)
+    return _of(parts | _of_operators(observed))
+
+
+def _of(parts: Mapping[str, Part]) -> tuple[str, Mapping[str, str]]:
     verdicts = {verdict for verdict, _ in parts.values()}
     worst = next((one for one in (UNHEALTHY, UNKNOWN) if one in verdicts), HEALTHY)
     return worst, {key: bounded(text) for key, (_, text) in parts.items()}
@@ -92,7 +102,11 @@ def _unreachable(observed: Observed, state: MagnumState) -> str:
     before = state.health_reason.get("management", "")
     if before.startswith(_SINCE):
         return before
-    return f"{_SINCE}{observed.at:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{_SINCE}{_exact(observed.at)}"
+
+
+def _exact(at: datetime.datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _from_conditions(thing: Json, kinds: Iterable[str]) -> Part:

@@ -8,7 +8,7 @@ import datetime
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import GroupState, Json, MagnumState, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import faults, machines
+from magnum.drivers.k8s_capi_helm.status import faults, heartbeats, machines
 from magnum.drivers.k8s_capi_helm.status.finding import both, bounded, Finding, REASON_LIMIT
 
 #: Until then an OpenStackCluster without any status is just new.
@@ -33,6 +33,8 @@ def told(
     if observed.unreachable:
         text = "the management cluster cannot be read; what it does goes on"
         return Finding(text, Cause.MANAGEMENT).line()
+    if observed.silent:
+        return without(observed, gap.text, now)
     fault = _deepest(gap, observed, now, group)
     if fault is None or fault.cause is None:
         return gap.line() if gap.cause else _waiting(gap, observed, state, now)
@@ -49,6 +51,16 @@ def _deepest(
         if own is not None:
             return own
     return faults.deepest(faults.scope_of(observed, now, group))
+
+
+def without(observed: Observed, text: str, now: datetime.datetime) -> str:
+    """A reason while controllers are silent: nothing goes on without them; else *text* itself."""
+    found = heartbeats.told(observed.silent)
+    if found is None:
+        return text
+    words, since = found
+    waited = text.removeprefix("waiting: ")
+    return Finding(f"{words} {clock(since, now)}; {waited}", Cause.MANAGEMENT).line()
 
 
 def late(state: MagnumState, now: datetime.datetime) -> bool:

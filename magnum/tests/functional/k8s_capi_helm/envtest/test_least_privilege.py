@@ -19,10 +19,11 @@ import testtools
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors, founding, names
+from magnum.drivers.k8s_capi_helm.controllers import Controllers
 from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.tests.functional.k8s_capi_helm import envtest
-from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client, operations
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import controllers, helm_client, operations
 
 RBAC = pathlib.Path(founding.__file__).parent / "manifests" / "rbac.yaml"
 CLUSTER_ROLE = names.Kind(
@@ -146,6 +147,24 @@ class TestHelm(LeastPrivilegeCase, helm_client.HelmTests):
         self.assertRaises(
             errors.ManagementRefused, self.helm.live, "no-such-namespace", helm_client.RELEASE
         )
+
+
+class TestControllers(LeastPrivilegeCase, controllers.ControllersTests):
+    """The Leases of Cluster API's controllers, and no others of theirs."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.owner = self.admin
+
+    def test_other_leases_stay_theirs(self) -> None:
+        namespace, _, _ = controllers.CAPI.partition("/")
+        self.renew(f"{namespace}/other", controllers.NOW)
+        error = self.assertRaises(
+            errors.ManagementRefused, self.kube.get, names.LEASE, namespace, "other"
+        )
+        self.assertIn("role of the driver", str(error))
+        silent = Controllers([f"{namespace}/other"], controllers.PATIENCE)
+        self.assertEqual((), silent.silent(self.kube, controllers.NOW))
 
 
 class TestLimits(LeastPrivilegeCase):

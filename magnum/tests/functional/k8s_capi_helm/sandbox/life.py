@@ -3,8 +3,8 @@
 
 A life is lived in a thread of its own, because a cluster spends its time waiting. Lives of the
 modules ``test_core_*`` start together, those of ``test_more_*`` when these have ended; a life that
-stops the management cluster for everybody stands in ``test_outage``, one that configures Magnum
-otherwise in ``test_site_*``, each alone.
+stops the management cluster for everybody stands in ``test_outage``, or its controllers in
+``test_silence``, one that configures Magnum otherwise in ``test_site_*``, each alone.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import pathlib
 import fixtures
 from oslo_config import cfg
 import testtools
+import yaml
 
 from magnum.drivers.k8s_capi_helm import conf, errors, labels
 
@@ -57,6 +58,19 @@ class TestOptions(testtools.TestCase):
     def test_helm_ends_before_its_lease(self) -> None:
         group = config(self).capi_helm
         self.assertLess(group.helm_timeout, group.lease_duration)
+
+    def test_the_drivers_role_may_read_the_leases_of_controllers(self) -> None:
+        path = pathlib.Path(conf.__file__).parents[1] / "manifests" / "rbac.yaml"
+        allowed = [
+            name
+            for document in yaml.safe_load_all(path.read_text())
+            if document["metadata"]["name"].endswith("-everywhere")
+            for rule in document.get("rules", ())
+            if rule["resources"] == ["leases"]
+            for name in rule["resourceNames"]
+        ]
+        known = [lease.partition("/")[2] for lease in config(self).capi_helm.controller_leases]
+        self.assertEqual(known, allowed)
 
     def test_registering_twice_does_no_harm(self) -> None:
         found = config(self)

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import fixtures
 
 from magnum.drivers.k8s_capi_helm import errors, names, survey
+from magnum.drivers.k8s_capi_helm.controllers import Controllers
+from magnum.drivers.k8s_capi_helm.driver import passes
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
@@ -73,6 +76,57 @@ class TestNeverStale(Case):
     def told(self, key: str) -> tuple[str, str]:
         health, reasons = self.health()
         return health, reasons[key]
+
+
+class TestControllers(Case):
+    """They are gone, and nothing on the management cluster changes any more."""
+
+    LEASE = "capi-system/controller-leader-election-capi"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ports = dataclasses.replace(self.ports, controllers=Controllers([self.LEASE]))
+        self.renew()
+        self.made()
+
+    def renew(self) -> None:
+        namespace, _, name = self.LEASE.partition("/")
+        spec = {"renewTime": f"{passes.utc_now():%Y-%m-%dT%H:%M:%S.%fZ}"}
+        metadata = {"name": name, "namespace": namespace}
+        self.kube.put(names.LEASE, {"metadata": metadata, "spec": spec})
+
+    def fall_silent(self) -> None:
+        self.after(4)
+
+    def test_health_is_unknown_until_they_are_back(self) -> None:
+        self.assertEqual("HEALTHY", self.health()[0])
+        self.fall_silent()
+        health, reasons = self.health()
+        self.assertEqual("UNKNOWN", health)
+        self.assertIn("controller capi has not reported since", reasons["management"])
+        self.assertNotIn("nodegroup", reasons)
+        self.after(5)
+        self.renew()
+        health, reasons = self.health()
+        self.assertEqual(("HEALTHY", "Ready"), (health, reasons["nodegroup"]))
+        self.assertNotIn("management", reasons)
+
+    def test_a_resize_says_that_it_waits_for_them(self) -> None:
+        self.fall_silent()
+        self.resize(3)
+        self.tick()
+        begin = "management: controller capi has not reported since "
+        for row in (self.cluster(), self.group()):
+            self.assertEqual("UPDATE_IN_PROGRESS", row.status)
+            self.assertTrue(row.status_reason.startswith(begin), row.status_reason)
+
+    def test_a_deletion_says_that_it_waits_for_them(self) -> None:
+        self.fall_silent()
+        self.delete()
+        self.tick()
+        cluster = self.cluster()
+        self.assertEqual("DELETE_IN_PROGRESS", cluster.status)
+        self.assertIn("management: controller capi has not reported", cluster.status_reason)
 
 
 class TestCredential(Case):

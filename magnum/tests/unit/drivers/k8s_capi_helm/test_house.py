@@ -49,6 +49,7 @@ FLOORS = {
     "cloud": 1,
     "leftovers": 1,
     "logins": 1,
+    "controllers": 1,
     "conf": 2,
     "assembly": 2,
     "endpoints": 2,

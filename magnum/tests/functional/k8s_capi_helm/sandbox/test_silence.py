@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controllers of the management cluster stop, and nothing there changes any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import re
+
+from magnum.tests.functional.k8s_capi_helm.sandbox import provider
+from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
+from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
+
+_FAULT = "controllers-down"
+#: Magnum's health poll comes once a minute.
+_HEALTH = 150.0
+_CAPO = r"controller capo has not reported since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+_ALL = (
+    r"management: controllers capi, capi-kubeadm-bootstrap, capi-kubeadm-control-plane, capo have "
+    r"not reported since \d\d:\d\d UTC; .+"
+)
+
+
+class Silence(Life):
+    """A cluster at rest when CAPO stops; then all stop, and it is asked to grow."""
+
+    name = "silence"
+
+    @step
+    def create(self) -> None:
+        """It is there, and healthy."""
+        provider.reconfigure({"capi_helm": {"controller_silence": 30}})
+        self.customer.create()
+        self.cluster.complete("CREATE")
+        self.cluster.until(_is("HEALTHY"), "health", _HEALTH)
+
+    @step
+    def one_stops(self) -> None:
+        """Nothing in the cluster's objects tells; the health does."""
+        self.fault(_FAULT, True, "capo")
+        rows = self.cluster.until(_is("UNKNOWN"), "UNKNOWN", _HEALTH)
+        said = rows.cluster["health_status_reason"]
+        assert re.fullmatch(_CAPO, said["management"]), said
+        assert "Ready" not in said.values(), said
+        assert rows.status == "CREATE_COMPLETE", rows
+
+    @step
+    def it_comes_back(self) -> None:
+        """And so does the health."""
+        self.fault(_FAULT, False)
+        rows = self.cluster.until(_is("HEALTHY"), "health", _HEALTH)
+        assert "management" not in rows.cluster["health_status_reason"], rows.cluster
+
+    @step
+    def all_stop(self) -> None:
+        """What is asked for then says whom it waits for."""
+        self.fault(_FAULT, True)
+        self.cluster.until(_is("UNKNOWN"), "UNKNOWN", _HEALTH)
+        self.customer.resize(2)
+
+        def names_them(rows: Rows) -> bool:
+            return bool(re.fullmatch(_ALL, rows.reason or ""))
+
+        rows = self.cluster.until(names_them, "a reason that names the controllers", _HEALTH)
+        self.say(str(rows.reason))
+        assert rows.status == "UPDATE_IN_PROGRESS", rows
+
+    @step
+    def go_on(self) -> None:
+        """Once they run the resize goes through."""
+        self.fault(_FAULT, False)
+        self.cluster.complete()
+        self.cluster.until(_is("HEALTHY"), "health", _HEALTH)
+
+    @ending
+    def delete(self) -> None:
+        """As any other."""
+        self.fault(_FAULT, False)
+        self.customer.magnum.delete(self.cluster.uuid)
+        self.cluster.gone()
+        self.customer.leave()
+        provider.reconfigure({})
+
+
+def _is(health: str) -> Callable[[Rows], bool]:
+    return lambda rows: rows.cluster.get("health_status") == health
+
+
+class TestSilence(LifeCase, life=Silence):
+    """One stops, it comes back, all stop, they go on."""

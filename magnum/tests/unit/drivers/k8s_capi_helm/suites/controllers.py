@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Leases of controllers tell, on a management cluster in memory and on a real one."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.controllers import Controllers
+from magnum.drivers.k8s_capi_helm.model import Json, Silence
+
+NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.UTC)
+PATIENCE = datetime.timedelta(minutes=3)
+#: As the option has them by default.
+CAPI = "capi-system/controller-leader-election-capi"
+CAPO = "capo-system/controller-leader-election-capo"
+
+
+class ControllersTests:
+    """Mixed into a TestCase; ``kube`` is the driver's identity, ``owner`` one that may write."""
+
+    kube: Any
+    owner: Any
+    assertEqual: Any
+
+    def controllers(self) -> Controllers:
+        return Controllers([CAPI, CAPO], PATIENCE)
+
+    def renew(self, lease: str, at: datetime.datetime) -> None:
+        """As client-go writes it."""
+        namespace, _, name = lease.partition("/")
+        self.owner.apply(names.NAMESPACE, {"metadata": {"name": namespace}})
+        spec: Json = {
+            "holderIdentity": "pod_1",
+            "leaseDurationSeconds": 15,
+            "renewTime": f"{at:%Y-%m-%dT%H:%M:%S.%fZ}",
+        }
+        manifest = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
+        self.owner.apply(names.LEASE, manifest)
+
+    def take_away(self, lease: str) -> None:
+        namespace, _, name = lease.partition("/")
+        self.owner.delete(names.LEASE, namespace, name)
+
+    def test_who_renews_lives(self) -> None:
+        controllers = self.controllers()
+        for minutes in range(0, 10, 2):
+            now = NOW + datetime.timedelta(minutes=minutes)
+            self.renew(CAPI, now)
+            self.assertEqual((), controllers.silent(self.kube, now))
+
+    def test_who_does_not_is_silent_until_it_does(self) -> None:
+        controllers = self.controllers()
+        renewed = NOW - datetime.timedelta(seconds=2, microseconds=7)
+        self.renew(CAPI, renewed)
+        for seconds in (0, 60, 179):
+            now = NOW + datetime.timedelta(seconds=seconds)
+            self.renew(CAPO, now)
+            self.assertEqual((), controllers.silent(self.kube, now), seconds)
+        now = NOW + datetime.timedelta(seconds=200)
+        self.renew(CAPO, now)
+        self.assertEqual((Silence("capi", renewed),), controllers.silent(self.kube, now))
+        now += datetime.timedelta(seconds=20)
+        self.renew(CAPI, now)
+        self.assertEqual((), controllers.silent(self.kube, now))
+
+    def test_a_lease_that_is_not_there_says_nothing(self) -> None:
+        self.take_away(CAPI)
+        self.take_away(CAPO)
+        controllers = self.controllers()
+        for minutes in (0, 5, 10):
+            now = NOW + datetime.timedelta(minutes=minutes)
+            self.assertEqual((), controllers.silent(self.kube, now))
+
+    def test_one_that_was_there_went_with_its_controller(self) -> None:
+        controllers = self.controllers()
+        self.renew(CAPI, NOW)
+        controllers.silent(self.kube, NOW)
+        self.take_away(CAPI)
+        found: tuple[Silence, ...] = ()
+        for minutes in range(1, 5):
+            found = controllers.silent(self.kube, NOW + datetime.timedelta(minutes=minutes))
+        self.assertEqual((Silence("capi", NOW),), found)
