@@ -157,7 +157,7 @@ class TestControllers(LeastPrivilegeCase, controllers.ControllersTests):
         self.owner = self.admin
 
     def test_other_leases_stay_theirs(self) -> None:
-        namespace, _, _ = controllers.CAPI.partition("/")
+        namespace, _, _ = self.capi.partition("/")
         self.renew(f"{namespace}/other", controllers.NOW)
         error = self.assertRaises(
             errors.ManagementRefused, self.kube.get, names.LEASE, namespace, "other"

@@ -10,10 +10,9 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.controllers import Controllers
-from magnum.drivers.k8s_capi_helm.model import Silence
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import controllers as suite
-from magnum.tests.unit.drivers.k8s_capi_helm.suites.controllers import CAPI, CAPO, NOW
+from magnum.tests.unit.drivers.k8s_capi_helm.suites.controllers import NOW
 
 
 def later(seconds: float) -> datetime.datetime:
@@ -27,7 +26,7 @@ class TestControllers(suite.ControllersTests, testtools.TestCase):
 
     def test_all_clusters_of_a_pass_ask_once(self) -> None:
         controllers = self.controllers()
-        self.renew(CAPI, NOW)
+        self.renew(self.capi, NOW)
         self.kube.calls.clear()
         for _ in range(100):
             controllers.silent(self.kube, later(1))
@@ -36,16 +35,17 @@ class TestControllers(suite.ControllersTests, testtools.TestCase):
         self.assertEqual(4, len(self.kube.calls))
 
     def test_nobody_is_asked_without_patience(self) -> None:
-        controllers = Controllers([CAPI], datetime.timedelta(0))
-        self.renew(CAPI, later(-9999))
+        controllers = Controllers([self.capi], datetime.timedelta(0))
+        self.renew(self.capi, later(-9999))
         self.kube.calls.clear()
         self.assertEqual((), controllers.silent(self.kube, NOW))
         self.assertEqual([], self.kube.calls)
 
     def test_what_may_not_be_read_says_nothing_and_hides_nothing(self) -> None:
         controllers = self.controllers()
-        self.renew(CAPI, later(-9999))
-        self.renew(CAPO, later(-8888))
+        self.renew(self.capi, later(-9999))
+        self.renew(self.capo, later(-8888))
+        capo = self.capo.partition("-system/")[0]
 
         def forbid(verb: str, kind: names.Kind, name: str) -> None:
             if name == "controller-leader-election-capi":
@@ -55,18 +55,18 @@ class TestControllers(suite.ControllersTests, testtools.TestCase):
         log = self.useFixture(fixtures.FakeLogger())
         for seconds in (0, 30):
             found = controllers.silent(self.kube, later(seconds))
-            self.assertEqual(["capo"], [one.controller for one in found])
+            self.assertEqual([capo], [one.controller for one in found])
         self.assertEqual(1, log.output.count("HTTP 403"))
 
     def test_nobody_is_silent_because_nobody_could_look(self) -> None:
         controllers = self.controllers()
-        self.renew(CAPI, NOW)
+        self.renew(self.capi, NOW)
         controllers.silent(self.kube, NOW)
         self.kube.unreachable = True
         for seconds in (60, 600, 6000):
             self.assertEqual((), controllers.silent(self.kube, later(seconds)))
         self.kube.unreachable = False
-        self.renew(CAPI, later(6025))
+        self.renew(self.capi, later(6025))
         self.assertEqual((), controllers.silent(self.kube, later(6030)))
 
     def test_the_one_of_two_in_a_namespace_is_told_apart(self) -> None:
@@ -81,26 +81,26 @@ class TestControllers(suite.ControllersTests, testtools.TestCase):
         """The controller's clock is an hour behind, or ahead, and it renews all the time."""
         for off in (-3600, 3600):
             controllers = self.controllers()
-            self.renew(CAPI, later(off))
+            self.renew(self.capi, later(off))
             controllers.silent(self.kube, NOW)
             for seconds in (30, 300, 3000):
-                self.renew(CAPI, later(off + seconds))
+                self.renew(self.capi, later(off + seconds))
                 self.assertEqual((), controllers.silent(self.kube, later(seconds)), off)
             last = later(off + 3000)
             found = controllers.silent(self.kube, later(3200))
-            self.assertEqual((Silence("capi", last),), found)
+            self.assertEqual((self.of_capi(last),), found)
 
     def test_who_was_silent_before_this_process_began(self) -> None:
         """Its time is believed, less what clocks may differ by."""
         for seconds, silent in ((479, False), (481, True)):
-            self.renew(CAPI, later(-seconds))
+            self.renew(self.capi, later(-seconds))
             found = self.controllers().silent(self.kube, NOW)
             self.assertEqual(silent, bool(found), seconds)
 
     def test_a_lease_that_is_renewed_seldom_is_given_its_own_time(self) -> None:
         controllers = self.controllers()
-        self.renew(CAPI, NOW)
-        slow = self.kube.get(names.LEASE, *CAPI.split("/"))
+        self.renew(self.capi, NOW)
+        slow = self.kube.get(names.LEASE, *self.capi.split("/"))
         slow["spec"]["leaseDurationSeconds"] = 137
         self.kube.put(names.LEASE, slow)
         for seconds, silent in ((0, False), (270, False), (300, True)):
@@ -108,7 +108,7 @@ class TestControllers(suite.ControllersTests, testtools.TestCase):
             self.assertEqual(silent, bool(found), seconds)
 
     def test_a_lease_without_a_time_says_nothing(self) -> None:
-        namespace, _, name = CAPI.partition("/")
+        namespace, _, name = self.capi.partition("/")
         self.kube.put(names.LEASE, {"metadata": {"name": name, "namespace": namespace}})
         controllers = self.controllers()
         for seconds in (0, 300, 600):

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from typing import Any
+import uuid
 
 from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.controllers import Controllers
@@ -12,9 +14,6 @@ from magnum.drivers.k8s_capi_helm.model import Json, Silence
 
 NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.UTC)
 PATIENCE = datetime.timedelta(minutes=3)
-#: As the option has them by default.
-CAPI = "capi-system/controller-leader-election-capi"
-CAPO = "capo-system/controller-leader-election-capo"
 
 
 class ControllersTests:
@@ -24,8 +23,22 @@ class ControllersTests:
     owner: Any
     assertEqual: Any
 
+    @functools.cached_property
+    def capi(self) -> str:
+        """A Lease in a namespace of this test alone."""
+        return f"capi-{uuid.uuid4().hex[:12]}-system/controller-leader-election-capi"
+
+    @functools.cached_property
+    def capo(self) -> str:
+        """Another one."""
+        return f"capo-{uuid.uuid4().hex[:12]}-system/controller-leader-election-capo"
+
+    def of_capi(self, since: datetime.datetime) -> Silence:
+        """The silence of the first one's controller."""
+        return Silence(self.capi.partition("-system/")[0], since)
+
     def controllers(self) -> Controllers:
-        return Controllers([CAPI, CAPO], PATIENCE)
+        return Controllers([self.capi, self.capo], PATIENCE)
 
     def renew(self, lease: str, at: datetime.datetime) -> None:
         """As client-go writes it."""
@@ -47,27 +60,25 @@ class ControllersTests:
         controllers = self.controllers()
         for minutes in range(0, 10, 2):
             now = NOW + datetime.timedelta(minutes=minutes)
-            self.renew(CAPI, now)
+            self.renew(self.capi, now)
             self.assertEqual((), controllers.silent(self.kube, now))
 
     def test_who_does_not_is_silent_until_it_does(self) -> None:
         controllers = self.controllers()
         renewed = NOW - datetime.timedelta(seconds=2, microseconds=7)
-        self.renew(CAPI, renewed)
+        self.renew(self.capi, renewed)
         for seconds in (0, 60, 179):
             now = NOW + datetime.timedelta(seconds=seconds)
-            self.renew(CAPO, now)
+            self.renew(self.capo, now)
             self.assertEqual((), controllers.silent(self.kube, now), seconds)
         now = NOW + datetime.timedelta(seconds=200)
-        self.renew(CAPO, now)
-        self.assertEqual((Silence("capi", renewed),), controllers.silent(self.kube, now))
+        self.renew(self.capo, now)
+        self.assertEqual((self.of_capi(renewed),), controllers.silent(self.kube, now))
         now += datetime.timedelta(seconds=20)
-        self.renew(CAPI, now)
+        self.renew(self.capi, now)
         self.assertEqual((), controllers.silent(self.kube, now))
 
     def test_a_lease_that_is_not_there_says_nothing(self) -> None:
-        self.take_away(CAPI)
-        self.take_away(CAPO)
         controllers = self.controllers()
         for minutes in (0, 5, 10):
             now = NOW + datetime.timedelta(minutes=minutes)
@@ -75,10 +86,10 @@ class ControllersTests:
 
     def test_one_that_was_there_went_with_its_controller(self) -> None:
         controllers = self.controllers()
-        self.renew(CAPI, NOW)
+        self.renew(self.capi, NOW)
         controllers.silent(self.kube, NOW)
-        self.take_away(CAPI)
+        self.take_away(self.capi)
         found: tuple[Silence, ...] = ()
         for minutes in range(1, 5):
             found = controllers.silent(self.kube, NOW + datetime.timedelta(minutes=minutes))
-        self.assertEqual((Silence("capi", NOW),), found)
+        self.assertEqual((self.of_capi(NOW),), found)
