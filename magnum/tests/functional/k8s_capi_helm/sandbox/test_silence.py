@@ -10,7 +10,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox import provider
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 
-_FAULT = "controllers-down"
+_FAULT = "controllers-stopped"
 #: Magnum's health poll comes once a minute.
 _HEALTH = 150.0
 _CAPO = r"controller capo has not reported since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
