@@ -16,8 +16,8 @@ from tools import chart_bench
 
 
 class BenchTest(unittest.TestCase):
-    def bench(self, given: str | None, medians: list[float] | None = None) -> tuple[int, str]:
-        """Exit status and output; medians are real ones of a single run where none are given."""
+    def bench(self, given: str | None, walls: list[float] | None = None) -> tuple[int, str]:
+        """Exit status and output; the medians are real ones of a single run without walls."""
         said = io.StringIO()
         variables = {} if given is None else {reference.VARIABLE: given}
         with contextlib.ExitStack() as stack:
@@ -27,7 +27,8 @@ class BenchTest(unittest.TestCase):
             stack.enter_context(contextlib.redirect_stderr(said))
             if given is None:
                 os.environ.pop(reference.VARIABLE, None)
-            if medians:
+            if walls:
+                medians = [chart_bench.Spent(wall, 0.08) for wall in walls]
                 stack.enter_context(mock.patch.object(chart_bench, "medians", return_value=medians))
                 stack.enter_context(mock.patch.object(reference, "chart", contextlib.nullcontext))
             return chart_bench.main(), said.getvalue()
@@ -35,15 +36,15 @@ class BenchTest(unittest.TestCase):
     def test_alone_it_says_its_own_time_and_how_to_compare(self) -> None:
         status, said = self.bench(None)
         self.assertEqual(0, status)
-        self.assertRegex(said, r"this chart +\d+ ms\n")
+        self.assertRegex(said, r"this chart +[1-9]\d* ms +[1-9]\d* ms of processors\n")
         self.assertIn(f"name a checkout of it in {reference.VARIABLE}", said)
 
     def test_the_ratio_decides(self) -> None:
-        for medians, status in (([0.069, 0.1], 0), ([0.071, 0.1], 1)):
-            with self.subTest(medians=medians):
-                found, said = self.bench("somewhere", medians)
+        for walls, status in (([0.069, 0.1], 0), ([0.071, 0.1], 1)):
+            with self.subTest(walls=walls):
+                found, said = self.bench("somewhere", walls)
                 self.assertEqual(status, found)
-                self.assertRegex(said, r"ratio +0\.[67]\d ")
+                self.assertRegex(said, r"ratio +0\.[67]\d +1\.00 of processors ")
 
     def test_what_is_no_chart_is_not_compared_with(self) -> None:
         with tempfile.TemporaryDirectory() as empty:
