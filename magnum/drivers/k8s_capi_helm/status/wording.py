@@ -30,8 +30,9 @@ def of_neutron(text: str) -> str:
     found = _IN_USE.search(text)
     if found is None:
         return text
-    ports = f" by port {found['ports']}" if found["ports"] else ""
-    return f"its network is in use{ports}"
+    ports = (found["ports"] or "").split(",")
+    by = f"port {ports[0]}" if len(ports) == 1 else f"{len(ports)} ports"
+    return f"its network is in use by {by}" if ports[0] else "its network is in use"
 
 
 def of_nova(text: str) -> str:

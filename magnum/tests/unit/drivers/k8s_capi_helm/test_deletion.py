@@ -159,8 +159,12 @@ class BlockingTest(testtools.TestCase):
             "Unable to complete operation on network net-7. There are one or more ports still in "
             "use on the network"
         )
-        ports = ", id for these ports is: port-1,port-2"
-        for more, wanted in (("", ""), (ports, " by port port-1,port-2")):
+        ports = ", id for these ports is: "
+        for more, wanted in (
+            ("", ""),
+            (f"{ports}port-1", " by port port-1"),
+            (f"{ports}port-1,port-2", " by 2 ports"),
+        ):
             body = '{"NeutronError": {"type": "NetworkInUse", "message": "%s%s.", "detail": ""}}'
             text = f"Failed to delete network n with id net-7: got 409: {body % (words, more)}"
             told = scenes.event("OpenStackCluster", scenes.RELEASE, "Faileddeletenetwork", text)
