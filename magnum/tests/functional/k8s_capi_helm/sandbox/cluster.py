@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 import json
+import re
 import time
 
 import yaml
@@ -20,6 +21,8 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.workload import Workload
 INTERVAL = 0.5
 #: Seconds in which a step has to be through on two busy cores.
 LIMIT = 600.0
+#: Seconds until a fault has to be readable in Magnum: some passes, each about ten seconds.
+TOLD_AFTER = 180.0
 #: Magnum's periodic pass, after which the last trace of a deleted cluster has to be swept.
 SWEPT_AFTER = 60.0
 _ROW_AFTER = 60.0
@@ -61,6 +64,10 @@ class Cluster:
             time.sleep(INTERVAL)
         self.name = self.rows().cluster["name"]
 
+    def begun(self) -> None:
+        """Wait until the release has a name."""
+        self.until(lambda rows: bool(rows.cluster.get("cluster_id")), "a release", _ROW_AFTER)
+
     @property
     def release(self) -> str:
         """Name of the Helm release and of the Cluster, which Magnum shows as ``cluster_id``."""
@@ -86,6 +93,44 @@ class Cluster:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{what}: not after {limit:.0f} s; Magnum says {rows}")
             time.sleep(INTERVAL)
+
+    def says(
+        self, text: str, group: str = "", *, limit: float = TOLD_AFTER, fail: bool = True
+    ) -> Rows:
+        """Wait until the reason is this text, word for word.
+
+        :param text: in it ``<time>`` stands for a time of today, ``<machine>`` for a machine that
+            is there, or a MachineSet.
+        :param group: whose reason is meant, the cluster's without.
+        :param fail: a FAILED cluster ends the wait.
+        """
+        self.begun()
+        thing = rf"(?P<thing>{self.release}-[a-z0-9-]+)"
+        pattern = re.escape(text).replace("<time>", r"\d\d:\d\d UTC").replace("<machine>", thing)
+        said = ""
+
+        def told(rows: Rows) -> bool:
+            nonlocal said
+            row = self.magnum.group(self.uuid, group) if group else rows.cluster
+            said = row["status_reason"] or ""
+            found = re.fullmatch(pattern, said)
+            return found is not None and self._is_there(found.groupdict().get("thing"))
+
+        try:
+            return self.until(told, text, limit, fail=fail)
+        except AssertionError as error:
+            raise AssertionError(f"{group or 'it'} says {said!r}: {error}") from error
+
+    def _is_there(self, name: str | None) -> bool:
+        """Whether that machine or set of machines is there; without a name nothing is asked."""
+        if name is None:
+            return True
+        found = [
+            one["metadata"]["name"]
+            for kind in ("Machine", "MachineSet")
+            for one in management().objects(kind, self.tenant.namespace)
+        ]
+        return name in found
 
     def steady(self, holds: Callable[[Rows], bool], seconds: float) -> Rows:
         """Look at Magnum for some time, all of which *holds* has to hold; the last rows."""

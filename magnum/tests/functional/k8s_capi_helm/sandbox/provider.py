@@ -71,6 +71,18 @@ def withdraw(*, volume_type: str, flavor: str) -> None:
             delete(found)
 
 
+def offer_flavor(name: str) -> None:
+    """A flavor for machines, like m1.medium."""
+    _admin().compute.create_flavor(name=name, ram=4096, vcpus=4, disk=40)
+
+
+def withdraw_flavor(name: str) -> None:
+    """It is not offered any more; gone already is as good."""
+    compute = _admin().compute
+    if found := compute.find_flavor(name):
+        compute.delete_flavor(found)
+
+
 def overlays(**texts: str) -> Path:
     """The directory of overlays, with these and no others."""
     directory = setting.state().path("overlays", "x").parent

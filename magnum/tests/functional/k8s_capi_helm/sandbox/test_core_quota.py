@@ -6,7 +6,6 @@ from __future__ import annotations
 from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import DEFAULT_GROUP
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
-from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
 from magnum.tests.functional.k8s_capi_helm.sandbox.tenant import Tenant
 
@@ -53,14 +52,13 @@ class Quota(Life):
         self.fault(_FAULT, True)
         self._pause(False)
 
-        def told(rows: Rows) -> bool:
-            assert rows.status != "UPDATE_COMPLETE", rows
-            return rows.status == "UPDATE_IN_PROGRESS" and "quota" in rows.reason.lower()
-
-        rows = self.cluster.until(told, "a reason with 'quota'", _TOLD_AFTER)
-        group = self.customer.magnum.group(self.cluster.uuid, DEFAULT_GROUP)
-        assert "quota" in (group["status_reason"] or "").lower(), group
-        self.say(f"{rows.reason} / {group['status_reason']}")
+        said = (
+            "quota: Quota exceeded for instances: Requested 1, but already used 2 of 2 instances "
+            "(server <machine>); 1 of 2 default-worker machines are ready"
+        )
+        for group in ("", DEFAULT_GROUP):
+            rows = self.cluster.says(said, group)
+        assert rows.status == "UPDATE_IN_PROGRESS", rows
 
     @step
     def heal(self) -> None:
