@@ -7,7 +7,7 @@ finds the credential knows that they were made. Clusters that exist are never gi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 import dataclasses
 
 from oslo_log import log as logging
@@ -81,6 +81,13 @@ def found_server_groups(
                 request.release,
             )
     return {name: there[name] for name in wanted if name in there}
+
+
+def lacks_server_group(
+    request: ClusterRequest, group: NodeGroupRequest, there: Mapping[str, str]
+) -> bool:
+    """Whether a nodegroup is to have a server group that is not *there*."""
+    return group.name in _policies(request, [group]) and group.name not in there
 
 
 def _policies(request: ClusterRequest, groups: Iterable[NodeGroupRequest]) -> dict[str, str]:

@@ -8,7 +8,8 @@ and the old credential lives on until everybody must have looked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+import contextlib
 import dataclasses
 import datetime
 from typing import Any
@@ -20,7 +21,14 @@ from magnum.drivers.k8s_capi_helm import errors, founding, names, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.grants import granted
-from magnum.drivers.k8s_capi_helm.model import Chart, ClusterRequest, Grants, Record, Retired
+from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
+    ClusterRequest,
+    Grants,
+    Json,
+    Record,
+    Retired,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -57,12 +65,16 @@ def rotate(
         old = [one.id for one in secrets.credentials_of(before)]
         for one in old:
             ports.operations.retire(owner.namespace, owner.release, Retired(one, whose, now))
+        # Should this conductor die before the Secret is written, only the name finds what it made.
+        new = f"{names.credential(owner.release)}-{uuidutils.generate_uuid()[:8]}"
+        begun = Retired("", asking.user_id, now, new)
+        ports.operations.retire(owner.namespace, owner.release, begun)
         try:
             founding.save_credentials(
                 ports,
                 cloud,
                 dataclasses.replace(owner, user_id=asking.user_id),
-                f"magnum-{owner.release}-{uuidutils.generate_uuid()[:8]}",
+                new,
                 cloud.auth_url(conf.capi_helm.app_cred_interface_type),
                 roles,
                 conf,
@@ -71,8 +83,11 @@ def rotate(
             # The cluster may have the new ones already; the clean-up looks which it uses.
             raise
         except errors.DriverError:
-            ports.operations.forget(owner.namespace, owner.release, old)
+            ports.operations.forget(owner.namespace, owner.release, [*old, new])
             raise
+        with contextlib.suppress(errors.DriverError):
+            # It is done; what stays on record is found to be in use by the clean-up.
+            ports.operations.forget(owner.namespace, owner.release, [new])
     _touch(ports, owner, now)
 
 
@@ -138,12 +153,52 @@ def clean_up(
     due = [one for one in (record.retired if record else ()) if now - one.since > _GRACE]
     for credential in due:
         try:
-            # A conductor may have died between retiring it and saving another one.
-            if credential.id not in _in_use(ports, owner):
-                cloud().delete_credential(credential.user, credential.id)
-            ports.operations.forget(owner.namespace, owner.release, [credential.id])
+            used = _in_use(ports, owner)
+            ids: tuple[str, ...] = (credential.id,)
+            if credential.name:
+                ids = cloud().credentials_named(credential.user, credential.name)
+            for one in ids:
+                # A conductor may have died between retiring it and saving another one.
+                if one not in used:
+                    cloud().delete_credential(credential.user, one)
+            known = credential.id or credential.name
+            ports.operations.forget(owner.namespace, owner.release, [known])
         except errors.DriverError as error:
-            LOG.warning("Application credential %s stays: %s", credential.id, error.detail)
+            LOG.warning("Application credential %s stays: %s", credential, error.detail)
+
+
+def remove_all(
+    ports: Ports, owner: secrets.Owner, saved: Sequence[Json], cloud: Callable[[], Cloud]
+) -> None:
+    """Delete every application credential that was made for a cluster, known or not.
+
+    One that was made a moment before its conductor died stands nowhere: its name finds it.
+
+    :param saved: the cluster's Secrets.
+    :param cloud: the cloud as Magnum's service user sees it.
+    :raises errors.DriverError: Keystone or the management cluster could not be asked.
+    """
+    users = {owner.user_id}
+    for secret in saved:
+        for credential in secrets.credentials_of(secret):
+            users.add(user := secrets.user_of(secret, owner))
+            cloud().delete_credential(user, credential.id)
+    record = ports.operations.read(owner.namespace, owner.release)
+    for retired in record.retired if record else ():
+        users.add(retired.user)
+        if retired.id:
+            cloud().delete_credential(retired.user, retired.id)
+    for user in sorted(users):
+        for found in _named(cloud(), user, names.credential(owner.release)):
+            cloud().delete_credential(user, found)
+
+
+def _named(cloud: Cloud, user: str, name: str) -> Sequence[str]:
+    try:
+        return cloud.credentials_named(user, name)
+    except errors.CloudRefused as error:
+        LOG.warning("Whether user %s has more credentials %s: %s", user, name, error.detail)
+        return ()
 
 
 def _in_use(ports: Ports, owner: secrets.Owner) -> frozenset[str]:

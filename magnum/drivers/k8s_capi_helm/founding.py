@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm import assembly, errors, names, scaling, secre
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
     CloudFacts,
     ClusterRequest,
     Grants,
@@ -106,7 +107,7 @@ def save_secrets(
     owner = secrets.Owner.of(request)
     for manifest in secrets.ca_secrets(owner, pairs):
         ports.kube.apply(names.SECRET, manifest)
-    name = f"magnum-{request.release}"
+    name = names.credential(request.release)
     save_credentials(ports, cloud, owner, name, facts.auth_url, grants, conf)
 
 
@@ -171,6 +172,21 @@ def _take_back(cloud: Cloud, user_id: str, credential_id: str) -> None:
         cloud.delete_credential(user_id, credential_id)
     except errors.DriverError as error:
         LOG.error("Application credential %s is left behind: %s", credential_id, error.detail)
+
+
+def note_chart(ports: Ports, request: ClusterRequest, chart: Chart) -> None:
+    """Write down which chart a release is to have.
+
+    Should this conductor die after Helm and before it has said so, nobody else would know.
+
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    ports.operations.remember(
+        request.namespace,
+        request.release,
+        chart_source=chart.source or None,
+        chart_digest=chart.digest,
+    )
 
 
 def has_credential(ports: Ports, request: ClusterRequest) -> bool:

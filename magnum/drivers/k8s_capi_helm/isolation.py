@@ -33,12 +33,13 @@ _SINGLE = (Verb.NODEGROUP_CREATE, *_CHANGES)
 
 
 def record(ports: Ports, live: LiveRelease) -> LiveRelease:
-    """The live release without what only its failed revision says of nodegroups.
+    """The live release without what only a failed or interrupted revision says of nodegroups.
 
-    Helm keeps the values of a revision that the management cluster has refused: groups in there
-    were never made, and changes of groups that nobody has accepted.
+    Helm keeps the values of a revision that the management cluster has refused, or would have, had
+    helm not been killed: groups in there were never made, and changes of groups that nobody has
+    accepted.
     """
-    if live.status != "failed":
+    if live.status == "deployed":
         return live
     deployed = ports.helm.deployed(live.namespace, live.name)
     if deployed is None:
@@ -107,6 +108,7 @@ def withdraw(
     current: ClusterRequest,
     live: LiveRelease,
     operations: Sequence[Operation],
+    tried: Sequence[Operation],
     name: str,
     restore: Callable[[Mapping[str, Any]], None],
 ) -> None:
@@ -117,6 +119,7 @@ def withdraw(
     :param request: what was tried; *current* is what the rows ask for now.
     :param live: the release before.
     :param operations: on record when it was tried.
+    :param tried: what the release lacked; a conductor may have died before it was on record.
     :param name: of the nodegroup, or :data:`change.CONTROL_PLANE`.
     :param restore: puts these fields of its row back, and says why.
     :raises errors.DriverError: the management cluster cannot be used.
@@ -128,7 +131,8 @@ def withdraw(
     called = request.control_plane.name if group is None else name
     mine = [one for one in operations if one.verb in _CHANGES and one.groups == (called,)]
     removal.unmark_group(ports.kube, request.namespace, request.release, group)
-    restore(change.row_of(live.values, group, mine))
+    asked = [dataclasses.replace(one, groups=(called,)) for one in tried if name in one.groups]
+    restore(change.row_of(live.values, group, [*mine, *asked]))
     # Off the record last: as long as it is on it, the next pass finds out what is to be restored.
     ports.operations.finish(request.namespace, request.release, [one.id for one in mine])
 

@@ -172,6 +172,11 @@ def credential_secret(release_name: str) -> str:
     return f"{release_name}-cloud-credentials"
 
 
+def credential(release_name: str) -> str:
+    """Name of a cluster's first application credential; those of later ones begin with it."""
+    return f"magnum-{release_name}"
+
+
 def ca_secret(release_name: str, purpose: str) -> str:
     """Name of the Secret in which Cluster API looks for a CA; *purpose* is one of CA_PURPOSES."""
     return f"{release_name}-{purpose}"

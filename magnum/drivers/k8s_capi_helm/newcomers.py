@@ -78,7 +78,15 @@ def rendered(
         ids = belongings.found_server_groups(service, request, groups)
     except errors.DriverError as error:
         return Entries(ready, refused, error)
-    rest = [groups]
+    for group in groups:
+        if group.is_new and belongings.lacks_server_group(request, group, ids):
+            refused[group.name] = errors.CloudRefused(
+                f"The creation of nodegroup '{group.name}' was interrupted before its server group "
+                "was made, and only the request of a user of its project can make one. Delete the "
+                "nodegroup and create it again."
+            )
+    groups = [group for group in groups if group.name not in refused]
+    rest = [groups] if groups else []
     while rest:
         some = rest.pop()
         try:

@@ -152,7 +152,7 @@ def _upgrade(
         groups = upgrade.following(live.values, operation, request.own_images, owing)
         values = upgrade.released(live.values, groups, operation.batch, owing)
         if values != live.values:
-            old = _chart(ports, request, live, hold.record)
+            old = _chart(ports, live, hold.record)
             _apply(ports, hold, request, old, values, (operation,), conf)
         rest = owed.rest(owing, groups, values, shared=True)
         ports.operations.owe(live.namespace, live.name, rest)
@@ -161,7 +161,7 @@ def _upgrade(
     facts = cloud().software(target.request, interface=conf.capi_helm.app_cred_interface_type)
     values, owing = transition.begun(live.values, request, target, operation, facts, conf, owing)
     new = transition.chart(ports, operation, target, live, conf)
-    chart = new or _chart(ports, request, live, hold.record)
+    chart = new or _chart(ports, live, hold.record)
     # Once Helm has it and the rows follow, they do not tell any more what is new.
     ports.operations.owe(live.namespace, live.name, owing)
     if values != live.values or chart.digest != hold.record.chart_digest:
@@ -200,8 +200,9 @@ def _found(
         service = cloud()
         facts = service.facts(request, interface=conf.capi_helm.app_cred_interface_type)
         facts = belongings.found(service, request, facts)
-    chart = _chart(ports, request, None, hold.record)
+    chart = transition.new_chart(ports, request.labels)
     values = render(request, facts, conf, chart)
+    founding.note_chart(ports, request, chart)
     return _apply(ports, hold, request, chart, values, change.pending(None, request), conf)
 
 
@@ -216,18 +217,19 @@ def _bring_on(
     conf: Any,
 ) -> LiveRelease:
     """Change a release that is there; what cannot be of single nodegroups is refused alone."""
-    recorded = record.operations if record else ()
+    noted = record.operations if record else ()
     base = isolation.record(ports, live)
-    operations = change.pending(base.values, request, recorded)
+    operations = change.pending(base.values, request, noted)
     new = [n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups]
     changed = isolation.changed(operations)
     groups = [group for group in request.node_groups if group.name in new]
     found = newcomers.rendered(groups, request, cloud, conf, base)
-    wanted = change.sizes(base.values, request, recorded)
+    wanted = change.sizes(base.values, request, noted)
     scaling.tell_capacity(base, wanted, request, cloud)
     ready = transition.joined(ports, record, base, request, found.ready)
     wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
-    chart = _chart(ports, request, base, hold.record)
+    chart = transition.interrupted(ports, record, live, rows.target)
+    chart = chart or _chart(ports, base, hold.record)
 
     def attempt(some: Collection[str], *, anew: bool = False) -> LiveRelease:
         chosen = isolation.without(operations, {*new, *changed} - set(some))
@@ -242,7 +244,7 @@ def _bring_on(
             rows.refuse(name, error)
         else:
             put = functools.partial(rows.restore, name, error)
-            isolation.withdraw(ports, request, rows.request(), base, recorded, name, put)
+            isolation.withdraw(ports, request, rows.request(), base, noted, operations, name, put)
 
     for name, error in found.refused.items():
         rows.refuse(name, error)
@@ -312,9 +314,5 @@ def _apply(
     return done
 
 
-def _chart(
-    ports: Ports, request: ClusterRequest, live: LiveRelease | None, record: Record
-) -> Chart:
-    if live is None:
-        return transition.new_chart(ports, request.labels)
+def _chart(ports: Ports, live: LiveRelease, record: Record) -> Chart:
     return ports.charts.of_release(live, record.chart_digest)

@@ -44,12 +44,15 @@ class Finding:
     """A verdict and the record that it was judged by.
 
     :ivar unfinished: ids of operations that go on, whatever the verdict.
+    :ivar lacking: the rows ask for something that the release does not have, which is known to have
+        had all of it once.
     """
 
     verdict: Verdict
     record: Record | None
     unreachable: bool
     unfinished: frozenset[str] = frozenset()
+    lacking: bool = False
 
 
 def judge(
@@ -107,7 +110,10 @@ def judge(
     )
     verdict = _with(verdict, "notice", " ".join(one for one in told if one))
     unfinished = transition.unfinished(record, values, own)
-    return Finding(verdict, record, bool(observed.unreachable), unfinished)
+    # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.
+    known = live is not None and record is not None and bool(record.chart_digest)
+    lacking = known and not applied
+    return Finding(verdict, record, bool(observed.unreachable), unfinished, lacking)
 
 
 def _is_news(verdict: Verdict, state: MagnumState, health: str | None) -> bool:

@@ -12,6 +12,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import (
     belongings,
+    credentials,
     deletion,
     errors,
     leftovers,
@@ -119,20 +120,17 @@ def _carry_out(
         case deletion.Action.REMOVE_SECRETS:
             _remove_secrets(ports, owner, cloud)
         case deletion.Action.BURY:
+            # Somebody else may have taken the Secrets away, and with them what says which they are.
+            credentials.remove_all(ports, owner, (), cloud)
             belongings.remove(cloud(), owner)
             _sweep_charts(ports, owner)
             ports.operations.bury(owner.namespace, owner.release)
 
 
 def _remove_secrets(ports: Ports, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> None:
-    """The application credential first: its id is known from its Secret only."""
+    """The application credentials first: as long as a Secret is there, a pass comes here again."""
     found = _own_secrets(ports, owner)
-    for secret in found:
-        for credential in secrets.credentials_of(secret):
-            cloud().delete_credential(secrets.user_of(secret, owner), credential.id)
-    record = ports.operations.read(owner.namespace, owner.release)
-    for retired in record.retired if record else ():
-        cloud().delete_credential(retired.user, retired.id)
+    credentials.remove_all(ports, owner, found, cloud)
     for secret in found:
         ports.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 import dataclasses
 import datetime
 from typing import Any
@@ -223,6 +223,28 @@ def chart(
             "allow_chart_family_change is false",
         )
     return found
+
+
+def interrupted(
+    ports: Ports,
+    record: Record | None,
+    live: LiveRelease,
+    target: Callable[[Operation], Target],
+) -> Chart | None:
+    """The chart of an upgrade that a run of Helm was in the middle of, None for any other run.
+
+    The release is of that chart already, and the record still has the one before.
+
+    :raises errors.DriverError: the chart is not to be had any more.
+    """
+    operation = pending(record)
+    if live.status == "deployed" or operation is None or operation.accepted:
+        return None
+    if change.CONTROL_PLANE not in operation.groups:
+        return None
+    found = new_chart(ports, target(operation).request.labels)
+    same = (found.name, found.version) == (live.chart_name, live.chart_version)
+    return found if same else None
 
 
 def groups(

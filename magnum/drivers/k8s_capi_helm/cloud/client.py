@@ -14,7 +14,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors, preflight
 from magnum.drivers.k8s_capi_helm.cloud import images, machines, networks, offers, quotas
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.logging_in import logged_in
+from magnum.drivers.k8s_capi_helm.cloud.logging_in import credentials_named, logged_in
 from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, Services
 from magnum.drivers.k8s_capi_helm.model import (
@@ -253,6 +253,13 @@ class Cloud:
                 keystone.client.delete_application_credential(
                     user_id, credential_id, ignore_missing=True
                 )
+
+    def credentials_named(self, user_id: str, beginning: str) -> tuple[str, ...]:
+        """Ids of a user's application credentials whose names begin so; none of one who is gone.
+
+        :raises errors.DriverError: Keystone does not tell this person, or does not answer.
+        """
+        return credentials_named(self._services, user_id, beginning)
 
     def accepts(self, credential: ApplicationCredential) -> bool:
         """Whether Keystone lets an application credential in; who else asks makes no difference.

@@ -69,6 +69,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
 
         :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
         """
+        # Magnum has made certificates and not saved yet which: nobody else would ever find them.
+        rows.put(cluster)
         groups = list(cluster.nodegroups)
         try:
             self._create(context, cluster, groups, cluster_create_timeout)
@@ -83,15 +85,12 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         plan = plans.plan(ports, cloud, context, cluster, groups, CONF)
         request, release = plan.request, plan.request.release
         founding.open_namespace(ports, request.namespace, request.project_id)
-        rows.put(cluster, stack_id=release)
         now = passes.utc_now()
         limit = intake.deadline(now, timeout or cluster.create_timeout)
-        try:
-            founding.open_record(ports, request, now, limit)
-        except Exception:
-            # Nothing proves a release without a Lease: a row with its name could not be deleted.
-            rows.put(cluster, stack_id=None)
-            raise
+        # The Lease comes first: nothing proves a release without one, and a row with its name could
+        # not be deleted. A Lease whose row does not know its name is found by its label.
+        founding.open_record(ports, request, now, limit)
+        rows.put(cluster, stack_id=release)
         with ports.operations.hold(
             request.namespace, release, wait=CONF.capi_helm.lock_wait
         ) as hold:
@@ -236,9 +235,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         # The rows do not tell "none" from "never asked", nor bounds of the autoscaler from a site's
         # new defaults; only the record does.
         must_be_known = bounds.must_be_known or rows.empties(nodegroup)
-        rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
         try:
-            intents.begin(
+            operation = intents.begin(
                 cluster,
                 CONF,
                 Verb.NODEGROUP_UPDATE,
@@ -251,6 +249,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         except errors.DriverError as error:
             rows.refuse(nodegroup, error, **before)
             return
+        rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
+        intents.insist(cluster, CONF, operation)
         intents.carry_on(context, cluster, CONF)
 
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:

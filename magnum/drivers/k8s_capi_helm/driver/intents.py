@@ -26,7 +26,7 @@ def begin(
     count: int | None = None,
     fields: tuple[str, ...] = (),
     bounds: tuple[int | None, int | None] | None = None,
-) -> None:
+) -> Operation:
     """Save the intent: Magnum's status first, then the pending operation.
 
     The rows are what is carried out; the operation adds when it began and when it has to be
@@ -37,6 +37,7 @@ def begin(
     :param count: machines that an autoscaled nodegroup is to be given.
     :param fields: of a nodegroup's update, the fields that it changes.
     :param bounds: of an update that changes them, what they were.
+    :returns: the operation.
     :raises errors.DriverError: the operation could not be written down, and had to be.
     """
     deleting = verb is Verb.DELETE
@@ -55,13 +56,32 @@ def begin(
         bounds=bounds,
     )
     try:
-        assembly.ports(conf).operations.add(
-            intake.namespace(cluster, conf), cluster.stack_id, operation
-        )
+        _write_down(cluster, conf, operation)
     except errors.DriverError as error:
         if must_be_known or not error.retryable:
             raise
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+    return operation
+
+
+def insist(cluster: Any, conf: Any, operation: Operation) -> None:
+    """Write an operation down again, now that the row says what it is about.
+
+    A pass that looked in between has found nothing to do, and may have taken it off the record.
+    """
+    try:
+        record = assembly.ports(conf).operations.read(
+            intake.namespace(cluster, conf), cluster.stack_id
+        )
+        if not any(one.id == operation.id for one in (record.operations if record else ())):
+            _write_down(cluster, conf, operation)
+    except errors.DriverError as error:
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+
+
+def _write_down(cluster: Any, conf: Any, operation: Operation) -> None:
+    namespace = intake.namespace(cluster, conf)
+    assembly.ports(conf).operations.add(namespace, cluster.stack_id, operation)
 
 
 def cannot_be_asked(cluster: Any, nodegroup: Any, conf: Any) -> bool:

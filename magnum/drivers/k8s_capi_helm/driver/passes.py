@@ -103,8 +103,6 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
             rows.intend(cluster, Status.DELETE_IN_PROGRESS)
             return
         if not ownership.is_proved(ports, ownership.owner(cluster, conf)):
-            if cluster.status == Status.CREATE_IN_PROGRESS and _has_just_begun(cluster):
-                return
             raise errors.NotOurs(
                 f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
                 "belongs to this cluster. An operator has to check the driver's kubeconfig."
@@ -140,6 +138,7 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
 def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     """One pass of a deletion; only here a cluster becomes DELETE_COMPLETE."""
     if not cluster.stack_id:
+        _discard_lease(cluster, conf)
         _finish_deletion(context, cluster)
         return
     if _is_left_alone(cluster):
@@ -210,6 +209,19 @@ def _finish_deletion(context: Any, cluster: Any) -> None:
     """
     certificates.remove_forgotten(context, cluster)
     cluster.status, cluster.status_reason = Status.DELETE_COMPLETE, None
+
+
+def _discard_lease(cluster: Any, conf: Any) -> None:
+    """Take away the Lease of a create that died before its row knew the name of its release.
+
+    A Lease is all that there can be, and does no harm: a management cluster that does not answer
+    keeps nobody from deleting a cluster that was refused.
+    """
+    namespace = intake.namespace(cluster, conf)
+    try:
+        assembly.ports(conf).operations.discard(namespace, cluster.uuid)
+    except errors.DriverError as error:
+        LOG.info("Whether cluster %s has left a Lease: %s", cluster.uuid, error.detail)
 
 
 def _limit_update(

@@ -28,6 +28,8 @@ LOG = logging.getLogger(__name__)
 
 #: Clients poll every ten to twenty seconds, people look now and then.
 _REFUSAL_SHOWN = datetime.timedelta(minutes=10)
+#: Magnum's API waits a minute for an answer, unless an operator has said otherwise.
+_CHECKED_BY_THEN = datetime.timedelta(minutes=5)
 _REQUEST, _REFUSED = "request", "refused, UPDATE_FAILED since "
 
 
@@ -91,7 +93,11 @@ def _go_on(
     elif ownership.is_being_deleted(found.record):
         if cluster.status != Status.DELETE_IN_PROGRESS:
             rows.intend(cluster, Status.DELETE_IN_PROGRESS)
-    elif _is_overtaken(cluster, judged) or _has_upgrade(cluster, found.record):
+    elif (
+        _is_overtaken(cluster, judged)
+        or _has_upgrade(cluster, found.record)
+        or (found.lacking and _is_forgotten(cluster, judged, now))
+    ):
         rows.put(cluster, status=Status.UPDATE_IN_PROGRESS)
     elif cluster.status.endswith("_FAILED") and found.unfinished:
         passes.advance(context, cluster, conf)
@@ -126,6 +132,17 @@ def _has_upgrade(cluster: Any, record: Record | None) -> bool:
     """Whether an upgrade was written down, and its conductor died before it said so."""
     operation = transition.pending(record)
     return operation is not None and cluster.status.endswith("_COMPLETE")
+
+
+def _is_forgotten(cluster: Any, groups: list[Any], now: datetime.datetime) -> bool:
+    """Whether a count that Magnum has saved for a request (``PATCH node_count``) is nobody's task.
+
+    Nothing in the rows says that such a request has begun, and none takes longer than this to check
+    it; its conductor died.
+    """
+    changed = (row.updated_at or row.created_at for row in groups)
+    rests = cluster.status.endswith("_COMPLETE")
+    return rests and all(one is None or now - one > _CHECKED_BY_THEN for one in changed)
 
 
 def _prolong_deletion(

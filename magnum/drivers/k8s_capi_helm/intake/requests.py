@@ -168,6 +168,7 @@ def _group_request(
         labels=None if row.role == MASTER else own,
         role=row.role,
         docker_volume=docker_volume_size(row, cluster),
+        is_new=row.status == "CREATE_IN_PROGRESS",
     )
 
 

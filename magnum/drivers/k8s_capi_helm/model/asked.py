@@ -27,6 +27,7 @@ class NodeGroupRequest:
         none of its own.
     :ivar role: what its Nodes are called besides, as ``node-role.kubernetes.io/ROLE``.
     :ivar docker_volume: GiB of the volume for images and containers, 0 for none.
+    :ivar is_new: its row says that it is being made.
     """
 
     name: str
@@ -41,6 +42,7 @@ class NodeGroupRequest:
     labels: labels.Labels | None = None
     role: str = "worker"
     docker_volume: int = 0
+    is_new: bool = dataclasses.field(default=False, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,13 +166,16 @@ class Operation:
 class Retired:
     """An application credential that another one has taken the place of.
 
+    :ivar id: "" for new ones of which it is not known yet whether they are made, and saved.
     :ivar user: whose it is.
     :ivar since: when it was replaced (aware, UTC); what still uses it needs some time to notice.
+    :ivar name: with which the names of new ones begin, "" for others.
     """
 
     id: str
     user: str
     since: datetime.datetime
+    name: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -58,7 +58,12 @@ def record(lease: Json) -> Record:
         tombstone=notes.get(TOMBSTONE) == "true",
         holder=holder(lease),
         retired=tuple(
-            Retired(one["id"], one["user"], datetime.datetime.fromisoformat(one["since"]))
+            Retired(
+                one["id"],
+                one["user"],
+                datetime.datetime.fromisoformat(one["since"]),
+                one.get("name", ""),
+            )
             for one in json.loads(notes.get(RETIRED) or "[]")
         ),
         owed=tuple(_owed(one) for one in json.loads(notes.get(OWED) or "[]")),

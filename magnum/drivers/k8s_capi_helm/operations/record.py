@@ -180,7 +180,8 @@ class Operations:
         """
 
         def change(found: Json) -> None:
-            others = [one for one in lease.record(found).retired if one.id != credential.id]
+            known, new = lease.record(found).retired, (credential.id, credential.name)
+            others = [one for one in known if (one.id, one.name) != new]
             lease.annotate(found, lease.RETIRED, lease.retired([*others, credential]))
 
         return self._change(namespace, release, change)
@@ -188,13 +189,14 @@ class Operations:
     def forget(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
         """Take retired credentials off the record, because they are deleted.
 
+        :param ids: of those that have none, their names.
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
         gone = frozenset(ids)
 
         def change(found: Json) -> None:
-            kept = [one for one in lease.record(found).retired if one.id not in gone]
+            kept = [one for one in lease.record(found).retired if (one.id or one.name) not in gone]
             lease.annotate(found, lease.RETIRED, lease.retired(kept))
 
         return self._change(namespace, release, change)
@@ -212,6 +214,15 @@ class Operations:
             lease.annotate(found, lease.TOMBSTONE, "true")
 
         return self._change(namespace, release, change)
+
+    def discard(self, namespace: str, cluster_uuid: str) -> None:
+        """Delete the Leases of a cluster of which nothing was ever made under them.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        for one in self._kube.list(names.LEASE, namespace, {names.LABEL_UUID: cluster_uuid}):
+            metadata = one["metadata"]
+            self._kube.delete(names.LEASE, namespace, metadata["name"], uid=metadata["uid"])
 
     def sweep(self, namespace: str, release: str) -> bool:
         """Delete the Lease of a release, if it is a tombstone.

@@ -413,6 +413,20 @@ class TestCredentialsAndFaults(CloudCase):
         self.cloud.delete_credential("u1", "ac-1")
         self.assertEqual({}, self.openstack.credentials)
 
+    def test_credentials_are_found_by_how_their_names_begin(self) -> None:
+        for name in ("magnum-x", "magnum-x-1-addons", "magnum-y"):
+            self.cloud.create_credential("u1", name, "for x", ["member"])
+        self.assertEqual(("ac-1", "ac-2"), self.cloud.credentials_named("u1", "magnum-x"))
+        self.assertEqual((), self.cloud.credentials_named("u1", "magnum-x-2"))
+
+    def test_somebody_who_is_gone_has_no_credentials(self) -> None:
+        self.openstack.said = {"/application_credentials": (404, {})}
+        self.assertEqual((), self.cloud.credentials_named("u1", "magnum-x"))
+
+    def test_credentials_that_may_not_be_listed(self) -> None:
+        self.openstack.said = {"/application_credentials": (403, {})}
+        self.assertRaises(errors.CloudRefused, self.cloud.credentials_named, "u1", "magnum-x")
+
     def test_a_refused_credential_is_refused_with_what_to_do(self) -> None:
         self.openstack.said = {"/application_credentials": (403, {})}
         error = self.assertRaises(

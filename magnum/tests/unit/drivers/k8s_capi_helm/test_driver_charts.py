@@ -10,7 +10,7 @@ from typing import Any
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm import chart_store, names
+from magnum.drivers.k8s_capi_helm import chart_store, errors, names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.helm_client import write_chart
 from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import UpgradeCase
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
@@ -71,6 +71,24 @@ class ChartCase(UpgradeCase):
 
 
 class TestLife(ChartCase):
+    def test_an_upgrade_that_is_interrupted_goes_on_with_its_own_chart(self) -> None:
+        def die(live: Any) -> None:
+            self.helm.midway = None
+            raise errors.HelmInterrupted("helm was killed")
+
+        self.made()
+        self.driver_is_upgraded()
+        self.conductor("second")
+        self.helm.midway = die
+        self.assertEqual("", self.upgrade(self.next))
+        self.assertEqual("pending-upgrade", self.helm.live(NAMESPACE, RELEASE).status)
+        self.tick()
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual(["1.1.0", "2.0.0"], sorted({one.split()[1] for one in self.applied}))
+        self.assertEqual(1, sum(" 1.1.0 " in one for one in self.applied), self.applied)
+
     def test_a_newer_driver_on_a_conductor_with_an_empty_store(self) -> None:
         self.made()
         self.driver_is_upgraded()

@@ -256,6 +256,8 @@ class FakeApis(requests.adapters.BaseAdapter):
             made = {**body, "id": f"ac-{len(self.credentials) + 1}", "secret": "s3cret"}
             self.credentials[made["id"]] = made
             return 201, {"application_credential": made}
+        if request.method == "GET" and rest == path:
+            return 200, {"application_credentials": list(self.credentials.values())}
         if request.method == "DELETE" and rest.startswith(path):
             gone = self.credentials.pop(rest.rpartition("/")[2], None)
             return (204, {}) if gone else _missing(rest)

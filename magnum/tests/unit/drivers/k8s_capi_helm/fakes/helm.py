@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import copy
+import dataclasses
 import json
 import pathlib
 import threading
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm_client import releases
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
 from magnum.drivers.k8s_capi_helm.operations import Hold
 
@@ -24,6 +26,7 @@ class FakeHelm:
     :ivar runs: helm runs so far: (verb, release, values).
     :ivar on_apply: called with each release that was applied; puts the chart's objects in place.
     :ivar on_uninstall: called with the namespace and the name of each release that was taken away.
+    :ivar midway: called in the middle of each run, with the release as Helm keeps it then.
     """
 
     def __init__(self) -> None:
@@ -33,8 +36,11 @@ class FakeHelm:
         self.is_half_way = False
         self.on_apply: Callable[[LiveRelease], None] | None = None
         self.on_uninstall: Callable[[str, str], None] | None = None
+        self.midway: Callable[[LiveRelease], None] | None = None
         self.releases: dict[tuple[str, str], LiveRelease] = {}
         self._deployed: dict[tuple[str, str], LiveRelease] = {}
+        #: What was live before a run that is on its way, or was interrupted.
+        self._before: dict[tuple[str, str], LiveRelease | None] = {}
         self._lock = threading.RLock()
 
     def live(self, namespace: str, release: str) -> LiveRelease | None:
@@ -59,7 +65,7 @@ class FakeHelm:
             self._run("apply", release, values)
             if hold is not None and hold.lost():
                 raise errors.Busy("Another worker may have taken over this cluster.")
-            before = self.releases.get((namespace, release))
+            before = self._recovered(namespace, release)
             wrong = self.refuses(values)
             if wrong is not None and not self.is_half_way:
                 raise wrong
@@ -73,8 +79,8 @@ class FakeHelm:
                 chart_family=chart.family,
                 values=json.loads(json.dumps(values)),
             )
-            if wrong is not None and before is not None and before.status == "deployed":
-                self._deployed[namespace, release] = before
+            self._begin(live, before)
+            self._before.pop((namespace, release), None)
             self.releases[namespace, release] = live
         if wrong is not None:
             raise wrong
@@ -108,6 +114,9 @@ class FakeHelm:
             if (namespace, release) not in self.releases:
                 return
             self._run("uninstall", release, {})
+            live = self.releases[namespace, release]
+            self.releases[namespace, release] = dataclasses.replace(live, status="uninstalling")
+            self._midway(namespace, release)
             del self.releases[namespace, release]
         if self.on_uninstall is not None:
             self.on_uninstall(namespace, release)
@@ -121,6 +130,32 @@ class FakeHelm:
         if isinstance(self.refusal, errors.HelmUnusable):
             raise self.refusal
         return "3.21.4"
+
+    def _begin(self, live: LiveRelease, before: LiveRelease | None) -> None:
+        """Helm keeps a revision as pending first, and makes its objects then."""
+        place, status = (live.namespace, live.name), "upgrade" if before else "install"
+        if before is None:
+            self._deployed.pop(place, None)
+        elif before.status == "deployed":
+            self._deployed[place] = before
+        self._before[place] = before
+        self.releases[place] = dataclasses.replace(live, status=f"pending-{status}")
+        self._midway(*place)
+
+    def _recovered(self, namespace: str, release: str) -> LiveRelease | None:
+        """What is live when a revision is forgotten that was never ended."""
+        place = namespace, release
+        live = self.releases.get(place)
+        if live is not None and live.status in releases.PENDING:
+            live = self._before.pop(place, None)
+            del self.releases[place]
+            if live is not None:
+                self.releases[place] = live
+        return live
+
+    def _midway(self, namespace: str, release: str) -> None:
+        if self.midway is not None:
+            self.midway(self.releases[namespace, release])
 
     def _run(self, verb: str, release: str, values: Json) -> None:
         self.runs.append((verb, release, copy.deepcopy(values)))

@@ -12,7 +12,7 @@ import threading
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import Operation, Retired, Verb
 from magnum.drivers.k8s_capi_helm.operations import Operations
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
 
@@ -232,6 +232,24 @@ class RecordTests(OperationsSuite):
         )
         operations.remember(namespace, RELEASE, first_look="")
         self.assertEqual("", operations.read(namespace, RELEASE).first_look)
+
+    def test_a_lease_is_discarded_by_its_cluster(self) -> None:
+        operations, namespace = self.opened()
+        operations.discard(namespace, "uuid-2")
+        self.assertIsNotNone(operations.read(namespace, RELEASE))
+        operations.discard(namespace, "uuid-1")
+        self.assertIsNone(operations.read(namespace, RELEASE))
+        operations.discard(namespace, "uuid-1")
+
+    def test_credentials_that_are_to_go(self) -> None:
+        operations, namespace = self.opened()
+        old, begun = Retired("ac-1", "u1", START), Retired("", "u2", START, "magnum-x-1")
+        again = dataclasses.replace(begun, name="magnum-x-2")
+        for one in (old, begun, again, begun):
+            operations.retire(namespace, RELEASE, one)
+        self.assertEqual({old, begun, again}, set(operations.read(namespace, RELEASE).retired))
+        operations.forget(namespace, RELEASE, ["ac-1", "magnum-x-1", ""])
+        self.assertEqual((again,), operations.read(namespace, RELEASE).retired)
 
     def test_a_tombstone_is_swept_and_nothing_else(self) -> None:
         operations, namespace = self.opened()
