@@ -18,8 +18,8 @@ demo: $(TOX) ## From a template to a tenant's kubectl get nodes and away again (
 test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pep8 unit" picks some)
 	@$(RUNNER)/bin/python tools/stages.py $(or $(STAGES),test)
 
-functional: $(TOX) ## Everything that can be done in the sandbox
-	@$(RUNNER)/bin/python tools/stages.py sandbox-live adoption functional
+functional: $(TOX) ## Everything that can be done in the sandbox, and all crash tests
+	@$(RUNNER)/bin/python tools/stages.py crashes sandbox-live adoption functional
 
 controls: $(TOX) ## Break driver and charts on purpose, show what catches it (FUNCTIONAL=1: in the sandbox too)
 	@$(TOX) -q run -e controls -- $(if $(FUNCTIONAL),--functional) $(MUTANTS)

@@ -90,6 +90,7 @@ STAGES = {
         Stage("releasenotes", "releasenotes", 10),
         Stage("packaging", "packaging", 15, counts=True),
         Stage("unit", "py3", 20, counts=True),
+        Stage("crashes", "crashes", 30, live=True),
         Stage("sandbox", "sandbox-tests", 20, counts=True, binaries=True, sandbox=True),
         Stage("charts", "charts", 20, counts=True, binaries=True, sandbox=True),
         Stage("envtest", "envtest", 20, counts=True, binaries=True, sandbox=True),
