@@ -38,6 +38,8 @@ SHARED = (
     "kubelet",
     "tls",
 )
+#: Of the defaults, what waits with those: in a nodegroup's entry it would be what its row asks for.
+_ASKED = (*change.COUNT_KEYS, *change.DETAIL_KEYS)
 #: Characters of what waits in one Lease; Kubernetes takes 256 KiB of annotations of an object.
 LIMIT = 128 * 1024
 
@@ -48,7 +50,7 @@ def of_upgrade(operation: str, live: Json, base: Json, theirs: Json) -> Owed:
     :param operation: id of the upgrade.
     :param base: a render with the labels that the cluster has, *theirs* with those it is to have.
     """
-    defaults = _defaults(base), _defaults(theirs)
+    defaults = _machines(_defaults(base)), _machines(_defaults(theirs))
     old, new = change.node_groups(base), change.node_groups(theirs)
     groups = {}
     for name in change.node_groups(live):
@@ -109,11 +111,19 @@ def paid(values: Json, takers: Collection[str], owed: Iterable[Owed], *, shared:
         for name in takers:
             if name in entries and name in one.groups:
                 wanted[name] = _taken(wanted[name], entries[name], *one.groups[name])
-    common = _common(_carried(below, owed), list(wanted.values()))
-    if common or DEFAULTS in result:
-        result[DEFAULTS] = common
-    result["nodeGroups"] = [_over(common, wanted[name], entries[name], below) for name in entries]
-    return result
+    return _said(result, wanted, owed)
+
+
+def apart(values: Json, owed: Iterable[Owed]) -> Json:
+    """The same machines, with nothing in the defaults that only those have who wait.
+
+    An entry cannot take a key of the defaults away: neither could that of a new nodegroup.
+
+    :returns: new values.
+    """
+    entries, below = change.node_groups(values), _defaults(values)
+    wanted = {name: _laid(below, entry) for name, entry in entries.items()}
+    return _said(copy.deepcopy(values), wanted, owed)
 
 
 def rest(
@@ -134,7 +144,10 @@ def rest(
 
 
 def joined(entry: Json, values: Json, owed: Iterable[Owed]) -> Json:
-    """The entry of a new nodegroup, which has at once what the defaults do not say yet."""
+    """The entry of a new nodegroup, which has at once what the defaults do not say yet.
+
+    :param values: as :func:`apart` returns them.
+    """
     below = _defaults(values)
     return _over(below, _laid(_carried(below, owed), entry), entry, below)
 
@@ -142,6 +155,16 @@ def joined(entry: Json, values: Json, owed: Iterable[Owed]) -> Json:
 def _left(one: Owed, waiting: Collection[str], shared: bool) -> Owed:
     groups = {name: pair for name, pair in one.groups.items() if name in waiting}
     return dataclasses.replace(one, groups=groups, shared=({}, {}) if shared else one.shared)
+
+
+def _said(values: Json, wanted: Mapping[str, Json], owed: Iterable[Owed]) -> Json:
+    """*values*, in which nodegroups are as *wanted*: by new defaults, and entries over them."""
+    entries, below = change.node_groups(values), _defaults(values)
+    common = _common(_carried(below, owed), list(wanted.values()))
+    if common or DEFAULTS in values:
+        values[DEFAULTS] = common
+    values["nodeGroups"] = [_over(common, wanted[name], entries[name], below) for name in entries]
+    return values
 
 
 def _carried(defaults: Json, owed: Iterable[Owed]) -> Json:
@@ -156,11 +179,12 @@ def _defaults(values: Mapping[str, Any]) -> Json:
 
 
 def _machines(entry: Mapping[str, Any]) -> Json:
-    return {key: value for key, value in entry.items() if key not in change.COUNT_KEYS}
+    return {key: value for key, value in entry.items() if key not in _ASKED}
 
 
 def _shared(values: Mapping[str, Any]) -> Json:
-    return {key: value for key, value in values.items() if key in SHARED}
+    defaults = {key: value for key, value in _defaults(values).items() if key in _ASKED}
+    return {**{key: value for key, value in values.items() if key in SHARED}, DEFAULTS: defaults}
 
 
 def _laid(below: Mapping[str, Any], above: Mapping[str, Any]) -> Json:

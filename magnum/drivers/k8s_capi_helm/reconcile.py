@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm import (
     belongings,
     change,
     errors,
+    followers,
     founding,
     helm_values,
     intake,
@@ -149,13 +150,14 @@ def _upgrade(
         return
     request, owing = rows.request(), record.owed
     if operation.accepted:
-        groups = upgrade.following(live.values, operation, request.own_images, owing)
-        values = upgrade.released(live.values, groups, operation.batch, owing)
+        groups = followers.due(live.values, operation, request, owing)
+        whole = followers.are_all(live.values, operation, request)
+        values = upgrade.released(live.values, groups, operation.batch, owing, shared=whole)
         if values != live.values:
             old = _chart(ports, live, hold.record)
             _apply(ports, hold, request, old, values, (operation,), conf)
-        rest = owed.rest(owing, groups, values, shared=True)
-        ports.operations.owe(live.namespace, live.name, rest)
+        left = owed.rest(owing, groups, values, shared=whole)
+        ports.operations.owe(live.namespace, live.name, left)
         return
     target = rows.target(operation)
     facts = cloud().software(target.request, interface=conf.capi_helm.app_cred_interface_type)
@@ -166,8 +168,7 @@ def _upgrade(
     ports.operations.owe(live.namespace, live.name, owing)
     if values != live.values or chart.digest != hold.record.chart_digest:
         _apply(ports, hold, request, chart, values, (operation,), conf)
-    left = transition.left(owing, operation, values)
-    ports.operations.owe(live.namespace, live.name, left)
+    ports.operations.owe(live.namespace, live.name, transition.left(owing, operation, values))
     kept = transition.own_images(request, live.values) - frozenset(operation.groups)
     rows.accept(operation, target, kept)
     ports.operations.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
@@ -226,7 +227,7 @@ def _bring_on(
     found = newcomers.rendered(groups, request, cloud, conf, base)
     wanted = change.sizes(base.values, request, noted)
     scaling.tell_capacity(base, wanted, request, cloud)
-    ready = transition.joined(ports, record, base, request, found.ready)
+    base, ready = transition.joined(ports, record, base, request, found.ready)
     wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
     chart = transition.interrupted(ports, record, live, rows.target)
     chart = chart or _chart(ports, base, hold.record)

@@ -13,6 +13,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import (
     change,
     errors,
+    followers,
     intake,
     leftovers,
     names,
@@ -105,7 +106,8 @@ def judge(
     own = intake.own_images(cluster, rows)
     told = (
         *intake.notices(cluster, conf, values, rows),
-        transition.behind(record, values, own),
+        followers.behind(record, values, own),
+        followers.lacking(record, values),
         leftovers.notice(observed),
     )
     verdict = _with(verdict, "notice", " ".join(one for one in told if one))

@@ -11,6 +11,7 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import (
     change,
     errors,
+    followers,
     intake,
     labels,
     observer,
@@ -49,35 +50,7 @@ def unfinished(record: Record | None, values: Json, own: Collection[str]) -> fro
     :param own: nodegroups with an image of their own.
     """
     operations = record.operations if record else ()
-    return frozenset(one.id for one in operations if upgrade.held(values, one, own))
-
-
-def behind(record: Record | None, values: Json, own: Collection[str]) -> str:
-    """A sentence about nodegroups that run something else than their cluster, "" without any.
-
-    Their rows name the image of the cluster's template, which they follow at the next upgrade.
-
-    :param own: nodegroups with an image of their own, whose rows say so.
-    """
-    operations = record.operations if record else ()
-    held = {name for one in operations for name in upgrade.held(values, one, own)}
-    common, found = _runs(values, values), dict[str, list[str]]()
-    for name, entry in change.node_groups(values).items():
-        if upgrade.is_pinned(entry) and name not in own and name not in held:
-            found.setdefault(_runs(entry, values), []).append(f"'{name}'")
-    return " ".join(
-        f"Nodegroup{'s' if len(names) > 1 else ''} {', '.join(names)}: {runs} runs there, and "
-        f"{common} in the control plane, until the cluster, or the nodegroup by its name, is "
-        "upgraded."
-        for runs, names in found.items()
-        if runs != common
-    )
-
-
-def _runs(entry: Json, values: Json) -> str:
-    version = str(entry.get("kubernetesVersion") or values.get("kubernetesVersion") or "")
-    image = entry.get("machineImageId") or entry.get("machineImage") or values.get("machineImageId")
-    return f"Kubernetes v{version.removeprefix('v')} of image {image}"
+    return frozenset(one.id for one in operations if followers.held(values, one, own))
 
 
 def is_due(
@@ -89,7 +62,7 @@ def is_due(
         return False
     if not operation.accepted:
         return True
-    groups = upgrade.following(live.values, operation, request.own_images, record.owed)
+    groups = followers.due(live.values, operation, request, record.owed)
     return bool(groups) and _control_plane_is_through(ports, live)
 
 
@@ -99,7 +72,7 @@ def joined(
     live: LiveRelease,
     request: ClusterRequest,
     ready: dict[str, Json],
-) -> dict[str, Json]:
+) -> tuple[LiveRelease, dict[str, Json]]:
     """Entries of new nodegroups, which wait for the control plane like those that are there.
 
     They have at once what else upgrades have brought and the defaults do not say yet.
@@ -107,22 +80,29 @@ def joined(
     They are written down as part of the upgrade, so that they follow with the others.
 
     :param ready: their entries by name.
+    :returns: with the release that they are to be added to, whose machines are those of *live*.
     :raises errors.DriverError: the record cannot be written.
     """
     owing = record.owed if record else ()
-    ready = {name: owed.joined(entry, live.values, owing) for name, entry in ready.items()}
+    if ready and owing:
+        live = dataclasses.replace(live, values=owed.apart(live.values, owing))
+        ready = {name: owed.joined(entry, live.values, owing) for name, entry in ready.items()}
+        # What was owed to nodegroups of these names that are gone is not for the new ones.
+        left = owed.rest(owing, ready, live.values, shared=False)
+        ports.operations.owe(live.namespace, live.name, left)
     operation = pending(record)
     if operation is None or change.CONTROL_PLANE not in operation.groups:
-        return ready
+        return live, ready
     new = [name for name, entry in ready.items() if not upgrade.is_pinned(entry)]
-    if not new or (operation.accepted and _control_plane_is_through(ports, live)):
-        return ready
+    is_through = bool(new) and _control_plane_is_through(ports, live)
+    if not new or (operation.accepted and is_through):
+        return live, ready
     groups = tuple(dict.fromkeys((*operation.groups, *new)))
     ports.operations.add(live.namespace, live.name, dataclasses.replace(operation, groups=groups))
-    if not operation.accepted:
-        return ready
+    if is_through:
+        return live, ready
     own = request.own_images
-    return {name: upgrade.waiting(entry, live.values, own) for name, entry in ready.items()}
+    return live, {name: upgrade.waiting(entry, live.values, own) for name, entry in ready.items()}
 
 
 def begun(

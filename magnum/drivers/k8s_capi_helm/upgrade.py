@@ -21,7 +21,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import change, errors, labels, merging, owed
 from magnum.drivers.k8s_capi_helm.change import CONTROL_PLANE
-from magnum.drivers.k8s_capi_helm.model import Json, Operation, Owed
+from magnum.drivers.k8s_capi_helm.model import Json, Owed
 
 #: What decides which Kubernetes a machine runs.
 SOFTWARE = ("kubernetesVersion", "machineImageId", "machineImage")
@@ -164,7 +164,7 @@ def released(
     batch: int,
     owing: Iterable[Owed] = (),
     *,
-    shared: bool = True,
+    shared: bool,
 ) -> Json:
     """The values with which nodegroups follow the control plane.
 
@@ -173,7 +173,7 @@ def released(
     :param shared: whether what the machines of all nodegroups have in common comes along.
     """
     chosen = frozenset(groups)
-    result = owed.paid(values, chosen, owing, shared=shared and bool(chosen))
+    result = owed.paid(values, chosen, owing, shared=shared)
     for entry in result.get("nodeGroups") or ():
         if entry["name"] in chosen:
             for key in SOFTWARE:
@@ -190,38 +190,6 @@ def moved(
     if (version, image) != (_bare(str(live.get("kubernetesVersion"))), live.get("machineImageId")):
         change.node_groups(result)[group].update(kubernetesVersion=version, machineImageId=image)
     return result
-
-
-def held(values: Mapping[str, Any], operation: Operation, own: Collection[str]) -> tuple[str, ...]:
-    """The nodegroups of an accepted upgrade that still wait for the control plane.
-
-    :param own: nodegroups with an image of their own. They are pinned for ever and wait for nobody;
-        one may have the name of a nodegroup that was deleted since the upgrade began.
-    """
-    if not operation.accepted or CONTROL_PLANE not in operation.groups:
-        return ()
-    pinned = (name for name, entry in change.node_groups(values).items() if is_pinned(entry))
-    return tuple(name for name in pinned if name in operation.groups and name not in own)
-
-
-def following(
-    values: Mapping[str, Any], operation: Operation, own: Collection[str], owing: Iterable[Owed]
-) -> tuple[str, ...]:
-    """The nodegroups that take their step now, or took it when a process died before it noted so.
-
-    :param owing: what upgrades owe nodegroups.
-    """
-    wait = held(values, operation, own)
-    if not operation.accepted or CONTROL_PLANE not in operation.groups:
-        return wait
-    owing = tuple(owing)
-    return wait + tuple(
-        name
-        for name, entry in change.node_groups(values).items()
-        if name in operation.groups
-        and not is_pinned(entry)
-        and any(name in one.groups or any(one.shared) for one in owing)
-    )
 
 
 def waiting(entry: Json, values: Json, own: Collection[str]) -> Json:

@@ -12,6 +12,7 @@ from magnum.drivers.k8s_capi_helm import (
     assembly,
     change,
     errors,
+    followers,
     helm_values,
     intake,
     names,
@@ -72,8 +73,9 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
         live.values, request, target, operation, facts, conf, record.owed if record else ()
     )
     chart = transition.chart(ports, operation, target, live, conf)
-    followers = operation.groups if chart else ()
-    values = upgrade.released(first, followers, operation.batch, owing)
+    following = operation.groups if chart else ()
+    whole = followers.are_all(first, operation, target.request)
+    values = upgrade.released(first, following, operation.batch, owing, shared=whole)
     made_by = (chart.family, chart.version) if chart else (live.chart_family, live.chart_version)
     family = names.family_of_keys(*made_by)
     helm_values.check_family(values, family, live.values)

@@ -8,7 +8,7 @@ import dataclasses
 import datetime
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import certificates, change, errors, upgrade
+from magnum.drivers.k8s_capi_helm import certificates, change, errors, followers, upgrade
 from magnum.drivers.k8s_capi_helm.intake.requests import entries, MASTER, own_images
 from magnum.drivers.k8s_capi_helm.model import (
     GroupState,
@@ -34,7 +34,7 @@ def magnum_state(
     deadlines = [op.deadline for op in operations if op.deadline]
     values, reason = live.values if live else {}, cluster.status_reason or ""
     own = own_images(cluster, nodegroups)
-    held = {name for one in operations for name in upgrade.held(values, one, own)}
+    held = {name for one in operations for name in followers.held(values, one, own)}
     asked = {n for one in operations if one.count is not None for n in one.groups}
     if cluster.status.endswith("_FAILED") and not _heals(reason):
         refusal = refusal or reason

@@ -60,14 +60,14 @@ class UpgradeRollTest(unittest.TestCase):
         )
 
     def test_workers_move_once_and_those_that_are_left_out_never(self) -> None:
-        after = upgrade.released(self.first, ["default-worker"], 1, [self.owing])
+        after = upgrade.released(self.first, ["default-worker"], 1, [self.owing], shared=True)
         self.assertEqual(_templates(OLD, "gpu"), _templates(after, "gpu"))
         self.assertNotEqual(_templates(OLD, "default-worker"), _templates(after, "default-worker"))
         whole = {**THEIRS, "nodeGroups": [OLD["nodeGroups"][0]]}
         self.assertEqual(_templates(whole, "default-worker"), _templates(after, "default-worker"))
 
     def test_who_was_left_out_moves_by_its_name(self) -> None:
-        after = upgrade.released(self.first, ["default-worker"], 1, [self.owing])
+        after = upgrade.released(self.first, ["default-worker"], 1, [self.owing], shared=True)
         left = owed.rest([self.owing], ["default-worker"], after, shared=True)
         last = upgrade.moved(after, "gpu", "1.35.2", BASE["machineImageId"], 1, left)
         self.assertEqual(_templates(after, "default-worker"), _templates(last, "default-worker"))

@@ -274,9 +274,9 @@ _CHANGE = (
     Mutant(
         "own-image-released",
         "a nodegroup's own image is taken for one that an upgrade holds back",
-        f"{DRIVER}/upgrade.py",
-        " and name not in own)",
-        ")",
+        f"{DRIVER}/followers.py",
+        " and name not in own\n",
+        "\n",
         Suite.UNIT,
         ("test_driver_own_image.TestOnItsWay",),
     ),

@@ -44,6 +44,11 @@ class UpgradeCase(World):
         groups = [(one.name, one.status, one.image_id, one.labels) for one in cluster.nodegroups]
         return cluster.status, cluster.cluster_template_id, cluster.labels, groups
 
+    def notice(self) -> str:
+        """What the next look at health says besides."""
+        self.poll()
+        return str(self.cluster().health_status_reason.get("notice"))
+
     def recorded(self) -> tuple[Any, ...]:
         """What is pending."""
         record = self.ports.operations.read(NAMESPACE, RELEASE)
@@ -208,10 +213,6 @@ class TestParts(UpgradeCase):
         self.tick()
         self.assertEqual({}, self.pins())
         self.assertNotIn("runs there", self.notice())
-
-    def notice(self) -> str:
-        self.poll()
-        return str(self.cluster().health_status_reason.get("notice"))
 
     def test_one_nodegroup_takes_the_image_that_now_has_the_name(self) -> None:
         self.made()
@@ -431,8 +432,10 @@ class TestMachines(UpgradeCase):
     def test_who_was_left_out_takes_it_when_upgraded_by_name(self) -> None:
         self.upgrade(self.changed)
         self.finished()
+        self.assertIn("for the machines of 'gpu': each nodegroup takes it", self.notice())
         self.assertEqual("", self.upgrade(self.changed, "gpu"))
         self.assertEqual({}, self.pins("gpu"))
+        self.assertNotIn("'gpu'", self.notice())
         self.assertEqual({"diskSize": 50}, self.machines("gpu")["machineRootVolume"])
         self.finished()
         before = self.machines("default-worker"), self.machines("gpu")

@@ -33,6 +33,7 @@ FLOORS = {
     "merging": 0,
     "owed": 0,
     "upgrade": 0,
+    "followers": 0,
     "secrets": 0,
     "conditions": 0,
     "status": 0,

@@ -77,6 +77,19 @@ class TestGroups(testtools.TestCase):
             self.assertEqual(whole(live, name), whole(after, name))
         self.assertEqual(before, live)
 
+    @given(MAPS, MAPS, MAPS, MAPS, MAPS)
+    def test_a_new_group_is_as_the_new_render_says_and_moves_nobody(
+        self, defaults: Any, new: Any, x: Any, y: Any, late: Any
+    ) -> None:
+        live = values(defaults, x=x, y=y)
+        owing = owed.of_upgrade("1", live, live, values(new, x=x, y=y))
+        after = owed.apart(live, [owing])
+        for name in ("x", "y"):
+            self.assertEqual(whole(live, name), whole(after, name))
+        entry = owed.joined({"name": "late", **late}, after, [owing])
+        after["nodeGroups"].append(entry)
+        self.assertEqual(whole(values(new, late=late), "late"), whole(after, "late"))
+
     @given(MAPS, MAPS, MAPS, MAPS, TAKERS)
     def test_who_takes_it_has_what_the_new_render_says(
         self, defaults: Any, new: Any, x: Any, y: Any, takers: Any

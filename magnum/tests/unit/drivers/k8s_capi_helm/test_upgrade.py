@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, upgrade
+from magnum.drivers.k8s_capi_helm import errors, followers, upgrade
 from magnum.drivers.k8s_capi_helm.change import CONTROL_PLANE
 from magnum.drivers.k8s_capi_helm.model import Operation, Verb
 
@@ -191,14 +191,14 @@ class TestValues(testtools.TestCase):
     ) -> None:
         own = live(x=mine)
         after = upgrade.begun(own, render(x=all_), render(x=all_))
-        back = upgrade.released(after, ["a", "b"], 1)
+        back = upgrade.released(after, ["a", "b"], 1, shared=True)
         self.assertEqual({**own, "kubernetesVersion": "1.35.0", "machineImageId": "new"}, back)
 
     def test_nothing_is_changed_in_what_was_given(self) -> None:
         own, base, theirs = live(), render(x={"a": 1}), render(x={"a": 2})
         before = copy.deepcopy((own, base, theirs))
         after = upgrade.begun(own, base, theirs)
-        upgrade.released(after, ["a"], 2)
+        upgrade.released(after, ["a"], 2, shared=True)
         upgrade.moved(own, "a", "1.34.4", "other", 2)
         self.assertEqual(before, (own, base, theirs))
 
@@ -255,9 +255,9 @@ class TestHeld(testtools.TestCase):
 
     def test_pinned_groups_of_the_upgrade(self) -> None:
         values = upgrade.begun(live(), render(), render())
-        self.assertEqual(("a",), upgrade.held(values, self.operation(CONTROL_PLANE, "a"), ()))
-        rest = upgrade.released(values, ["a"], 1)
-        self.assertEqual((), upgrade.held(rest, self.operation(CONTROL_PLANE, "a"), ()))
+        self.assertEqual(("a",), followers.held(values, self.operation(CONTROL_PLANE, "a"), ()))
+        rest = upgrade.released(values, ["a"], 1, shared=True)
+        self.assertEqual((), followers.held(rest, self.operation(CONTROL_PLANE, "a"), ()))
 
     def test_nobody_before_helm_took_it_and_nobody_without_the_control_plane(self) -> None:
         values = upgrade.begun(live(), render(), render())
@@ -265,7 +265,7 @@ class TestHeld(testtools.TestCase):
             self.operation(CONTROL_PLANE, "a", accepted=False),
             self.operation("a"),
         ):
-            self.assertEqual((), upgrade.held(values, operation, ()))
+            self.assertEqual((), followers.held(values, operation, ()))
 
 
 def _image(values: dict[str, Any]) -> str:
