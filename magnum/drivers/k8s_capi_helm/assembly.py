@@ -31,6 +31,7 @@ from magnum.drivers.k8s_capi_helm import (
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.controllers import Controllers
 from magnum.drivers.k8s_capi_helm.logins import Logins
+from magnum.drivers.k8s_capi_helm.resting import Resting
 
 _BUNDLED = pathlib.Path(__file__).parent / "charts"
 _lock = threading.Lock()
@@ -43,6 +44,7 @@ class Ports:
 
     :ivar logins: what this process knows of the clusters' credentials.
     :ivar controllers: what it knows of the management cluster's controllers.
+    :ivar resting: what it knows of clusters at rest.
     """
 
     kube: kube_client.KubeClient
@@ -52,6 +54,7 @@ class Ports:
     logins: Logins = dataclasses.field(default_factory=Logins)
     controllers: Controllers = dataclasses.field(default_factory=Controllers)
     watching: observer.Watching | None = None
+    resting: Resting = dataclasses.field(default_factory=Resting)
 
     def reader(self) -> observer.View:
         """The management cluster for a look that may be a moment old."""

@@ -56,6 +56,22 @@ class Finding:
     lacking: bool = False
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Release:
+    """What was read of a release.
+
+    :ivar applied: whether that is all that was asked for.
+    :ivar answered: whether there was an answer.
+    :ivar kept: it was not read now, but a while ago.
+    """
+
+    record: Record | None = None
+    live: LiveRelease | None = None
+    applied: bool = False
+    answered: bool = False
+    kept: bool = False
+
+
 def judge(
     ports: Ports,
     cluster: Any,
@@ -78,9 +94,15 @@ def judge(
     """
     namespace, release = intake.namespace(cluster, conf), cluster.stack_id
     rows = list(rows)
-    record, live, applied, answered = _read(ports, cluster, rows, conf)
+    view = ports.reader()
+    at_rest = polled and all(one.status.endswith("_COMPLETE") for one in (cluster, *rows))
+    whole = at_rest and ports.watching is not None and ports.watching.is_whole(view)
+    if not at_rest:
+        ports.resting.forget(release)
+    read = _read(ports, cluster, rows, conf, at_rest=at_rest, whole=whole)
+    record, live = read.record, read.live
     state = intake.magnum_state(
-        cluster, rows, record, live, applied=applied, refusal=refusal, waiting=waiting
+        cluster, rows, record, live, applied=read.applied, refusal=refusal, waiting=waiting
     )
 
     def judged(reader: observer.Reader, at: datetime.datetime) -> tuple[Observed, Verdict]:
@@ -94,10 +116,13 @@ def judge(
                 observed = _with_operators(ports, observed, cluster, live, conf, cloud)
         return observed, status.judge(observed, state, now)
 
-    view = ports.reader()
     observed, verdict = judged(view, now - datetime.timedelta(seconds=view.behind))
     health = cluster.health_status if polled else verdict.health
-    if view.watched and (not answered or (ends and _is_news(verdict, state, health))):
+    if view.watched and (not read.answered or (ends and _is_news(verdict, state, health))):
+        if read.kept:
+            # Record and release may be older than the news: once more, with what is so now.
+            ports.resting.forget(release)
+            return judge(ports, cluster, rows, conf, now, cloud=cloud, polled=polled)
         observed, verdict = judged(ports.kube, now)
     if not ends:
         verdict = _refreshed(verdict, state)
@@ -114,7 +139,7 @@ def judge(
     unfinished = transition.unfinished(record, values, own)
     # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.
     known = live is not None and record is not None and bool(record.chart_digest)
-    lacking = known and not applied
+    lacking = known and not read.applied
     return Finding(verdict, record, bool(observed.unreachable), unfinished, lacking)
 
 
@@ -167,18 +192,27 @@ def _refreshed(verdict: Verdict, state: MagnumState) -> Verdict:
 
 
 def _read(
-    ports: Ports, cluster: Any, rows: list[Any], conf: Any
-) -> tuple[Record | None, LiveRelease | None, bool, bool]:
-    """Record, release, whether that is all that was asked for, and whether there was an answer."""
+    ports: Ports, cluster: Any, rows: list[Any], conf: Any, *, at_rest: bool, whole: bool
+) -> _Release:
+    """What there is of a release.
+
+    :param at_rest: whether it may be kept for the next pass.
+    :param whole: whether everything else is watched, so that what was kept may be used.
+    """
     namespace, release = intake.namespace(cluster, conf), cluster.stack_id
     try:
+        request = intake.cluster_request(cluster, rows, conf)
+        kept = ports.resting.get(request) if whole else None
+        if kept is not None and reconcile.is_applied(kept[1], request, kept[0]):
+            return _Release(*kept, applied=True, answered=True, kept=True)
         record = ports.operations.read(namespace, release)
         live = ports.helm.live(namespace, release)
-        request = intake.cluster_request(cluster, rows, conf)
-        return record, live, reconcile.is_applied(live, request, record), True
+        if at_rest:
+            ports.resting.keep(request, record, live)
+        return _Release(record, live, reconcile.is_applied(live, request, record), True)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        return None, None, False, False
+        return _Release()
 
 
 def _labels(live: LiveRelease | None, state: MagnumState) -> str:

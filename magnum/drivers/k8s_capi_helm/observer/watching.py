@@ -33,6 +33,9 @@ KINDS = (
     names.EVENT,
 )
 
+#: Seconds that an answer of the management cluster, or none, counts for all who ask.
+_ANSWER_HOLDS = 5.0
+
 
 class Cluster(Reader, Source, Protocol):
     """A management cluster that can be read and watched."""
@@ -43,6 +46,7 @@ class View:
 
     :ivar behind: seconds that what it gives out may be behind at most.
     :ivar watched: whether it gives out anything that it does not ask for.
+    :ivar kinds: of what it does not ask for.
     """
 
     def __init__(self, kube: Reader, fresh: Mapping[names.Kind, Store], behind: float) -> None:
@@ -50,6 +54,7 @@ class View:
         self._fresh = fresh
         self.behind = behind
         self.watched = bool(fresh)
+        self.kinds = frozenset(fresh)
 
     def get(self, kind: names.Kind, namespace: str, name: str) -> Json | None:
         """As ``KubeClient.get``."""
@@ -108,6 +113,10 @@ class Watching:
             Watch(kube, store, seconds=seconds, told=self._tell, clock=clock)
             for store in self._stores.values()
         )
+        self._clock = clock
+        self._asking = threading.Lock()
+        self._asked: float | None = None
+        self._answers = False
         self._lock = threading.Lock()
         self._stopped: threading.Event | None = None
         self._told: Callable[[Json], None] | None = None
@@ -144,6 +153,25 @@ class Watching:
                 self._stopped = None
             for store in self._stores.values():
                 store.forget()
+
+    def is_whole(self, view: View) -> bool:
+        """Whether a view asks for nothing, and the management cluster has answered just now.
+
+        One question of one thread counts for a few seconds, for all: watches that are fresh tell
+        nothing of a management cluster that went away a moment ago.
+        """
+        if view.kinds != frozenset(self._stores):
+            return False
+        with self._asking:
+            if self._asked is None or self._clock() - self._asked > _ANSWER_HOLDS:
+                try:
+                    self._kube.get(names.NAMESPACE, "", "kube-system")
+                    self._answers = True
+                except errors.DriverError as error:
+                    LOG.warning("Nothing of what is watched is used: %s", error.detail)
+                    self._answers = False
+                self._asked = self._clock()
+            return self._answers
 
     def view(self) -> View:
         """A reader for one look that begins now."""

@@ -8,6 +8,7 @@ import dataclasses
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import names, observer
 from magnum.drivers.k8s_capi_helm.driver import prompts
+from magnum.drivers.k8s_capi_helm.resting import Resting
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
 
 
@@ -25,7 +26,8 @@ class WatchingWorld(world.World):
             clock=lambda: self.now,
             spawn=lambda name, run: self.begun.append(name),
         )
-        self.ports = dataclasses.replace(self.ports, watching=self.watching)
+        resting = Resting(clock=lambda: self.now, spread=lambda least, most: most)
+        self.ports = dataclasses.replace(self.ports, watching=self.watching, resting=resting)
 
     def catch_up(self) -> None:
         """The watches hear of all that has happened."""
@@ -72,6 +74,53 @@ class TestWatching(WatchingWorld):
         self.poll()
         self.assertEqual([], self.lists())
         self.assertEqual("HEALTHY", self.cluster().health_status)
+
+    def test_clusters_at_rest_cost_one_question_for_all(self) -> None:
+        self.settled()
+        self.poll()
+        self.helm.reads = 0
+        self.now += 6
+        self.kube.calls.clear()
+        self.poll()
+        self.assertEqual([("get", "Namespace", "", "kube-system")], self.kube.calls)
+        self.kube.calls.clear()
+        self.poll()
+        self.assertEqual([], self.kube.calls)
+        self.assertEqual(0, self.helm.reads)
+        self.assertEqual("HEALTHY", self.cluster().health_status)
+
+    def test_the_release_of_a_cluster_at_rest_is_read_now_and_then(self) -> None:
+        self.settled()
+        self.poll()
+        self.catch_up()
+        self.helm.reads = 0
+        for _ in range(31):
+            self.now += 10
+            self.catch_up()
+            self.poll()
+        self.assertEqual(1, self.helm.reads)
+
+    def test_news_are_judged_by_the_release_as_it_is(self) -> None:
+        self.settled()
+        self.poll()
+        self.helm.reads = 0
+        self.break_a_machine()
+        self.catch_up()
+        self.poll()
+        self.assertEqual(1, self.helm.reads)
+        self.assertNotEqual("HEALTHY", self.cluster().health_status)
+
+    def test_what_was_changed_meanwhile_is_read(self) -> None:
+        self.settled()
+        self.poll()
+        self.resize(3)
+        self.grow()
+        self.catch_up()
+        self.tick(3)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.helm.reads = 0
+        self.poll()
+        self.assertEqual(1, self.helm.reads)
 
     def test_what_is_too_old_is_read(self) -> None:
         self.settled()
@@ -160,6 +209,7 @@ class TestWatching(WatchingWorld):
     def test_healthy_is_not_said_of_a_management_cluster_that_is_away(self) -> None:
         """Its watches have not noticed yet, and are fresh."""
         self.settled()
+        self.now += 6
         self.kube.unreachable = True
         self.poll()
         cluster = self.cluster()

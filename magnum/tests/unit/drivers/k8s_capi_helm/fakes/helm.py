@@ -24,6 +24,7 @@ class FakeHelm:
     :ivar is_half_way: whether values that are refused are so by the management cluster, half-way,
         so that Helm keeps them as a failed revision.
     :ivar runs: helm runs so far: (verb, release, values).
+    :ivar reads: how often a live release was read.
     :ivar on_apply: called with each release that was applied; puts the chart's objects in place.
     :ivar on_uninstall: called with the namespace and the name of each release that was taken away.
     :ivar midway: called in the middle of each run, with the release as Helm keeps it then.
@@ -37,6 +38,7 @@ class FakeHelm:
         self.on_apply: Callable[[LiveRelease], None] | None = None
         self.on_uninstall: Callable[[str, str], None] | None = None
         self.midway: Callable[[LiveRelease], None] | None = None
+        self.reads = 0
         self.releases: dict[tuple[str, str], LiveRelease] = {}
         self._deployed: dict[tuple[str, str], LiveRelease] = {}
         #: What was live before a run that is on its way, or was interrupted.
@@ -44,6 +46,7 @@ class FakeHelm:
         self._lock = threading.RLock()
 
     def live(self, namespace: str, release: str) -> LiveRelease | None:
+        self.reads += 1
         return copy.deepcopy(self.releases.get((namespace, release)))
 
     def deployed(self, namespace: str, release: str) -> LiveRelease | None:

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record and release of clusters at rest, as they were read last: for a while, in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import json
+import random
+import threading
+import time
+import zlib
+
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, LiveRelease, Record
+
+#: Seconds after which they are read again at the latest, should somebody run helm by hand.
+_PATIENCE = 300.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kept:
+    until: float
+    request: ClusterRequest
+    record: Record
+    packed: bytes
+
+
+class Resting:
+    """Safe to share between threads.
+
+    Whoever changes a cluster through Magnum changes its rows first, so they are good for the same
+    request only. They decide nothing: what would be news is judged by what is read then.
+
+    :param clock: seconds that only ever go up.
+    :param spread: a random number between two others, so that not all are read again at once.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        spread: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self._clock = clock
+        self._spread = spread
+        self._lock = threading.Lock()
+        self._kept: dict[str, _Kept] = {}
+
+    def get(self, request: ClusterRequest) -> tuple[Record, LiveRelease] | None:
+        """What was kept for this very request, unless it is too old."""
+        with self._lock:
+            found = self._kept.get(request.release)
+        if found is None or found.request != request or self._clock() > found.until:
+            return None
+        return found.record, LiveRelease(**json.loads(zlib.decompress(found.packed)))
+
+    def keep(
+        self, request: ClusterRequest, record: Record | None, live: LiveRelease | None
+    ) -> None:
+        """Remember what was read, if nothing of it is pending."""
+        if record is None or live is None or live.status != "deployed":
+            return
+        if record.operations or record.retired or record.owed or record.tombstone:
+            return
+        packed = zlib.compress(json.dumps(dataclasses.asdict(live)).encode(), level=1)
+        now = self._clock()
+        until = now + self._spread(_PATIENCE / 2, _PATIENCE)
+        with self._lock:
+            for one in [one for one in self._kept if self._kept[one].until < now]:
+                del self._kept[one]
+            self._kept[request.release] = _Kept(until, request, record, packed)
+
+    def forget(self, release: str) -> None:
+        """It is not at rest."""
+        with self._lock:
+            self._kept.pop(release, None)
