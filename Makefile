@@ -33,7 +33,7 @@ docs: $(TOX) ## Build the documents in doc/build/html
 charts: $(TOX) ## Test the charts, pack them into dist/charts (CHART_KEY, CHART_KEYRING sign; CHART_URL, CHART_INDEX)
 	@$(RUNNER)/bin/python tools/stages.py charts chart-packages
 
-bench: $(TOX) ## Time the charts' rendering (REFERENCE_CHART=<checkout>: beside the reference chart)
+bench: $(TOX) ## Time the charts' rendering (REFERENCE_CHART=<checkout>: beside the reference chart) and status
 	@$(TOX) -q run -e bench
 
 clean: ## Stop the sandboxes; remove what was made here (the cache of Go binaries stays)

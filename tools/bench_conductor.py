@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One conductor's periodic jobs over a fleet: what the benchmarks of status run, as a process.
+
+Magnum's code and database (SQLite) are the real ones, and so is the driver; OpenStack is in memory.
+Reads what to do from a file, and prints what it found, as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent import futures
+import gc
+import json
+import os
+from pathlib import Path
+import random
+import resource
+import sqlite3
+import sys
+import threading
+import time
+import traceback
+from typing import Any
+
+from oslo_db.sqlalchemy import enginefacade
+from oslo_service import loopingcall
+from oslo_utils import uuidutils
+
+from magnum import objects
+from magnum.common import context as magnum_context
+import magnum.conf
+from magnum.db.sqlalchemy import models
+from magnum.drivers.common import driver
+from magnum.drivers.k8s_capi_helm import assembly, names
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.observer.watching import KINDS
+from magnum.service import periodic
+from tools.fleet import Json, scenes, WORLD
+
+CONF = magnum.conf.CONF
+#: Seconds between two passes of Magnum's status task.
+PERIOD = 10.0
+_PATIENCE = 120.0
+_THREADS = 8
+_LOOKS = 0.02
+#: Of a row: what the database gives, and what belongs to other rows.
+_LEFT = ("id", "created_at", "updated_at", "cluster_template", "node_addresses", "master_addresses")
+
+
+def main(arguments: list[str]) -> int:
+    task = json.loads(Path(arguments[0]).read_text())
+    _configure(task)
+    admin = magnum_context.make_admin_context(all_tenants=True)
+    for number, one in enumerate(task["clusters"]):
+        _insert(admin, one, first=number == 0)
+    found = {"passes": passes, "follow": follow}[task["what"]](admin, task)
+    print(json.dumps(found))
+    sys.stdout.flush()
+    # Watches are in the middle of something, and nobody waits for them.
+    os._exit(0)
+
+
+def passes(admin: Any, task: Json) -> Json:
+    """One health pass over a fleet at rest: when, CPU seconds, and memory that watching takes."""
+    memory, watching = 0.0, assembly.ports(CONF).watching
+    if watching is not None:
+        gc.collect()
+        before = _memory()
+        watching.start()
+        _until(lambda: watching.view().kinds == frozenset(KINDS))
+        gc.collect()
+        memory = _memory() - before
+    # The first one makes connections and fills caches.
+    _health_pass(admin)
+    since, cpu = time.time(), time.process_time()
+    _health_pass(admin)
+    return {
+        "since": since,
+        "until": time.time(),
+        "cpu": time.process_time() - cpu,
+        "memory": memory,
+        "healthy": sum(one.health_status == "HEALTHY" for one in objects.Cluster.list(admin)),
+    }
+
+
+def follow(admin: Any, task: Json) -> Json:
+    """Seconds from the change of an object to the reason in Magnum's row, once per change."""
+    stopped = threading.Event()
+    thread = threading.Thread(target=_status_task, args=(admin, stopped), daemon=True)
+    thread.start()
+    # Watches and connections have to be there.
+    stopped.wait(2 * PERIOD)
+    kube, found = KubeClient(task["admin"]), list[float]()
+    releases = [one["cluster"]["stack_id"] for one in task["clusters"]]
+    spaces = [one["release"]["namespace"] for one in task["clusters"]]
+    for _ in range(task["turns"]):
+        moments = sorted((random.uniform(0, PERIOD), n) for n in range(len(releases)))  # noqa: S311
+        waiting, begin = dict[str, tuple[str, float]](), time.monotonic()
+        while moments or waiting:
+            now = time.monotonic()
+            while moments and now - begin >= moments[0][0]:
+                _, number = moments.pop(0)
+                mark = f"mark {int(begin)}-{number} "
+                _change(kube, spaces[number], releases[number], mark)
+                waiting[releases[number]] = mark, time.monotonic()
+            for release, reason in _reasons(task["database"]):
+                mark, since = waiting.get(release, ("", 0.0))
+                if mark and mark in (reason or ""):
+                    found.append(time.monotonic() - since)
+                    del waiting[release]
+            stopped.wait(_LOOKS)
+            if now - begin > _PATIENCE:
+                raise TimeoutError(f"{waiting} and {moments} left: {_reasons(task['database'])}")
+    stopped.set()
+    return {"seconds": found}
+
+
+# --------------------------------------------------------------------------------------------------
+def _configure(task: Json) -> None:
+    for point, _ in driver.Driver.load_entry_points():
+        point.load()
+    CONF([], project="magnum", default_config_files=[])
+    CONF.set_override("connection", f"sqlite:///{task['database']}", "database")
+    CONF.set_override("sqlite_synchronous", False, "database")
+    CONF.set_override("kubeconfig_file", task["kubeconfig"], "capi_helm")
+    CONF.set_override("watch_staleness", task["staleness"], "capi_helm")
+    models.Base.metadata.create_all(enginefacade.writer.get_engine())
+    cloud = WORLD.FakeCloud()
+    cloud.accepts = lambda credential: True
+    setattr(assembly, "cloud", lambda context: cloud)  # noqa: B010
+
+
+def _insert(admin: Any, one: Json, *, first: bool) -> None:
+    def made(kind: Any, row: Json, **more: Any) -> None:
+        fields = {key: row[key] for key in kind.fields if key in row and key not in _LEFT}
+        kind(admin, **{**fields, **more}).create()
+
+    if first:
+        made(objects.ClusterTemplate, one["template"])
+    made(objects.Cluster, one["cluster"])
+    for group in one["groups"]:
+        more = {"cluster_id": one["cluster"]["uuid"], "uuid": uuidutils.generate_uuid()}
+        made(objects.NodeGroup, group, **more)
+
+
+def _health_pass(admin: Any) -> None:
+    for cluster in objects.Cluster.list(admin):
+        _once(periodic.ClusterHealthUpdateJob(admin, cluster).update_health_status)
+
+
+def _status_task(admin: Any, stopped: threading.Event) -> None:
+    """As Magnum's: every ten seconds, a thread for each cluster in progress."""
+    with futures.ThreadPoolExecutor(_THREADS) as pool:
+        while not stopped.is_set():
+            begin = time.monotonic()
+            jobs = [periodic.ClusterUpdateJob(admin, one) for one in objects.Cluster.list(admin)]
+            for one in jobs:
+                pool.submit(_once, one.update_status)
+            stopped.wait(max(0.0, PERIOD - (time.monotonic() - begin)))
+
+
+def _once(job: Callable[[], None]) -> None:
+    try:
+        job()
+    except loopingcall.LoopingCallDone:
+        return
+    except Exception:
+        # The thread that runs it tells nobody.
+        traceback.print_exc()
+
+
+def _change(kube: KubeClient, namespace: str, release: str, mark: str) -> None:
+    """Let a server fail with a message, as CAPO does."""
+    [server, *_] = kube.list(names.OPENSTACK_SERVER, namespace, {names.LABEL_CLUSTER_NAME: release})
+    scenes.say(server, "InstanceReady", "False", mark, reason="InstanceCreateFailed")
+    status = {"status": {"conditions": server["status"]["conditions"]}}
+    kube.patch(names.OPENSTACK_SERVER, namespace, server["metadata"]["name"], status)
+
+
+def _reasons(database: str) -> list[tuple[str, str | None]]:
+    connection = sqlite3.connect(database, timeout=30)
+    try:
+        return connection.execute("select stack_id, status_reason from cluster").fetchall()
+    finally:
+        connection.close()
+
+
+def _memory() -> float:
+    """MiB of this process that are in memory now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def _until(question: Callable[[], bool]) -> None:
+    end = time.monotonic() + _PATIENCE
+    while not question():
+        if time.monotonic() > end:
+            raise TimeoutError("the watches do not come to know everything")
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

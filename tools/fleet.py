@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fleet of clusters, as Magnum's rows and on a real kube-apiserver, for benchmarks of status.
+
+One cluster is made by the driver in memory, as in the unit tests, and copied under other names. Its
+objects are those of the unit tests: no controller touches them, and their CRDs take any field.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator
+from concurrent import futures
+import contextlib
+import dataclasses
+import datetime
+import gzip
+import importlib
+import json
+from pathlib import Path
+import tempfile
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.observer.watching import KINDS
+from sandbox import processes
+from sandbox.management import binaries, crds, server
+from sandbox.management.api import Api
+from sandbox.management.pki import Pki
+from sandbox.state import State
+
+Json = dict[str, Any]
+#: The unit tests' world; not imported by name, because it is checked less strictly than tools are.
+WORLD: Any = importlib.import_module("magnum.tests.unit.drivers.k8s_capi_helm.world")
+scenes = WORLD.scenes
+#: Kinds in the order of names.py that the fleet has objects of.
+_MADE = {kind.name: kind for kind in (*KINDS, names.LEASE, names.SECRET)}
+_EVENTS = 5
+_CLUSTERS_PER_PROJECT = 10
+_AT_ONCE = 8
+_UUID = "99999999-8888-4777-8666-555555555555"
+#: The server writes down what Magnum's user asks for, a line each.
+_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [{"level": "Metadata", "users": [server.DRIVER]}, {"level": "None"}],
+}
+
+
+def one_cluster(*, in_progress: bool) -> Json:
+    """One cluster at rest, or one that waits for machines: rows, objects and release."""
+    case = type("Case", (WORLD.World,), {"runTest": lambda self: None})("runTest")
+    case.setUp()
+    try:
+        cluster = case.made()
+        case.poll()
+        if in_progress:
+            case.resize(3)
+            case.tick()
+        cluster = case.cluster()
+        things = [one for one in case.kube.everything() if one["kind"] in _MADE]
+        found = {
+            "template": cluster.cluster_template.as_dict(),
+            "cluster": cluster.as_dict(),
+            "groups": [one.as_dict() for one in cluster.nodegroups],
+            "things": things,
+            "release": dataclasses.asdict(case.helm.live(scenes.NAMESPACE, scenes.RELEASE)),
+        }
+    finally:
+        case.doCleanups()
+    plain: Json = json.loads(json.dumps(found, default=str))
+    return plain
+
+
+def copy(cluster: Json, number: int) -> Json:
+    """The same cluster once more: another name, another project, its release as Helm keeps it."""
+    project = f"bench{number // _CLUSTERS_PER_PROJECT}"
+    text = json.dumps(cluster)
+    for old, new in (
+        (scenes.RELEASE, f"demo-{number:012d}"),
+        (scenes.NAMESPACE, f"magnum-{project}"),
+        (_UUID, f"99999999-8888-4777-8666-{number:012d}"),
+        ('"p1"', f'"{project}"'),
+        ('"observedGeneration": 2', '"observedGeneration": 1'),
+    ):
+        text = text.replace(old, new)
+    found: Json = json.loads(text)
+    found["things"] += [_release(found["release"]), *_events(found)]
+    return found
+
+
+def _release(live: Json) -> Json:
+    metadata = {"name": live["chart_name"], "version": live["chart_version"]}
+    if live["chart_family"]:
+        metadata["annotations"] = {names.CHART_FAMILY_ANNOTATION: live["chart_family"]}
+    revision = {
+        "name": live["name"],
+        "namespace": live["namespace"],
+        "version": live["revision"],
+        "info": {"status": live["status"]},
+        "chart": {"metadata": metadata},
+        "config": live["values"],
+    }
+    packed = base64.b64encode(gzip.compress(json.dumps(revision).encode()))
+    labels = {"owner": "helm", "name": live["name"], "status": live["status"]}
+    return {
+        "kind": "Secret",
+        "type": "helm.sh/release.v1",
+        "metadata": {
+            "name": f"sh.helm.release.v1.{live['name']}.v{live['revision']}",
+            "namespace": live["namespace"],
+            "labels": {**labels, "version": str(live["revision"])},
+        },
+        "data": {"release": base64.b64encode(packed).decode()},
+    }
+
+
+def _events(cluster: Json) -> Iterator[Json]:
+    release = cluster["cluster"]["stack_id"]
+    namespace = cluster["release"]["namespace"]
+    for number in range(_EVENTS):
+        yield {
+            "kind": "Event",
+            "metadata": {"name": f"{release}.{number}", "namespace": namespace},
+            "involvedObject": {"kind": "Machine", "name": release, "namespace": namespace},
+            "reason": "SuccessfulCreate",
+            "message": f"Created server {release}-{number} with id {_UUID}",
+            "type": "Normal",
+            "lastTimestamp": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}",
+        }
+
+
+class ManagementCluster:
+    """A throw-away API server with an audit log, and the fleet's objects on it.
+
+    :ivar admin: a client that may do anything, and :attr:`admin_kubeconfig`.
+    :ivar kubeconfig: of the user that the driver is, with no other rights than it needs.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._audit = state.path("audit.log")
+        self._policy = state.path("audit.json")
+        self.admin_kubeconfig = server.kubeconfig(state)
+        self.admin = KubeClient(str(self.admin_kubeconfig))
+        self.kubeconfig = server.driver_kubeconfig(state)
+
+    def up(self) -> None:
+        """Start it, with the kinds and the roles that the driver needs."""
+        place = binaries.build()
+        Pki(self._state).ensure()
+        server.write_users(self._state)
+        processes.start(self._state, "etcd", server.etcd(self._state, place))
+        self._policy.write_text(json.dumps(_POLICY))
+        audit = [f"--audit-policy-file={self._policy}", f"--audit-log-path={self._audit}"]
+        api = Api(server.kubeconfig(self._state))
+        processes.start(
+            self._state,
+            "kube-apiserver",
+            [*server.apiserver(self._state, place), *audit],
+            ready=api.answers,
+            timeout=server.START_TIMEOUT,
+        )
+        kinds = [kind for kind in KINDS if kind.group]
+        api.apply_all(_definition(kind) for kind in kinds)
+        api.wait_established(f"{kind.plural}.{kind.group}" for kind in kinds)
+        api.apply_all(crds.rbac())
+
+    def fill(self, clusters: Iterable[Json]) -> None:
+        """Make the objects of clusters, and what a project's namespace has."""
+        clusters = list(clusters)
+        for namespace in sorted({one["release"]["namespace"] for one in clusters}):
+            self.admin.apply(names.NAMESPACE, {"metadata": {"name": namespace}})
+            self.admin.apply(names.ROLE_BINDING, _binding(namespace))
+        things = [thing for one in clusters for thing in one["things"]]
+        with futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            for _ in pool.map(lambda one: self.admin.apply(_MADE[one["kind"]], _bare(one)), things):
+                pass
+
+    def requests(self, since: float, until: float) -> dict[str, int]:
+        """How often Magnum asked between two times, by verb."""
+        found: dict[str, int] = {}
+        for line in self._audit.read_text().splitlines():
+            one = json.loads(line)
+            at = datetime.datetime.fromisoformat(one["requestReceivedTimestamp"]).timestamp()
+            if since <= at <= until:
+                found[one["verb"]] = found.get(one["verb"], 0) + 1
+        return found
+
+
+@contextlib.contextmanager
+def management_cluster() -> Iterator[ManagementCluster]:
+    """One that is up, and goes with the block."""
+    with tempfile.TemporaryDirectory() as place:
+        state = State(Path(place))
+        try:
+            found = ManagementCluster(state)
+            found.up()
+            yield found
+        finally:
+            processes.stop_all(state)
+
+
+def _bare(thing: Json) -> Json:
+    """An object as somebody makes it: the server gives the rest."""
+    left = ("uid", "generation", "resourceVersion", "creationTimestamp", "managedFields")
+    metadata = {key: value for key, value in thing["metadata"].items() if key not in left}
+    return {**thing, "metadata": metadata}
+
+
+def _binding(namespace: str) -> Json:
+    role = "magnum-k8s-capi-helm"
+    return {
+        "metadata": {"name": role, "namespace": namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": server.DRIVER}
+        ],
+    }
+
+
+def _definition(kind: names.Kind) -> Json:
+    """A custom resource definition that takes everything, status included."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": kind.versions[0], "served": True, "storage": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{kind.plural}.{kind.group}",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for a benchmark"},
+        },
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced",
+            "names": {"plural": kind.plural, "singular": kind.name.lower(), "kind": kind.name},
+            "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }

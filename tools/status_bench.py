@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How soon Magnum's rows follow, and what a pass over a fleet costs: `make bench`.
+
+Against a real kube-apiserver, whose audit log counts the requests; each with and without watching.
+More requests for a cluster at rest than GOAL, in a pass that watches, are a failure.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from tools import fleet
+from tools.bench_conductor import PERIOD
+from tools.fleet import Json, ManagementCluster
+
+#: Clusters of a fleet at rest; without watching only as many as do not take minutes.
+FLEETS = (1, 100, 1000)
+MOST_UNWATCHED = 100
+STALENESS = 45.0
+#: Clusters in progress, and how often each is changed.
+FOLLOWED, TURNS = 20, 2
+#: Requests per cluster at rest and pass, at most; credentials are tried every 20 minutes.
+GOAL = 0.2
+_TIMEOUT = 1800.0
+
+
+class Bench:
+    """A management cluster with a fleet that grows, and conductors one after another."""
+
+    def __init__(self, management: ManagementCluster, place: Path) -> None:
+        self._management = management
+        self._place = place
+        self._clusters: list[Json] = []
+
+    def conductor(self, what: str, clusters: list[Json], staleness: float, **more: object) -> Json:
+        """What a conductor finds that does *what* in a process of its own."""
+        with tempfile.TemporaryDirectory(dir=self._place) as place:
+            task = {
+                "what": what,
+                "clusters": clusters,
+                "staleness": staleness,
+                "database": str(Path(place) / "magnum.sqlite"),
+                "kubeconfig": str(self._management.kubeconfig),
+                **more,
+            }
+            path = Path(place) / "task.json"
+            path.write_text(json.dumps(task))
+            command = [sys.executable, "-W", "ignore", "-m", "tools.bench_conductor", str(path)]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT)
+        if done.returncode:
+            raise RuntimeError(done.stderr[-3000:])
+        found: Json = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+    def follow(self) -> None:
+        """Print how soon rows follow."""
+        one = fleet.one_cluster(in_progress=True)
+        # Far from the numbers of the fleet at rest.
+        clusters = [fleet.copy(one, 10**6 + number) for number in range(FOLLOWED)]
+        self._management.fill(clusters)
+        rows, admin = [_rows(one) for one in clusters], self._management.admin_kubeconfig
+        print(f"From an object's change to Magnum's row, {FOLLOWED} clusters in progress:")
+        for staleness in (0.0, STALENESS):
+            found = self.conductor("follow", rows, staleness, turns=TURNS, admin=str(admin))
+            seconds = sorted(found["seconds"])
+            median, late = statistics.median(seconds), seconds[int(len(seconds) * 0.95) - 1]
+            print(
+                f"  {_named(staleness)}  median {median:5.2f} s  p95 {late:5.2f} s  "
+                f"({median / PERIOD:4.2f} and {late / PERIOD:4.2f} of Magnum's period of "
+                f"{PERIOD:.0f} s, {len(seconds)} changes)",
+                flush=True,
+            )
+
+    def passes(self, number: int, template: Json) -> float:
+        """Print what a pass over a fleet at rest costs; requests per cluster when watching."""
+        new = [fleet.copy(template, one) for one in range(len(self._clusters), number)]
+        self._management.fill(new)
+        self._clusters += [_rows(one) for one in new]
+        per_cluster = 0.0
+        for staleness in (0.0, STALENESS):
+            if not staleness and number > MOST_UNWATCHED:
+                continue
+            found = self.conductor("passes", self._clusters, staleness)
+            if found["healthy"] != number:
+                raise RuntimeError(f"{found['healthy']} of {number} clusters are HEALTHY")
+            asked = self._management.requests(found["since"], found["until"])
+            watches = asked.pop("watch", 0)
+            per_cluster = sum(asked.values()) / number
+            stores = found["memory"]
+            memory = f"  stores {stores:5.1f} MiB ({stores / number * 1024:4.0f} KiB each)"
+            print(
+                f"  {_named(staleness)} {number:5d} clusters {sum(asked.values()):6d} requests "
+                f"({per_cluster:5.2f} each), {watches:3d} watches ended  CPU {found['cpu']:6.2f} s "
+                f"({found['cpu'] / number * 1000:4.0f} ms each){memory if staleness else ''}",
+                flush=True,
+            )
+        return per_cluster
+
+
+def main() -> int:
+    with fleet.management_cluster() as management, tempfile.TemporaryDirectory() as place:
+        bench = Bench(management, Path(place))
+        bench.follow()
+        print("One health pass over a fleet at rest:")
+        template = fleet.one_cluster(in_progress=False)
+        found = [bench.passes(number, template) for number in FLEETS]
+    print(f"requests per cluster at rest and pass: {found[-1]:.2f}    (goal: at most {GOAL:.2f})")
+    return 0 if found[-1] <= GOAL else 1
+
+
+def _named(staleness: float) -> str:
+    return "watching        " if staleness else "without watching"
+
+
+def _rows(cluster: Json) -> Json:
+    """What of a cluster a conductor has to know."""
+    wanted = {key: cluster[key] for key in ("template", "cluster", "groups")}
+    return {**wanted, "release": {"namespace": cluster["release"]["namespace"]}}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
