@@ -82,8 +82,9 @@ class TestLife(ChartCase):
         self.helm.midway = die
         self.assertEqual("", self.upgrade(self.next))
         self.assertEqual("pending-upgrade", self.helm.live(NAMESPACE, RELEASE).status)
-        self.tick()
-        self.grow()
+        for _ in range(3):
+            self.tick(2)
+            self.grow()
         self.tick(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual(["1.1.0", "2.0.0"], sorted({one.split()[1] for one in self.applied}))
