@@ -94,12 +94,17 @@ def _wait_silent(api: Api) -> None:
 def start_api(state: State) -> str:
     """Let the API server answer again, whatever was done to it.
 
+    What has ended because nobody answered is started again, as a kubelet does.
+
     :raises SandboxError: it does not come up in time.
     """
     entry = processes.recorded(state, APISERVER)
     if entry is not None and entry.running:
         os.kill(entry.pid, signal.SIGCONT)
-    server.start(state, binaries.build(state))
+    place = binaries.build(state)
+    server.start(state, place)
+    if processes.recorded(state, controllers.ADDONS) is not None:
+        controllers.start_players(state, place)
     return "the API server of the management cluster answers"
 
 
