@@ -9,7 +9,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
 
 #: Seconds until the sandbox has machines and nodes.
-_BUILT_AFTER = 300.0
+_BUILT_AFTER = 600.0
 _FAILS, _STUCK = "addon-fails", "addon-stuck"
 
 

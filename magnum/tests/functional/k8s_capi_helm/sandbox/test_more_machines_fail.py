@@ -10,7 +10,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, Lif
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import Json, management
 
 #: Seconds until an empty nodegroup is complete.
-_EMPTY_AFTER = 120.0
+_EMPTY_AFTER = 300.0
 _NO_HOST, _NO_START, _OLD_KUBELET = "no-valid-host", "server-fails", "wrong-kubelet"
 _GROUP = "capi.stackhpc.com/node-group"
 

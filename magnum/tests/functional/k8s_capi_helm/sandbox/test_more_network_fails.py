@@ -7,7 +7,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, Lif
 
 _FAULT = "load-balancer-fails"
 #: Seconds until a cluster that is new has a load balancer.
-_LATER = 300.0
+_LATER = 600.0
 
 
 class NetworkFails(Life):
