@@ -165,7 +165,7 @@ def _fault_of_machine(machine: Json, now: datetime.datetime) -> Finding | None:
     if made.bad and _FAILURE.search(made.message):
         return Finding(f"machine {name}: {first_bullet(made.message)}", Cause.BOOTSTRAP)
     current = conditions.condition(machine, "UpToDate")
-    if current.bad and "kubeletVersion" in current.message:
+    if current.bad and "kubeletVersion" in current.message and not conditions.deleting(machine):
         text = f"machine {name} {wording.of_kubelet(first_bullet(current.message))}"
         return Finding(text, Cause.IMAGE)
     up = conditions.condition(machine, "InfrastructureReady")

@@ -232,6 +232,9 @@ class DeepestTest(testtools.TestCase):
             ),
             reason(observed),
         )
+        # Nobody needs another image for a machine that goes.
+        observed.machines[-1]["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
+        self.assertIn("waiting: 1 of 2 default-worker machines are ready", reason(observed))
 
     def test_a_group_newer_than_its_control_plane(self):
         """Cluster API 1.14 accepts it and makes no machine; only the MachineSet says why."""
