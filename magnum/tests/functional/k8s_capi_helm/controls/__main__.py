@@ -75,7 +75,10 @@ def _sound(tree: Tree, mutants: list[Mutant]) -> str:
     """What fails without any mutant: then nothing would be shown by a failure."""
     for suite in sorted({mutant.suite for mutant in mutants} - {Suite.FUNCTIONAL}):
         near = {name for mutant in mutants if mutant.suite is suite for name in mutant.near}
-        outcome = tree.run(suite, sorted(near))
+        try:
+            outcome = tree.run(suite, sorted(near))
+        except RuntimeError as error:
+            return str(error)
         if outcome.failed:
             return f"{outcome.failed} fails without any mutant:\n{outcome.output}"
     return ""
