@@ -9,6 +9,9 @@ import functools
 import sys
 import time
 
+import keystoneauth1.exceptions
+import urllib3
+
 from magnum.tests.functional.k8s_capi_helm.recording.stream import Stream
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting, truth
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer, VERSION
@@ -21,6 +24,9 @@ _INTERVAL = 0.5
 _LIMIT = 900.0
 #: Seconds between the last look and a mark: so late may a watch be with what was seen by reading.
 _SETTLE = 0.5
+_NO_ANSWER = (OSError, keystoneauth1.exceptions.ClientException, urllib3.exceptions.HTTPError)
+#: Seconds for which a fault is looked at.
+_LOOK = 15.0
 _KINDS = ("Cluster", "OpenStackCluster", "OpenStackServer", "Machine")
 
 
@@ -89,10 +95,11 @@ class Story(abc.ABC):
         self.mark(f"fault: {name} {'on' if pattern else 'off'}")
         setting.fault(name, pattern is not None, pattern)
 
-    def watch(self, seconds: float) -> None:
-        """Only look for some time."""
-        time.sleep(seconds)
-        self.mark(f"NOT reached: looked for {seconds:.0f} s")
+    def watch(self, what: str, shown: Callable[[], bool]) -> None:
+        """Wait until a fault shows, and look at it for some time."""
+        self._until(shown, what)
+        time.sleep(_LOOK)
+        self.mark(f"NOT reached: {what}")
 
     def mark(self, text: str) -> None:
         """A mark, which who watches the run sees too."""
@@ -128,13 +135,21 @@ class Story(abc.ABC):
         release = management().release(
             self.customer.tenant.namespace, self.customer.cluster.release
         )
-        return int(release["version"]) if release else 0
+        # Helm writes a revision down before it changes anything, and calls it deployed at the end.
+        deployed = release is not None and release["info"]["status"] == "deployed"
+        return int(release["version"]) if release and deployed else 0
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + _LIMIT
-        while not holds():
+        deadline, trouble = time.monotonic() + _LIMIT, ""
+        while True:
+            try:
+                if holds():
+                    return
+            except _NO_ANSWER as error:
+                # A service of a busy machine: the next look is as good.
+                trouble = f"; last {type(error).__name__}: {error}"
             if time.monotonic() > deadline:
-                raise AssertionError(f"{what}: not after {_LIMIT:.0f} s")
+                raise AssertionError(f"{what}: not after {_LIMIT:.0f} s{trouble}")
             time.sleep(_INTERVAL)
 
 
@@ -191,29 +206,40 @@ class Faults(Story):
         release = customer.cluster.release
         self.fault("node-never-joins", f"^{release}-late-")
         self.ask("add group late", lambda: customer.create_group("late", 1))
-        self.watch(45)
+        self.watch("a server without node", lambda: self._is("late", "InfrastructureReady"))
         self.fault("node-never-joins", None)
         self.see("late has joined")
         self.fault("node-not-ready", f"^{release}-late-")
-        self.watch(60)
+        self.watch("a silent node", lambda: not self._is("late", "NodeReady"))
         self.fault("node-not-ready", None)
         self.see("late is back")
         self.fault("wrong-kubelet", f"^{release}-skewed-")
         self.ask("add group skewed", lambda: customer.create_group("skewed", 1))
-        self.watch(60)
+        self.watch("a node of another version", lambda: self._is("skewed", "NodeReady"))
         self.ask("remove group skewed", lambda: customer.delete_group("skewed"))
         self.fault("wrong-kubelet", None)
         self.see("skewed gone")
         self._crowd()
 
+    def _is(self, group: str, condition: str) -> bool:
+        """Whether a condition of the group's only machine is true."""
+        machines = management().objects("Machine", self.customer.tenant.namespace)
+        name = f"{self.customer.cluster.release}-{group}"
+        mine = [one for one in machines if one["metadata"]["name"].startswith(f"{name}-")]
+        return bool(mine) and truth.condition(mine[0], condition) == "True"
+
+    def _is_refused(self) -> bool:
+        servers = management().objects("OpenStackServer", self.customer.tenant.namespace)
+        return any("Quota exceeded" in str(one.get("status")) for one in servers)
+
     def _crowd(self) -> None:
         """Nova refuses a server that the driver had counted as fitting."""
         self.pause(True)
         self.ask("default-worker to 2, while paused", lambda: self.customer.resize(2))
-        self.watch(10)
+        self.watch("nothing, while paused", lambda: True)
         self._quota(len(self.customer.tenant.servers()))
         self.pause(False)
-        self.watch(45)
+        self.watch("a server over the quota", self._is_refused)
         self._quota(seed.COMPUTE_QUOTA["instances"])
         self.see("default-worker is 2")
 

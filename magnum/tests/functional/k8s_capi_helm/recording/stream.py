@@ -92,7 +92,13 @@ class Stream:
             self.trouble = f"{kind} {api}: {type(error).__name__}: {error}"
 
     def _watch(self, client: Any, kind: str, api: str, path: str, version: str) -> str:
-        query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": str(_TURN)}
+        query = {
+            "watch": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(_TURN),
+            # Otherwise a kind that nothing happens to is begun anew where the server forgot.
+            "allowWatchBookmarks": "true",
+        }
         answer = _ask(client, path, query)
         try:
             for piece in _lines(answer):
@@ -100,6 +106,8 @@ class Stream:
                 if event["type"] == "ERROR":
                     raise ValueError(str(event["object"])[:300])
                 version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] == "BOOKMARK":
+                    continue
                 self._note(kind, api, event["type"], event["object"])
         except (OSError, urllib3.exceptions.HTTPError):
             return version  # a busy machine: go on where it ended
