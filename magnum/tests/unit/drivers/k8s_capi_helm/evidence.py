@@ -111,7 +111,7 @@ def counters_equal(observed: model.Observed) -> bool:
         conditions.generation_seen(one)
         and conditions.condition(one, "RollingOut").good
         and {conditions.counter(one, key) for key in keys} == {one["spec"]["replicas"]}
-        for one in (*observed.machine_deployments, observed.control_plane)
+        for one in observed.machine_deployments
     )
 
 

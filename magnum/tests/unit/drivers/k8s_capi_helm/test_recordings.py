@@ -19,6 +19,7 @@ import datetime
 import gzip
 import itertools
 import pathlib
+import re
 
 import testtools
 
@@ -30,6 +31,14 @@ from magnum.tests.unit.drivers.k8s_capi_helm.verdicts import after
 VERSIONS = ("v1beta2", "v1beta1")
 STARTS = tuple(
     f"{verb}_{stage}" for verb in ("CREATE", "UPDATE") for stage in ("IN_PROGRESS", "FAILED")
+)
+#: What a reason says of a machine on its way, in the only order in which that can be.
+STAGES = (
+    r"machine (\S+) waits for its bootstrap data",
+    r"server of machine (\S+) is being made",
+    r"server of machine (\S+) is up, its node has not joined yet",
+    r"machine (\S+) is not ready",
+    r"machine (\S+) is going",
 )
 #: So late, in seconds, may the mark of a true moment be: its driver looks now and then, and twice.
 LATENESS = 10.0
@@ -55,6 +64,7 @@ class Replay(abc.ABC):
     def replay(self, film: Film) -> None:
         """Look after every change; where a mark says so, it has to be COMPLETE at the second."""
         looks: dict[str, str] = {}
+        stages: dict[str, int] = {}
         due = reached(film)
         for number, moment in enumerate(film.moments):
             word = STARTS[number % len(STARTS)]
@@ -79,6 +89,9 @@ class Replay(abc.ABC):
             self.assertEqual(complete, verdict.reason is None, when)
             self.groups(observed, verdict, when)
             self.health(observed, verdict, when)
+            for name, stage in told_stages(verdict):
+                self.assertGreaterEqual(stage, stages.get(name, 0), (when, verdict.reason))
+                stages[name] = stage
 
     @staticmethod
     def is_early(film: Film, number: int, due: datetime.datetime) -> bool:
@@ -222,6 +235,13 @@ def reached(film: Film) -> list[datetime.datetime]:
     return [first.get(moment.begun, film.moments[-1].at) for moment in film.moments]
 
 
+def told_stages(verdict: model.Verdict) -> Iterator[tuple[str, int]]:
+    """Machines of which the cluster's reason says how far they are, and that as a number."""
+    for number, pattern in enumerate(STAGES):
+        for name in re.findall(pattern, verdict.reason or ""):
+            yield name, number
+
+
 def complete_looks(film: Film) -> list[int]:
     """The looks of a film that find everything in place."""
     found = []
@@ -242,10 +262,19 @@ class FaultTest(testtools.TestCase):
     """Reasons that the recorded faults must give, at some look."""
 
     WANTED = (
+        ("everyday", "everyday-", "waiting: 1 of 2 default-worker machines are ready; machine "),
+        ("everyday", "everyday-", "waiting: old default-worker machine is still there: everyday-"),
+        ("upgrade", "upgrade-", "waiting: 1 of 3 control plane machines are ready at version 1.34"),
+        ("upgrade", "upgrade-", "waiting: default-worker is not yet set to version 1.34"),
+        ("faults", "faults-", "is up, its node has not joined yet, since "),
+        ("faults", "faults-", "is not ready: Node.Ready: Kubelet stopped posting node status"),
+        ("faults", "faults-", " runs kubelet v1.30.0, and v1.34.4 is wanted: its image is"),
+        ("faults", "faults-", "waiting: the Cluster is paused on the management cluster, since "),
+        ("faults", "faults-", "quota: Quota exceeded for instances: Requested 1, but already"),
         ("08-server_error", "rec", "quota: Quota exceeded for cores: Requested 4, but already"),
         ("08-server_error", "rec", "internal: Nova has put the server into ERROR (server rec-"),
         ("09-no_node", "rec", "Health check failed: Node failed to report startup in 1m0s"),
-        ("11-wrong_kubelet", "rec", "image: machine rec-gpu-g8l78-pcvdc: Node.status.nodeInfo."),
+        ("11-wrong_kubelet", "rec", "image: machine rec-gpu-g8l78-pcvdc runs kubelet v1."),
         ("12-pause", "rec", "is paused on the management cluster"),
         ("19-infra_faults", "f-net-quota", "quota: Quota exceeded for resources: ['network']."),
         ("19-infra_faults", "f-port-quota", "quota: Quota exceeded for resources: ['port']."),
