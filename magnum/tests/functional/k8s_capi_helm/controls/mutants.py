@@ -250,11 +250,11 @@ _CHANGE = (
         "secret-in-values",
         "the credential stands in the values, and so in Helm's release",
         f"{DRIVER}/reconcile.py",
-        "    done = ports.helm.apply(",
-        "    name = founding.names.credential_secret(request.release)\n"
-        "    secret = ports.kube.get(founding.names.SECRET, request.namespace, name)\n"
-        '    values["machineMetadata"] = dict((secret or {}).get("data") or {})\n'
-        "    done = ports.helm.apply(",
+        "        done = ports.helm.apply(",
+        "        name = founding.names.credential_secret(request.release)\n"
+        "        secret = ports.kube.get(founding.names.SECRET, request.namespace, name)\n"
+        '        values["machineMetadata"] = dict((secret or {}).get("data") or {})\n'
+        "        done = ports.helm.apply(",
         Suite.UNIT,
         ("test_laws.TestSecrets",),
     ),
