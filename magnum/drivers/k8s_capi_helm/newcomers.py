@@ -27,6 +27,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     Json,
     LiveRelease,
     NodeGroupRequest,
+    Operation,
+    Verb,
 )
 
 LOG = logging.getLogger(__name__)
@@ -51,6 +53,29 @@ class Entries:
     ready: dict[str, Json]
     refused: dict[str, errors.DriverError]
     waiting: errors.DriverError | None = None
+
+
+def arrived(request: ClusterRequest, noted: Iterable[Operation]) -> ClusterRequest:
+    """The request without nodegroups that are still being checked by whoever was asked for them.
+
+    Magnum saves the row of a nodegroup before it calls the driver, and any pass sees it from then
+    on. Only the request itself can refuse it or make its server group; then it is on record. One
+    that is not by the time that a request takes has lost its conductor, and is carried out.
+
+    :param noted: the operations on record.
+    """
+    known = {n for one in noted if one.verb is Verb.NODEGROUP_CREATE for n in one.groups}
+    groups = (one for one in request.node_groups if not one.is_young or one.name in known)
+    return dataclasses.replace(request, node_groups=tuple(groups))
+
+
+def founders(request: ClusterRequest) -> ClusterRequest:
+    """The request without nodegroups that were asked for while the cluster is being made.
+
+    What the cloud has for them was not asked for with the cluster; they join it once it is there.
+    """
+    groups = (one for one in request.node_groups if one.is_default or not one.is_new)
+    return dataclasses.replace(request, node_groups=tuple(groups))
 
 
 def rendered(

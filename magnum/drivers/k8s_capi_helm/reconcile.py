@@ -197,6 +197,7 @@ def _found(
     facts: CloudFacts | None,
 ) -> LiveRelease:
     """Install a release that is not there (any more)."""
+    request = newcomers.founders(request)
     if facts is None:
         service = cloud()
         facts = service.facts(request, interface=conf.capi_helm.app_cred_interface_type)
@@ -218,8 +219,8 @@ def _bring_on(
     conf: Any,
 ) -> LiveRelease:
     """Change a release that is there; what cannot be of single nodegroups is refused alone."""
-    noted = record.operations if record else ()
-    base = isolation.record(ports, live)
+    base, noted = isolation.record(ports, live), record.operations if record else ()
+    request = newcomers.arrived(request, noted)
     operations = change.pending(base.values, request, noted)
     new = [n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups]
     changed = isolation.changed(operations)

@@ -45,13 +45,18 @@ _CREATE_START_LIMIT = datetime.timedelta(minutes=10)
 _DIED = "The creation was interrupted before anything was made. Delete it and create it again."
 #: What an operator has to mend and no tenant can: the request is as good as before, and goes on.
 _OPERATORS_TURN = (errors.ManagementRefused, errors.HelmUnusable, errors.Misconfigured)
+#: A request is checked by then: Magnum's API waits a minute for an answer, unless an operator has
+#: said otherwise.
+CHECKED_BY_THEN = datetime.timedelta(minutes=5)
 #: Seconds until the tombstone of a deleted cluster is removed: Magnum destroys the row in between.
 _SWEEP_AFTER = 30.0
 
 
 def request(cluster: Any, conf: Any) -> ClusterRequest:
     """What the rows ask for, read now."""
-    return intake.cluster_request(cluster, cluster.nodegroups, conf)
+    return intake.cluster_request(
+        cluster, cluster.nodegroups, conf, unchecked_since=utc_now() - CHECKED_BY_THEN
+    )
 
 
 def reads(context: Any, cluster: Any, conf: Any) -> Rows:

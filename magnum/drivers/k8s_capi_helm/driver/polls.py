@@ -28,8 +28,6 @@ LOG = logging.getLogger(__name__)
 
 #: Clients poll every ten to twenty seconds, people look now and then.
 _REFUSAL_SHOWN = datetime.timedelta(minutes=10)
-#: Magnum's API waits a minute for an answer, unless an operator has said otherwise.
-_CHECKED_BY_THEN = datetime.timedelta(minutes=5)
 _REQUEST, _REFUSED = "request", "refused, UPDATE_FAILED since "
 
 
@@ -142,7 +140,7 @@ def _is_forgotten(cluster: Any, groups: list[Any], now: datetime.datetime) -> bo
     """
     changed = (row.updated_at or row.created_at for row in groups)
     rests = cluster.status.endswith("_COMPLETE")
-    return rests and all(one is None or now - one > _CHECKED_BY_THEN for one in changed)
+    return rests and all(one is None or now - one > passes.CHECKED_BY_THEN for one in changed)
 
 
 def _prolong_deletion(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 import dataclasses
+import datetime
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
@@ -22,7 +23,12 @@ _NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)
 
 
 def cluster_request(
-    cluster: Any, nodegroups: Iterable[Any], conf: Any, *, release: str | None = None
+    cluster: Any,
+    nodegroups: Iterable[Any],
+    conf: Any,
+    *,
+    release: str | None = None,
+    unchecked_since: datetime.datetime | None = None,
 ) -> ClusterRequest:
     """What Magnum's rows ask for.
 
@@ -34,6 +40,7 @@ def cluster_request(
     :param nodegroups: the cluster's ``magnum.objects.NodeGroup`` rows, fresh from the database.
     :param conf: oslo.config with the driver's options registered.
     :param release: of a cluster whose row has none yet.
+    :param unchecked_since: requests for nodegroups that came after it may still be being checked.
     """
     template, rows = cluster.cluster_template, list(nodegroups)
     texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
@@ -54,7 +61,9 @@ def cluster_request(
         user_id=cluster.user_id,
         labels=typed,
         control_plane=_group_request(masters[0], cluster, conf, called),
-        node_groups=tuple(_group_request(row, cluster, conf, called) for row in workers(rows)),
+        node_groups=tuple(
+            _group_request(row, cluster, conf, called, unchecked_since) for row in workers(rows)
+        ),
         deleted_groups=tuple(called[row.name] for row in rows if row.status in _LEAVING),
         image=template.image_id,
         external_network=template.external_network_id or "",
@@ -152,8 +161,13 @@ def _group_labels(own: Mapping[str, str], texts: Mapping[str, str], conf: Any) -
 
 
 def _group_request(
-    row: Any, cluster: Any, conf: Any, called: Mapping[str, str]
+    row: Any,
+    cluster: Any,
+    conf: Any,
+    called: Mapping[str, str],
+    unchecked_since: datetime.datetime | None = None,
 ) -> NodeGroupRequest:
+    is_new = row.status == "CREATE_IN_PROGRESS"
     own = _group_labels(row.labels or {}, cluster.labels or {}, conf)
     return NodeGroupRequest(
         name=called[row.name],
@@ -168,7 +182,8 @@ def _group_request(
         labels=None if row.role == MASTER else own,
         role=row.role,
         docker_volume=docker_volume_size(row, cluster),
-        is_new=row.status == "CREATE_IN_PROGRESS",
+        is_new=is_new,
+        is_young=bool(is_new and unchecked_since and row.created_at > unchecked_since),
     )
 
 

@@ -28,6 +28,7 @@ class NodeGroupRequest:
     :ivar role: what its Nodes are called besides, as ``node-role.kubernetes.io/ROLE``.
     :ivar docker_volume: GiB of the volume for images and containers, 0 for none.
     :ivar is_new: its row says that it is being made.
+    :ivar is_young: the request for it may still be being checked.
     """
 
     name: str
@@ -43,6 +44,7 @@ class NodeGroupRequest:
     role: str = "worker"
     docker_volume: int = 0
     is_new: bool = dataclasses.field(default=False, compare=False)
+    is_young: bool = dataclasses.field(default=False, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import DEFAULT_GROUP
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
+from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
 from magnum.tests.functional.k8s_capi_helm.sandbox.tenant import Tenant
 
@@ -33,9 +34,13 @@ class Quota(Life):
         self.fault(_FAULT, True)
         self.customer.resize(2)
         words = "servers: 1 needed, 0 free of "
-        rows = self.cluster.until(lambda rows: words in rows.reason, words, _TOLD_AFTER, fail=False)
+
+        def is_refused(rows: Rows) -> bool:
+            # Magnum saves the cluster first and its nodegroup after it.
+            return words in rows.reason and rows.groups[DEFAULT_GROUP]["node_count"] == 1
+
+        rows = self.cluster.until(is_refused, words, _TOLD_AFTER, fail=False)
         assert rows.status == "UPDATE_FAILED", rows
-        assert rows.groups[DEFAULT_GROUP]["node_count"] == 1, rows
         assert self._revision() == before, "Helm has made a revision"
         self.say(rows.reason)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import itertools
 import types
 from typing import Any
@@ -33,6 +33,7 @@ class FakeOpenStack:
         self.quota = 10
         self.page = 1000
         self.failing: Exception | None = None
+        self.before: Callable[[str], None] | None = None
         self._ids = itertools.count(1)
         self._session = types.SimpleNamespace(timeout=None)
 
@@ -192,5 +193,7 @@ class FakeOpenStack:
 
     def _ask(self, what: str) -> None:
         self.asked.append(what)
+        if self.before:
+            self.before(what)
         if self.failing:
             raise self.failing

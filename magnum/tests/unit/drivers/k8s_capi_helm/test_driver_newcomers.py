@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodegroups whose row is there before their request is checked, and passes in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from magnum import objects
+from magnum.drivers.k8s_capi_helm import names
+from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
+
+GROUP = f"{RELEASE}.extra"
+
+
+class TestBeingChecked(World):
+    def setUp(self) -> None:
+        super().setUp()
+        self.openstack = self.cloud.openstack
+
+    def server_groups(self) -> dict[str, Any]:
+        """Server group of each nodegroup of the live release."""
+        values = self.helm.live(NAMESPACE, RELEASE).values
+        return {one["name"]: one.get("serverGroupId") for one in values["nodeGroups"]}
+
+    def counts(self) -> dict[str, int]:
+        """Machines of each nodegroup of the live release."""
+        values = self.helm.live(NAMESPACE, RELEASE).values
+        return {one["name"]: one["machineCount"] for one in values["nodeGroups"]}
+
+    def tick_before(self, asked: str) -> None:
+        """Have a pass of another worker just before that is asked of OpenStack."""
+
+        def overtake(what: str) -> None:
+            if what == asked:
+                self.openstack.before = None
+                self.busy()
+                self.tick()
+
+        self.openstack.before = overtake
+
+    def busy(self) -> None:
+        """Have a pass find the cluster in progress, as with the second nodegroup of a request."""
+        cluster = self.cluster()
+        cluster.status = "UPDATE_IN_PROGRESS"
+        cluster.save()
+
+    def write_row(self, **fields: Any) -> None:
+        """What is there of a request whose conductor died before it called the driver."""
+        cluster = self.cluster()
+        row = objects.NodeGroup(
+            self.context,
+            **{
+                "name": "extra",
+                "cluster_id": cluster.uuid,
+                "project_id": "p1",
+                "image_id": "ubuntu-kube",
+                "flavor_id": "small",
+                "node_count": 1,
+                "role": "worker",
+                "labels": {},
+                "min_node_count": 0,
+                "status": "CREATE_IN_PROGRESS",
+                **fields,
+            },
+        )
+        row.create()
+
+    def test_a_pass_leaves_it_to_its_request(self) -> None:
+        self.made()
+        self.tick_before(f"create server group {GROUP}")
+        self.add_group("extra")
+        self.assertEqual("CREATE_IN_PROGRESS", self.group("extra").status)
+        self.assertEqual(self.openstack.ids()[GROUP], self.server_groups()["extra"])
+        self.grow()
+        self.tick(2)
+        self.assertEqual("CREATE_COMPLETE", self.group("extra").status)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_what_its_request_refuses_never_was_in_the_release(self) -> None:
+        self.made()
+        runs = len(self.helm.runs)
+        self.openstack.quota = 2
+        self.tick_before(f"create server group {GROUP}")
+        self.add_group("extra")
+        self.assertEqual("CREATE_FAILED", self.group("extra").status)
+        self.tick(2)
+        self.assertEqual(runs, len(self.helm.runs))
+        self.assertEqual(["default-worker"], list(self.server_groups()))
+
+    def test_other_requests_do_not_wait_for_it(self) -> None:
+        self.made()
+        self.write_row()
+        self.resize(3)
+        self.assertEqual({"default-worker": 3}, self.counts())
+        self.assertEqual("CREATE_IN_PROGRESS", self.group("extra").status)
+
+    def test_one_that_lost_its_conductor_is_refused_in_the_end(self) -> None:
+        self.made()
+        self.write_row()
+        self.busy()
+        self.tick()
+        self.assertEqual("CREATE_IN_PROGRESS", self.group("extra").status)
+        self.after(6)
+        self.tick(2)
+        found = self.group("extra")
+        self.assertEqual("CREATE_FAILED", found.status)
+        self.assertIn("interrupted before its server group was made", found.status_reason)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_or_made_when_nobody_has_to_be_asked(self) -> None:
+        self.made()
+        self.write_row(labels={"server_group_policies": "none"})
+        self.busy()
+        self.tick()
+        self.assertEqual(["default-worker"], list(self.server_groups()))
+        self.after(6)
+        self.tick()
+        self.assertEqual(["default-worker", "extra"], list(self.server_groups()))
+
+    def test_a_change_of_a_young_one_does_not_wait(self) -> None:
+        self.made()
+        self.add_group("extra")
+        self.grow()
+        self.tick(2)
+        self.resize(4, "extra")
+        self.assertEqual({"default-worker": 1, "extra": 4}, self.counts())
+
+    def test_one_that_is_asked_for_before_the_first_install_joins_after_it(self) -> None:
+        def ask(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("apply", names.SECRET):
+                self.kube.before = None
+                self.add_group("extra")
+
+        self.kube.before = ask
+        self.create()
+        self.assertEqual(["default-worker"], list(self.server_groups()))
+        self.tick()
+        self.assertEqual(self.openstack.ids()[GROUP], self.server_groups()["extra"])
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual("CREATE_COMPLETE", self.group("extra").status)
