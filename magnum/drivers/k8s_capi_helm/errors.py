@@ -91,6 +91,12 @@ class NotOurs(DriverError):
     cause = Cause.PERMISSION
 
 
+class NotHere(NotOurs):
+    """Nothing on this management cluster shows that it ever had the cluster."""
+
+    cause = Cause.MANAGEMENT
+
+
 class ManagementUnreachable(DriverError):
     """The management cluster does not answer (connection, timeout, 5xx, 429)."""
 
@@ -102,6 +108,10 @@ class ManagementRefused(DriverError):
     """The management cluster answered no: not authorised, admission or validation failed."""
 
     cause = Cause.PERMISSION
+
+
+class NotAllowed(ManagementRefused):
+    """The management cluster knows who asks, and does not let it do this (HTTP 403)."""
 
 
 class Conflict(DriverError):

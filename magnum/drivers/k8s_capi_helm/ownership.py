@@ -45,7 +45,7 @@ def require(ports: Ports, cluster: Any, conf: Any) -> None:
 
     When the management cluster does not answer nobody can tell; the passes that act look again.
 
-    :raises errors.NotOurs: with a sentence.
+    :raises errors.NotOurs: with a sentence; NotHere when it may be on another management cluster.
     """
     if not cluster.stack_id:
         raise errors.NotOurs(
@@ -62,7 +62,7 @@ def require(ports: Ports, cluster: Any, conf: Any) -> None:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return
     if not proved:
-        raise errors.NotOurs(
+        raise errors.NotHere(
             f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs "
             f"to cluster '{cluster.name}'. An operator has to check that the driver's kubeconfig "
             "names the right management cluster."

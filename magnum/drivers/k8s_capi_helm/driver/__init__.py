@@ -23,6 +23,7 @@ from magnum.drivers.k8s_capi_helm import (
     change,
     conf,
     credentials,
+    deletion,
     errors,
     founding,
     intake,
@@ -175,7 +176,10 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
         """
         if cluster.stack_id:
-            ownership.require(assembly.ports(CONF), cluster, CONF)
+            try:
+                ownership.require(assembly.ports(CONF), cluster, CONF)
+            except errors.NotHere as error:
+                raise errors.NotHere(deletion.NO_PROOF_SENTENCE) from error
             intents.begin(cluster, CONF, Verb.DELETE)
         else:
             rows.intend(cluster, Status.DELETE_IN_PROGRESS)

@@ -44,7 +44,12 @@ LOG = logging.getLogger(__name__)
 _CREATE_START_LIMIT = datetime.timedelta(minutes=10)
 _DIED = "The creation was interrupted before anything was made. Delete it and create it again."
 #: What an operator has to mend and no tenant can: the request is as good as before, and goes on.
-_OPERATORS_TURN = (errors.ManagementRefused, errors.HelmUnusable, errors.Misconfigured)
+_OPERATORS_TURN = (
+    errors.ManagementRefused,
+    errors.NotHere,
+    errors.HelmUnusable,
+    errors.Misconfigured,
+)
 #: A request is checked by then: Magnum's API waits a minute for an answer, unless an operator has
 #: said otherwise.
 CHECKED_BY_THEN = datetime.timedelta(minutes=5)
@@ -108,7 +113,7 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
             rows.intend(cluster, Status.DELETE_IN_PROGRESS)
             return
         if not ownership.is_proved(ports, ownership.owner(cluster, conf)):
-            raise errors.NotOurs(
+            raise errors.NotHere(
                 f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
                 "belongs to this cluster. An operator has to check the driver's kubeconfig."
             )
@@ -121,7 +126,7 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
             LOG.debug("Cluster %s was not looked at out of turn: %s", cluster.uuid, error.detail)
             return
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        if error.retryable or isinstance(error, _OPERATORS_TURN):
+        if _is_to_be_waited_for(error, cluster, now):
             waiting = error
         else:
             refusal = str(error)
@@ -241,6 +246,18 @@ def _limit_update(
         cluster.stack_id,
         Operation(id="update", verb=Verb.RESIZE, started=now, deadline=limit),
     )
+
+
+def _is_to_be_waited_for(error: errors.DriverError, cluster: Any, now: datetime.datetime) -> bool:
+    """Whether what goes wrong ends nothing that is in progress.
+
+    What is not here may be on another management cluster. A create has its time to be found; its
+    Lease, which would say when that ends, is not here either.
+    """
+    if isinstance(error, errors.NotHere) and cluster.status == Status.CREATE_IN_PROGRESS:
+        limit = intake.deadline(cluster.created_at or now, cluster.create_timeout)
+        return limit is None or now <= limit
+    return error.retryable or isinstance(error, _OPERATORS_TURN)
 
 
 def _has_just_begun(cluster: Any) -> bool:

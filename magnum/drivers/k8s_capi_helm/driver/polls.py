@@ -87,7 +87,7 @@ def _go_on(
     if cluster.status == Status.DELETE_FAILED:
         if not found.unreachable and ownership.is_proved(ports, ownership.owner(cluster, conf)):
             _prolong_deletion(ports, cluster, conf, now)
-            rows.put(cluster, status=Status.DELETE_IN_PROGRESS)
+            rows.put(cluster, status=Status.DELETE_IN_PROGRESS, status_reason=None)
     elif ownership.is_being_deleted(found.record):
         if cluster.status != Status.DELETE_IN_PROGRESS:
             rows.intend(cluster, Status.DELETE_IN_PROGRESS)

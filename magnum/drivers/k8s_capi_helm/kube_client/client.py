@@ -76,7 +76,12 @@ class KubeClient:
         :raises errors.ManagementUnreachable: no answer, or trouble in the server.
         :raises errors.ManagementRefused: not allowed, or the kind is not served.
         """
-        return self._kinds.exchange("GET", kind, namespace, name, verb="read")
+        try:
+            return self._kinds.exchange("GET", kind, namespace, name, verb="read")
+        except errors.NotAllowed:
+            if self._is_nowhere(kind, namespace):
+                return None
+            raise
 
     def list(
         self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None = None
@@ -91,6 +96,24 @@ class KubeClient:
         except errors.Conflict:
             # The continuation was too old for the server (410): one list in a single piece.
             return self._pages(kind, namespace, selector, None)
+        except errors.NotAllowed:
+            if self._is_nowhere(kind, namespace):
+                return []
+            raise
+
+    def _is_nowhere(self, kind: names.Kind, namespace: str | None) -> bool:
+        """Whether there is no such namespace.
+
+        The driver's role is bound in each, so that without one the server does not tell that there
+        is nothing, but that it may not be read.
+        """
+        if namespace is None or not kind.namespaced:
+            return False
+        try:
+            found = self._kinds.exchange("GET", names.NAMESPACE, None, namespace, verb="read")
+        except errors.ManagementRefused:
+            return False
+        return found is None
 
     def identity(self) -> str:
         """A text that is another one when the kubeconfig says something else; no request.

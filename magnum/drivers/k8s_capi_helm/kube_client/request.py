@@ -119,7 +119,7 @@ def refusal(request: Request, code: int, body: bytes) -> errors.DriverError:
             detail,
         )
     if code == 403:
-        return errors.ManagementRefused(
+        return errors.NotAllowed(
             f"The management cluster does not let this Magnum service {about}. Ask the operator "
             "to check the role of the driver, or whether the namespace is being deleted.",
             detail,

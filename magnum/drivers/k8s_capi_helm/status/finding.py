@@ -62,7 +62,11 @@ def bounded(text: str, limit: int = REASON_LIMIT) -> str:
 
 
 def both(first: str, last: str) -> str:
-    """Two sentences as one line; if they do not fit, it is the first that is cut, down to half."""
+    """Two sentences as one line; if they do not fit, it is the first that is cut, down to half.
+
+    Its full stop goes: many of OpenStack's sentences end with one.
+    """
+    first = first if first.endswith("..") else first.removesuffix(".")
     room = max(REASON_LIMIT // 2, REASON_LIMIT - len(last) - 2)
     return bounded(f"{bounded(first, room)}; {last}")
 

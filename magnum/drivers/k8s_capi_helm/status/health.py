@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm.status import (
     machines,
     workers,
 )
-from magnum.drivers.k8s_capi_helm.status.finding import bounded
+from magnum.drivers.k8s_capi_helm.status.finding import bounded, unwrapped
 
 HEALTHY = "HEALTHY"
 UNHEALTHY = "UNHEALTHY"
@@ -57,10 +57,11 @@ def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str
     }
     extra = addons.not_deployed(observed.addons, state.without_addons)
     if extra:
-        parts["addons"] = (
-            UNKNOWN if isinstance(observed.addons, Missing) else UNHEALTHY,
-            "; ".join(extra),
+        # Where the Cluster is not found it may be another management cluster that answers.
+        seen = not isinstance(observed.addons, Missing) and not isinstance(
+            observed.cluster, Missing
         )
+        parts["addons"] = (UNHEALTHY if seen else UNKNOWN, "; ".join(extra))
     return _of(parts | _of_operators(observed))
 
 
@@ -160,14 +161,14 @@ def _infrastructure(owner: Json | Missing) -> Part:
     for kind in infrastructure.PARTS:
         said = conditions.condition(owner, kind)
         if said.bad:
-            return UNHEALTHY, f"{kind}: {said.message or said.reason}"
+            return UNHEALTHY, f"{kind}: {unwrapped(said.message or said.reason)}"
     gap = infrastructure.openstack_missing(owner)
     if gap is not None:
         failure = conditions.dig(owner, "status", "failureMessage")
         begun = conditions.initialized(owner, "provisioned", "ready")
         # What was never there is no fault yet: the lifecycle tells how far it is.
         bad = bool(failure) or begun or conditions.deleting(owner)
-        return (UNHEALTHY if bad else UNKNOWN), str(failure or gap.text)
+        return (UNHEALTHY if bad else UNKNOWN), unwrapped(str(failure or gap.text))
     return HEALTHY, READY
 
 

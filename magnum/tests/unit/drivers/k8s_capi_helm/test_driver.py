@@ -11,7 +11,7 @@ from magnum.api.controllers.v1.cluster import ClustersController
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor
 from magnum.conductor.handlers.common import cert_manager
-from magnum.drivers.k8s_capi_helm import assembly, errors, names
+from magnum.drivers.k8s_capi_helm import assembly, deletion, errors, names
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE
 
@@ -438,7 +438,8 @@ class TestDelete(world.World):
         self.poll()
         cluster = self.cluster()
         self.assertEqual("DELETE_FAILED", cluster.status)
-        self.assertIn("management cluster", cluster.status_reason)
+        self.assertEqual(deletion.NO_PROOF_SENTENCE, cluster.status_reason)
+        self.assertEqual("UNKNOWN", cluster.health_status)
 
     def test_an_unreachable_one_neither(self):
         self.made()

@@ -9,7 +9,7 @@ from typing import Any
 
 from magnum import objects
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import deletion, errors, names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 
@@ -233,7 +233,7 @@ class TestOthers(World):
         cluster = self.cluster()
         cluster.stack_id = "other-abcdefghijkl"
         error = self.assertRaises(errors.NotOurs, self.driver.delete_cluster, self.context, cluster)
-        self.assertIn("Nothing on the management cluster proves", str(error))
+        self.assertEqual(deletion.NO_PROOF_SENTENCE, str(error))
 
 
 def _uuid(number: int) -> str:

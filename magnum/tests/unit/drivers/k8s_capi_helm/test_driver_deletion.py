@@ -145,10 +145,35 @@ class TestManagementClusters(Case):
         self.assertEqual("DELETE_FAILED", self.state()[0])
         self.use(right)
         self.poll()
-        self.assertEqual("DELETE_IN_PROGRESS", self.state()[0])
+        self.assertEqual(("DELETE_IN_PROGRESS", ""), self.state())
         self.wither()
         self.tick()
         self.assertEqual([], self.rows())
+
+    def test_on_a_wrong_one_a_change_waits_for_the_operator(self) -> None:
+        """It is not the tenant's, and is as good as before once the right one is back."""
+        self.made()
+        right = self.kube
+        self.use(fakes.FakeKube())
+        cluster = self.cluster()
+        cluster.status = "UPDATE_IN_PROGRESS"
+        cluster.save()
+        self.tick(2)
+        status, reason = self.state()
+        self.assertEqual("UPDATE_IN_PROGRESS", status)
+        self.assertTrue(reason.startswith("management: Nothing on the management cluster"), reason)
+        self.assertEqual([], list(self.kube.everything()))
+        self.use(right)
+        self.tick()
+        self.assertNotIn("Nothing on", self.state()[1])
+
+    def test_on_a_wrong_one_a_create_waits_as_long_as_it_may_take(self) -> None:
+        self.create()
+        self.use(fakes.FakeKube())
+        self.tick()
+        status, reason = self.state()
+        self.assertEqual("CREATE_IN_PROGRESS", status)
+        self.assertTrue(reason.startswith("management: Nothing on the management cluster"), reason)
 
 
 class TestServicesOfTheCluster(Case):

@@ -89,6 +89,29 @@ class TestAttempts(wire.WireCase):
             self.assertIn("spec.x", error.detail)
             self.assertIn("operator", str(error))
 
+    def test_where_there_is_no_namespace_nothing_may_be_read_and_nothing_is_there(self) -> None:
+        """The role is bound in each namespace: without one the server does not tell so itself."""
+        forbidden, gone = (403, wire.status("Forbidden")), (404, wire.GONE)
+        self.answer(forbidden, gone)
+        self.assertIsNone(self.kube.get(names.LEASE, "n", "one"))
+        self.assertEqual("/api/v1/namespaces/n", self.server.seen[-1].path)
+        self.answer(forbidden, gone)
+        self.assertEqual([], self.kube.list(names.SECRET, "n"))
+
+    def test_what_may_not_be_read_where_there_is_a_namespace_is_a_refusal(self) -> None:
+        for then in ((200, {"metadata": {"name": "n"}}), (403, wire.status("Forbidden"))):
+            for call in (
+                lambda: self.kube.get(names.LEASE, "n", "one"),
+                lambda: self.kube.list(names.LEASE, "n"),
+            ):
+                self.answer((403, wire.status("Forbidden")), then)
+                error = self.assertRaises(errors.ManagementRefused, call)
+                self.assertIn("read Lease" if "one" in str(error) else "list Lease", str(error))
+
+    def test_without_an_answer_nobody_knows_what_is_there(self) -> None:
+        self.answer((403, wire.status("Forbidden")), (503, b""))
+        self.assertRaises(errors.ManagementUnreachable, self.kube.get, names.LEASE, "n", "one")
+
     def test_conflicts(self) -> None:
         for code in (409, 410):
             self.answer((code, wire.status("Conflict")))

@@ -130,6 +130,33 @@ class HealthTest(HealthCase):
         observed = dataclasses.replace(scenes.observed(), addons=scenes.core_addons()[1:])
         self.check(observed, "UNHEALTHY", "addons", "cni-calico")
 
+    def test_a_whole_answer_of_openstack_is_told_in_its_own_words(self):
+        observed = scenes.observed()
+        whole = (
+            "Failed to find network: Expected HTTP response code [200] when accessing [GET "
+            "http://127.0.0.1/v2.0/networks/7], but got 404 instead: "
+            '{"NeutronError": {"type": "NetworkNotFound", '
+            '"message": "Network 7 could not be found."}}'
+        )
+        scenes.say(observed.infrastructure, "NetworkReady", "False", whole)
+        _, reasons = self.judge(observed)
+        self.assertEqual("NetworkReady: Network 7 could not be found.", reasons["infrastructure"])
+
+    def test_on_a_management_cluster_without_it_nothing_is_known(self):
+        """It may be the wrong one, so that no addon is there is no word on the tenant's."""
+        observed = dataclasses.replace(
+            scenes.observed(),
+            cluster=Missing.NOT_FOUND,
+            infrastructure=Missing.NOT_FOUND,
+            control_plane=Missing.NOT_FOUND,
+            machine_deployments=(),
+            machine_sets=(),
+            machines=(),
+            servers=(),
+            addons=(),
+        )
+        self.check(observed, "UNKNOWN", "cluster", "not found on the management cluster")
+
 
 class OperatorsTest(HealthCase):
     """Credential, certificates and autoscaler, of which no Cluster API object tells."""

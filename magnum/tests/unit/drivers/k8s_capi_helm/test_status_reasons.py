@@ -144,7 +144,7 @@ class DeepestTest(testtools.TestCase):
         scenes.say(observed.infrastructure, "Ready", "False", "failed", "OpenStackError")
         self.assertTrue(
             reason(observed).startswith(
-                "quota: Quota exceeded for resources: ['network'].; the network"
+                "quota: Quota exceeded for resources: ['network']; the network"
             )
         )
 
