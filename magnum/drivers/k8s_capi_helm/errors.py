@@ -128,6 +128,12 @@ class Busy(DriverError):
     retryable = True
 
 
+class ReleaseLost(DriverError):
+    """The release is gone, its objects are not, and what the rows say is not what runs."""
+
+    cause = Cause.MANAGEMENT
+
+
 class HelmUnusable(DriverError):
     """The helm binary is missing, cannot be run, or has an unsupported version."""
 

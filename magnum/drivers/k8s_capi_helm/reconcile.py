@@ -16,23 +16,20 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import (
-    belongings,
     change,
     errors,
     followers,
     founding,
-    helm_values,
-    intake,
+    installation,
     isolation,
-    names,
     newcomers,
     observer,
     owed,
     ownership,
-    preflight,
     rendering,
     scaling,
     status,
+    takeover,
     transition,
     upgrade,
 )
@@ -59,6 +56,7 @@ class Rows:
     """How a pass reads Magnum's rows, and says that an upgrade was accepted.
 
     :ivar request: what the rows ask for; called under the lock, so that it is not outdated.
+    :ivar whole: the same, as if no nodegroup was to go.
     :ivar target: what a pending upgrade leads to.
     :ivar accept: saves the target in the rows, after Helm has taken it; told are the nodegroups
         that keep an image of their own.
@@ -68,6 +66,7 @@ class Rows:
     """
 
     request: Callable[[], ClusterRequest]
+    whole: Callable[[], ClusterRequest]
     target: Callable[[Operation], Target]
     accept: Callable[[Operation, Target, Collection[str]], None]
     refuse: Callable[[str, errors.DriverError], None]
@@ -123,9 +122,12 @@ def bring_up_held(
         raise errors.Busy("The cluster is being deleted.")
     live = ports.helm.live(request.namespace, request.release)
     if not is_deployed(live, request, record):
+        goes_on = live is not None
         if live is None:
-            live = _found(ports, hold, request, cloud, conf, facts)
-        else:
+            # What was taken over is as it was: what the rows ask for besides comes now.
+            live, adopted = _found(ports, hold, rows, request, cloud, conf, facts)
+            goes_on = adopted and not is_deployed(live, request, record)
+        if goes_on:
             live = _bring_on(ports, hold, rows, request, live, record, cloud, conf)
             # New nodegroups may have joined an upgrade, and refused changes are off the record.
             record = ports.operations.read(request.namespace, request.release)
@@ -191,21 +193,19 @@ def is_applied(live: LiveRelease | None, request: ClusterRequest, record: Record
 def _found(
     ports: Ports,
     hold: Hold,
+    rows: Rows,
     request: ClusterRequest,
     cloud: Callable[[], Cloud],
     conf: Any,
     facts: CloudFacts | None,
-) -> LiveRelease:
-    """Install a release that is not there (any more)."""
+) -> tuple[LiveRelease, bool]:
+    """Make a release that is not there (any more); True if its objects were, and are taken over."""
     request = newcomers.founders(request)
-    if facts is None:
-        service = cloud()
-        facts = service.facts(request, interface=conf.capi_helm.app_cred_interface_type)
-        facts = belongings.found(service, request, facts)
-    chart = transition.new_chart(ports, request.labels)
-    values = render(request, facts, conf, chart)
-    founding.note_chart(ports, request, chart)
-    return _apply(ports, hold, request, chart, values, change.pending(None, request), conf)
+    plan = installation.plan(ports, hold.record, request, rows.whole, cloud, conf, facts)
+    founding.note_chart(ports, request, plan.chart)
+    asked = () if plan.adopts else change.pending(None, request)
+    done = _apply(ports, hold, request, plan.chart, plan.values, asked, conf, adopt=plan.adopts)
+    return done, plan.adopts
 
 
 def _bring_on(
@@ -232,6 +232,7 @@ def _bring_on(
     wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
     chart = transition.interrupted(ports, record, live, rows.target)
     chart = chart or _chart(ports, base, hold.record)
+    adopts = takeover.is_half_done(live, hold.record)
 
     def attempt(some: Collection[str], *, anew: bool = False) -> LiveRelease:
         chosen = isolation.without(operations, {*new, *changed} - set(some))
@@ -239,7 +240,7 @@ def _bring_on(
         now = None if anew else ports.helm.live(request.namespace, request.release)
         if now is not None and now.status == "deployed" and now.values == values:
             return now
-        return _apply(ports, hold, request, chart, values, chosen, conf)
+        return _apply(ports, hold, request, chart, values, chosen, conf, adopt=adopts)
 
     def refuse(name: str, error: errors.DriverError) -> None:
         if name in new:
@@ -260,31 +261,6 @@ def _bring_on(
     return done
 
 
-def render(
-    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart | None = None
-) -> Json:
-    """The values of a new cluster; nothing is touched.
-
-    :param chart: that is to take them, None for this project's newest.
-    :raises errors.DoesNotFit: with everything that keeps the cluster from being built.
-    :raises errors.InvalidRequest: rows and cloud contradict each other, or the chart cannot do it.
-    """
-    found = preflight.problems(request, facts, intake.terms(conf))
-    version = request.labels.kube_tag or facts.kubernetes_version
-    groups = intake.with_own_images(request.node_groups, facts.images, facts.image_id)
-    if facts.image_id and version:
-        distro = facts.os_distro
-        found = [*intake.image_problems(groups, facts.images, version, distro), *found]
-    preflight.refuse(found)
-    request = dataclasses.replace(request, node_groups=groups)
-    values = rendering.rendered(request, facts, conf, chart)
-    if chart is not None:
-        helm_values.check_family(values, names.family_of_keys(chart.family, chart.version))
-    intake.check_annotations(request.node_groups, values)
-    intake.check_disks((request.control_plane, *request.node_groups), facts.os_distro)
-    return values
-
-
 def _apply(
     ports: Ports,
     hold: Hold,
@@ -293,10 +269,13 @@ def _apply(
     values: Json,
     operations: tuple[Operation, ...],
     conf: Any,
+    *,
+    adopt: bool = False,
 ) -> LiveRelease:
     ports.charts.secure(request.namespace, chart)
     try:
-        done = ports.helm.apply(request.namespace, request.release, chart, values, hold=hold)
+        place = request.namespace, request.release
+        done = ports.helm.apply(*place, chart, values, hold=hold, adopt=adopt)
     except errors.ValuesRefused as error:
         raise rendering.explained(error, request, conf) from None
     now = datetime.datetime.now(datetime.UTC)

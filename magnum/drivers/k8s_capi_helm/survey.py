@@ -22,6 +22,7 @@ from magnum.drivers.k8s_capi_helm import (
     reconcile,
     secrets,
     status,
+    takeover,
     transition,
 )
 from magnum.drivers.k8s_capi_helm.assembly import Ports
@@ -134,6 +135,7 @@ def judge(
         followers.behind(record, values, own),
         followers.lacking(record, values),
         leftovers.notice(observed),
+        takeover.notice(record, observed) if read.answered and live is None else "",
     )
     verdict = _with(verdict, "notice", " ".join(one for one in told if one))
     unfinished = transition.unfinished(record, values, own)

@@ -96,7 +96,7 @@ class ChartStore:
         :raises errors.ChartNotFound: it is neither in the store nor at the source.
         :raises errors.DriverError: helm or the repository cannot be used.
         """
-        kept = self._kept(live, digest) or self._restored(live, digest)
+        kept = self._kept(live, digest) or self._restored(live.namespace, digest)
         if kept is not None:
             return kept
         details = []
@@ -114,6 +114,16 @@ class ChartStore:
                 return chart
         raise _lost(live, digest, "; ".join(details))
 
+    def noted(self, namespace: str, digest: str) -> Chart | None:
+        """The chart that was applied in a namespace under a digest; None when nobody has it.
+
+        :raises errors.DriverError: the management cluster does not answer.
+        """
+        for place in self._directory.glob(f"*/*/{digest}") if digest else ():
+            if files.has_digest(place, digest):
+                return dataclasses.replace(files.read(place), digest=digest)
+        return self._restored(namespace, digest)
+
     # ---------------------------------------------------------------------------------------------
     def _kept(self, live: LiveRelease, digest: str) -> Chart | None:
         """The chart of a release from the store."""
@@ -127,12 +137,12 @@ class ChartStore:
                 shutil.rmtree(place, ignore_errors=True)
         return None
 
-    def _restored(self, live: LiveRelease, digest: str) -> Chart | None:
+    def _restored(self, namespace: str, digest: str) -> Chart | None:
         """The chart of a release from the management cluster, if it is the very one."""
         if not digest or self._copies is None:
             return None
         with self._scratch() as scratch, contextlib.suppress(errors.ChartNotFound):
-            found = self._copies.restore(live.namespace, digest, scratch)
+            found = self._copies.restore(namespace, digest, scratch)
             if found is not None and files.has_digest(found, digest):
                 return dataclasses.replace(files.keep(found, self._directory), digest=digest)
         return None

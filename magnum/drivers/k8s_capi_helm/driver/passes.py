@@ -78,6 +78,7 @@ def reads(context: Any, cluster: Any, conf: Any) -> Rows:
 
     return Rows(
         request=lambda: request(cluster, conf),
+        whole=lambda: intake.cluster_request(cluster, cluster.nodegroups, conf, leaving=True),
         target=lambda one: intake.target(cluster, cluster.nodegroups, conf, template(one)),
         accept=lambda one, target, kept: rows.accept(cluster, template(one), target, kept),
         refuse=lambda name, error: rows.reject(cluster, name, error),

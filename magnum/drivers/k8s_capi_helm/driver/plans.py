@@ -6,7 +6,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import assembly, credentials, intake, names, reconcile, transition
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    credentials,
+    installation,
+    intake,
+    names,
+    transition,
+)
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.driver import room
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Grants
@@ -47,5 +54,5 @@ def plan(
         intake.validate_disk(group, cluster, known=known)
     intake.check_chart(request.labels, chart.family)
     facts = room.for_cluster(cloud, request, conf)
-    reconcile.render(request, facts, conf, chart)
+    installation.render(request, facts, conf, chart)
     return Plan(request, facts, grants)

@@ -51,7 +51,8 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     if live is None:
         raise errors.InvalidRequest(
             "The cluster has no release on the management cluster, so it is not known what it "
-            "runs. Wait until its status is COMPLETE again, or ask the operator."
+            "runs. Resize it to the size that it has, which takes its objects over as they are, "
+            "and upgrade it when its status is COMPLETE again."
         )
     if _follow_autoscaler(ports, cluster, live):
         request = passes.request(cluster, conf)

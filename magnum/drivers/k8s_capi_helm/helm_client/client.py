@@ -12,6 +12,7 @@ import threading
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
+import yaml
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.helm_client import failures, releases
@@ -28,6 +29,7 @@ _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 #: apiVersion changes for another one, and deletes it (https://github.com/helm/helm/pull/31772).
 OLDEST = {3: (3, 17, 0), 4: (4, 1, 1)}
 _VERSION_TIMEOUT = 20.0
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class HelmClient:
@@ -75,6 +77,7 @@ class HelmClient:
         values: Json,
         *,
         hold: Hold | None = None,
+        adopt: bool = False,
     ) -> LiveRelease:
         """Install or upgrade a release to exactly this chart and these values.
 
@@ -82,6 +85,7 @@ class HelmClient:
         interrupted before is recovered first; that never touches the cluster's objects.
 
         :param hold: the lock under which this is done: once it is lost, helm is killed.
+        :param adopt: whether objects that are there are made the release's, whosever they are.
         :raises errors.Busy: somebody else changes the release.
         :raises errors.HelmInterrupted: helm ended half-way; to be tried again.
         :raises errors.HelmRefused: the chart or the management cluster refuses.
@@ -107,6 +111,7 @@ class HelmClient:
                 create_namespace=False,
                 namespace=namespace,
                 reset_values=True,
+                take_ownership=adopt,
             )
         )
         return self._compare(namespace, release, before, values)
@@ -120,6 +125,16 @@ class HelmClient:
         """
         self.version()
         self._run(self._command().check(release, chart.path, values, namespace))
+
+    def preview(self, namespace: str, release: str, chart: Chart, values: Json) -> list[Json]:
+        """The objects that a release would have, had it to be installed; nothing is written.
+
+        :raises errors.ValuesRefused: the chart's schema refuses the values.
+        :raises errors.DriverError: as for :meth:`apply`.
+        """
+        self.version()
+        text = self._run(self._command().preview(release, chart.path, values, namespace))
+        return [one for one in yaml.load_all(text, Loader=_LOADER) if one]
 
     def uninstall(self, namespace: str, release: str, *, hold: Hold | None = None) -> None:
         """Take a release and its objects away; without a release there is nothing to do.

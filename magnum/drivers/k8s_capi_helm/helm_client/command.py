@@ -111,6 +111,18 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         where = ("--namespace", namespace, "--is-upgrade", "--values", "-")
         await self.run(["template", release, chart, *where], json.dumps(values).encode())
 
+    async def preview(
+        self, release: str, chart: str, values: Mapping[str, object], namespace: str
+    ) -> str:
+        """The manifest of an installation that is not made, as the management cluster would get it.
+
+        :raises errors.DriverError: as :meth:`run`.
+        """
+        where = ("--namespace", namespace, "--output", "json", "--values", "-")
+        what = ("--install", "--take-ownership", "--dry-run=server", *where)
+        found = await self.run(["upgrade", release, chart, *what], json.dumps(values).encode())
+        return str(json.loads(found[found.index(b"{") :])["manifest"])
+
 
 def _plain(values: bytes) -> bytes:
     """Values as UTF-8 text: helm takes JSON for YAML, whose escapes know no pairs of surrogates, so

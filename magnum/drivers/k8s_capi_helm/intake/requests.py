@@ -29,6 +29,7 @@ def cluster_request(
     *,
     release: str | None = None,
     unchecked_since: datetime.datetime | None = None,
+    leaving: bool = False,
 ) -> ClusterRequest:
     """What Magnum's rows ask for.
 
@@ -41,6 +42,7 @@ def cluster_request(
     :param conf: oslo.config with the driver's options registered.
     :param release: of a cluster whose row has none yet.
     :param unchecked_since: requests for nodegroups that came after it may still be being checked.
+    :param leaving: with the nodegroups that are to go, as if they stayed.
     """
     template, rows = cluster.cluster_template, list(nodegroups)
     texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
@@ -62,7 +64,8 @@ def cluster_request(
         labels=typed,
         control_plane=_group_request(masters[0], cluster, conf, called),
         node_groups=tuple(
-            _group_request(row, cluster, conf, called, unchecked_since) for row in workers(rows)
+            _group_request(row, cluster, conf, called, unchecked_since)
+            for row in ([row for row in rows if row.role != MASTER] if leaving else workers(rows))
         ),
         deleted_groups=tuple(called[row.name] for row in rows if row.status in _LEAVING),
         image=template.image_id,

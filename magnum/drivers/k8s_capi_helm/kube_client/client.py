@@ -83,6 +83,16 @@ class KubeClient:
                 return None
             raise
 
+    def find(self, manifest: Json, namespace: str) -> Json | None:
+        """The object that a manifest of any kind is about, in the manifest's version; None without.
+
+        :param namespace: where it is, if the manifest does not say.
+        :raises errors.DriverError: as for get.
+        """
+        metadata = manifest["metadata"]
+        kind = self._kinds.kind_of(manifest)
+        return self.get(kind, metadata.get("namespace") or namespace, metadata["name"])
+
     def list(
         self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None = None
     ) -> builtins.list[Json]:

@@ -28,6 +28,7 @@ class Kinds:
         self._wire = wire
         self._lock = threading.Lock()
         self._served: dict[names.Kind, str] = {}
+        self._found: dict[tuple[str, str], names.Kind] = {}
 
     def served(self, kind: names.Kind) -> str:
         """As :meth:`KubeClient.served`."""
@@ -50,6 +51,29 @@ class Kinds:
             f"{kind.name} objects",
             f"{kind.plural}.{kind.group} is not served in {', '.join(kind.versions)}",
         )
+
+    def kind_of(self, manifest: Json) -> names.Kind:
+        """The kind of any manifest, in its own version.
+
+        :raises errors.ManagementRefused: the server does not have it.
+        :raises errors.DriverError: the server cannot be asked.
+        """
+        api, name = str(manifest["apiVersion"]), str(manifest["kind"])
+        with self._lock:
+            known = self._found.get((api, name))
+        if known is not None:
+            return known
+        group, _, version = api.rpartition("/")
+        request = Request("GET", f"/apis/{api}" if group else f"/api/{api}", "read", f"API {api}")
+        answer = self._wire.send(request)
+        resources = [] if answer.code == 404 else answer.json(request).get("resources", [])
+        for one in resources:
+            if one["kind"] == name and "/" not in one["name"]:
+                kind = names.Kind(group, name, one["name"], (version,), one["namespaced"])
+                with self._lock:
+                    self._found[api, name] = kind
+                return kind
+        raise missing_kind(f"{name} objects", f"{name} is not served in {api}")
 
     def exchange(
         self,

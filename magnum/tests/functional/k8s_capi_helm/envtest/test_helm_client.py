@@ -69,6 +69,24 @@ class TestHelmClient(suite.HelmTests, HelmCase):
         found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
         self.assertEqual({"text": "two"}, found["data"])
 
+    def test_a_preview_is_what_would_be_applied(self) -> None:
+        namespace = self.make_namespace()
+        (found,) = self.helm.preview(namespace, suite.RELEASE, self.chart, {"text": "\U0001f600"})
+        self.assertEqual(
+            ("ConfigMap", suite.RELEASE, {"text": "\U0001f600"}),
+            (found["kind"], found["metadata"]["name"], found["data"]),
+        )
+        self.assertIsNone(self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE))
+
+    def test_what_is_taken_over_is_the_release_s(self) -> None:
+        namespace = self.make_namespace()
+        place = {"name": suite.RELEASE, "namespace": namespace}
+        self.kube.create(suite.CONFIG_MAP, {"metadata": place, "data": {"text": "one"}})
+        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "one"}, adopt=True)
+        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        owner = found["metadata"]["annotations"]["meta.helm.sh/release-name"]
+        self.assertEqual(suite.RELEASE, owner)
+
 
 class TestHelm4(TestHelmClient):
     """The same, kept by the next generation of Helm."""

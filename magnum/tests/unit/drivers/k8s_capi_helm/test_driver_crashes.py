@@ -24,9 +24,9 @@ from magnum.conductor.handlers import ca_conductor, cluster_conductor, credentia
 from magnum.drivers.k8s_capi_helm import (
     belongings,
     errors,
+    installation,
     intake,
     names,
-    reconcile,
     secrets,
     upgrade,
 )
@@ -206,7 +206,7 @@ class Case(crashes.MortalWorld):
         facts = belongings.found(self.cloud, request, self.cloud.facts(request))
         wanted, have = (
             self.without_pins(one)
-            for one in (reconcile.render(request, facts, CONF), self.live().values)
+            for one in (installation.render(request, facts, CONF), self.live().values)
         )
         assert wanted == have, (wanted, have)
         record = self.ports.operations.read(NAMESPACE, RELEASE)

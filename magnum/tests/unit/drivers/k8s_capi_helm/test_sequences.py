@@ -17,7 +17,7 @@ import testtools
 
 from magnum import objects
 from magnum.conductor.handlers import credential_conductor
-from magnum.drivers.k8s_capi_helm import belongings, errors, intake, reconcile
+from magnum.drivers.k8s_capi_helm import belongings, errors, installation, intake
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.tests.unit.drivers.k8s_capi_helm import world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE
@@ -195,7 +195,7 @@ class Sequence(stateful.RuleBasedStateMachine):
         request = intake.cluster_request(self.cluster(), self.rows(), CONF)
         cloud = self.world.cloud
         facts = belongings.found(cloud, request, cloud.facts(request))
-        wanted = reconcile.render(request, facts, CONF)
+        wanted = installation.render(request, facts, CONF)
         assert _plain(live.values) == _plain(wanted), (_plain(live.values), _plain(wanted))
 
     def end(self) -> None:

@@ -23,7 +23,8 @@ class FakeHelm:
     :ivar refuses: what is wrong with given values, None if nothing is.
     :ivar is_half_way: whether values that are refused are so by the management cluster, half-way,
         so that Helm keeps them as a failed revision.
-    :ivar runs: helm runs so far: (verb, release, values).
+    :ivar runs: helm runs so far: (verb, release, values); verbs are apply, adopt and uninstall.
+    :ivar renders: the objects of a release with given values, for who wants to see them before.
     :ivar reads: how often a live release was read.
     :ivar on_apply: called with each release that was applied; puts the chart's objects in place.
     :ivar on_uninstall: called with the namespace and the name of each release that was taken away.
@@ -34,6 +35,7 @@ class FakeHelm:
         self.refusal: errors.DriverError | None = None
         self.runs: list[tuple[str, str, Json]] = []
         self.refuses: Callable[[Json], errors.DriverError | None] = lambda values: None
+        self.renders: Callable[[Json], list[Json]] = lambda values: []
         self.is_half_way = False
         self.on_apply: Callable[[LiveRelease], None] | None = None
         self.on_uninstall: Callable[[str, str], None] | None = None
@@ -63,9 +65,10 @@ class FakeHelm:
         values: Json,
         *,
         hold: Hold | None = None,
+        adopt: bool = False,
     ) -> LiveRelease:
         with self._lock:
-            self._run("apply", release, values)
+            self._run("adopt" if adopt else "apply", release, values)
             if hold is not None and hold.lost():
                 raise errors.Busy("Another worker may have taken over this cluster.")
             before = self._recovered(namespace, release)
@@ -111,6 +114,10 @@ class FakeHelm:
         wrong = self.refuses(values)
         if wrong is not None and not self.is_half_way:
             raise wrong
+
+    def preview(self, namespace: str, release: str, chart: Chart, values: Json) -> list[Json]:
+        self.check(namespace, release, chart, values)
+        return self.renders(values)
 
     def uninstall(self, namespace: str, release: str, *, hold: Hold | None = None) -> None:
         with self._lock:

@@ -56,6 +56,12 @@ class FakeKube:
         with self._call("get", kind, namespace, name):
             return copy.deepcopy(self._objects.get(_key(kind, namespace, name)))
 
+    def find(self, manifest: Json, namespace: str) -> Json | None:
+        group, _, version = str(manifest["apiVersion"]).rpartition("/")
+        space = manifest["metadata"].get("namespace") or namespace
+        kind = names.Kind(group, manifest["kind"], "", (version,))
+        return self.get(kind, space, manifest["metadata"]["name"])
+
     def list(
         self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None = None
     ) -> list[Json]:

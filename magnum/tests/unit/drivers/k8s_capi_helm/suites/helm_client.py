@@ -178,5 +178,16 @@ class HelmTests(HelmSuite):
         self.assertEqual({"text": "a"}, self.helm.live(one, RELEASE).values)
         self.assertEqual({"text": "c"}, self.helm.live(two, RELEASE).values)
 
+    def test_what_is_there_is_taken_over(self) -> None:
+        namespace = self.make_namespace()
+        place = {"name": RELEASE, "namespace": namespace}
+        self.kube.create(CONFIG_MAP, {"metadata": place, "data": {"text": "a"}})
+        self.helm.preview(namespace, RELEASE, self.chart, {"text": "a"})
+        self.assertIsNone(self.helm.live(namespace, RELEASE))
+        done = self.helm.apply(namespace, RELEASE, self.chart, {"text": "a"}, adopt=True)
+        self.assertEqual((1, "deployed"), (done.revision, done.status))
+        found = self.kube.get(CONFIG_MAP, namespace, RELEASE)
+        self.assertEqual({"text": "a"}, found["data"])
+
     def test_its_version_is_a_plain_one(self) -> None:
         self.assertEqual(3, len([int(part) for part in self.helm.version().split(".")]))

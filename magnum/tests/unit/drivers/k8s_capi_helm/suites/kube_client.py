@@ -221,6 +221,16 @@ class KubeClientTests(KubeClientSuite):
             self.assertIn("Ask the operator", str(error))
             self.assertFalse(error.retryable)
 
+    def test_what_a_manifest_is_about_is_found(self) -> None:
+        namespace, other = self.make_namespace(), self.make_namespace()
+        made = self.make_lease(namespace)
+        about = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        self.assertEqual(made, self.kube.find({**about, "metadata": {"name": "one"}}, namespace))
+        placed = {**about, "metadata": {"name": "one", "namespace": namespace}}
+        self.assertEqual(made, self.kube.find(placed, other))
+        self.assertIsNone(self.kube.find({**about, "metadata": {"name": "one"}}, other))
+        self.assertIsNone(self.kube.find({**about, "metadata": {"name": "two"}}, namespace))
+
     def test_a_namespaced_object_needs_a_namespace(self) -> None:
         self.assertRaises(ValueError, self.kube.apply, names.LEASE, {"metadata": {"name": "one"}})
 

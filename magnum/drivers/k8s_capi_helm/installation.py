@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release that is not there: of a new cluster, or of one whose record was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import (
+    belongings,
+    helm_values,
+    intake,
+    names,
+    preflight,
+    rendering,
+    takeover,
+    transition,
+)
+from magnum.drivers.k8s_capi_helm.assembly import Ports
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import Chart, CloudFacts, ClusterRequest, Json, Record
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """What a release is to be made of.
+
+    :ivar adopts: its objects are there and are to stay as they are.
+    """
+
+    chart: Chart
+    values: Json
+    adopts: bool = False
+
+
+def plan(
+    ports: Ports,
+    record: Record,
+    request: ClusterRequest,
+    whole: Callable[[], ClusterRequest],
+    cloud: Callable[[], Cloud],
+    conf: Any,
+    facts: CloudFacts | None = None,
+) -> Plan:
+    """What to install, with the whole of the rows; nothing is touched.
+
+    :param whole: what the rows ask for as if no nodegroup was to go.
+    :param facts: what the cloud said a moment ago, to be asked only once.
+    :raises errors.ReleaseLost: the objects are there, and would become others.
+    :raises errors.NotOurs: one of them is somebody else's.
+    :raises errors.DriverError: it cannot be made, or not now.
+    """
+    adopts = takeover.is_asked(ports, record, request)
+    if adopts:
+        request = takeover.as_it_is(ports, whole())
+    if facts is None:
+        service = cloud()
+        facts = service.facts(request, interface=conf.capi_helm.app_cred_interface_type)
+        facts = belongings.found(service, request, facts)
+    chart = ports.charts.noted(request.namespace, record.chart_digest) if adopts else None
+    chart = chart or transition.new_chart(ports, request.labels)
+    values = render(request, facts, conf, chart)
+    if adopts:
+        takeover.require_same(ports, request, chart, values)
+    return Plan(chart, values, adopts)
+
+
+def render(
+    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart | None = None
+) -> Json:
+    """The values of a new cluster; nothing is touched.
+
+    :param chart: that is to take them, None for this project's newest.
+    :raises errors.DoesNotFit: with everything that keeps the cluster from being built.
+    :raises errors.InvalidRequest: rows and cloud contradict each other, or the chart cannot do it.
+    """
+    found = preflight.problems(request, facts, intake.terms(conf))
+    version = request.labels.kube_tag or facts.kubernetes_version
+    groups = intake.with_own_images(request.node_groups, facts.images, facts.image_id)
+    if facts.image_id and version:
+        distro = facts.os_distro
+        found = [*intake.image_problems(groups, facts.images, version, distro), *found]
+    preflight.refuse(found)
+    request = dataclasses.replace(request, node_groups=groups)
+    values = rendering.rendered(request, facts, conf, chart)
+    if chart is not None:
+        helm_values.check_family(values, names.family_of_keys(chart.family, chart.version))
+    intake.check_annotations(request.node_groups, values)
+    intake.check_disks((request.control_plane, *request.node_groups), facts.os_distro)
+    return values

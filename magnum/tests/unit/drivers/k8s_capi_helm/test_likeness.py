@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rendered object would change of the one that is there."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+import unittest
+
+from magnum.drivers.k8s_capi_helm import likeness
+
+
+def thing(spec: Any, **more: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec, **more}
+
+
+class TestDifferences(unittest.TestCase):
+    def differing(self, wanted: Any, have: Any) -> list[str]:
+        return list(likeness.differences(thing(wanted), thing(have)))
+
+    def test_what_stays(self) -> None:
+        for wanted, have in (
+            ({"a": 1}, {"a": 1, "defaulted": True}),
+            ({"a": [{"b": 1}]}, {"a": [{"b": 1, "defaulted": 2}]}),
+            ({"a": {}, "b": [], "c": None, "d": False, "e": ""}, {}),
+            ({"a": {"b": {"c": []}}}, {}),
+            ({"a": "5m"}, {"a": "5m0s"}),
+            ({"a": "1h30m"}, {"a": "90m"}),
+        ):
+            with self.subTest(wanted=wanted):
+                self.assertEqual([], self.differing(wanted, have))
+
+    def test_what_does_not(self) -> None:
+        for wanted, have, path in (
+            ({"a": 1}, {"a": 2}, "spec.a"),
+            ({"a": 1}, {}, "spec.a"),
+            ({"a": {"b": {"c": 1}}}, {"a": {"b": {"c": 2}}}, "spec.a.b.c"),
+            ({"a": [1, 2]}, {"a": [1]}, "spec.a"),
+            ({"a": [1, 2]}, {"a": [1, 3]}, "spec.a[1]"),
+            ({"a": {}}, {"a": None, "b": 1}, None),
+            ({"a": "5m"}, {"a": "5s"}, "spec.a"),
+            ({"a": ""}, {"a": "0s"}, "spec.a"),
+            ({"a": False}, {"a": True}, "spec.a"),
+            ({"a": []}, {"a": [1]}, "spec.a"),
+        ):
+            with self.subTest(wanted=wanted, have=have):
+                self.assertEqual([path] if path else [], self.differing(wanted, have))
+
+    def test_whose_it_is_does_not_count_and_other_marks_do(self) -> None:
+        rendered, there = thing({}), thing({})
+        rendered["metadata"] = {
+            "labels": {"app.kubernetes.io/managed-by": "Helm", "a": "1"},
+            "annotations": {likeness.RELEASE_NAME: "demo", "b": "2"},
+        }
+        self.assertEqual(["labels.a", "annotations.b"], list(likeness.differences(rendered, there)))
+
+    def test_the_texts_of_a_secret(self) -> None:
+        data = {"a": base64.b64encode(b"text").decode()}
+        there = thing({}, data=data)
+        self.assertEqual([], list(likeness.differences(thing({}, stringData={"a": "text"}), there)))
+        other = thing({}, stringData={"a": "other"})
+        self.assertEqual(["data.a"], list(likeness.differences(other, there)))
