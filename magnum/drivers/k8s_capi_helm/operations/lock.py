@@ -32,6 +32,9 @@ _CAUTION = 0.75
 _RENEWALS = 3
 _LONGEST_POLL = 1.0
 _RACES = 5
+# Many requests at once write for seconds, and a lock that is not given back holds all of them up.
+_LAST_RACES = 200
+_BETWEEN = 0.1
 
 
 class Lock:
@@ -101,6 +104,10 @@ class Lock:
             poll = min(_LONGEST_POLL, self.duration / 10)
             self._pause(min(rest, poll * random.uniform(0.5, 1.5)))  # noqa: S311 - no secret
 
+    def rest(self) -> None:
+        """Let others write."""
+        self._pause(_BETWEEN * random.uniform(0.1, 1.0))  # noqa: S311 - no secret
+
     def _forget(self, namespace: str, release: str) -> None:
         with self._guard:
             self._seen.pop((namespace, release), None)
@@ -159,7 +166,8 @@ class Hold:
         if self.lost():
             return
         try:
-            self._write(lease.give_back)
+            if not self._write(lease.give_back, _LAST_RACES) and not self._taken:
+                LOG.warning("Lease of %s was not given back: too many write it.", self._release)
         except errors.DriverError as error:
             LOG.warning("Lease of %s was not given back: %s", self._release, error.detail)
 
@@ -183,9 +191,13 @@ class Hold:
             except errors.DriverError as error:
                 LOG.warning("Lease of %s was not renewed: %s", self._release, error.detail)
 
-    def _write(self, change: Callable[[Json], None]) -> bool:
-        """Change the Lease while it is ours; False when it is somebody else's or nobody's."""
-        for _ in range(_RACES):
+    def _write(self, change: Callable[[Json], None], races: int = _RACES) -> bool:
+        """Change the Lease while it is ours; False when it is somebody else's or nobody's, or when
+        others were faster as often as that.
+        """
+        for race in range(races):
+            if race and self.lost():
+                return False
             found = self._lock.kube.get(names.LEASE, self._namespace, names.lease(self._release))
             if found is None or lease.holder(found) != self._me:
                 self._taken = True
@@ -195,4 +207,5 @@ class Hold:
             with contextlib.suppress(errors.Conflict):
                 self._record = lease.record(self._lock.kube.replace(names.LEASE, found))
                 return True
+            self._lock.rest()
         return False

@@ -28,6 +28,43 @@ class TestLock(lock.LockTests, testtools.TestCase):
         self.kube = FakeKube()
 
 
+class TestCrowd(suite.OperationsSuite, testtools.TestCase):
+    """What the lock does while many others write down their requests."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = FakeKube()
+
+    def crowd(self, namespace: str, others: int) -> None:
+        """Have so many requests written down, each between a look at the Lease and its change."""
+        other, left = self.conductor("other"), list(range(others))
+
+        def overtake(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("replace", names.LEASE) and left:
+                one = left.pop()
+                self.kube.before = None
+                other.add(namespace, suite.RELEASE, suite.operation(f"resize-{one}"))
+                self.kube.before = overtake
+
+        self.kube.before = overtake
+
+    def test_the_lock_is_given_back(self) -> None:
+        one, namespace = self.opened()
+        with one.hold(namespace, suite.RELEASE, wait=0):
+            self.crowd(namespace, 30)
+        record = one.read(namespace, suite.RELEASE)
+        self.assertEqual(("", 30), (record.holder, len(record.operations)))
+
+    def test_nobody_writes_for_ever(self) -> None:
+        clock = suite.Clock()
+        one, namespace = self.opened("one", clock)
+        with one.hold(namespace, suite.RELEASE, wait=0):
+            self.crowd(namespace, 100_000)
+        self.kube.before = None
+        self.assertNotEqual("", one.read(namespace, suite.RELEASE).holder)
+        self.assertTrue(clock.now < 1000 + suite.DURATION, clock.now)
+
+
 class TestWithoutTheManagementCluster(suite.OperationsSuite, testtools.TestCase):
     """What the lock does while the management cluster does not answer."""
 
