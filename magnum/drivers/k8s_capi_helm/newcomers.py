@@ -55,7 +55,13 @@ class Entries:
     waiting: errors.DriverError | None = None
 
 
-def arrived(request: ClusterRequest, noted: Iterable[Operation]) -> ClusterRequest:
+def on_record(noted: Iterable[Operation]) -> frozenset[str]:
+    """Nodegroups whose creation is among the operations on record."""
+    made = (one.groups for one in noted if one.verb is Verb.NODEGROUP_CREATE)
+    return frozenset(name for groups in made for name in groups)
+
+
+def arrived(request: ClusterRequest, noted: Iterable[Operation], live: Json) -> ClusterRequest:
     """The request without nodegroups that are still being checked by whoever was asked for them.
 
     Magnum saves the row of a nodegroup before it calls the driver, and any pass sees it from then
@@ -63,8 +69,9 @@ def arrived(request: ClusterRequest, noted: Iterable[Operation]) -> ClusterReque
     that is not by the time that a request takes has lost its conductor, and is carried out.
 
     :param noted: the operations on record.
+    :param live: values of the live release, in which a group is no newcomer any more.
     """
-    known = {n for one in noted if one.verb is Verb.NODEGROUP_CREATE for n in one.groups}
+    known = on_record(noted) | set(change.node_groups(live))
     groups = (one for one in request.node_groups if not one.is_young or one.name in known)
     return dataclasses.replace(request, node_groups=tuple(groups))
 

@@ -220,7 +220,7 @@ def _bring_on(
 ) -> LiveRelease:
     """Change a release that is there; what cannot be of single nodegroups is refused alone."""
     base, noted = isolation.record(ports, live), record.operations if record else ()
-    request = newcomers.arrived(request, noted)
+    request = newcomers.arrived(request, noted, base.values)
     operations = change.pending(base.values, request, noted)
     new = [n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups]
     changed = isolation.changed(operations)

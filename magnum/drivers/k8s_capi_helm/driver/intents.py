@@ -8,7 +8,14 @@ from typing import Any
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
-from magnum.drivers.k8s_capi_helm import assembly, change, errors, intake, ownership
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    change,
+    errors,
+    intake,
+    newcomers,
+    ownership,
+)
 from magnum.drivers.k8s_capi_helm.driver import passes, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, Operation, Record, Verb
@@ -114,8 +121,11 @@ def _was_never_made(
 ) -> bool:
     if nodegroup.role == intake.MASTER or live is None or name in change.node_groups(live.values):
         return False
-    operations = record.operations if record else ()
-    return not any(one.verb is Verb.NODEGROUP_CREATE and name in one.groups for one in operations)
+    # What was refused says why. Without a word it is still being checked, by another worker.
+    unchecked_since = passes.utc_now() - passes.CHECKED_BY_THEN
+    if not nodegroup.status_reason and intake.is_young(nodegroup, unchecked_since):
+        return False
+    return name not in newcomers.on_record(record.operations if record else ())
 
 
 def carry_on(context: Any, cluster: Any, conf: Any) -> None:

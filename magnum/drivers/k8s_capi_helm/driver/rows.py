@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+import contextlib
+import dataclasses
 import threading
 from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import change, errors, intake, upgrade
+from magnum.common import exception
+from magnum.drivers.k8s_capi_helm import change, errors, intake, newcomers, upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.model import GroupVerdict, Target
 from magnum.drivers.k8s_capi_helm.status import reasons
@@ -106,9 +109,13 @@ def write(
             return
         called = intake.entries(fresh)
         verdicts = {group.name: group for group in found.verdict.groups}
+        asked = newcomers.on_record(found.record.operations if found.record else ())
         for row in fresh:
             if called[row.name] in verdicts:
-                _write_group(row, verdicts[called[row.name]])
+                own = verdicts[called[row.name]]
+                if _is_unheard(cluster, row) and called[row.name] not in asked:
+                    own = dataclasses.replace(own, reason=None)
+                _write_group(row, own)
         verdict = found.verdict
         put(
             cluster,
@@ -208,9 +215,19 @@ def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
     return True
 
 
+def _is_unheard(cluster: Any, row: Any) -> bool:
+    """Whether a new nodegroup may still be being checked by the worker that was asked for it.
+
+    It has no reason until it is refused: a request about it that comes meanwhile goes by that.
+    """
+    is_late = cluster.status.startswith("UPDATE_") and not row.is_default
+    return is_late and row.status == Status.CREATE_IN_PROGRESS and not row.status_reason
+
+
 def _write_group(row: Any, verdict: GroupVerdict) -> None:
     if verdict.gone:
-        row.destroy()
+        with contextlib.suppress(exception.NodeGroupNotFound):  # another conductor's pass did it
+            row.destroy()
         return
     _write_sizes(row, verdict, status=verdict.status, status_reason=verdict.reason)
 

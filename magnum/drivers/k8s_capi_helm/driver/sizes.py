@@ -63,7 +63,9 @@ def resize(
         look = observer.look(ports.kube, request.namespace, request.release, passes.utc_now())
         chosen = removal.chosen(nodes_to_remove, look, group, have - nodegroup.node_count)
         removal.mark(ports.kube, request.namespace, chosen)
-    rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
+    # One that is still being made has only to get another size.
+    making = live is not None and group is not None and name not in change.node_groups(values)
+    rows.intend(nodegroup, Status.CREATE_IN_PROGRESS if making else Status.UPDATE_IN_PROGRESS)
     try:
         intents.begin(
             cluster,

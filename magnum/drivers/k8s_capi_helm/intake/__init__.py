@@ -32,6 +32,7 @@ from magnum.drivers.k8s_capi_helm.intake.refusals import (
 from magnum.drivers.k8s_capi_helm.intake.requests import (
     cluster_request,
     entries,
+    is_young,
     MASTER,
     namespace,
     own_images,
@@ -55,6 +56,7 @@ __all__ = [
     "deadline",
     "entries",
     "image_problems",
+    "is_young",
     "magnum_state",
     "namespace",
     "notices",

@@ -186,8 +186,19 @@ def _group_request(
         role=row.role,
         docker_volume=docker_volume_size(row, cluster),
         is_new=is_new,
-        is_young=bool(is_new and unchecked_since and row.created_at > unchecked_since),
+        is_young=bool(unchecked_since and is_young(row, unchecked_since)),
     )
+
+
+def is_young(row: Any, unchecked_since: datetime.datetime) -> bool:
+    """Whether the request for a nodegroup may still be being checked, going by its row alone.
+
+    A resize that comes meanwhile makes its status another one.
+
+    :param unchecked_since: requests that came after it may be.
+    """
+    asked = row.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+    return bool(asked and row.created_at > unchecked_since)
 
 
 def _taints(rows: Iterable[Mapping[str, str]]) -> tuple[dict[str, str], ...]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import names
@@ -34,6 +35,22 @@ class TestBeingChecked(World):
             if what == asked:
                 self.openstack.before = None
                 self.busy()
+                self.tick()
+
+        self.openstack.before = overtake
+
+    def resize_before(self, asked: str, passes: int = 0) -> None:
+        """Have another worker asked for three machines just before that is asked of OpenStack.
+
+        :param passes: that look at it before that.
+        """
+
+        def overtake(what: str) -> None:
+            if what == asked:
+                self.openstack.before = None
+                self.busy()
+                self.tick(passes)
+                self.resize(3, "extra")
                 self.tick()
 
         self.openstack.before = overtake
@@ -124,6 +141,66 @@ class TestBeingChecked(World):
         self.tick(2)
         self.resize(4, "extra")
         self.assertEqual({"default-worker": 1, "extra": 4}, self.counts())
+
+    def check_resized(self, passes: int) -> None:
+        self.made()
+        self.resize_before(f"create server group {GROUP}", passes)
+        self.add_group("extra")
+        found = self.group("extra")
+        self.assertEqual(("CREATE_IN_PROGRESS", 3), (found.status, found.node_count))
+        self.assertEqual(self.openstack.ids()[GROUP], self.server_groups()["extra"])
+        self.assertEqual({"default-worker": 1, "extra": 3}, self.counts())
+        self.grow()
+        self.tick(2)
+        self.assertEqual("CREATE_COMPLETE", self.group("extra").status)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_a_resize_while_it_is_checked_is_part_of_it(self) -> None:
+        self.check_resized(passes=0)
+
+    def test_also_after_passes_that_looked_at_it(self) -> None:
+        self.check_resized(passes=2)
+
+    def test_a_resize_while_it_is_checked_does_not_bring_it_in(self) -> None:
+        self.made()
+        runs = len(self.helm.runs)
+        self.openstack.quota = 2
+        self.resize_before(f"create server group {GROUP}")
+        self.add_group("extra")
+        self.assertEqual("CREATE_FAILED", self.group("extra").status)
+        self.tick(2)
+        self.resize(4, "extra")
+        self.assertEqual("CREATE_FAILED", self.group("extra").status)
+        self.assertIn("was never made", self.group("extra").status_reason)
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual(runs, len(self.helm.runs))
+
+    def test_nor_does_a_resize_that_has_just_begun(self) -> None:
+        self.made()
+        self.write_row(status="UPDATE_IN_PROGRESS")
+        self.busy()
+        self.tick()
+        self.assertEqual(["default-worker"], list(self.server_groups()))
+
+    def test_of_two_passes_that_see_it_gone_one_removes_its_row(self) -> None:
+        self.made()
+        self.add_group("extra")
+        self.grow()
+        self.tick(2)
+        self.drop_group("extra")
+        self.grow()
+        removed, remove = [], objects.NodeGroup.destroy
+
+        def overtaken(row: Any) -> None:
+            removed.append(row.name)
+            remove(objects.NodeGroup.get_by_uuid(self.context, row.cluster_id, row.uuid))
+            remove(row)
+
+        with mock.patch.object(objects.NodeGroup, "destroy", overtaken):
+            self.tick(3)
+        self.assertEqual(["extra"], removed)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
 
     def test_one_that_is_asked_for_before_the_first_install_joins_after_it(self) -> None:
         def ask(verb: str, kind: names.Kind, name: str) -> None:
