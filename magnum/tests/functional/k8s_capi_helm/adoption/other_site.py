@@ -22,6 +22,7 @@ OTHERS = {
     "csi_cinder_default_volume_type": "brand-new",
     "csi_cinder_allowed_topologies": "topology.cinder.csi.openstack.org/zone=az-2",
     "helm_timeout": "90",
+    "controller_leases": "elsewhere/controllers",
     "minimum_flavor_ram": "1024",
     "minimum_flavor_vcpus": "1",
     # A label that may not differ from its example beside the other examples.
