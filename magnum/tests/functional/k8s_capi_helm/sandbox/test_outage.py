@@ -1,27 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The management cluster does not answer: nobody lies, and all goes on by itself afterwards."""
+"""The management cluster does not answer, or does nothing, or is another one: nobody lies, every
+reason is told word for word, and all goes on by itself afterwards.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 import re
 
-from magnum.tests.functional.k8s_capi_helm.sandbox import management
+from magnum.tests.functional.k8s_capi_helm.sandbox import management, provider
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
+from magnum.tests.functional.k8s_capi_helm.sandbox.own_network import OwnNetwork
 
-_FAULT = "management-api-stopped"
+_NETWORK = "late"
+_STOPPED, _IDLE = "management-api-stopped", "controllers-idle"
+_GONE, _OTHER = "controllers-stopped", "wrong-management-cluster"
 #: Magnum's health poll comes once a minute.
 _HEALTH = 150.0
 _SINCE = re.compile(r"unreachable since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+#: Two minutes for each change, and no word on whose turn it is.
+_SHORT: dict[str, dict[str, object]] = {"capi_helm": {"update_timeout": 2, "controller_silence": 0}}
 
 
 class Outage(Life):
-    """Two clusters when the management API stops: one is at rest, one is asked to grow."""
+    """Two clusters when the management cluster fails: one is at rest, one is asked to grow; and a
+    third one whose network goes before anybody has looked at it.
+    """
 
     name = "outage"
     resting: Customer
+    late: Customer
+    network: OwnNetwork
 
     @step
     def create(self) -> None:
@@ -36,39 +47,125 @@ class Outage(Life):
     @step
     def stop(self) -> None:
         """In progress stays in progress; health becomes UNKNOWN; nothing is called gone."""
-        self.fault(_FAULT, True)
+        self._outage(None, 2)
+
+    @step
+    def hang(self) -> None:
+        """The same when it takes connections and answers nothing: no thread waits for ever."""
+        self._outage("hang", 1)
+
+    @step
+    def idle(self) -> None:
+        """Controllers that do nothing: what waits for them, and then that it was not in time."""
+        self.late = Customer.new("late")
+        self.network = OwnNetwork(self.late.tenant.connection, _NETWORK)
+        template = self.late.template(fixed_network=_NETWORK, fixed_subnet=_NETWORK)
+        provider.reconfigure(_SHORT)
+        self.fault(_IDLE, True)
+        self.late.create(template=template)
         self.customer.resize(2)
+        said = "waiting: the change of default-worker has not been taken up yet, since <time>"
+        for group in ("", "default-worker"):
+            self.cluster.says(said, group)
+        made = "waiting: the network and the API load balancer are being made, since <time>"
+        self.late.cluster.says(made)
+        rows = self.cluster.says(f"timeout: not done within 2 minutes; {said}", fail=False)
+        assert rows.status == "UPDATE_FAILED", rows
+
+    @step
+    def network_gone(self) -> None:
+        """The tenant's network was deleted before anybody had looked: that is what is said."""
+        self.network.remove()
+        self.fault(_IDLE, False)
+        self.late.cluster.says(
+            f"network: Network {self.network.id} could not be found; the network and the API load "
+            "balancer are being made"
+        )
+
+    @step
+    def go_on(self) -> None:
+        """What was late comes good by itself; what has no network can be deleted."""
+        provider.reconfigure({})
+        self.cluster.until(
+            lambda rows: rows.status == "UPDATE_COMPLETE", "what was late", _HEALTH, fail=False
+        )
+        self.cluster.complete()
+        self.late.delete()
+        self.late.leave()
+
+    @step
+    def no_webhooks(self) -> None:
+        """Without controllers nothing can be applied; the reason says who does not answer."""
+        self.fault(_GONE, True, "^capi-core$")
+        self.customer.resize(1)
+        said = (
+            "management: Webhook 'default.cluster.cluster.x-k8s.io' of the management "
+            "cluster does not answer, so the chart cannot be applied. It will be tried again; if "
+            "this stays, ask the operator to check the controllers of Cluster API there."
+        )
+        rows = self.cluster.says(said)
+        assert rows.status == "UPDATE_IN_PROGRESS", rows
+        self.fault(_GONE, False)
+        self.cluster.complete()
+
+    @step
+    def wrong_one(self) -> None:
+        """On a management cluster that never had it a cluster is not taken for deleted."""
+        self.fault(_OTHER, True)
+        self.resting.magnum.delete(self.resting.cluster.uuid)
+        said = (
+            "management: nothing here shows that this management cluster ever had the cluster, "
+            "neither its Lease nor its credential Secret. It may be on another one, so it is not "
+            "taken for deleted. The operator has to check which management cluster the driver's "
+            "kubeconfig names."
+        )
+        rows = self.resting.cluster.says(said, fail=False)
+        assert rows.status == "DELETE_FAILED", rows
+        rows = self.resting.cluster.until(_is("UNKNOWN"), "UNKNOWN", _HEALTH, fail=False)
+        told = rows.cluster["health_status_reason"]
+        assert told["cluster"] == "not found on the management cluster", told
+        self.fault(_OTHER, False)
+        self.resting.cluster.until(
+            lambda rows: rows.status == "DELETE_IN_PROGRESS", "the deletion", _HEALTH, fail=False
+        )
+        self.resting.cluster.gone()
+
+    @ending
+    def delete(self) -> None:
+        """Nothing of them is left."""
+        for fault in (_STOPPED, _IDLE, _OTHER):
+            self.fault(fault, False)
+        provider.reconfigure({})
+        for one in (self.resting, self.customer):
+            if one.magnum.rows(one.cluster.uuid) is not None:
+                one.delete()
+            one.leave()
+
+    def _outage(self, how: str | None, count: int) -> None:
+        """Nobody answers for a while: what both clusters say, and that all goes on afterwards."""
+        self.fault(_STOPPED, True, how)
+        self.customer.resize(count)
 
         def honest(rows: Rows) -> bool:
             grown = self.cluster.rows()
-            begun = grown.groups["default-worker"]["node_count"] == 2
-            assert not (begun and grown.status == "UPDATE_COMPLETE"), grown
+            group = grown.groups["default-worker"]
+            # The cluster's row follows the group's when the driver has been asked, which takes its
+            # time while nobody answers.
+            said = {grown.status, group["status"]}
+            assert (group["node_count"], said) != (count, {"UPDATE_COMPLETE"}), grown
             assert not grown.status.endswith("_FAILED"), grown
             assert rows.status == "CREATE_COMPLETE", rows
             return _is("UNKNOWN")(rows)
 
         rows = self.resting.cluster.until(honest, "UNKNOWN", _HEALTH)
         told = rows.cluster["health_status_reason"]
+        self.say(str(told))
         assert _SINCE.fullmatch(told["management"]), told
         self.cluster.says("management: the management cluster cannot be read; what it does goes on")
-
-    @step
-    def go_on(self) -> None:
-        """Once it answers again the resize goes through, and health comes back."""
-        self.fault(_FAULT, False)
+        self.fault(_STOPPED, False)
         assert management.answers(30), "the management API does not answer again"
         self.cluster.complete()
         self.resting.cluster.until(_is("HEALTHY"), "health", _HEALTH)
-
-    @ending
-    def delete(self) -> None:
-        """Both at once."""
-        self.fault(_FAULT, False)
-        for one in (self.resting, self.customer):
-            one.magnum.delete(one.cluster.uuid)
-        for one in (self.resting, self.customer):
-            one.cluster.gone()
-            one.leave()
 
 
 def _is(health: str) -> Callable[[Rows], bool]:
@@ -76,4 +173,4 @@ def _is(health: str) -> Callable[[Rows], bool]:
 
 
 class TestOutage(LifeCase, life=Outage):
-    """create, stop, go on, delete."""
+    """create, stop, hang, idle, network gone, go on, no webhooks, wrong one, delete."""

@@ -14,6 +14,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import MagnumApi, Refused
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import Json, management
+from magnum.tests.functional.k8s_capi_helm.sandbox.own_network import OwnNetwork
 from magnum.tests.functional.k8s_capi_helm.sandbox.tenant import Tenant
 from sandbox.addons import templates
 
@@ -46,33 +47,12 @@ _WRONG = {
 }
 
 
-class _Network:
-    """A network of the tenant's own, with a way out."""
-
-    def __init__(self, connection: Any) -> None:
-        self._neutron = neutron = connection.network
-        public = neutron.find_network("public", ignore_missing=False)
-        self._network = neutron.create_network(name=_NETWORK)
-        self._subnet = neutron.create_subnet(
-            network_id=self._network.id, name=_NETWORK, ip_version=4, cidr="10.30.0.0/24"
-        )
-        gateway = {"network_id": public.id}
-        self._router = neutron.create_router(name=_NETWORK, external_gateway_info=gateway)
-        neutron.add_interface_to_router(self._router, subnet_id=self._subnet.id)
-
-    def remove(self) -> None:
-        """As it was before."""
-        self._neutron.remove_interface_from_router(self._router, subnet_id=self._subnet.id)
-        self._neutron.delete_router(self._router)
-        self._neutron.delete_network(self._network)
-
-
 class Names(Life):
     """A tenant in a region, with a flavor and a volume type, that no ASCII has."""
 
     name = "names"
     release = ""
-    network: _Network
+    network: OwnNetwork
 
     def new_customer(self) -> Customer:
         provider.withdraw(volume_type=_VOLUME_TYPE, flavor=_FLAVOR)
@@ -84,7 +64,7 @@ class Names(Life):
         own = {"separate_addon_credential": True, "overlay_directory": directory}
         provider.reconfigure({**provider.in_region(_REGION), "capi_helm": own})
         tenant = Tenant.new("Büro 北京 (test)")
-        self.network = _Network(tenant.connection)
+        self.network = OwnNetwork(tenant.connection, _NETWORK)
         return Customer(Tenant(tenant.connection, tenant.keypair), "Vorlage für 北京")
 
     @step
