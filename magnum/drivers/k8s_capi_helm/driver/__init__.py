@@ -28,6 +28,7 @@ from magnum.drivers.k8s_capi_helm import (
     founding,
     intake,
     ownership,
+    patience,
     reconcile,
 )
 from magnum.drivers.k8s_capi_helm.driver import (
@@ -82,7 +83,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
             raise known from error
 
     def _create(self, context: Any, cluster: Any, groups: list[Any], timeout: int) -> None:
-        ports, cloud = assembly.ports(CONF), assembly.cloud(context)
+        ports, cloud, end = assembly.ports(CONF), assembly.cloud(context), answers.end()
         plan = plans.plan(ports, cloud, context, cluster, groups, CONF)
         request, release = plan.request, plan.request.release
         founding.open_namespace(ports, request.namespace, request.project_id)
@@ -99,19 +100,16 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
             facts = belongings.make(cloud, request, plan.facts)
             founding.save_secrets(ports, cloud, request, facts, pairs, plan.grants, CONF)
             try:
-                reconcile.bring_up_held(
-                    ports,
-                    hold,
-                    passes.reads(context, cluster, CONF),
-                    lambda: cloud,
-                    CONF,
-                    facts=facts,
-                )
+                # What comes before cannot be left to a pass, and nobody waits for a creation.
+                wanted = passes.reads(context, cluster, CONF)
+                with patience.until(end):
+                    reconcile.bring_up_held(ports, hold, wanted, lambda: cloud, CONF, facts=facts)
             except errors.DriverError as error:
                 if not error.retryable:
                     raise
                 LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
 
+    @answers.in_time
     def update_cluster(
         self, context: Any, cluster: Any, scale_manager: Any = None, rollback: bool = False
     ) -> None:
@@ -131,6 +129,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
             rows.put(group, **before)
             raise
 
+    @answers.in_time
     def resize_cluster(
         self,
         context: Any,
@@ -148,6 +147,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         group = nodegroup or cluster.default_ng_worker
         sizes.resize(context, cluster, group, nodes_to_remove, CONF)
 
+    @answers.in_time
     def upgrade_cluster(
         self,
         context: Any,
@@ -170,6 +170,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         except Exception as error:  # of anything else Magnum makes UPDATE_FAILED, with its words
             raise answers.refused(answers.known(error, cluster.uuid)) from error
 
+    @answers.in_time
     def delete_cluster(self, context: Any, cluster: Any) -> None:
         """Take note of the deletion; the periodic pass deletes in order and with proof.
 
@@ -193,6 +194,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         self.validate_master_size(node_count)
 
     # Nodegroups -----------------------------------------------------------------------------------
+    @answers.in_time
     def create_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Add a nodegroup. One that cannot be made fails alone; the cluster stays as it is."""
         ports = assembly.ports(CONF)
@@ -214,6 +216,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
             return
         intents.carry_on(context, cluster, CONF)
 
+    @answers.in_time
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Change bounds, labels and taints of a nodegroup. One that cannot be changed fails alone.
 
@@ -257,6 +260,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         intents.insist(cluster, CONF, operation)
         intents.carry_on(context, cluster, CONF)
 
+    @answers.in_time
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Take a nodegroup away; its row goes when its last machine has."""
         ownership.require(assembly.ports(CONF), cluster, CONF)
@@ -264,6 +268,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         intents.begin(cluster, CONF, Verb.NODEGROUP_DELETE, nodegroup.name)
         intents.carry_on(context, cluster, CONF)
 
+    @answers.in_time
     def rotate_credential(self, context: Any, cluster: Any) -> None:
         """A new application credential, of the user who asks; the cluster is that user's then.
 

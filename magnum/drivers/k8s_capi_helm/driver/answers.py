@@ -3,12 +3,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+import functools
+import time
+from typing import ParamSpec, TypeVar
+
 from oslo_log import log as logging
+from oslo_messaging import opts
 
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm import errors
+import magnum.conf
+from magnum.drivers.k8s_capi_helm import errors, patience
 
+CONF = magnum.conf.CONF
 LOG = logging.getLogger(__name__)
+
+#: The part of Magnum's ``rpc_response_timeout`` in which a verb ends what needs the management
+#: cluster: the rest is for OpenStack, Magnum's database and queue, and for giving the lock back.
+_SHARE = 0.6
+# oslo.messaging registers it in processes that call others, which a conductor need not do.
+CONF.register_opts(
+    [one for _, listed in opts.list_opts() for one in listed if one.name == "rpc_response_timeout"]
+)
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+
+def end() -> float:
+    """When, of ``time.monotonic()``, a verb that begins now has to be through."""
+    return time.monotonic() + _SHARE * float(CONF.rpc_response_timeout)
+
+
+def in_time(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """Have a verb answer before Magnum's API gives up, whatever the management cluster does.
+
+    What is not through by then is where a killed conductor would have left it: the passes go on.
+    """
+
+    @functools.wraps(verb)
+    def bounded(*args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
+        with patience.until(end()):
+            return verb(*args, **kwargs)
+
+    return bounded
 
 
 def known(error: Exception, uuid: str) -> errors.DriverError:

@@ -20,6 +20,7 @@ from magnum.drivers.k8s_capi_helm import (
     errors,
     intake,
     ownership,
+    patience,
     reconcile,
     secrets,
     survey,
@@ -131,6 +132,9 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
             waiting = error
         else:
             refusal = str(error)
+    if patience.is_over():
+        # Whoever asked is to have his answer; what a look would need has no time left either.
+        return
     judged = list(cluster.nodegroups)
     found = survey.judge(
         ports,

@@ -18,8 +18,9 @@ import shutil
 from oslo_log import log as logging
 import pyhelm3.command
 
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm import names, patience
 from magnum.drivers.k8s_capi_helm.helm_client import failures
+from magnum.drivers.k8s_capi_helm.supervisor import End, Finished
 from magnum.drivers.k8s_capi_helm.supervisor import run as supervise
 
 LOG = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ _MOVED_ALONG = ("--labels", f"{names.LABEL_MOVE}=")
 _FORCE = "--force-conflicts"
 #: Helm ends by its own --timeout; the process gets this much longer to say so.
 MARGIN = 15.0
+# Seconds between asking helm to end and killing it.
+_GRACE = 3.0
 
 
 class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
@@ -71,7 +74,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         )
         self._program = executable
         self._environment = environment(os.environ, kubeconfig)
-        self._limit = timeout + MARGIN
+        self._limit = patience.left(timeout + MARGIN + _GRACE) - _GRACE
         self._stop = stop
         self._extra = (_CHEAP, *_MOVED_ALONG, *((_FORCE,) if force else ()))
 
@@ -89,12 +92,16 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
             arguments += self._extra
         LOG.debug("helm %s", " ".join(arguments))
         program = find(self._program)
+        if self._limit <= 0:
+            late = Finished(End.TIMED_OUT, 0, b"", b"not begun: whoever asked waits no longer")
+            return failures.output(arguments, late)
         try:
             finished = supervise(
                 [program, *arguments],
                 stdin=_plain(input) if input else b"",
                 env=self._environment,
                 timeout=self._limit,
+                grace=_GRACE,
                 stop=self._stop,
             )
         except OSError as error:

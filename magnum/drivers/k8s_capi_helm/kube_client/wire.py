@@ -14,6 +14,7 @@ import kubernetes.client
 import tenacity
 import urllib3
 
+from magnum.drivers.k8s_capi_helm import patience
 from magnum.drivers.k8s_capi_helm.kube_client import kubeconfig
 from magnum.drivers.k8s_capi_helm.kube_client.breaker import Breaker
 from magnum.drivers.k8s_capi_helm.kube_client.request import (
@@ -30,6 +31,11 @@ _ATTEMPTS = 3
 # attempts take some seconds.
 _ATTEMPTS_WITH_NEW_ROLE = 7
 _LONGEST_PAUSE = 5.0
+# All attempts together have this many times what one of them has: a server that takes requests and
+# is silent would hold a thread, and who waits for it, for each attempt anew.
+_ATTEMPTS_TOGETHER = 1.15
+# Below that many seconds there is no use in asking.
+_TOO_LATE = 0.05
 _CHUNK = 1 << 16
 # The request did not leave this host: no connection, or no trust in whoever is at its other end
 # (the client turns TLS errors into its own ApiException).
@@ -145,9 +151,14 @@ class Wire:
             response.close()
 
     def _repeat(self, request: Request) -> Answer:
+        # A plugin of the kubeconfig has a limit of its own, and may use it up.
+        self._client()
+        end = time.monotonic() + patience.left(_ATTEMPTS_TOGETHER * sum(self._timeout))
+        if patience.is_over():
+            raise unreachable(f"{request.method} {request.path}: not asked, the time is over")
         passing = (_Unsent, _Unknown) if request.repeatable else _Unsent
         retrying = tenacity.Retrying(
-            stop=_is_enough,
+            stop=lambda state: _is_enough(state) or state.upcoming_sleep + _TOO_LATE > _rest(end),
             wait=tenacity.wait_random_exponential(multiplier=self._pause, max=_LONGEST_PAUSE),
             retry=tenacity.retry_any(
                 tenacity.retry_if_exception_type(passing),
@@ -155,17 +166,20 @@ class Wire:
             ),
             retry_error_callback=_last,
         )
-        answer: Answer = retrying(self._attempt, request)
+        answer: Answer = retrying(self._attempt, request, end)
         return answer
 
-    def _attempt(self, request: Request) -> Answer:
+    def _attempt(self, request: Request, end: float) -> Answer:
         """One exchange over the network.
 
+        :param end: when it has to be over.
         :raises errors.ManagementUnreachable: others have had no answer; nothing was sent.
         """
-        deadline = time.monotonic() + sum(self._timeout)
+        rest = max(_rest(end), _TOO_LATE)
+        connect, read = (min(limit, rest) for limit in self._timeout)
+        deadline = time.monotonic() + min(connect + read, rest)
         try:
-            response = self._open(request, self._timeout)
+            response = self._open(request, (connect, read))
             content = _read(response, deadline)
         except _NOT_SENT as error:
             self._breaker.silent(_line(error))
@@ -225,6 +239,10 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         yield from (line for line in whole if line.strip())
     if rest.strip():
         raise urllib3.exceptions.HTTPError("the answer ended in the middle of an object")
+
+
+def _rest(end: float) -> float:
+    return end - time.monotonic()
 
 
 def _line(error: Exception) -> str:

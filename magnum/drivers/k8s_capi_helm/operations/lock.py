@@ -19,7 +19,7 @@ import uuid
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors, names, patience
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json, Record
 from magnum.drivers.k8s_capi_helm.operations import lease
@@ -31,6 +31,7 @@ _CAUTION = 0.75
 # Renewals in that time: one may fail and one may be late.
 _RENEWALS = 3
 _LONGEST_POLL = 1.0
+_GIVING_BACK = 2.0
 _RACES = 5
 # Many requests at once write for seconds, and a lock that is not given back holds all of them up.
 _LAST_RACES = 200
@@ -72,7 +73,7 @@ class Lock:
             hold.end()
 
     def _acquire(self, namespace: str, release: str, me: str, wait: float) -> tuple[float, Record]:
-        give_up = self.clock() + wait
+        give_up = self.clock() + patience.left(wait)
         while True:
             began = self.clock()
             found = self.kube.get(names.LEASE, namespace, names.lease(release))
@@ -166,7 +167,10 @@ class Hold:
         if self.lost():
             return
         try:
-            if not self._write(lease.give_back, _LAST_RACES) and not self._taken:
+            # Also for whoever does not wait any more: others would wait for the lock.
+            with patience.at_least(_GIVING_BACK):
+                given_back = self._write(lease.give_back, _LAST_RACES)
+            if not given_back and not self._taken:
                 LOG.warning("Lease of %s was not given back: too many write it.", self._release)
         except errors.DriverError as error:
             LOG.warning("Lease of %s was not given back: %s", self._release, error.detail)

@@ -52,6 +52,7 @@ FLOORS = {
     "leftovers": 1,
     "logins": 1,
     "controllers": 1,
+    "patience": 1,
     "resting": 1,
     "conf": 2,
     "assembly": 2,

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long whoever has asked waits for the answer: what takes longer is left to a later pass.
+
+The bound belongs to the thread that works for him. Those who wait for the management cluster or for
+helm wait no longer than it; what they raise then is what they raise of their own limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import contextvars
+import time
+
+_until: contextvars.ContextVar[float | None] = contextvars.ContextVar("until", default=None)
+
+
+@contextlib.contextmanager
+def until(moment: float | None) -> Iterator[None]:
+    """Have everything in this thread end by then.
+
+    :param moment: of ``time.monotonic()``; None for no bound.
+    """
+    before = _until.set(moment)
+    try:
+        yield
+    finally:
+        _until.reset(before)
+
+
+@contextlib.contextmanager
+def at_least(seconds: float) -> Iterator[None]:
+    """Leave this much for what has to be tried, also when the time is over."""
+    end = _until.get()
+    with until(None if end is None else max(end, time.monotonic() + seconds)):
+        yield
+
+
+def left(most: float) -> float:
+    """Seconds that there are for something that may take *most*; never below 0."""
+    end = _until.get()
+    return most if end is None else max(0.0, min(most, end - time.monotonic()))
+
+
+def is_over() -> bool:
+    """Whether there is a bound, and its moment has come."""
+    end = _until.get()
+    return end is not None and time.monotonic() >= end
