@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+import dataclasses
 import json
 import pathlib
 import re
@@ -15,7 +16,7 @@ from oslo_log import log as logging
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_client import failures, releases
+from magnum.drivers.k8s_capi_helm.helm_client import failures, halves, releases
 from magnum.drivers.k8s_capi_helm.helm_client.command import identity, SupervisedCommand
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
@@ -53,11 +54,19 @@ class HelmClient:
     def live(self, namespace: str, release: str) -> LiveRelease | None:
         """The newest revision of a release, without a helm process; None when there is none.
 
+        Its status is :data:`halves.HALF_DONE`, and not deployed, as long as objects may have
+        something of a revision that was interrupted; an interrupted installation is one until a
+        run has come through.
+
         :raises errors.HelmRefused: its Secret is not readable.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        secret = self._newest(namespace, release)
-        return None if secret is None else releases.decode(secret)
+        secrets = self._revisions(namespace, release)
+        secret = releases.newest(secrets)
+        if secret is None:
+            return None
+        found = releases.decode(secret)
+        return dataclasses.replace(found, status=halves.standing(secrets, found.status))
 
     def deployed(self, namespace: str, release: str) -> LiveRelease | None:
         """The newest revision that was applied as a whole, without a helm process; None without.
@@ -81,8 +90,8 @@ class HelmClient:
     ) -> LiveRelease:
         """Install or upgrade a release to exactly this chart and these values.
 
-        Returns when the objects are written, not when the cluster is ready. A run that was
-        interrupted before is recovered first; that never touches the cluster's objects.
+        Returns when the objects are written, not when the cluster is ready. What a run that was
+        interrupted has left in them is put right last.
 
         :param hold: the lock under which this is done: once it is lost, helm is killed.
         :param adopt: whether objects that are there are made the release's, whosever they are.
@@ -97,10 +106,7 @@ class HelmClient:
         newest = self._recover(namespace, release)
         before = 0 if newest is None else releases.revision(newest)
         if stop():
-            raise errors.Busy(
-                "Another worker may have taken over this cluster. It will be carried on.",
-                f"the lock of {namespace}/{release} was lost before helm began",
-            )
+            raise failures.taken_over(namespace, release, "helm began")
         by_server = newest is None or releases.is_server_side(newest)
         command = self._command(stop=stop, force=by_server and not version.startswith("3."))
         self._run(
@@ -114,7 +120,9 @@ class HelmClient:
                 take_ownership=adopt,
             )
         )
-        return self._compare(namespace, release, before, values)
+        done = self._compare(namespace, release, before, values)
+        halves.go_over(self._kube, namespace, release, stop)
+        return done
 
     def check(self, namespace: str, release: str, chart: Chart, values: Json) -> None:
         """Look whether a chart takes values; neither asks the management cluster nor writes to it.
@@ -194,31 +202,30 @@ class HelmClient:
 
     # ---------------------------------------------------------------------------------------------
     def _recover(self, namespace: str, release: str) -> Json | None:
-        """Forget a revision that a helm run began and did not end; the newest one that is left.
+        """The newest revision; one that a helm run began and did not end is marked.
 
         Whoever calls holds the release's lock, so that nobody is in the middle of that revision.
-        Its objects stay: they carry Helm's ownership annotations, so the next run adopts them.
+        It keeps its number: a helm that is late writes to its own revision, not to the next one.
         """
         newest = self._newest(namespace, release)
-        if newest is None:
-            return None
+        if newest is None or halves.is_marked(newest):
+            return newest
         status = releases.decode(newest).status
-        if status not in releases.PENDING:
+        if not halves.is_one(status):
             return newest
         LOG.warning(
-            "Release %s/%s: revision %d was interrupted (%s); it is forgotten, its objects stay.",
+            "Release %s/%s: revision %d was not applied as a whole (%s); its objects stay.",
             namespace,
             release,
             releases.revision(newest),
             status,
         )
-        metadata = newest["metadata"]
-        self._kube.delete(names.SECRET, namespace, metadata["name"], uid=metadata["uid"])
-        return self._newest(namespace, release)
+        return self._kube.replace(names.SECRET, halves.marked(newest))
 
     def _compare(self, namespace: str, release: str, before: int, values: Json) -> LiveRelease:
         """The release after a run, if it is this run's."""
-        after = self.live(namespace, release)
+        newest = self._newest(namespace, release)
+        after = None if newest is None else releases.decode(newest)
         if after is None or after.revision <= before:
             raise errors.HelmInterrupted(
                 "The release of this cluster disappeared while it was applied. It will be tried "
@@ -235,7 +242,10 @@ class HelmClient:
         return after
 
     def _newest(self, namespace: str, release: str) -> Json | None:
-        return releases.newest(self._kube.list(names.SECRET, namespace, releases.labels(release)))
+        return releases.newest(self._revisions(namespace, release))
+
+    def _revisions(self, namespace: str, release: str) -> list[Json]:
+        return self._kube.list(names.SECRET, namespace, releases.labels(release))
 
     def _command(
         self,

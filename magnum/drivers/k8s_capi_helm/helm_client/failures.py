@@ -64,6 +64,17 @@ def unusable(detail: str) -> errors.HelmUnusable:
     )
 
 
+def taken_over(namespace: str, release: str, what: str) -> errors.Busy:
+    """The error of a worker that has lost its lock.
+
+    :param what: what did not happen any more, as an ending of the sentence "before ...".
+    """
+    return errors.Busy(
+        "Another worker may have taken over this cluster. It will be carried on.",
+        f"the lock of {namespace}/{release} was lost before {what}",
+    )
+
+
 def meaning(words: str, detail: str) -> errors.DriverError:
     """The error for what helm wrote to stderr when it failed.
 

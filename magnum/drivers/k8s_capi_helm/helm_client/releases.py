@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable
+import copy
 import gzip
 import json
 import zlib
@@ -38,8 +39,41 @@ def newest(secrets: Iterable[Json]) -> Json | None:
 
 def revision(secret: Json) -> int:
     """The revision that a Secret is of; 0 when it does not say."""
-    text = str((secret["metadata"].get("labels") or {}).get("version", ""))
+    text = label(secret, "version")
     return int(text) if text.isdecimal() else 0
+
+
+def label(secret: Json, name: str) -> str:
+    """One of the labels by which Helm finds a Secret; "" without it."""
+    return str((secret["metadata"].get("labels") or {}).get(name, ""))
+
+
+def manifest(secret: Json) -> str:
+    """The objects of a revision as YAML.
+
+    :raises errors.HelmRefused: it is not what Helm writes.
+    """
+    try:
+        return str(_unpacked(secret).get("manifest") or "")
+    except _MALFORMED as error:
+        raise _unreadable(secret, error) from None
+
+
+def with_status(secret: Json, status: str) -> Json:
+    """A copy of a Secret with another status of its revision, where Helm looks for it.
+
+    :raises errors.HelmRefused: it is not what Helm writes.
+    """
+    found = copy.deepcopy(secret)
+    try:
+        release = _unpacked(secret)
+        release["info"]["status"] = status
+        packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
+    except _MALFORMED as error:
+        raise _unreadable(secret, error) from None
+    found["data"]["release"] = base64.b64encode(packed).decode()
+    found["metadata"]["labels"]["status"] = status
+    return found
 
 
 def is_server_side(secret: Json) -> bool:

@@ -4,7 +4,7 @@
 A holder stops what it does well before others may take the Lease, by its own clock alone; others
 judge a Lease by how long *they* have seen it unchanged, never by the times in it. So the clocks of
 different hosts need not agree. What remains is a process that is frozen between looking at its lock
-and its next call: its late helm then finds the next revision of the release taken, and fails.
+and its next call; ``doc/source/contributor/lock.rst`` says what it can still do, case by case.
 """
 
 from __future__ import annotations

@@ -261,7 +261,7 @@ class TestRecovery(suite.HelmSuite, HelmCase):
         self.interrupt(namespace, "pending-install")
         before = self.object_uid(namespace)
         done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "b"})
-        self.assertEqual((1, "deployed"), (done.revision, done.status))
+        self.assertEqual((2, "deployed"), (done.revision, done.status))
         self.assertEqual(before, self.object_uid(namespace))
         found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
         self.assertEqual({"text": "b"}, found["data"])
@@ -274,7 +274,7 @@ class TestRecovery(suite.HelmSuite, HelmCase):
             self.interrupt(namespace, status)
             before = self.object_uid(namespace)
             done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "c"})
-            self.assertEqual((2, "deployed"), (done.revision, done.status))
+            self.assertEqual((3, "deployed"), (done.revision, done.status))
             self.assertEqual(before, self.object_uid(namespace))
 
     def test_a_failed_first_installation_is_upgraded(self) -> None:

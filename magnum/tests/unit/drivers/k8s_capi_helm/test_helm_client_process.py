@@ -14,7 +14,7 @@ from typing import Any
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_client import command, HelmClient
+from magnum.drivers.k8s_capi_helm.helm_client import command, HelmClient, releases
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
@@ -226,15 +226,16 @@ class TestProcess(testtools.TestCase):
         )
         self.assertFalse((self.directory / "argv").exists())
 
-    def test_an_interrupted_revision_is_forgotten_and_no_other(self) -> None:
+    def test_an_interrupted_revision_has_failed_and_keeps_its_number(self) -> None:
         self.kube.put(names.SECRET, suite.secret(1, "superseded", {}))
         self.kube.put(names.SECRET, suite.secret(2, "deployed", {"a": 1}))
         self.kube.put(names.SECRET, suite.secret(3, "pending-upgrade", {"a": 2}))
-        self.writes(3, {"a": 3})
+        self.writes(4, {"a": 3})
         done = self.helm().apply(suite.NAMESPACE, suite.RELEASE, self.chart, {"a": 3})
-        self.assertEqual((3, {"a": 3}), (done.revision, done.values))
-        deleted = [name for verb, _, _, name in self.kube.calls if verb == "delete"]
-        self.assertEqual([f"sh.helm.release.v1.{suite.RELEASE}.v3"], deleted)
+        self.assertEqual((4, {"a": 3}), (done.revision, done.values))
+        found = self.kube.list(names.SECRET, suite.NAMESPACE, {"version": "3"})
+        self.assertEqual(["failed"], [releases.decode(one).status for one in found])
+        self.assertEqual([], [call for call in self.kube.calls if call[0] == "delete"])
 
     def test_healthy_and_failed_revisions_are_kept(self) -> None:
         for status in ("deployed", "failed", "superseded", "uninstalled"):

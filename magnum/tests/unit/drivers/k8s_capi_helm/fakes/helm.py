@@ -43,8 +43,6 @@ class FakeHelm:
         self.reads = 0
         self.releases: dict[tuple[str, str], LiveRelease] = {}
         self._deployed: dict[tuple[str, str], LiveRelease] = {}
-        #: What was live before a run that is on its way, or was interrupted.
-        self._before: dict[tuple[str, str], LiveRelease | None] = {}
         self._lock = threading.RLock()
 
     def live(self, namespace: str, release: str) -> LiveRelease | None:
@@ -86,7 +84,6 @@ class FakeHelm:
                 values=json.loads(json.dumps(values)),
             )
             self._begin(live, before)
-            self._before.pop((namespace, release), None)
             self.releases[namespace, release] = live
         if wrong is not None:
             raise wrong
@@ -148,19 +145,14 @@ class FakeHelm:
             self._deployed.pop(place, None)
         elif before.status == "deployed":
             self._deployed[place] = before
-        self._before[place] = before
         self.releases[place] = dataclasses.replace(live, status=f"pending-{status}")
         self._midway(*place)
 
     def _recovered(self, namespace: str, release: str) -> LiveRelease | None:
-        """What is live when a revision is forgotten that was never ended."""
-        place = namespace, release
-        live = self.releases.get(place)
+        """What is live; a revision that was never ended has failed."""
+        live = self.releases.get((namespace, release))
         if live is not None and live.status in releases.PENDING:
-            live = self._before.pop(place, None)
-            del self.releases[place]
-            if live is not None:
-                self.releases[place] = live
+            live = dataclasses.replace(live, status="failed")
         return live
 
     def _midway(self, namespace: str, release: str) -> None:

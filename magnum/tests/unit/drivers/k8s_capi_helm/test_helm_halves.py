@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What interrupted revisions may have left, read off their Secrets alone."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+import testtools
+
+from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.helm_client import halves, releases
+from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
+
+_KEYS = st.sampled_from("abc")
+_PLAIN = st.recursive(
+    st.one_of(st.booleans(), st.integers(0, 3), st.lists(st.integers(0, 3), max_size=2)),
+    lambda inner: st.dictionaries(_KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+_OBJECTS = st.dictionaries(_KEYS, _PLAIN, max_size=3)
+_GROUP = {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment"}
+
+
+def revision(number: int, status: str, *documents: Json, method: str | None = None) -> Json:
+    """The Secret of a revision with these objects."""
+    secret = suite.secret(number, status, {}, method=method)
+    release = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(_data(secret)))))
+    release["manifest"] = "".join(f"---\n{json.dumps(one)}\n" for one in documents)
+    packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
+    secret["data"]["release"] = base64.b64encode(packed).decode()
+    return secret
+
+
+def group(name: str, replicas: int, **notes: str) -> Json:
+    return {**_GROUP, "metadata": {"name": name, **notes}, "spec": {"replicas": replicas}}
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """RFC 7386, as it stands there."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+def _data(secret: Json) -> str:
+    text: str = secret["data"]["release"]
+    return text
+
+
+class TestMarks(testtools.TestCase):
+    def test_a_mark_is_for_helm_a_failure(self) -> None:
+        marked = halves.marked(revision(2, "pending-upgrade", group("g", 1)))
+        self.assertTrue(halves.is_marked(marked))
+        self.assertEqual(("failed", 2), (releases.decode(marked).status, releases.revision(marked)))
+        self.assertEqual("failed", marked["metadata"]["labels"]["status"])
+        self.assertIn("replicas", releases.manifest(marked))
+
+    def test_what_was_gone_over_has_no_mark(self) -> None:
+        settled = halves.settled(halves.marked(revision(2, "pending-upgrade")))
+        self.assertFalse(halves.is_marked(settled))
+        self.assertEqual("failed", releases.decode(settled).status)
+        late = halves.settled(revision(2, "deployed"))
+        self.assertEqual("superseded", releases.decode(late).status)
+
+    def test_what_remains_to_be_gone_over(self) -> None:
+        old, late, new = (revision(number, "deployed") for number in (1, 2, 3))
+        marked = halves.marked(revision(2, "pending-upgrade"))
+        self.assertEqual([], halves.remaining([new]))
+        self.assertEqual([marked], halves.remaining([new, marked]))
+        self.assertEqual([old, late], halves.remaining([new, late, old]))
+        # As long as the newest is not through, the older one is what runs.
+        self.assertEqual([], halves.remaining([old, revision(3, "pending-upgrade")]))
+
+    def test_an_installation_is_one_until_it_is_through(self) -> None:
+        first = revision(1, "pending-install")
+        self.assertEqual("pending-install", halves.standing([first], "pending-install"))
+        first = halves.marked(first)
+        second = revision(2, "pending-upgrade")
+        self.assertEqual("pending-install", halves.standing([first, second], "pending-upgrade"))
+        second = halves.marked(second)
+        self.assertEqual("pending-install", halves.standing([first, second], "failed"))
+        third = revision(3, "deployed")
+        listed = [first, second, third]
+        self.assertEqual(halves.HALF_DONE, halves.standing(listed, "deployed"))
+        listed = [halves.settled(first), halves.settled(second), third]
+        self.assertEqual("deployed", halves.standing(listed, "deployed"))
+        # One that helm itself has ended was refused, and says so.
+        self.assertEqual("failed", halves.standing([revision(1, "failed")], "failed"))
+
+    def test_what_is_no_release_is_refused(self) -> None:
+        secret = revision(1, "deployed")
+        secret["data"]["release"] = base64.b64encode(b"no release").decode()
+        self.assertRaises(errors.HelmRefused, releases.manifest, secret)
+        self.assertRaises(errors.HelmRefused, halves.marked, secret)
+
+
+class TestRepairs(testtools.TestCase):
+    def repairs(self, half: Json, whole: Json) -> list[tuple[str, str, Json | None]]:
+        found = halves.repairs(half, whole)
+        return [(one.kind.plural, one.name, one.patch) for one in found]
+
+    def test_fields_and_objects(self) -> None:
+        half = revision(2, "failed", group("a", 5), group("gone", 1), group("same", 1))
+        whole = revision(3, "deployed", group("a", 2), group("same", 1), group("new", 1))
+        found = self.repairs(half, whole)
+        plural = names.MACHINE_DEPLOYMENT.plural
+        wanted = [(plural, "a", {"spec": {"replicas": 2}}), (plural, "gone", None)]
+        self.assertEqual(wanted, found)
+
+    def test_what_is_to_be_kept_stays(self) -> None:
+        kept = group("kept", 1)
+        kept["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
+        self.assertEqual([], self.repairs(revision(2, "failed", kept), revision(3, "deployed")))
+
+    def test_what_helm_or_the_server_compares_is_left_to_them(self) -> None:
+        config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+        half = revision(2, "failed", {**config, "data": {"a": "1"}}, group("a", 5))
+        documents = {**config, "data": {"a": "2"}}, group("a", 2)
+        [found] = self.repairs(half, revision(3, "deployed", *documents))
+        self.assertEqual("a", found[1])
+        by_server = revision(3, "deployed", *documents, method="ssa")
+        self.assertEqual([], self.repairs(half, by_server))
+
+    @given(_OBJECTS, _OBJECTS)
+    def test_a_patch_leads_from_one_to_the_other(self, old: Json, new: Json) -> None:
+        self.assertEqual(new, merged(old, halves.difference(old, new)))
+        self.assertEqual({}, halves.difference(new, new))
