@@ -257,7 +257,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
             rows.refuse(nodegroup, error, **before)
             return
         rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
-        intents.insist(cluster, CONF, operation)
+        intents.insist(cluster, nodegroup, CONF, operation)
         intents.carry_on(context, cluster, CONF)
 
     @answers.in_time

@@ -68,19 +68,27 @@ def begin(
         if must_be_known or not error.retryable:
             raise
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+    if verb is Verb.NODEGROUP_DELETE:
+        # A request at another worker that came first may have written its own status since.
+        for row in cluster.nodegroups:
+            if row.name in groups:
+                rows.intend(row, Status.DELETE_IN_PROGRESS)
     return operation
 
 
-def insist(cluster: Any, conf: Any, operation: Operation) -> None:
+def insist(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> None:
     """Write an operation down again, now that the row says what it is about.
 
     A pass that looked in between has found nothing to do, and may have taken it off the record.
+    When the nodegroup was asked to go meanwhile, at another worker, its row says so again.
     """
     try:
         record = assembly.ports(conf).operations.read(
             intake.namespace(cluster, conf), cluster.stack_id
         )
-        if not any(one.id == operation.id for one in (record.operations if record else ())):
+        if ownership.is_group_leaving(record, intake.entries(cluster.nodegroups)[nodegroup.name]):
+            rows.intend(nodegroup, Status.DELETE_IN_PROGRESS)
+        elif not any(one.id == operation.id for one in (record.operations if record else ())):
             _write_down(cluster, conf, operation)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)

@@ -67,7 +67,7 @@ def resize(
     making = live is not None and group is not None and name not in change.node_groups(values)
     rows.intend(nodegroup, Status.CREATE_IN_PROGRESS if making else Status.UPDATE_IN_PROGRESS)
     try:
-        intents.begin(
+        operation = intents.begin(
             cluster,
             conf,
             Verb.RESIZE,
@@ -78,6 +78,7 @@ def resize(
     except errors.DriverError:
         removal.unmark(ports.kube, request.namespace, chosen)
         raise
+    intents.insist(cluster, nodegroup, conf, operation)
     intents.carry_on(context, cluster, conf)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -183,6 +184,23 @@ class TestBeingChecked(World):
         self.tick()
         self.assertEqual(["default-worker"], list(self.server_groups()))
 
+    def test_a_resize_does_not_keep_one_that_is_to_go(self) -> None:
+        self.made()
+        self.write_row()
+        live, read = self.helm.live, []
+
+        def overtaken(*arguments: Any) -> Any:
+            found = live(*arguments)
+            read.append(arguments)
+            if len(read) == 2:
+                self.drop_group("extra")
+            return found
+
+        self.helm.live = overtaken
+        self.resize(2, "extra")
+        self.tick(3)
+        self.assertNotIn("extra", [one.name for one in self.cluster().nodegroups])
+
     def test_of_two_passes_that_see_it_gone_one_removes_its_row(self) -> None:
         self.made()
         self.add_group("extra")
@@ -217,3 +235,46 @@ class TestBeingChecked(World):
         self.tick(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual("CREATE_COMPLETE", self.group("extra").status)
+
+
+class TestLeaving(World):
+    """A deletion and another request of a nodegroup, at two workers at once."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.made()
+        self.add_group("extra")
+        self.grow()
+        self.tick(2)
+
+    def overtake(self, call: Callable[[], None]) -> None:
+        """Have another worker carry a request out just before the next one is written down."""
+
+        def before(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("replace", names.LEASE):
+                self.kube.before = None
+                call()
+
+        self.kube.before = before
+
+    def check_gone(self) -> None:
+        self.assertEqual("DELETE_IN_PROGRESS", self.group("extra").status)
+        self.grow()
+        self.tick(3)
+        self.assertNotIn("extra", [one.name for one in self.cluster().nodegroups])
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_it_goes_although_it_is_updated(self) -> None:
+        self.overtake(lambda: self.drop_group("extra"))
+        self.change_group("extra", max_node_count=9)
+        self.check_gone()
+
+    def test_it_goes_although_it_is_resized(self) -> None:
+        self.overtake(lambda: self.drop_group("extra"))
+        self.resize(2, "extra")
+        self.check_gone()
+
+    def test_it_goes_although_a_resize_is_faster(self) -> None:
+        self.overtake(lambda: self.resize(2, "extra"))
+        self.drop_group("extra")
+        self.check_gone()
