@@ -10,6 +10,7 @@ import warnings
 
 from sandbox import faults, processes, progress, whole
 from sandbox.cloud.config import CERTIFICATE_STORES
+from sandbox.cloud.layout import Layout, TRANSPORTS
 from sandbox.state import SandboxError, State
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -54,6 +55,14 @@ def _parser() -> argparse.ArgumentParser:
             choices=CERTIFICATE_STORES,
             help="where Magnum keeps certificates (default: as before, at first barbican)",
         )
+        command.add_argument(
+            "--transport",
+            choices=TRANSPORTS,
+            help="of Magnum's requests to its conductors: memory, or rabbit, a real RabbitMQ "
+            "(default: as before, at first memory)",
+        )
+        command.add_argument("--conductors", type=int, help="of Magnum, with --transport rabbit")
+        command.add_argument("--workers", type=int, help="of each conductor, likewise")
     commands.add_parser("down", help="end every process; databases stay")
     commands.add_parser("status", help="show what runs, where, and how much memory it takes")
     commands.add_parser("env", help='print shell exports: eval "$(python -m sandbox env)"')
@@ -82,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _up(state: State, arguments: argparse.Namespace) -> None:
-    whole.up(state, arguments.certificates)
+    whole.up(state, arguments.certificates, _layout(arguments))
 
 
 def _down(state: State, _: argparse.Namespace) -> None:
@@ -90,7 +99,14 @@ def _down(state: State, _: argparse.Namespace) -> None:
 
 
 def _reset(state: State, arguments: argparse.Namespace) -> None:
-    whole.reset(state, arguments.certificates)
+    whole.reset(state, arguments.certificates, _layout(arguments))
+
+
+def _layout(arguments: argparse.Namespace) -> Layout | None:
+    """What was said about Magnum; None when nothing was."""
+    names = ("transport", "conductors", "workers")
+    said = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    return Layout(**said) if said else None
 
 
 def _status(state: State, _: argparse.Namespace) -> int:

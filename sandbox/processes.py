@@ -197,6 +197,12 @@ def all_recorded(state: State) -> list[Recorded]:
     return sorted(entries, key=lambda entry: entry.order)
 
 
+def members(state: State, name: str) -> list[int]:
+    """Pids of the process ``name`` and of everything in its session; none when it is not there."""
+    entry = recorded(state, name)
+    return [] if entry is None else _session_members(entry)
+
+
 def stop(state: State, name: str, timeout: float = 10.0) -> None:
     """End the process ``name`` and everything in its session; nothing happens if there is none.
 

@@ -11,24 +11,29 @@ import sys
 import time
 
 from sandbox import processes, progress
+from sandbox.cloud import broker
 from sandbox.cloud.config import CERTIFICATE_STORES
+from sandbox.cloud.layout import Layout
 from sandbox.state import file_lock, SandboxError, State
 
 # What a reset keeps: the ports and the slot, so that what was told to a user stays true.
 KEPT_BY_RESET = {"ports.json", "state.json", ".lock", ".turn.lock"}
 
 
-def up(state: State, certificates: str | None = None) -> None:
+def up(state: State, certificates: str | None = None, layout: Layout | None = None) -> None:
     """Start the whole sandbox: binaries, cloud and management cluster side by side, Magnum.
 
     :param certificates: see ``sandbox.cloud.up``; None for as before.
-    :raises SandboxError: something does not start; what runs already goes on running.
+    :param layout: of Magnum; None for as before.
+    :raises SandboxError: something does not start; what runs already goes on running. Or Magnum
+        runs in another layout.
     """
     from sandbox import cloud, management
 
     begin = time.monotonic()
     store = certificates or state.get("certificates") or CERTIFICATE_STORES[0]
     with _turn(state):
+        _lay_out(state, layout or Layout.of(state))
         bin_dir = management.build(state)
         state.record(bin_dir=str(bin_dir))
         _both(lambda: cloud.up(state, store), lambda: management.up(state))
@@ -37,6 +42,18 @@ def up(state: State, certificates: str | None = None) -> None:
         f"sandbox is up after {time.monotonic() - begin:.1f} s, "
         f"{processes.memory_mib(processes.owned(state)):.0f} MiB of memory, state in {state.root}"
     )
+
+
+def _lay_out(state: State, layout: Layout) -> None:
+    """Remember the layout, and have what it needs before anything starts."""
+    if layout != Layout.of(state) and processes.alive(state, "magnum"):
+        raise SandboxError(
+            f"Magnum runs with {Layout.of(state)}; `python -m sandbox down` first, "
+            f"then `up {layout}`"
+        )
+    if layout.names:
+        broker.fetch()
+    layout.record(state)
 
 
 def _both(*parts: Callable[[], None]) -> None:
@@ -66,7 +83,7 @@ def down(state: State) -> None:
         processes.stop_all(state)
 
 
-def reset(state: State, certificates: str | None = None) -> None:
+def reset(state: State, certificates: str | None = None, layout: Layout | None = None) -> None:
     """Throw away every object in the sandbox and start it anew, on the same ports."""
     down(state)
     with _turn(state):
@@ -75,7 +92,7 @@ def reset(state: State, certificates: str | None = None) -> None:
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         state.record(cloud_ready=None, faults=None)
-    up(state, certificates)
+    up(state, certificates, layout)
 
 
 def environment(state: State) -> dict[str, str]:

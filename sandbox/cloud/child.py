@@ -2,14 +2,18 @@
 """One service in one process: its API under cheroot, and what else belongs to it in threads."""
 
 from collections.abc import Callable, Iterable
+import ctypes
 import importlib
 import os
+import signal
 import sys
 import time
 from typing import Any, TextIO
 
-from sandbox.cloud import sqlite
+from sandbox import processes
+from sandbox.cloud import parent, sqlite
 from sandbox.cloud.config import packaged, Paths
+from sandbox.cloud.layout import Layout
 from sandbox.cloud.services import COMPUTE_HOSTS, HOST, SERVICES
 from sandbox.state import State
 
@@ -27,11 +31,43 @@ DEFAULT_API_THREADS = 4
 def serve(state: State, name: str) -> None:
     """Serve until the process is ended.
 
-    :param name: a key of ``services.SERVICES``.
+    :param name: a key of ``services.SERVICES``, or a conductor of Magnum's layout.
+    """
+    sqlite.tune()
+    layout = Layout.of(state)
+    if name in layout.names:
+        _conduct(state, name)
+    else:
+        _answer(state, name, alone=name == "magnum" and bool(layout.names))
+
+
+def _conduct(state: State, name: str) -> None:
+    """A conductor: Magnum's own program, once for each of its workers.
+
+    Magnum 23 starts its RPC server before it forks its ``[conductor] workers``, and a server that
+    was started is not started again (oslo_messaging/server.py, ``ordered``): they never answer. So
+    that as many processes do as were asked for, each has one of these and only the first has the
+    periodic tasks.
+    """
+    first, *others = Layout.of(state).workers_of(name)
+    own = next((worker for worker in others if not os.fork()), first)
+    if own != first:
+        ctypes.CDLL(None).prctl(parent.PR_SET_PDEATHSIG, signal.SIGTERM)
+        processes.record(state, own, os.getpid())  # the program makes a session of its own
+    files = (str(Paths.of(state).conf(conf)) for conf in ("magnum", own))
+    sys.argv = ["magnum-conductor", *(f"--config-file={file}" for file in files)]
+    from magnum.cmd import conductor
+
+    conductor.main()
+
+
+def _answer(state: State, name: str, alone: bool) -> None:
+    """A service's API.
+
+    :param alone: without what usually belongs to it in threads.
     """
     from cheroot import wsgi
 
-    sqlite.tune()
     _point_to_configuration(state, name)
     if name == "nova":
         _register_hypervisor()
@@ -39,7 +75,8 @@ def serve(state: State, name: str) -> None:
         application = _barbican(state)
     else:
         application = importlib.import_module(SERVICES[name].wsgi).application
-    COMPANIONS.get(name, lambda: None)()
+    if not alone:
+        COMPANIONS.get(name, lambda: None)()
     with state.log("access").open("a", buffering=1) as log:
         server = wsgi.Server(
             (HOST, state.port(name)),

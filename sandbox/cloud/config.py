@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration of every service: oslo.config files on SQLite, without a message broker.
+"""Configuration of every service: oslo.config files on SQLite, a message broker for Magnum only.
 
 Options are those of each service's configuration reference; what is unusual is said beside it.
 Files are written anew at every start, so that ports and paths are those of this sandbox.
@@ -11,7 +11,9 @@ from pathlib import Path
 import sys
 import uuid
 
+from sandbox.cloud import broker, conductors
 from sandbox.cloud.ini import ini, merged, Sections, write_private
+from sandbox.cloud.layout import Layout, MEMORY
 from sandbox.cloud.services import auth_url, COMPUTE_HOSTS, HOST, REGION, SERVICES
 from sandbox.state import State
 
@@ -79,6 +81,7 @@ class Configuration:
     :param barbican_key: Fernet key with which Barbican encrypts, URL-safe base64.
     :param certificates: Magnum's ``cert_manager_type``, one of ``CERTIFICATE_STORES``.
     :param kubeconfig: of the management cluster, for Magnum's driver.
+    :param layout: of Magnum.
     """
 
     state: State
@@ -86,6 +89,7 @@ class Configuration:
     barbican_key: str = dataclasses.field(repr=False)
     certificates: str
     kubeconfig: Path
+    layout: Layout
 
     @property
     def paths(self) -> Paths:
@@ -101,6 +105,8 @@ class Configuration:
             sections = merged(self._common(name), getattr(self, f"_{name}")())
             self._scratch(name, "locks").mkdir(parents=True, exist_ok=True)
             write_private(self.paths.conf(name), ini(sections))
+        for name, own in conductors.configurations(self.layout).items():
+            write_private(self.paths.conf(name), ini(own))
         # Nova refuses to start for the second time when this file is not there.
         write_private(
             self._scratch("nova") / "compute_id", compute_node_id(COMPUTE_HOSTS["zone-1"])
@@ -253,6 +259,7 @@ class Configuration:
         client = {"region_name": REGION, "endpoint_type": "publicURL"}
         clients = ("magnum", "glance", "nova", "neutron", "cinder", "octavia", "barbican")
         return {
+            "DEFAULT": self._magnum_transport(),
             "api": {
                 "host": HOST,
                 "port": self.state.port("magnum"),
@@ -277,6 +284,11 @@ class Configuration:
             },
             **{f"{name}_client": dict(client) for name in clients},
         }
+
+    def _magnum_transport(self) -> dict[str, object]:
+        if self.layout.transport == MEMORY:
+            return {}
+        return {"transport_url": broker.url(self.state, self.password)}
 
     def _user(self, name: str) -> dict[str, object]:
         """A service user, in the options of keystoneauth's ``password`` plug-in."""

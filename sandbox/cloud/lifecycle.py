@@ -13,9 +13,10 @@ import sys
 import time
 
 from sandbox import processes, progress
-from sandbox.cloud import parent, plugins, schema, snapshot
+from sandbox.cloud import broker, conductors, parent, plugins, schema, snapshot
 from sandbox.cloud.config import CERTIFICATE_STORES, Configuration, Paths
 from sandbox.cloud.ini import write_private
+from sandbox.cloud.layout import Layout
 from sandbox.cloud.services import HOST, SERVICES
 from sandbox.state import SandboxError, State
 
@@ -62,11 +63,14 @@ def up(state: State, certificates: str = "barbican") -> None:
 
 
 def start_magnum(state: State, bin_dir: Path) -> None:
-    """Start Magnum, API and conductor, once the management cluster is there.
+    """Start Magnum, API and conductors, once the management cluster is there.
 
     :param bin_dir: directory of ``helm``, put first on Magnum's PATH.
     """
-    _start(state, ["magnum"], env={"PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"})
+    behind = Layout.of(state).names
+    if behind:
+        broker.start(state, _secrets(state)["password"])
+    _start(state, ["magnum", *behind], env={"PATH": f"{bin_dir}{os.pathsep}{os.environ['PATH']}"})
 
 
 def restart(state: State, name: str, timeout: float = 10.0) -> None:
@@ -74,7 +78,10 @@ def restart(state: State, name: str, timeout: float = 10.0) -> None:
     wish = parent.wanted(state).get(name)
     if wish is None:
         raise SandboxError(f"{name} was never started here; choose one of {', '.join(SERVICES)}")
-    processes.stop(state, name, timeout)
+    if name in Layout.of(state).names:
+        conductors.stop(state, name, timeout)
+    else:
+        processes.stop(state, name, timeout)
     parent.want(state, name, wish.env)
     _wait(state, name)
 
@@ -92,7 +99,9 @@ def erase(state: State) -> None:
 
 def status(state: State) -> list[tuple[str, str]]:
     """Each service with ``running (real)`` if it answers, else ``starting`` or ``stopped``."""
-    return [(name, _service_status(state, name)) for name in services(state)]
+    behind = Layout.of(state).names
+    names = [*services(state), *([broker.NAME, *behind] if behind else [])]
+    return [(name, _service_status(state, name)) for name in names]
 
 
 def services(state: State) -> list[str]:
@@ -109,9 +118,12 @@ def _service_status(state: State, name: str) -> str:
 
 def _stop(state: State) -> None:
     parent.forget(state)
+    for name in Layout.of(state).names:
+        conductors.stop(state, name)
     for name in (*reversed(SERVICES), *(f"schema-{name}" for name in schema.MAKERS)):
         processes.stop(state, name)
     processes.stop(state, parent.NAME)
+    broker.stop(state)
 
 
 def _erase_data(state: State) -> None:
@@ -143,6 +155,7 @@ def _configure(state: State) -> None:
         barbican_key=content["barbican_key"],
         certificates=state.get("certificates"),
         kubeconfig=state.path("management", "driver.kubeconfig"),
+        layout=Layout.of(state),
     ).write()
     seed.write_clouds_yaml(state, content["password"])
 
@@ -270,6 +283,8 @@ def _ended(state: State, name: str) -> bool:
 
 
 def _answers(state: State, name: str) -> bool:
+    if name in Layout.of(state).names:
+        return conductors.listens(state, name)
     try:
         with socket.create_connection((HOST, state.port(name)), timeout=1.0):
             return True

@@ -6,7 +6,8 @@ import io
 import os
 from unittest import mock
 
-from sandbox import cli, faults, leftovers
+from sandbox import cli, faults, leftovers, processes
+from sandbox.cloud.layout import Layout
 from sandbox.state import SandboxError
 from sandbox.tests.test_state import StateCase
 
@@ -31,6 +32,25 @@ class TestCommands(StateCase):
         self.assertIn("export OS_CLOUD=demo\n", out)
         self.assertIn("export PATH='/a b:", out)
         self.assertIn(f"export KUBECONFIG={self.place}/one/management/kubeconfig\n", out)
+
+    def test_several_conductors_need_a_broker(self) -> None:
+        status, _, said = self.run_command("up", "--conductors", "2")
+        self.assertEqual(1, status)
+        self.assertIn("--conductors 2: in memory there is one", said)
+        self.assertIn("add --transport rabbit", said)
+
+    def test_no_conductor_is_none(self) -> None:
+        status, _, said = self.run_command("up", "--transport", "rabbit", "--workers", "0")
+        self.assertEqual(1, status)
+        self.assertIn("--workers 0: it must be 1 or more", said)
+
+    def test_a_layout_that_runs_is_not_changed_under_it(self) -> None:
+        box = self.sandbox()
+        processes.record(box, "magnum", os.getpid())
+        status, _, said = self.run_command("up", "--transport", "rabbit")
+        self.assertEqual(1, status)
+        self.assertIn("Magnum runs with --transport memory --conductors 1 --workers 1", said)
+        self.assertEqual(Layout(), Layout.of(box))
 
     def test_logs_of_nobody(self) -> None:
         status, _, said = self.run_command("logs", "heat")

@@ -6,6 +6,7 @@ import stat
 
 from sandbox.cloud.config import compute_node_id, Configuration, Paths
 from sandbox.cloud.ini import ini, merged, write_private
+from sandbox.cloud.layout import Layout
 from sandbox.cloud.services import COMPUTE_HOSTS, SERVICES
 from sandbox.tests.test_state import StateCase
 
@@ -16,14 +17,19 @@ class TestConfiguration(StateCase):
     def setUp(self) -> None:
         super().setUp()
         self.box = self.sandbox()
-        self.configuration = Configuration(
+        self.configuration = self.configure(Layout())
+
+    def configure(self, layout: Layout) -> Configuration:
+        configuration = Configuration(
             state=self.box,
             password=PASSWORD,
             barbican_key="key",
             certificates="x509keypair",
             kubeconfig=self.box.path("management", "driver.kubeconfig"),
+            layout=layout,
         )
-        self.configuration.write()
+        configuration.write()
+        return configuration
 
     def read(self, name: str) -> configparser.RawConfigParser:
         parser = configparser.RawConfigParser(strict=True)
@@ -49,6 +55,25 @@ class TestConfiguration(StateCase):
 
     def test_a_dollar_in_a_password_is_not_expanded(self) -> None:
         self.assertEqual("a$$b", self.read("nova")["keystone_authtoken"]["password"])
+
+    def test_without_a_broker_all_stays_in_the_process(self) -> None:
+        transports = {self.read(name)["DEFAULT"]["transport_url"] for name in SERVICES}
+        self.assertEqual({"fake://"}, transports)
+
+    def test_behind_a_broker_each_worker_has_a_name_of_its_own(self) -> None:
+        layout = Layout("rabbit", conductors=2, workers=3)
+        self.configure(layout)
+        magnum = self.read("magnum")
+        self.assertEqual(
+            f"rabbit://sandbox:a%24b@127.0.0.1:{self.box.port('rabbitmq')}/",
+            magnum["DEFAULT"]["transport_url"],
+        )
+        self.assertEqual("fake://", self.read("nova")["DEFAULT"]["transport_url"])
+        workers = [worker for name in layout.names for worker in layout.workers_of(name)]
+        own = [self.read(worker)["DEFAULT"] for worker in workers]
+        self.assertEqual(6, len({options["host"] for options in own}))
+        periodic = [options["host"] for options in own if options["periodic_enable"] == "True"]
+        self.assertEqual(["magnum-conductor-1", "magnum-conductor-2"], periodic)
 
     def test_magnum_gets_its_options(self) -> None:
         magnum = self.read("magnum")
