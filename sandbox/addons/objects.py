@@ -2,6 +2,7 @@
 """Read and change the objects around an addon."""
 
 from sandbox.addons import rules, templates
+from sandbox.addons.inside import Inside
 from sandbox.management.connection import Connection, Document, Refused
 
 CORE = "cluster.x-k8s.io"
@@ -66,6 +67,19 @@ class Objects:
         path = _path(f"{rules.GROUP}/{rules.VERSION}", meta["namespace"], plural, meta["name"])
         self._connection.request("PATCH", path + subresource, body=patch, content_type=MERGE)
 
+    def install(self, addon: rules.Document, documents: list[Document]) -> None:
+        """Put the objects of an addon into its cluster, if Cluster API has made a way there."""
+        there = self._inside(addon) if documents else None
+        if there is not None:
+            there.put(documents, addon["spec"]["targetNamespace"])
+
+    def uninstall(self, addon: rules.Document) -> None:
+        """Take them away again."""
+        made = (addon.get("status") or {}).get("resources") or []
+        there = self._inside(addon) if made else None
+        if there is not None:
+            there.remove(made, addon["spec"]["targetNamespace"])
+
     def watch_source(self, kind: str, source: Document) -> None:
         """Label a ConfigMap or Secret so that its changes are seen."""
         meta = source["metadata"]
@@ -80,6 +94,11 @@ class Objects:
         value = templates.checksum(source)
         if (addon["metadata"].get("annotations") or {}).get(key) != value:
             self.patch_addon(addon, {"metadata": {"annotations": {key: value}}})
+
+    def _inside(self, addon: rules.Document) -> Inside | None:
+        namespace, cluster = addon["metadata"]["namespace"], addon["spec"]["clusterName"]
+        secret = self.get("v1", namespace, "secrets", f"{cluster}-kubeconfig")
+        return Inside(secret) if secret is not None else None
 
     def _infra_cluster(self, cluster: Document | None, namespace: str) -> Document | None:
         reference = ((cluster or {}).get("spec") or {}).get("infrastructureRef")

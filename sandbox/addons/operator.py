@@ -6,15 +6,17 @@ annotations and clients look at these.
 """
 
 import asyncio
+from collections.abc import Callable
 import dataclasses
 from typing import Any
 
 import kopf
 
-from sandbox.addons import rules, templates
+from sandbox.addons import inside, rules, templates
 from sandbox.addons.objects import Objects
 from sandbox.addons.rules import Act, Phase
 from sandbox.management.connection import Refused
+from sandbox.state import SandboxError
 
 #: How often a stuck run of Helm looks whether the fault is over, in seconds.
 STUCK_POLL = 1.0
@@ -80,6 +82,7 @@ class Operator:
         if rules.decide(rules.DELETE, seen, Act.UNINSTALL).act is Act.UNINSTALL:
             await self._status(addon, phase=Phase.UNINSTALLING)
             await self._helm(addon)
+            await self._inside(self._objects.uninstall, addon)
         self._deployed.pop(addon["metadata"]["uid"], None)
 
     async def source_changed(self, body: kopf.Body, type: str, **_: Any) -> None:
@@ -128,13 +131,14 @@ class Operator:
         await self._status(addon, phase=Phase.PREPARING)
         await self._status(addon, phase=rules.helm_phase(status))
         await self._helm(addon)
+        documents = inside.documents(addon, rendered)
+        await self._inside(self._objects.install, addon, documents)
         self._deployed[meta["uid"]] = wanted
-        found = templates.resources(rendered) if addon["kind"] == "Manifests" else []
         await self._status(
             addon,
             phase=Phase.DEPLOYED,
             revision=int(status.get("revision") or 0) + 1,
-            resources=found,
+            resources=templates.resources(documents),
             failureMessage=None,
         )
 
@@ -147,6 +151,13 @@ class Operator:
         await asyncio.sleep(self._options.install)
         while await asyncio.to_thread(self._stuck, addon["metadata"]["name"]):
             await asyncio.sleep(STUCK_POLL)
+
+    async def _inside(self, act: Callable[..., None], *arguments: Any) -> None:
+        """Do something in the addon's cluster; where it does not answer, later once more."""
+        try:
+            await asyncio.to_thread(act, *arguments)
+        except SandboxError as error:
+            raise kopf.TemporaryError(str(error), delay=self._options.retry) from error
 
     def _stuck(self, name: str) -> bool:
         found = self._objects.get("v1", "default", "configmaps", rules.FAULTS) or {}

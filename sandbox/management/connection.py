@@ -33,13 +33,17 @@ class Unreachable(SandboxError):
 class Connection:
     """The API server that a kubeconfig names.
 
-    :param kubeconfig: ``$KUBECONFIG`` when None.
+    :param kubeconfig: its path or its content; ``$KUBECONFIG`` when None.
     """
 
-    def __init__(self, kubeconfig: Path | None = None) -> None:
+    def __init__(self, kubeconfig: Path | Document | None = None) -> None:
         settings = client.Configuration()
-        load: Any = config.load_kube_config
-        load(str(kubeconfig) if kubeconfig else None, client_configuration=settings)
+        if isinstance(kubeconfig, dict):
+            take: Any = config.load_kube_config_from_dict
+            take(kubeconfig, client_configuration=settings)
+        else:
+            load: Any = config.load_kube_config
+            load(str(kubeconfig) if kubeconfig else None, client_configuration=settings)
         settings.proxy = None  # one that the environment names has no way to our loopback
         self._client: Any = client.ApiClient(settings)
 

@@ -32,6 +32,7 @@ from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.controllers import Controllers
 from magnum.drivers.k8s_capi_helm.logins import Logins
 from magnum.drivers.k8s_capi_helm.resting import Resting
+from magnum.drivers.k8s_capi_helm.workload import Inspections
 
 _BUNDLED = pathlib.Path(__file__).parent / "charts"
 _lock = threading.Lock()
@@ -43,6 +44,7 @@ class Ports:
     """The doors to the management cluster; one set per process, used by all of its threads.
 
     :ivar logins: what this process knows of the clusters' credentials.
+    :ivar inspections: what it knows of the insides of clusters.
     :ivar controllers: what it knows of the management cluster's controllers.
     :ivar resting: what it knows of clusters at rest.
     """
@@ -52,6 +54,7 @@ class Ports:
     helm: helm_client.HelmClient
     charts: chart_store.ChartStore
     logins: Logins = dataclasses.field(default_factory=Logins)
+    inspections: Inspections = dataclasses.field(default_factory=Inspections)
     controllers: Controllers = dataclasses.field(default_factory=Controllers)
     watching: observer.Watching | None = None
     resting: Resting = dataclasses.field(default_factory=Resting)
@@ -124,6 +127,7 @@ def make(conf: Any) -> Ports:
             allowed=group.allowed_charts,
             copies=chart_store.Copies(kube),
         ),
+        inspections=Inspections(datetime.timedelta(seconds=group.addon_check_interval)),
         controllers=Controllers(
             group.controller_leases, datetime.timedelta(seconds=group.controller_silence)
         ),

@@ -233,6 +233,11 @@ def lease(release_name: str) -> str:
     return f"{release_name}-magnum"
 
 
+def kubeconfig_secret(release_name: str) -> str:
+    """Name of the Secret in which Cluster API keeps a cluster's kubeconfig."""
+    return f"{release_name}-kubeconfig"
+
+
 def chart_copy(digest: str) -> str:
     """Name of the ConfigMap that keeps the chart with a digest."""
     return f"magnum-chart-{digest}"

@@ -115,6 +115,9 @@ def judge(
             observed = _with_balancer(observed, ownership.owner(cluster, conf), cloud)
             if live is not None:
                 observed = _with_operators(ports, observed, cluster, live, conf, cloud)
+            if polled and cluster.status.endswith("_COMPLETE"):
+                inside = ports.inspections.inside(ports.kube, namespace, release, observed)
+                observed = dataclasses.replace(observed, inside=inside)
         return observed, status.judge(observed, state, now)
 
     observed, verdict = judged(view, now - datetime.timedelta(seconds=view.behind))

@@ -9,7 +9,7 @@ import kopf
 
 from sandbox.addons import rules
 from sandbox.addons.operator import configure, Operator, Options
-from sandbox.management.connection import Refused
+from sandbox.management.connection import Refused, Unreachable
 from sandbox.tests.addons.builders import addon, cluster, Document, secret, seen
 
 QUICK = Options(install=0.0, retry=15.0)
@@ -27,6 +27,8 @@ class Shelf:
         self.watched: list[str] = []
         self.checksums: list[tuple[str, str]] = []
         self.users: list[Document] = []
+        self.installed: list[str] = []
+        self.away = False
 
     def look(self, document: rules.Document) -> rules.Seen:
         return seen(dict(document), **self.different)
@@ -52,6 +54,14 @@ class Shelf:
 
     def addons_using(self, kind: str, namespace: str, name: str) -> list[Document]:
         return self.users
+
+    def install(self, document: rules.Document, documents: list[Document]) -> None:
+        if self.away:
+            raise Unreachable("the cluster does not answer")
+        self.installed += [f"{one['kind']} {one['metadata']['name']}" for one in documents]
+
+    def uninstall(self, document: rules.Document) -> None:
+        self.installed.clear()
 
     @property
     def phases(self) -> list[str]:
@@ -101,6 +111,21 @@ class TestInstall(OperatorCase):
         shelf = Shelf()
         self.run_on(shelf, {**addon(), "status": {"phase": "Deployed", "revision": 1}})
         self.assertEqual([], shelf.statuses)
+
+    def test_what_runs_of_a_core_addon_is_made_in_the_cluster_and_shown(self) -> None:
+        shelf = Shelf()
+        chart = {"name": "cilium", "version": "1", "repo": "https://charts.example.org"}
+        self.run_on(shelf, addon(chart=chart))
+        self.assertEqual(["DaemonSet cilium", "Deployment cilium-operator"], shelf.installed)
+        shown = [(one["kind"], one["namespace"]) for one in shelf.statuses[-1]["resources"]]
+        self.assertEqual([("DaemonSet", "kube-system"), ("Deployment", "kube-system")], shown)
+
+    def test_a_cluster_that_does_not_answer_is_tried_again(self) -> None:
+        shelf = Shelf()
+        shelf.away = True
+        with self.assertRaises(kopf.TemporaryError):
+            self.run_on(shelf)
+        self.assertNotIn("Deployed", shelf.phases)
 
     def test_resources_of_manifests_are_shown(self) -> None:
         shelf = Shelf()

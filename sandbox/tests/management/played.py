@@ -10,7 +10,7 @@ import urllib.request
 
 from sandbox.management.api import path_of
 from sandbox.management.connection import Connection, Refused
-from sandbox.management.pki import make_pair, write_private
+from sandbox.management.pki import make_pair, Pair, write_private
 from sandbox.state import State
 
 Document = dict[str, Any]
@@ -101,6 +101,7 @@ class Cast:
         self._authority = make_pair(f"{name}-ca")
         self._port = state.port(f"workload-{name}")
         client = make_pair("kubernetes-admin", self._authority)
+        self._kubeconfig = self._way(client)
         self._pem = state.path("test", f"{name}.pem")
         write_private(self._pem, client.pem + client.key_pem)
 
@@ -129,6 +130,7 @@ class Cast:
             secret(self._where, f"{self.name}-etcd", pair),
             secret(self._where, f"{self.name}-cloud", {"clouds.yaml": b"clouds: {}"}),
             secret(self._where, f"{self.name}-m", {"value": BOOTSTRAP.encode()}),
+            secret(self._where, f"{self.name}-kubeconfig", {"value": self._kubeconfig}),
             document(f"{INFRA}/v1beta1", "OpenStackCluster", self._where, self.name, infra),
             cluster(self._where, self.name, controlPlaneEndpoint=endpoint),
             machine,
@@ -166,6 +168,15 @@ class Cast:
         except (urllib.error.URLError, OSError):
             return False
 
+    def has(self, path: str) -> bool:
+        """Whether there is an object at an API path of the workload cluster."""
+        try:
+            return bool(self._fetch(path))
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            return False
+
     def ready_nodes(self) -> dict[str, str]:
         """Name and version of the nodes that are Ready."""
         found = json.loads(self._fetch("/api/v1/nodes"))
@@ -200,6 +211,26 @@ class Cast:
         }
         name = f"{self.name}-m"
         return document(f"{INFRA}/v1alpha1", "OpenStackServer", self._where, name, spec)
+
+    def _way(self, client: Pair) -> bytes:
+        """A kubeconfig as Cluster API writes it."""
+        cluster = {
+            "server": f"https://127.0.0.1:{self._port}",
+            "certificate-authority-data": base64.b64encode(self._authority.pem).decode(),
+        }
+        user = {
+            "client-certificate-data": base64.b64encode(client.pem).decode(),
+            "client-key-data": base64.b64encode(client.key_pem).decode(),
+        }
+        found = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": self.name, "cluster": cluster}],
+            "users": [{"name": "admin", "user": user}],
+            "contexts": [{"name": "x", "context": {"cluster": self.name, "user": "admin"}}],
+            "current-context": "x",
+        }
+        return json.dumps(found).encode()
 
     def _status(self, item: Document, status: Document) -> None:
         path = f"{path_of(item)}/status"

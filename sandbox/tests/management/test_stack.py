@@ -134,6 +134,11 @@ class TestPlayers(Case):
         self.until("the node is ready", lambda: cast.ready_nodes() == {"life-m": "v1.34.4"})
         self.assertEqual("Deployed", cast.addon_status("cilium")["phase"])
         self.assertEqual(1, cast.addon_status("cilium")["revision"])
+        self.until("its objects are named", lambda: cast.addon_status("cilium").get("resources"))
+        for one in cast.addon_status("cilium")["resources"]:
+            place = f"namespaces/{one['namespace']}/{one['kind'].lower()}s/{one['name']}"
+            self.assertTrue(cast.has(f"/apis/{one['apiVersion']}/{place}"), one)
+            self.assertFalse(cast.has(f"/apis/{one['apiVersion']}/{place}-not"), one)
         cast.leave()
         self.until("the workload API server is gone", lambda: not cast.answers())
 

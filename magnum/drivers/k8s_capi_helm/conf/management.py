@@ -77,6 +77,15 @@ OPTIONS = [
         help="Seconds without a renewal after which a controller counts as silent. 0 to ask for no "
         "Lease.",
     ),
+    cfg.FloatOpt(
+        "addon_check_interval",
+        default=300.0,
+        min=0,
+        help="Seconds between two looks of the health poll into a cluster at rest, whether what "
+        "its core addons consist of is still there. For this magnum-conductor connects to the "
+        "cluster's API with the kubeconfig that Cluster API has on the management cluster; where "
+        "it does not get there it says so and tries more seldom. 0 to look into no cluster.",
+    ),
     cfg.StrOpt(
         "api_resources",
         default="{}",

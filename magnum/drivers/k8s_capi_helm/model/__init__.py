@@ -32,7 +32,14 @@ from magnum.drivers.k8s_capi_helm.model.found import (
     Subnet,
 )
 from magnum.drivers.k8s_capi_helm.model.judged import GroupState, GroupVerdict, MagnumState, Verdict
-from magnum.drivers.k8s_capi_helm.model.seen import Json, Missing, Observed, Silence
+from magnum.drivers.k8s_capi_helm.model.seen import (
+    Inside,
+    Json,
+    Missing,
+    Observed,
+    Silence,
+    Thing,
+)
 
 __all__ = [
     "ApplicationCredential",
@@ -45,6 +52,7 @@ __all__ = [
     "GroupState",
     "GroupVerdict",
     "Image",
+    "Inside",
     "Json",
     "LiveRelease",
     "MagnumState",
@@ -63,6 +71,7 @@ __all__ = [
     "Silence",
     "Subnet",
     "Target",
+    "Thing",
     "Verb",
     "Verdict",
 ]

@@ -9,6 +9,8 @@ import datetime
 import enum
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm import names
+
 Json = dict[str, Any]
 
 
@@ -17,6 +19,35 @@ class Missing(enum.Enum):
 
     NOT_FOUND = "not found"
     UNREADABLE = "could not be read"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Thing:
+    """An object of an addon in a tenant's cluster.
+
+    :ivar addon: its component.
+    """
+
+    addon: str
+    kind: names.Kind
+    namespace: str
+    name: str
+
+    @property
+    def title(self) -> str:
+        """Kind, namespace and name, for people."""
+        return f"{self.kind.name} {self.namespace}/{self.name}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inside:
+    """What was found in a tenant's cluster.
+
+    :ivar unknown: why nothing is known, "" if it is.
+    """
+
+    missing: tuple[Thing, ...] = ()
+    unknown: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,6 +74,7 @@ class Observed:
     :ivar failed_balancer: name of the API's load balancer if Octavia has it in ERROR, else "".
     :ivar credential: what is wrong with the application credential, "" if nothing is known.
     :ivar autoscaler: its Deployment; None where the release has no autoscaled group.
+    :ivar inside: what of the addons is missing in the tenant's cluster; None: not looked for.
     :ivar silent: controllers by whose word everything above is, and who are gone.
     :ivar unreachable: the operator's detail when the management cluster could not be read, else "".
     """
@@ -61,5 +93,6 @@ class Observed:
     failed_balancer: str = ""
     credential: str = ""
     autoscaler: tuple[Json, ...] | Missing | None = None
+    inside: Inside | None = None
     silent: tuple[Silence, ...] = ()
     unreachable: str = ""

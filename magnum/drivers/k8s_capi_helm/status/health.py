@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm.status import (
     certificates,
     heartbeats,
     infrastructure,
+    inside,
     machines,
     workers,
 )
@@ -62,6 +63,11 @@ def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str
             observed.cluster, Missing
         )
         parts["addons"] = (UNHEALTHY if seen else UNKNOWN, "; ".join(extra))
+    if observed.inside is not None:
+        text = inside.told(observed.inside)
+        # What is not known of it is no word on the cluster.
+        bad = bool(observed.inside.missing)
+        parts["inside"] = (UNHEALTHY if bad else HEALTHY), text or READY
     return _of(parts | _of_operators(observed))
 
 

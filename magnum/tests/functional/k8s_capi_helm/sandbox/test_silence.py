@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers of the management cluster stop, and nothing there changes any more."""
+"""What no object on the management cluster tells: addons taken away, controllers that stop."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 _FAULT = "controllers-stopped"
 #: Magnum's health poll comes once a minute.
 _HEALTH = 150.0
+_PLACE = "openstack-system"
+_CONTROLLER = f"/apis/apps/v1/namespaces/{_PLACE}/daemonsets/openstack-cloud-controller-manager"
+_CONFIG = f"/api/v1/namespaces/{_PLACE}/secrets/cloud-config"
+_TAKEN = (
+    f"ccm-openstack: DaemonSet {_PLACE}/openstack-cloud-controller-manager not there; "
+    f"cloud-config: Secret {_PLACE}/cloud-config not there"
+)
 _CAPO = r"controller capo has not reported since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 _ALL = (
     r"management: controllers capi, capi-kubeadm-bootstrap, capi-kubeadm-control-plane, capo have "
@@ -21,17 +28,32 @@ _ALL = (
 
 
 class Silence(Life):
-    """A cluster at rest when CAPO stops; then all stop, and it is asked to grow."""
+    """A tenant tries what it can do; then CAPO stops, then all do, and the cluster is to grow."""
 
     name = "silence"
 
     @step
     def create(self) -> None:
         """It is there, and healthy."""
-        provider.reconfigure({"capi_helm": {"controller_silence": 30}})
+        provider.reconfigure({"capi_helm": {"controller_silence": 30, "addon_check_interval": 5}})
         self.customer.create()
         self.cluster.complete("CREATE")
         self.cluster.until(_is("HEALTHY"), "health", _HEALTH)
+
+    @step
+    def take_away(self) -> None:
+        """The tenant deletes what two core addons consist of; their objects still say Deployed."""
+        ready = self.cluster.until(_inside("Ready"), "a look into the cluster", _HEALTH)
+        assert _is("HEALTHY")(ready), ready.cluster
+        workload = self.cluster.workload()
+        taken = {path: workload.take_away(path) for path in (_CONTROLLER, _CONFIG)}
+        rows = self.cluster.until(_inside(_TAKEN), "what is missing", _HEALTH)
+        assert _is("UNHEALTHY")(rows), rows.cluster
+        assert rows.status == "CREATE_COMPLETE", rows
+        for path, found in taken.items():
+            workload.put_back(path, found)
+        rows = self.cluster.until(_inside("Ready"), "that all is back", _HEALTH)
+        assert _is("HEALTHY")(rows), rows.cluster
 
     @step
     def one_stops(self) -> None:
@@ -82,9 +104,13 @@ class Silence(Life):
         provider.reconfigure({})
 
 
+def _inside(said: str) -> Callable[[Rows], bool]:
+    return lambda rows: (rows.cluster.get("health_status_reason") or {}).get("inside") == said
+
+
 def _is(health: str) -> Callable[[Rows], bool]:
     return lambda rows: rows.cluster.get("health_status") == health
 
 
 class TestSilence(LifeCase, life=Silence):
-    """One stops, it comes back, all stop, they go on."""
+    """Addons are taken away, one controller stops, it comes back, all stop, they go on."""

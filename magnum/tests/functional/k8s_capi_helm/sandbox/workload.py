@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 import tempfile
 from typing import Any
@@ -47,6 +48,27 @@ class Workload:
         nodes = api.list_node(_request_timeout=_PATIENCE)
         items: list[Json] = self._client.sanitize_for_serialization(nodes)["items"]
         return items
+
+    def take_away(self, path: str) -> Json:
+        """Delete the object at an API path, as the cluster's administrator; it as it was."""
+        found = self._ask("GET", path)
+        self._ask("DELETE", path)
+        return found
+
+    def put_back(self, path: str, found: Json) -> None:
+        """Make it anew."""
+        kept = {key: found["metadata"][key] for key in ("name", "namespace")}
+        self._ask("POST", path.rpartition("/")[0], {**found, "metadata": kept})
+
+    def _ask(self, verb: str, path: str, body: Json | None = None) -> Json:
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        request = self._client.param_serialize(verb, path, header_params=headers, body=body)
+        answer = self._client.call_api(*request, _request_timeout=_PATIENCE)
+        text = answer.read()
+        if not 200 <= answer.status < 300:
+            raise kubernetes.client.ApiException(status=answer.status, reason=str(text)[:300])
+        parsed: Json = json.loads(text or "{}")
+        return parsed
 
     def _write(self, name: str, text: str) -> str:
         path = Path(self._folder.name) / name

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from typing import Any
 
 import fixtures
@@ -11,7 +12,9 @@ import fixtures
 from magnum.drivers.k8s_capi_helm import errors, names, survey
 from magnum.drivers.k8s_capi_helm.controllers import Controllers
 from magnum.drivers.k8s_capi_helm.driver import passes
-from magnum.tests.unit.drivers.k8s_capi_helm import scenes
+from magnum.drivers.k8s_capi_helm.workload import Inspections
+from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
+from magnum.tests.unit.drivers.k8s_capi_helm.test_workload_access import kubeconfig_secret
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 
@@ -127,6 +130,56 @@ class TestControllers(Case):
         cluster = self.cluster()
         self.assertEqual("DELETE_IN_PROGRESS", cluster.status)
         self.assertIn("management: controller capi has not reported", cluster.status_reason)
+
+
+class TestInside(Case):
+    """The tenant, who is the cluster's administrator, deletes what an addon is made of."""
+
+    CONTROLLER = "/apis/apps/v1/namespaces/openstack-system/daemonsets/occm"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.workload = fakes.FakeWorkload(full=True)
+        every = datetime.timedelta(minutes=5)
+        inspections = Inspections(every, chance=lambda: 1.0, enter=self.workload)
+        self.ports = dataclasses.replace(self.ports, inspections=inspections)
+        self.made()
+        self.kube.put(names.SECRET, kubeconfig_secret())
+        made = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "occm"}
+        addon = self.kube.get(names.HELM_RELEASE, NAMESPACE, f"{RELEASE}-ccm-openstack")
+        addon["status"]["resources"] = [{**made, "namespace": "openstack-system"}]
+        self.kube.put(names.HELM_RELEASE, addon)
+
+    def test_it_is_named_until_it_is_back(self) -> None:
+        health, reasons = self.health()
+        self.assertEqual(("HEALTHY", "Ready"), (health, reasons["inside"]))
+        self.workload.gone = {self.CONTROLLER}
+        self.after(6)
+        health, reasons = self.health()
+        self.assertEqual("UNHEALTHY", health)
+        said = "ccm-openstack: DaemonSet openstack-system/occm not there"
+        self.assertEqual(said, reasons["inside"])
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+        self.workload.gone = set()
+        self.after(8)
+        health, reasons = self.health()
+        self.assertEqual(("HEALTHY", "Ready"), (health, reasons["inside"]))
+
+    def test_where_nobody_gets_there_nothing_is_said_of_the_cluster(self) -> None:
+        self.workload.away = True
+        health, reasons = self.health()
+        self.assertEqual("HEALTHY", health)
+        self.assertIn("cannot be reached from here", reasons["inside"])
+
+    def test_only_the_health_poll_looks_and_only_at_rest(self) -> None:
+        self.resize(3)
+        self.tick()
+        self.assertNotIn("inside", self.health()[1])
+        self.assertEqual([], self.workload.asked)
+        self.grow()
+        self.tick(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual([], self.workload.asked)
 
 
 class TestCredential(Case):

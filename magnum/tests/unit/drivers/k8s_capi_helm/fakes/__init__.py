@@ -10,5 +10,6 @@ from magnum.tests.unit.drivers.k8s_capi_helm.fakes.apis import FakeApis
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.helm import FakeHelm
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.kube import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.openstack import FakeOpenStack
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.workload import FakeWorkload
 
-__all__ = ["FakeApis", "FakeHelm", "FakeKube", "FakeOpenStack"]
+__all__ = ["FakeApis", "FakeHelm", "FakeKube", "FakeOpenStack", "FakeWorkload"]

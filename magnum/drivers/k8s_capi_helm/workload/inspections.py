@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inspections: what addons consist of in tenants' clusters, looked for now and then, remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import datetime
+import random
+import threading
+from typing import Protocol
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import conditions, errors, names
+from magnum.drivers.k8s_capi_helm.kube_client.request import path
+from magnum.drivers.k8s_capi_helm.model import Inside, Json, Observed, Thing
+from magnum.drivers.k8s_capi_helm.status import inside
+from magnum.drivers.k8s_capi_helm.workload.access import access
+from magnum.drivers.k8s_capi_helm.workload.door import Door, Unanswered
+
+LOG = logging.getLogger(__name__)
+
+#: How soon it is looked again where something was missing: somebody may be about to mend it.
+_SOON = datetime.timedelta(minutes=1)
+#: How long a cluster that cannot be reached is left alone at most.
+_SELDOM = datetime.timedelta(hours=1)
+_AWAY = "not looked for: the cluster's API cannot be reached from here"
+
+
+class Reader(Protocol):
+    """What is needed of the management cluster; kube_client.KubeClient has it."""
+
+    def get(self, kind: names.Kind, namespace: str, name: str, /) -> Json | None: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Look:
+    """The last one: when, for what, what was found, and how many in a row were in vain."""
+
+    at: datetime.datetime
+    wanted: tuple[Thing, ...] = ()
+    found: Inside | None = None
+    vain: int = 0
+
+
+class Inspections:
+    """What this process knows of the insides of clusters; safe to share between threads.
+
+    :param every: time between two looks at a cluster where nothing is missing; zero for none ever.
+    :param chance: a number from 0 to 1; clusters that are seen for the first time at once are not
+        all looked at at once.
+    :param enter: opens the door to a cluster.
+    """
+
+    def __init__(
+        self,
+        every: datetime.timedelta = datetime.timedelta(0),
+        chance: Callable[[], float] = random.random,
+        enter: Callable[..., Door] = Door,
+    ) -> None:
+        self._every = every
+        self._chance = chance
+        self._enter = enter
+        self._lock = threading.Lock()
+        self._known: dict[str, _Look] = {}
+
+    def inside(
+        self, kube: Reader, namespace: str, release: str, observed: Observed
+    ) -> Inside | None:
+        """What of the core addons is missing in a cluster; None where nobody has looked yet.
+
+        Nobody looks where Cluster API, which tries all the time, does not reach the cluster either.
+        """
+        wanted = inside.expected(observed.addons)
+        if not self._every or not wanted or not _is_reached(observed):
+            return None
+        with self._lock:
+            # The first look at a cluster counts as one that was at any time before.
+            before = observed.at - self._every * self._chance()
+            last = self._known.setdefault(f"{namespace}/{release}", _Look(before, wanted))
+            if last.wanted == wanted and observed.at - last.at < self._patience(last):
+                return last.found
+            # Taken for done already, so that no other thread looks at the same time.
+            self._known[f"{namespace}/{release}"] = dataclasses.replace(last, at=observed.at)
+        found = self._look(kube, namespace, release, wanted)
+        with self._lock:
+            vain = last.vain + 1 if found.unknown else 0
+            self._known[f"{namespace}/{release}"] = _Look(observed.at, wanted, found, vain)
+        return found
+
+    def _patience(self, last: _Look) -> datetime.timedelta:
+        if last.found is not None and last.found.missing:
+            return min(_SOON, self._every)
+        doubled = self._every * float(1 << min(last.vain, 10))
+        return min(max(_SELDOM, self._every), doubled)
+
+    def _look(
+        self, kube: Reader, namespace: str, release: str, wanted: tuple[Thing, ...]
+    ) -> Inside:
+        try:
+            secret = kube.get(names.SECRET, namespace, names.kubeconfig_secret(release))
+            way = access(secret) if secret is not None else None
+            if way is None:
+                raise Unanswered("there is no kubeconfig of Cluster API's kind")
+            with self._enter(way) as door:
+                there = {one: door.has(_path(one)) for one in wanted[: inside.MOST]}
+        except (errors.DriverError, Unanswered) as error:
+            detail = error.detail if isinstance(error, errors.DriverError) else str(error)
+            LOG.warning("The addons of %s are not looked for in its cluster: %s", release, detail)
+            return Inside(unknown=_AWAY)
+        return Inside(missing=tuple(one for one, found in there.items() if not found))
+
+
+def _path(thing: Thing) -> str:
+    return path(thing.kind, thing.kind.versions[0], thing.namespace, thing.name)
+
+
+def _is_reached(observed: Observed) -> bool:
+    """Whether Cluster API says that the cluster answers."""
+    owner = observed.cluster
+    return isinstance(owner, dict) and conditions.condition(owner, "RemoteConnectionProbe").good

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an addon leaves in its cluster: objects of the charts without which there is no cluster.
+
+No image runs there, so a chart is played by its Deployments and DaemonSets alone, under the names
+that it gives them. Manifests are what they are.
+"""
+
+import base64
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+
+from sandbox.addons import rules
+from sandbox.management.connection import Connection, Document, Refused
+
+#: By spec.chart.name of a HelmRelease: kind and name.
+CHARTS = {
+    "openstack-cloud-controller-manager": (("DaemonSet", "openstack-cloud-controller-manager"),),
+    "openstack-cinder-csi": (
+        ("Deployment", "openstack-cinder-csi-controllerplugin"),
+        ("DaemonSet", "openstack-cinder-csi-nodeplugin"),
+    ),
+    "tigera-operator": (("Deployment", "tigera-operator"),),
+    "cilium": (("DaemonSet", "cilium"), ("Deployment", "cilium-operator")),
+}
+#: What is put there; the in-memory API server of a cluster knows few kinds.
+KINDS = frozenset(
+    {("apps/v1", "DaemonSet"), ("apps/v1", "Deployment"), ("v1", "Secret"), ("v1", "ConfigMap")}
+)
+
+
+def documents(addon: rules.Document, rendered: Any) -> list[Document]:
+    """The objects of an addon, by what its values or manifests render to."""
+    if addon["kind"] == "Manifests":
+        return [dict(one) for one in rendered]
+    spec = addon["spec"]
+    return [
+        {
+            "apiVersion": "apps/v1",
+            "kind": kind,
+            "metadata": {
+                "name": name,
+                "namespace": spec["targetNamespace"],
+                "labels": {"app.kubernetes.io/managed-by": "Helm"},
+            },
+            "spec": {"selector": {"matchLabels": {"app": name}}},
+        }
+        for kind, name in CHARTS.get(spec["chart"]["name"], ())
+    ]
+
+
+class Inside:
+    """A cluster by the kubeconfig that Cluster API has written.
+
+    :param secret: the Secret with it.
+    """
+
+    def __init__(self, secret: Document) -> None:
+        text = base64.b64decode(secret["data"]["value"])
+        self._connection = Connection(yaml.safe_load(text))
+
+    def put(self, found: Iterable[Document], namespace: str) -> None:
+        """Make what is not there yet.
+
+        :raises SandboxError: the cluster refuses, or does not answer.
+        """
+        for one in found:
+            if (one["apiVersion"], one["kind"]) not in KINDS:
+                continue
+            try:
+                self._connection.request("POST", _path(one, namespace), body=one)
+            except Refused as error:
+                if error.status != 409:
+                    raise
+
+    def remove(self, found: Iterable[Document], namespace: str) -> None:
+        """Take away what is there.
+
+        :param found: entries of ``status.resources``.
+        :raises SandboxError: the cluster refuses, or does not answer.
+        """
+        for one in found:
+            if (one["apiVersion"], one["kind"]) not in KINDS:
+                continue
+            try:
+                self._connection.request("DELETE", f"{_path(one, namespace)}/{one['name']}")
+            except Refused as error:
+                if error.status != 404:
+                    raise
+
+
+def _path(document: Document, namespace: str) -> str:
+    version, kind = document["apiVersion"], document["kind"]
+    own = (document.get("metadata") or document).get("namespace")
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{root}/namespaces/{own or namespace}/{kind.lower()}s"
