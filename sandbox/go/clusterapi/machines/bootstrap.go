@@ -16,38 +16,56 @@ type registration struct {
 	taints []corev1.Taint // nil: the bootstrap data says nothing, kubeadm's default holds
 }
 
-// readRegistration finds the nodeRegistration of kubeadm's configuration in the cloud-init data
-// that Cluster API's bootstrap provider made.
-func readRegistration(cloudInit []byte) (registration, error) {
+// kubeadmDocument is what is read of a document of kubeadm's configuration.
+type kubeadmDocument struct {
+	Kind string `json:"kind"`
+	Node *struct {
+		Taints           *[]corev1.Taint `json:"taints"`
+		KubeletExtraArgs any             `json:"kubeletExtraArgs"`
+	} `json:"nodeRegistration"`
+	imageSource
+}
+
+// readKubeadm finds kubeadm's configuration in the cloud-init data that Cluster API's bootstrap
+// provider made.
+func readKubeadm(cloudInit []byte) ([]kubeadmDocument, error) {
 	var data struct {
 		WriteFiles []struct{ Path, Content string } `json:"write_files"`
 	}
 	if err := yaml.Unmarshal(cloudInit, &data); err != nil {
-		return registration{}, fmt.Errorf("the bootstrap data is not cloud-init: %w", err)
+		return nil, fmt.Errorf("the bootstrap data is not cloud-init: %w", err)
 	}
+	var found []kubeadmDocument
 	for _, file := range data.WriteFiles {
 		if !strings.HasPrefix(file.Path, "/run/kubeadm/") {
 			continue
 		}
-		for _, document := range strings.Split(file.Content, "\n---\n") {
-			var config struct {
-				Node *struct {
-					Taints           *[]corev1.Taint `json:"taints"`
-					KubeletExtraArgs any             `json:"kubeletExtraArgs"`
-				} `json:"nodeRegistration"`
+		for _, text := range strings.Split(file.Content, "\n---\n") {
+			var document kubeadmDocument
+			if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+				return nil, fmt.Errorf("%s is not kubeadm configuration: %w", file.Path, err)
 			}
-			if err := yaml.Unmarshal([]byte(document), &config); err != nil {
-				return registration{}, fmt.Errorf("%s is not kubeadm configuration: %w", file.Path, err)
-			}
-			if config.Node == nil {
-				continue
-			}
-			found := registration{labels: parseLabels(extraArg(config.Node.KubeletExtraArgs, "node-labels"))}
-			if config.Node.Taints != nil {
-				found.taints = append([]corev1.Taint{}, *config.Node.Taints...)
-			}
-			return found, nil
+			found = append(found, document)
 		}
+	}
+	return found, nil
+}
+
+// readRegistration is the nodeRegistration in the bootstrap data of a machine.
+func readRegistration(cloudInit []byte) (registration, error) {
+	documents, err := readKubeadm(cloudInit)
+	if err != nil {
+		return registration{}, err
+	}
+	for _, document := range documents {
+		if document.Node == nil {
+			continue
+		}
+		found := registration{labels: parseLabels(extraArg(document.Node.KubeletExtraArgs, "node-labels"))}
+		if document.Node.Taints != nil {
+			found.taints = append([]corev1.Taint{}, *document.Node.Taints...)
+		}
+		return found, nil
 	}
 	return registration{}, nil
 }

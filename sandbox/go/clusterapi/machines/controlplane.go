@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudv1 "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/cloud/api/v1alpha1"
-	"sigs.k8s.io/cluster-api/util/container"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -24,12 +23,12 @@ var staticPods = []string{"kube-apiserver", "kube-scheduler", "kube-controller-m
 // joinControlPlane leaves behind what `kubeadm init`, or `kubeadm join --control-plane`, does:
 // static pods, an etcd member, and the objects that Cluster API's control plane provider reads.
 // Doing it twice changes nothing.
-func (w *workload) joinControlPlane(ctx context.Context, node, version string, server types.UID) error {
+func (w *workload) joinControlPlane(ctx context.Context, node string, images images, server types.UID) error {
 	etcd, err := w.etcdPod(ctx, node, server)
 	if err != nil {
 		return err
 	}
-	objects := append([]client.Object{etcd}, kubeadmObjects(version)...)
+	objects := append([]client.Object{etcd}, kubeadmObjects(images)...)
 	for _, component := range staticPods {
 		objects = append(objects, staticPod(component, node))
 	}
@@ -120,7 +119,7 @@ func staticPod(component, node string) *corev1.Pod {
 
 // kubeadmObjects are the objects of a new cluster that Cluster API's kubeadm control plane
 // provider looks for, in their smallest form.
-func kubeadmObjects(version string) []client.Object {
+func kubeadmObjects(images images) []client.Object {
 	system := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}
 	}
@@ -128,7 +127,6 @@ func kubeadmObjects(version string) []client.Object {
 		return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: image}}}}
 	}
 	nodeReader := metav1.ObjectMeta{Name: "kubeadm:get-nodes"}
-	proxy := "registry.k8s.io/kube-proxy:" + container.SemverToOCIImageTag(version)
 	var objects []client.Object
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespacePublic, metav1.NamespaceSystem} {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -138,11 +136,11 @@ func kubeadmObjects(version string) []client.Object {
 		&corev1.ConfigMap{ObjectMeta: system("coredns"), Data: map[string]string{"Corefile": ".:53 {\n    errors\n}\n"}},
 		&appsv1.Deployment{
 			ObjectMeta: system("coredns"),
-			Spec:       appsv1.DeploymentSpec{Template: running("coredns", "registry.k8s.io/coredns/coredns:v1.12.1")},
+			Spec:       appsv1.DeploymentSpec{Template: running("coredns", images.dns)},
 		},
 		&appsv1.DaemonSet{
 			ObjectMeta: system("kube-proxy"),
-			Spec:       appsv1.DaemonSetSpec{Template: running("kube-proxy", proxy)},
+			Spec:       appsv1.DaemonSetSpec{Template: running("kube-proxy", images.proxy)},
 		},
 		&rbacv1.ClusterRole{ObjectMeta: nodeReader, Rules: []rbacv1.PolicyRule{
 			{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"nodes"}},

@@ -89,8 +89,16 @@ func (p *player) startControlPlane(
 	if err != nil {
 		return err
 	}
+	data, err := p.bootstrapOf(ctx, machine)
+	if err != nil {
+		return err
+	}
+	images, err := readImages(data, machine.Spec.Version)
+	if err != nil {
+		return fmt.Errorf("Machine %s/%s: %w", machine.Namespace, machine.Name, err)
+	}
 	name, endpoint := server.GetName(), cluster.Spec.ControlPlaneEndpoint
-	if err := workload.joinControlPlane(ctx, name, machine.Spec.Version, server.GetUID()); err != nil {
+	if err := workload.joinControlPlane(ctx, name, images, server.GetUID()); err != nil {
 		return err
 	}
 	if err := workload.addEtcdMember("etcd-"+name, endpoint.Host, etcdCA); err != nil {
@@ -103,6 +111,24 @@ func (p *player) startControlPlane(
 func (p *player) register(
 	ctx context.Context, workload *workload, machine *clusterv1.Machine, name string, faults faults,
 ) (*corev1.Node, error) {
+	data, err := p.bootstrapOf(ctx, machine)
+	if err != nil {
+		return nil, err
+	}
+	told, err := readRegistration(data)
+	if err != nil {
+		return nil, fmt.Errorf("Machine %s/%s: %w", machine.Namespace, machine.Name, err)
+	}
+	version := machine.Spec.Version
+	if faults.hit(wrongKubelet, name) {
+		version = oldKubelet
+	}
+	node := newNode(name, version, isControlPlane(machine), told)
+	return node, workload.client.Create(ctx, node)
+}
+
+// bootstrapOf is the cloud-init data that the machine's server was given.
+func (p *player) bootstrapOf(ctx context.Context, machine *clusterv1.Machine) ([]byte, error) {
 	if machine.Spec.Bootstrap.DataSecretName == nil {
 		return nil, fmt.Errorf("Machine %s/%s has no bootstrap data", machine.Namespace, machine.Name)
 	}
@@ -111,16 +137,7 @@ func (p *player) register(
 	if err := p.secrets.Get(ctx, key, data); err != nil {
 		return nil, err
 	}
-	told, err := readRegistration(data.Data["value"])
-	if err != nil {
-		return nil, fmt.Errorf("Secret %s: %w", key, err)
-	}
-	version := machine.Spec.Version
-	if faults.hit(wrongKubelet, name) {
-		version = oldKubelet
-	}
-	node := newNode(name, version, isControlPlane(machine), told)
-	return node, workload.client.Create(ctx, node)
+	return data.Data["value"], nil
 }
 
 // advance changes the node as far as the addons of its cluster and the delays allow, and returns

@@ -89,7 +89,7 @@ func fetch(caller *http.Client, url string, headers ...string) (int, string) {
 func started(t *testing.T, all *workloads, name, host string, port int32, ca authority) *workload {
 	t.Helper()
 	w := all.at(client.ObjectKey{Namespace: "p", Name: name})
-	if err := w.joinControlPlane(context.Background(), name+"-1", "v1.34.4", "uid"); err != nil {
+	if err := w.joinControlPlane(context.Background(), name+"-1", imageSource{}.images("v1.34.4"), "uid"); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.addAPIServer(name+"-1", host, port, "v1.34.4", ca); err != nil {
@@ -207,7 +207,7 @@ func TestOnlyLoopbackIsListenedOn(t *testing.T) {
 func TestEtcdHasALeaderAfterTheFirstMemberIsGone(t *testing.T) {
 	w := allWorkloads(t).at(client.ObjectKey{Namespace: "p", Name: "one"})
 	for _, name := range []string{"a", "b"} {
-		if err := w.joinControlPlane(t.Context(), name, "v1.34.4", "uid"); err != nil {
+		if err := w.joinControlPlane(t.Context(), name, imageSource{}.images("v1.34.4"), "uid"); err != nil {
 			t.Fatal(err)
 		}
 	}
