@@ -28,7 +28,7 @@ class Young(Life):
     def images(self) -> None:
         """Those of kubeadm, of pods' sandboxes and of addons are to come from below the prefix.
 
-        Nobody could wait for the cluster: what plays kubeadm here knows no other registry.
+        That such a cluster is completed is seen in the life of ``silence``.
         """
         namespace = self.customer.tenant.namespace
         (plane,) = management().objects("KubeadmControlPlane", namespace)

@@ -11,6 +11,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, Lif
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 
 _FAULT = "controllers-stopped"
+_IMAGES = "registry.example.org:5000/mirror"
 #: Magnum's health poll comes once a minute.
 _HEALTH = 150.0
 _PLACE = "openstack-system"
@@ -34,9 +35,10 @@ class Silence(Life):
 
     @step
     def create(self) -> None:
-        """It is there, and healthy."""
+        """It is there, with kubeadm's images from a registry of its own, and healthy."""
         provider.reconfigure({"capi_helm": {"controller_silence": 30, "addon_check_interval": 5}})
-        self.customer.create()
+        template = self.customer.template(labels={"container_infra_prefix": _IMAGES})
+        self.customer.create(template=template)
         self.cluster.complete("CREATE")
         self.cluster.until(_is("HEALTHY"), "health", _HEALTH)
 
