@@ -20,8 +20,9 @@ from magnum.drivers.k8s_capi_helm.workload.access import Access
 
 #: Seconds for a connection to come about, without a byte of an answer, and for the whole.
 CONNECT, READ, WHOLE = 2.0, 4.0, 10.0
-#: Bytes of an answer: an object's metadata is a fraction of that.
-LARGEST = 1 << 18
+#: Bytes of an answer. An object's metadata is a fraction of that, but a server need not know how to
+#: leave the rest out; etcd takes no object that is larger than 1.5 MiB.
+LARGEST = 2 << 20
 _HEADERS = {
     # What is in the object is nobody's business here.
     "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",

@@ -91,10 +91,16 @@ class TestDoor(suite.DoorTests, DoorCase):
                 self.assertRaises(Unanswered, door.has, ONE)
 
     def test_an_answer_without_end_is_not_read(self) -> None:
-        self.tenant.answer = lambda seen: (200, b"x" * (1 << 20))
+        self.tenant.answer = lambda seen: (200, b"x" * (3 << 20))
         with self.door() as door:
             error = self.assertRaises(Unanswered, door.has, ONE)
         self.assertIn("longer than", str(error))
+
+    def test_a_server_may_send_the_largest_object_that_there_is(self) -> None:
+        """One that knows nothing of asking for metadata alone."""
+        self.tenant.answer = lambda seen: (200, {"data": {"a": "x" * (3 << 19)}})
+        with self.door() as door:
+            self.assertTrue(door.has(ONE))
 
     def test_a_server_of_another_authority_is_asked_nothing(self) -> None:
         other = self.way(write_identity(self.directory / "theirs"))
