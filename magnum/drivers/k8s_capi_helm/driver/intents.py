@@ -68,12 +68,19 @@ def begin(
         if must_be_known or not error.retryable:
             raise
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        if verb is Verb.NODEGROUP_CREATE:
+            # Off the record and without a reason it would be one that is still being checked.
+            for row in _rows(cluster, groups):
+                rows.put(row, status_reason=str(error))
     if verb is Verb.NODEGROUP_DELETE:
         # A request at another worker that came first may have written its own status since.
-        for row in cluster.nodegroups:
-            if row.name in groups:
-                rows.intend(row, Status.DELETE_IN_PROGRESS)
+        for row in _rows(cluster, groups):
+            rows.intend(row, Status.DELETE_IN_PROGRESS)
     return operation
+
+
+def _rows(cluster: Any, groups: tuple[str, ...]) -> list[Any]:
+    return [row for row in cluster.nodegroups if row.name in groups]
 
 
 def insist(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> None:
@@ -129,9 +136,7 @@ def _was_never_made(
 ) -> bool:
     if nodegroup.role == intake.MASTER or live is None or name in change.node_groups(live.values):
         return False
-    # What was refused says why. Without a word it is still being checked, by another worker.
-    unchecked_since = passes.utc_now() - passes.CHECKED_BY_THEN
-    if not nodegroup.status_reason and intake.is_young(nodegroup, unchecked_since):
+    if intake.is_young(nodegroup, passes.utc_now() - passes.CHECKED_BY_THEN):
         return False
     return name not in newcomers.on_record(record.operations if record else ())
 

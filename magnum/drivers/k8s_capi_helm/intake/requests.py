@@ -193,11 +193,12 @@ def _group_request(
 def is_young(row: Any, unchecked_since: datetime.datetime) -> bool:
     """Whether the request for a nodegroup may still be being checked, going by its row alone.
 
-    A resize that comes meanwhile makes its status another one.
+    A resize that comes meanwhile makes its status another one. A row with a reason was checked:
+    it says why the nodegroup is refused, or what it waits for.
 
     :param unchecked_since: requests that came after it may be.
     """
-    asked = row.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+    asked = row.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") and not row.status_reason
     return bool(asked and row.created_at > unchecked_since)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 GROUP = f"{RELEASE}.extra"
@@ -134,6 +134,24 @@ class TestBeingChecked(World):
         self.after(6)
         self.tick()
         self.assertEqual(["default-worker", "extra"], list(self.server_groups()))
+
+    def test_one_that_was_checked_in_an_outage_goes_on_as_soon_as_that_is_over(self) -> None:
+        def vanish(verb: str, kind: names.Kind, name: str) -> None:
+            raise errors.ManagementUnreachable("The management cluster does not answer.")
+
+        self.made()
+        self.kube.before = vanish
+        self.add_group("extra")
+        found = self.group("extra")
+        self.assertEqual("CREATE_IN_PROGRESS", found.status)
+        self.assertIn("cannot be read", found.status_reason)
+        self.kube.before = None
+        self.tick()
+        self.assertEqual(self.openstack.ids()[GROUP], self.server_groups()["extra"])
+        self.grow()
+        self.tick(2)
+        found = self.group("extra")
+        self.assertEqual(("CREATE_COMPLETE", None), (found.status, found.status_reason))
 
     def test_a_change_of_a_young_one_does_not_wait(self) -> None:
         self.made()
