@@ -21,6 +21,8 @@ from sandbox.cloud.services import HOST, SERVICES
 from sandbox.state import SandboxError, State
 
 START_TIMEOUT = 180.0
+# A process that was just killed holds its port until its last thread has ended.
+_CLOSING = 5.0
 # Variables that would lead a service away from its own files or certificates.
 NOT_PASSED_ON = ("KUBECONFIG", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 
@@ -232,11 +234,14 @@ def _start(
 
 
 def _refuse_stranger(state: State, name: str) -> None:
-    if _answers(state, name):
-        raise SandboxError(
-            f"port {state.port(name)}, which is {name}'s, is taken by another program; "
-            f"stop it, or remove {state.root} to get other ports"
-        )
+    deadline = time.monotonic() + _CLOSING
+    while _answers(state, name):
+        if time.monotonic() > deadline:
+            raise SandboxError(
+                f"port {state.port(name)}, which is {name}'s, is taken by another program; "
+                f"stop it, or remove {state.root} to get other ports"
+            )
+        time.sleep(0.1)
 
 
 def _identity(state: State) -> None:

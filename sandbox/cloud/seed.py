@@ -15,6 +15,8 @@ from sandbox.state import State
 TENANT = "demo"
 TENANT_ROLES = ("member", "load-balancer_member", "creator")
 KEYPAIR = "demo"
+# Servers close connections that were idle for a while, sometimes just when they are used again.
+CONNECT_RETRIES = 2
 EXTERNAL_NETWORK = "public"
 # name -> Kubernetes version; the last one is an image that no cluster can be made of.
 IMAGES = {
@@ -53,6 +55,7 @@ def write_clouds_yaml(state: State, password: str) -> None:
         name: {
             "auth": {**common, "username": name, "project_name": name},
             "region_name": REGION,
+            "connect_retries": CONNECT_RETRIES,
         }
         for name in ("admin", TENANT)
     }

@@ -84,6 +84,7 @@ class Tenant:
                 "project_domain_id": "default",
             },
             region_name=admin.config.get_region_name(),
+            connect_retries=seed.CONNECT_RETRIES,
         )
         connection.compute.create_keypair(name=seed.KEYPAIR)
         return cls(connection, seed.KEYPAIR)

@@ -174,10 +174,14 @@ class Sequence(stateful.RuleBasedStateMachine):
 
     def heal(self) -> None:
         self.come_back()
-        for _ in range(_PATIENCE):
-            self.grow()
-            self.world.tick(2)
-            self.world.poll()
+        # A nodegroup that was asked for and resized in an outage looks for some minutes like one
+        # that is still being checked; and what was refused is shown for a while.
+        for minutes, times in ((6, _PATIENCE), (20, 2)):
+            self.world.after(minutes)
+            for _ in range(times):
+                self.grow()
+                self.world.tick(2)
+                self.world.poll()
         if self.live() is None:
             assert self.cluster().status == "CREATE_FAILED", self.cluster().status
             return
