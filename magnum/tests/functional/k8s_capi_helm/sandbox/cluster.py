@@ -94,6 +94,20 @@ class Cluster:
                 raise AssertionError(f"{what}: not after {limit:.0f} s; Magnum says {rows}")
             time.sleep(INTERVAL)
 
+    def refused(self, words: str, count: int, group: str = DEFAULT_GROUP) -> Rows:
+        """Wait until a request for another number of machines is refused with these words.
+
+        :param count: the machines of the nodegroup before and after.
+        """
+
+        def is_refused(rows: Rows) -> bool:
+            # Magnum saves the cluster first and its nodegroup after it.
+            return words in (rows.reason or "") and rows.groups[group]["node_count"] == count
+
+        rows = self.until(is_refused, words, TOLD_AFTER, fail=False)
+        assert rows.status == "UPDATE_FAILED", rows
+        return rows
+
     def says(
         self, text: str, group: str = "", *, limit: float = TOLD_AFTER, fail: bool = True
     ) -> Rows:

@@ -6,13 +6,10 @@ from __future__ import annotations
 from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import DEFAULT_GROUP
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
-from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Rows
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import management
 from magnum.tests.functional.k8s_capi_helm.sandbox.tenant import Tenant
 
 _FAULT = "quota"
-#: Seconds until a refusal has to be readable in Magnum.
-_TOLD_AFTER = 180.0
 
 
 class Quota(Life):
@@ -33,14 +30,7 @@ class Quota(Life):
         before = self._revision()
         self.fault(_FAULT, True)
         self.customer.resize(2)
-        words = "servers: 1 needed, 0 free of "
-
-        def is_refused(rows: Rows) -> bool:
-            # Magnum saves the cluster first and its nodegroup after it.
-            return words in rows.reason and rows.groups[DEFAULT_GROUP]["node_count"] == 1
-
-        rows = self.cluster.until(is_refused, words, _TOLD_AFTER, fail=False)
-        assert rows.status == "UPDATE_FAILED", rows
+        rows = self.cluster.refused("servers: 1 needed, 0 free of ", 1)
         assert self._revision() == before, "Helm has made a revision"
         self.say(rows.reason)
 

@@ -98,11 +98,7 @@ class Autoscaling(Life):
         """Refused in a sentence with the bounds; number, row and release stay."""
         before = self._revision()
         self.customer.magnum.resize(self.cluster.uuid, 4)
-        rows = self.cluster.until(
-            lambda rows: rows.status == "UPDATE_FAILED", "the refusal", fail=False
-        )
-        assert "between 1 and 3 nodes" in rows.reason, rows.reason
-        assert rows.groups[_WORKERS]["node_count"] == 2, rows
+        rows = self.cluster.refused("between 1 and 3 nodes", 2, _WORKERS)
         assert (self._replicas(), self._revision()) == (2, before), self._replicas()
         self.say(rows.reason)
 
