@@ -132,6 +132,11 @@ def deleting(thing: Json) -> bool:
     return bool(metadata(thing).get("deletionTimestamp"))
 
 
+def paused(cluster: Json) -> bool:
+    """Somebody has paused a Cluster: Cluster API leaves everything of it alone."""
+    return dig(cluster, "spec", "paused") is True
+
+
 def _is_old_view(thing: Json) -> bool:
     """The object is a core Cluster API one, read at v1beta1."""
     group, _, version = str(thing.get("apiVersion", "")).partition("/")

@@ -54,7 +54,7 @@ def is_asked(ports: Ports, record: Record, request: ClusterRequest) -> bool:
             "The cluster is being deleted on the management cluster, and its release is gone. "
             "Nothing was changed. Delete the cluster, or ask the operator."
         )
-    if is_paused(found):
+    if conditions.paused(found):
         raise errors.Busy(
             "The Cluster is paused on the management cluster, and its release is not there: it is "
             "taken over when the pause is taken back."
@@ -69,11 +69,6 @@ def is_half_done(live: LiveRelease, record: Record) -> bool:
     those of the objects.
     """
     return live.status == "pending-install" and not _is_being_made(record)
-
-
-def is_paused(cluster: Json) -> bool:
-    """Whether somebody has paused a Cluster: Cluster API leaves everything of it alone."""
-    return conditions.dig(cluster, "spec", "paused") is True
 
 
 def notice(record: Record | None, observed: Observed) -> str:

@@ -13,7 +13,6 @@ import threading
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
-import yaml
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.helm_client import failures, halves, releases
@@ -30,7 +29,6 @@ _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 #: apiVersion changes for another one, and deletes it (https://github.com/helm/helm/pull/31772).
 OLDEST = {3: (3, 17, 0), 4: (4, 1, 1)}
 _VERSION_TIMEOUT = 20.0
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class HelmClient:
@@ -142,7 +140,7 @@ class HelmClient:
         """
         self.version()
         text = self._run(self._command().preview(release, chart.path, values, namespace))
-        return [one for one in yaml.load_all(text, Loader=_LOADER) if one]
+        return releases.documents(text)
 
     def uninstall(self, namespace: str, release: str, *, hold: Hold | None = None) -> None:
         """Take a release and its objects away; without a release there is nothing to do.

@@ -17,9 +17,8 @@ import dataclasses
 from typing import Any
 
 from oslo_log import log as logging
-import yaml
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors, likeness, names
 from magnum.drivers.k8s_capi_helm.helm_client import failures, releases
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json
@@ -36,22 +35,11 @@ _FAILED = "failed"
 _INSTALLING = "pending-install"
 _WHOLE = (_DEPLOYED, "superseded")
 _KEEP = ("helm.sh/resource-policy", "keep")
-_OWNER = "meta.helm.sh/release-name"
-_OWNER_NAMESPACE = "meta.helm.sh/release-namespace"
 _PLURALS = {
     (kind.group, kind.name): kind.plural
     for kind in vars(names).values()
     if isinstance(kind, names.Kind)
 }
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as Kubernetes reads it: a date is a text."""
-
-    yaml_implicit_resolvers = {
-        first: [one for one in known if one[0] != "tag:yaml.org,2002:timestamp"]
-        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -194,10 +182,9 @@ def difference(old: Json, new: Json) -> Json:
 def _documents(secret: Json) -> dict[tuple[str, str, str], Json]:
     """The objects of a revision, hooks left out; by group, kind and name, as Helm tells them."""
     found = {}
-    for document in yaml.load_all(releases.manifest(secret), _Loader):
-        if document:
-            group = document["apiVersion"].rpartition("/")[0]
-            found[group, document["kind"], document["metadata"]["name"]] = document
+    for document in releases.documents(releases.manifest(secret)):
+        group = document["apiVersion"].rpartition("/")[0]
+        found[group, document["kind"], document["metadata"]["name"]] = document
     return found
 
 
@@ -222,7 +209,8 @@ def _is_built_in(group: str) -> bool:
 
 def _is_of(found: Json, namespace: str, release: str) -> bool:
     """Whether an object says that it belongs to a release."""
-    return (_note(found, _OWNER), _note(found, _OWNER_NAMESPACE)) == (release, namespace)
+    place = _note(found, likeness.RELEASE_NAMESPACE)
+    return (place, _note(found, likeness.RELEASE_NAME)) == (namespace, release)
 
 
 def _note(document: Json, key: str) -> Any:

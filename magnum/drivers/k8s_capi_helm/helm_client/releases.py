@@ -14,7 +14,10 @@ from collections.abc import Iterable
 import copy
 import gzip
 import json
+from typing import Any
 import zlib
+
+import yaml
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease
@@ -24,7 +27,17 @@ PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 #: Label of a revision that was applied as a whole and that no later one has taken the place of.
 DEPLOYED = {"status": "deployed"}
 _GZIP = b"\x1f\x8b"
+_READER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MALFORMED = (KeyError, TypeError, ValueError, OSError, EOFError, zlib.error, binascii.Error)
+
+
+class _Loader(_READER):  # type: ignore[misc]
+    """YAML as Kubernetes reads it: a date is a text."""
+
+    yaml_implicit_resolvers = {
+        first: [one for one in known if one[0] != "tag:yaml.org,2002:timestamp"]
+        for first, known in _READER.yaml_implicit_resolvers.items()
+    }
 
 
 def labels(release: str) -> dict[str, str]:
@@ -57,6 +70,11 @@ def manifest(secret: Json) -> str:
         return str(_unpacked(secret).get("manifest") or "")
     except _MALFORMED as error:
         raise _unreadable(secret, error) from None
+
+
+def documents(manifest: str) -> list[Json]:
+    """The objects of a manifest, read as Kubernetes reads YAML: a date is a text."""
+    return [one for one in yaml.load_all(manifest, _Loader) if one]
 
 
 def with_status(secret: Json, status: str) -> Json:

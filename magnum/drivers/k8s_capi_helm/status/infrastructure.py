@@ -55,7 +55,7 @@ def cluster_missing(owner: Json | Missing) -> Finding | None:
         return Finding("the Cluster has not been made yet")
     if conditions.deleting(owner):
         return Finding("the Cluster is being deleted")
-    if conditions.dig(owner, "spec", "paused") is True or conditions.condition(owner, "Paused").bad:
+    if conditions.paused(owner) or conditions.condition(owner, "Paused").bad:
         return Finding("the Cluster is paused on the management cluster")
     if not conditions.generation_seen(owner):
         return Finding("the change of the Cluster has not been taken up yet")

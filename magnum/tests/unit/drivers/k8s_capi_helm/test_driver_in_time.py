@@ -22,8 +22,7 @@ from magnum.conductor.handlers import cluster_conductor, credential_conductor
 from magnum.drivers.k8s_capi_helm import names, operations
 from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
-from magnum.drivers.k8s_capi_helm.operations import Hold
+from magnum.drivers.k8s_capi_helm.model import LiveRelease
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, world
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.api_server import FakeApiServer
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
@@ -49,17 +48,8 @@ class HangingHelm(fakes.FakeHelm):
         self.releases = before.releases
         self._process = process
 
-    def apply(
-        self,
-        namespace: str,
-        release: str,
-        chart: Chart,
-        values: Json,
-        *,
-        hold: Hold | None = None,
-        adopt: bool = False,
-    ) -> LiveRelease:
-        return self._process.apply(namespace, release, chart, values, hold=hold, adopt=adopt)
+    def apply(self, *asked: Any, **more: Any) -> LiveRelease:
+        return self._process.apply(*asked, **more)
 
 
 class InTimeCase(world.World):

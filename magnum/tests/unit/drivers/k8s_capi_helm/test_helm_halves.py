@@ -59,6 +59,13 @@ def _data(secret: Json) -> str:
     return text
 
 
+class TestManifest(testtools.TestCase):
+    def test_a_date_is_a_text_as_for_kubernetes(self) -> None:
+        text = "---\nspec: {rolloutAfter: 2026-11-22T10:00:00Z, day: 2026-11-22}\n---\n"
+        wanted = {"spec": {"rolloutAfter": "2026-11-22T10:00:00Z", "day": "2026-11-22"}}
+        self.assertEqual([wanted], releases.documents(text))
+
+
 class TestMarks(testtools.TestCase):
     def test_a_mark_is_for_helm_a_failure(self) -> None:
         marked = halves.marked(revision(2, "pending-upgrade", group("g", 1)))
