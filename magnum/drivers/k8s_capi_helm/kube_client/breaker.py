@@ -77,12 +77,16 @@ class Breaker:
         with self._lock:
             self._silent, self._tries, self._why = 0, 0, ""
 
-    def silent(self, why: str) -> None:
+    def silent(self, why: str, *, hurried: bool = False) -> None:
         """There was no answer.
 
         :param why: what was seen instead, for the operator.
+        :param hurried: the management cluster had less time than usual, so that this does not
+            make it silent; it may be the end of a try all the same.
         """
         with self._lock:
+            if hurried and not self._is_open():
+                return
             self._silent += 1
             self._why = why
             if self._is_open():

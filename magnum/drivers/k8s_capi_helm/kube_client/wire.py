@@ -153,7 +153,9 @@ class Wire:
     def _repeat(self, request: Request) -> Answer:
         # A plugin of the kubeconfig has a limit of its own, and may use it up.
         self._client()
-        end = time.monotonic() + patience.left(_ATTEMPTS_TOGETHER * sum(self._timeout))
+        most = _ATTEMPTS_TOGETHER * sum(self._timeout)
+        left = patience.left(most)
+        end = time.monotonic() + left
         if patience.is_over():
             raise unreachable(f"{request.method} {request.path}: not asked, the time is over")
         passing = (_Unsent, _Unknown) if request.repeatable else _Unsent
@@ -166,26 +168,28 @@ class Wire:
             ),
             retry_error_callback=_last,
         )
-        answer: Answer = retrying(self._attempt, request, end)
+        answer: Answer = retrying(self._attempt, request, end, hurried=left < most)
         return answer
 
-    def _attempt(self, request: Request, end: float) -> Answer:
+    def _attempt(self, request: Request, end: float, *, hurried: bool) -> Answer:
         """One exchange over the network.
 
         :param end: when it has to be over.
+        :param hurried: because whoever asked waits no longer, and not because of the server.
         :raises errors.ManagementUnreachable: others have had no answer; nothing was sent.
         """
         rest = max(_rest(end), _TOO_LATE)
         connect, read = (min(limit, rest) for limit in self._timeout)
         deadline = time.monotonic() + min(connect + read, rest)
+        cut = hurried and rest < sum(self._timeout)
         try:
             response = self._open(request, (connect, read))
             content = _read(response, deadline)
         except _NOT_SENT as error:
-            self._breaker.silent(_line(error))
+            self._breaker.silent(_line(error), hurried=cut)
             raise _Unsent(_line(error)) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            self._breaker.silent(_line(error))
+            self._breaker.silent(_line(error), hurried=cut)
             raise _Unknown(_line(error)) from None
         self._breaker.close()
         if response.status == 429:

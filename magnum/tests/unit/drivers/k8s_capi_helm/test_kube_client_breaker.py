@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import time
+
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors, names, patience
 from magnum.drivers.k8s_capi_helm.kube_client import breaker, KubeClient
 from magnum.drivers.k8s_capi_helm.kube_client.request import Request
 from magnum.drivers.k8s_capi_helm.kube_client.wire import Wire
@@ -84,6 +86,17 @@ class TestBreaker(BreakerCase):
             self.breaker.silent("timed out")
         self.assertEqual([(1, 2), (2, 4), (4, 8), (5, 10), (5, 10)], self.spreads)
 
+    def test_who_had_less_time_than_usual_opens_nothing_but_ends_a_try(self) -> None:
+        for _ in range(LIMIT * 3):
+            self.breaker.silent("timed out", hurried=True)
+        self.assertEqual("", self.breaker.refusal())
+        self.open()
+        self.now += 2
+        self.assertEqual("", self.breaker.refusal())
+        self.breaker.silent("timed out", hurried=True)
+        self.now += 4
+        self.assertEqual("", self.breaker.refusal())
+
     def test_requests_on_their_way_when_it_opens_do_not_make_pauses_longer(self) -> None:
         self.open()
         for _ in range(20):
@@ -142,6 +155,14 @@ class TestWire(wire.WireCase):
         self.assertEqual(sent, len(self.server.seen))
         self.assertIn("5 attempts in a row had no answer", error.detail)
         self.assertTrue(error.retryable)
+
+    def test_who_has_less_time_than_usual_keeps_nobody_from_asking(self) -> None:
+        self.server.answer = self.server.never
+        for _ in range(8):
+            with patience.until(time.monotonic() + 0.1):
+                self.ask()
+        self.answer((200, {"ok": 1}))
+        self.assertEqual(200, self.wire.send(REQUEST).code)
 
     def test_the_first_answer_lets_all_through(self) -> None:
         self.server.answer = self.server.never
