@@ -32,6 +32,10 @@ LOG = logging.getLogger(__name__)
 _LIST_AGAIN = 300.0
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 30.0
+#: Seconds at most after a refusal, which ends only when somebody grants the right.
+_LONGEST_REFUSED = 300.0
+#: Of the first pause, at most: no number that an outage of days lets grow.
+_DOUBLINGS = 10
 
 
 class Source(Protocol):
@@ -76,6 +80,7 @@ class Watch:
         self._identity = ""
         self._list_again = 0.0
         self._failures = 0
+        self._trouble: type[errors.DriverError] | None = None
 
     def run(self, stopped: threading.Event) -> None:
         """Rounds until *stopped*, with a pause after each that fails."""
@@ -100,11 +105,12 @@ class Watch:
                 self._list(identity)
             else:
                 self._follow()
+                # Not after a list: one that works does not make up for a watch that does not.
+                self._failures, self._trouble = 0, None
         except errors.DriverError as error:
             # A watch that ended in any other way than asked for may have missed something.
             self._since = ""
             return self._pause(error)
-        self._failures = 0
         return 0.0
 
     def _list(self, identity: str) -> None:
@@ -125,13 +131,16 @@ class Watch:
         self._store.confirm()
 
     def _pause(self, error: errors.DriverError) -> float:
-        kind, known = self._store.kind, self._failures > 0
+        kind = self._store.kind
         self._failures += 1
-        if isinstance(error, errors.Conflict) and not known:
+        if isinstance(error, errors.Conflict) and self._failures == 1:
             LOG.info("%s are listed again: %s", kind.plural, error.detail)
             return 0.0
-        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (self._failures - 1))
+        refused = isinstance(error, errors.ManagementRefused)
+        most = _LONGEST_REFUSED if refused else _LONGEST_PAUSE
+        longest = min(most, _FIRST_PAUSE * 2 ** min(self._failures - 1, _DOUBLINGS))
         pause = self._spread(longest / 2, longest)
+        known, self._trouble = self._trouble is type(error), type(error)
         LOG.log(
             logging.DEBUG if known else logging.WARNING,
             "%s are not watched now; again in %.1f seconds: %s",

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import logging
+
+import fixtures
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, names, observer, status
@@ -116,6 +119,85 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
         self.rounds(watching)
         self.assertEqual(["list"], [call[0] for call in self.kube.calls[calls:]])
         self.assertEqual(2, len(self.same(watching, namespace)))
+
+    def test_without_the_right_to_watch_lists_become_rare_and_it_is_said_once(self) -> None:
+        """A list that works does not make up for a watch that does not."""
+        watching, namespace = self.timed()
+
+        def refused(verb: str, kind: names.Kind, name: str) -> None:
+            if verb == "watch":
+                raise errors.ManagementRefused("No.", "HTTP 403: leases cannot be watched")
+
+        self.kube.before = refused
+        self.kube.calls.clear()
+        [watch] = watching.watches
+        log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
+        for _ in range(200):
+            self.now += watch.round()
+            if self.now > 1000 + 3600:
+                break
+        lists = [call for call in self.kube.calls if call[0] == "list"]
+        # Some while the pauses grow, then one in five minutes.
+        self.assertIn(len(lists), range(15, 40))
+        self.assertEqual(1, log.output.count("are not watched now"), log.output)
+        self.assertIn("HTTP 403: leases cannot be watched", log.output)
+        self.now += suite.STALENESS + 1
+        self.assertEqual(1, self.asked(watching, namespace))
+        self.kube.before = None
+        self.rounds(watching, 2)
+        self.assertEqual(0, self.asked(watching, namespace))
+
+    def test_what_may_not_even_be_listed_is_tried_seldom(self) -> None:
+        def refused(verb: str, kind: names.Kind, name: str) -> None:
+            if verb in ("list", "watch"):
+                raise errors.ManagementRefused("No.", "HTTP 403: leases cannot be listed")
+
+        [watch] = self.watching(clock=lambda: self.now).watches
+        self.kube.before = refused
+        pauses = [watch.round() for _ in range(20)]
+        self.assertLess(pauses[0], 1.01)
+        self.assertGreater(min(pauses[10:]), 149.0)
+        self.assertLessEqual(max(pauses), 300.0)
+
+    def test_another_trouble_is_said_too(self) -> None:
+        [watch] = self.watching(clock=lambda: self.now).watches
+        log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
+        self.kube.unreachable = True
+        pauses = [watch.round() for _ in range(3)]
+
+        def refused(verb: str, kind: names.Kind, name: str) -> None:
+            if verb in ("list", "watch"):
+                raise errors.NotAllowed("No.", "HTTP 403: leases cannot be listed")
+
+        self.kube.unreachable, self.kube.before = False, refused
+        pauses += [watch.round() for _ in range(3)]
+        self.assertTrue(all(pauses), pauses)
+        self.assertEqual(2, log.output.count("are not watched now"), log.output)
+        self.assertIn("HTTP 403: leases cannot be listed", log.output)
+
+    def test_from_where_nothing_can_be_followed_again_and_again(self) -> None:
+        """410 Gone once is no trouble; after every list it is, and lists do not come in a row."""
+        watching, _ = self.timed()
+
+        def gone(verb: str, kind: names.Kind, name: str) -> None:
+            if verb == "watch":
+                raise errors.Conflict("Gone.", "HTTP 410: too old resource version")
+
+        self.kube.before = gone
+        log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
+        [watch] = watching.watches
+        pauses = [watch.round() for _ in range(40)]
+        self.assertEqual([0.0, 0.0], pauses[:2])
+        self.assertGreater(min(pauses[2::2]), 0.0)
+        self.assertGreater(sum(pauses), 100.0)
+        self.assertEqual(1, log.output.count("are not watched now"), log.output)
+
+    def test_an_outage_of_days(self) -> None:
+        [watch] = self.watching(clock=lambda: self.now).watches
+        self.kube.unreachable = True
+        pauses = [watch.round() for _ in range(3000)]
+        self.assertLessEqual(max(pauses), 30.0)
+        self.assertGreaterEqual(min(pauses[10:]), 15.0)
 
     def test_everything_is_listed_again_now_and_then(self) -> None:
         watching, _ = self.timed()
