@@ -55,10 +55,14 @@ class Entries:
     waiting: errors.DriverError | None = None
 
 
-def on_record(noted: Iterable[Operation]) -> frozenset[str]:
-    """Nodegroups whose creation is among the operations on record."""
-    made = (one.groups for one in noted if one.verb is Verb.NODEGROUP_CREATE)
-    return frozenset(name for groups in made for name in groups)
+def is_on_record(noted: Iterable[Operation], name: str, uuid: str) -> bool:
+    """Whether the creation of a nodegroup is among the operations on record.
+
+    :param name: what the values call it.
+    :param uuid: of its row; one of its name may have been created and deleted before.
+    """
+    made = (one for one in noted if one.verb is Verb.NODEGROUP_CREATE and name in one.groups)
+    return any(one.row in ("", uuid) for one in made)
 
 
 def arrived(request: ClusterRequest, noted: Iterable[Operation], live: Json) -> ClusterRequest:
@@ -71,8 +75,12 @@ def arrived(request: ClusterRequest, noted: Iterable[Operation], live: Json) -> 
     :param noted: the operations on record.
     :param live: values of the live release, in which a group is no newcomer any more.
     """
-    known = on_record(noted) | set(change.node_groups(live))
-    groups = (one for one in request.node_groups if not one.is_young or one.name in known)
+    noted, there = tuple(noted), change.node_groups(live)
+    groups = (
+        one
+        for one in request.node_groups
+        if not one.is_young or one.name in there or is_on_record(noted, one.name, one.uuid)
+    )
     return dataclasses.replace(request, node_groups=tuple(groups))
 
 

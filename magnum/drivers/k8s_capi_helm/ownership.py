@@ -8,13 +8,14 @@ like a cluster whose objects are simply gone.
 from __future__ import annotations
 
 from collections.abc import Iterable
+import dataclasses
 from typing import Any
 
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors, intake, names, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
-from magnum.drivers.k8s_capi_helm.model import Record, Verb
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Record, Verb
 
 LOG = logging.getLogger(__name__)
 
@@ -94,15 +95,46 @@ def is_being_deleted(record: Record | None) -> bool:
     return record.tombstone or any(one.verb is Verb.DELETE for one in record.operations)
 
 
-def is_group_leaving(record: Record | None, name: str) -> bool:
+def leaving(record: Record | None) -> frozenset[str]:
+    """Uuids of the rows of nodegroups whose deletion is on record: nothing takes that back.
+
+    It does not matter what else is on record of them, and in which order it came there.
+    """
+    operations = record.operations if record else ()
+    return frozenset(one.row for one in operations if one.verb is Verb.NODEGROUP_DELETE) - {""}
+
+
+def is_group_leaving(record: Record | None, row: Any, name: str) -> bool:
     """Whether a nodegroup was asked to go; Magnum overwrites its row's status with other verbs.
 
+    Where an older version wrote the deletion down it says only the name, which a new group may
+    have by now; then the last request counts.
+
+    :param row: the nodegroup.
     :param name: what the values call it.
     """
+    if row.uuid in leaving(record):
+        return True
     about = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_DELETE)
-    operations = record.operations if record else ()
-    verbs = [one.verb for one in operations if one.verb in about and name in one.groups]
-    return verbs[-1:] == [Verb.NODEGROUP_DELETE]
+    mine = [
+        one.verb
+        for one in (record.operations if record else ())
+        if one.verb in about and name in one.groups and one.row in ("", row.uuid)
+    ]
+    return mine[-1:] == [Verb.NODEGROUP_DELETE]
+
+
+def staying(request: ClusterRequest, record: Record | None) -> ClusterRequest:
+    """The request, in which nodegroups go whose deletion is on record, whatever their rows say."""
+    gone = leaving(record)
+    going = [one.name for one in request.node_groups if one.uuid in gone]
+    if not going:
+        return request
+    return dataclasses.replace(
+        request,
+        node_groups=tuple(one for one in request.node_groups if one.uuid not in gone),
+        deleted_groups=(*request.deleted_groups, *going),
+    )
 
 
 def is_leaving(nodegroups: Iterable[Any]) -> bool:

@@ -92,6 +92,7 @@ def bring_up(
     request = rows.request()
     live = ports.helm.live(request.namespace, request.release)
     record = ports.operations.read(request.namespace, request.release)
+    request = ownership.staying(request, record)
     due = transition.is_due(ports, record, live, request)
     if is_deployed(live, request, record) and not (due or scaling.is_due(record)):
         return
@@ -120,6 +121,8 @@ def bring_up_held(
     record = ports.operations.read(request.namespace, request.release)
     if ownership.is_being_deleted(record):
         raise errors.Busy("The cluster is being deleted.")
+    # Read after the rows: what a later request has written over a deletion there was before that.
+    request = ownership.staying(request, record)
     live = ports.helm.live(request.namespace, request.release)
     if not is_deployed(live, request, record):
         goes_on = live is not None
@@ -150,7 +153,7 @@ def _upgrade(
     operation = transition.pending(record)
     if operation is None or record is None:
         return
-    request, owing = rows.request(), record.owed
+    request, owing = ownership.staying(rows.request(), record), record.owed
     if operation.accepted:
         groups = followers.due(live.values, operation, request, owing)
         whole = followers.are_all(live.values, operation, request)

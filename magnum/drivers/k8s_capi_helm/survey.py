@@ -214,6 +214,7 @@ def _read(
         live = ports.helm.live(namespace, release)
         if at_rest:
             ports.resting.keep(request, record, live)
+        request = ownership.staying(request, record)
         return _Release(record, live, reconcile.is_applied(live, request, record), True)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)

@@ -203,16 +203,11 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
             ownership.refuse_leaving(cluster)
             first = newcomer.check(ports, context, cluster, nodegroup, CONF)
             # Its row follows the autoscaler from the beginning, so only the record keeps a number.
-            intents.begin(
-                cluster,
-                CONF,
-                Verb.NODEGROUP_CREATE,
-                nodegroup.name,
-                must_be_known=first is not None,
-                count=first,
-            )
+            verb, name, row = Verb.NODEGROUP_CREATE, nodegroup.name, nodegroup.uuid
+            known = first is not None
+            intents.begin(cluster, CONF, verb, name, must_be_known=known, count=first, row=row)
         except errors.DriverError as error:
-            rows.put(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
+            newcomer.refuse(ports, cluster, nodegroup, CONF, error)
             return
         intents.carry_on(context, cluster, CONF)
 
@@ -265,7 +260,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         """Take a nodegroup away; its row goes when its last machine has."""
         ownership.require(assembly.ports(CONF), cluster, CONF)
         rows.intend(nodegroup, Status.DELETE_IN_PROGRESS)
-        intents.begin(cluster, CONF, Verb.NODEGROUP_DELETE, nodegroup.name)
+        intents.begin(cluster, CONF, Verb.NODEGROUP_DELETE, nodegroup.name, row=nodegroup.uuid)
         intents.carry_on(context, cluster, CONF)
 
     @answers.in_time

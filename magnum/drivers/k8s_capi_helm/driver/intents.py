@@ -33,6 +33,7 @@ def begin(
     count: int | None = None,
     fields: tuple[str, ...] = (),
     bounds: tuple[int | None, int | None] | None = None,
+    row: str = "",
 ) -> Operation:
     """Save the intent: Magnum's status first, then the pending operation.
 
@@ -44,6 +45,7 @@ def begin(
     :param count: machines that an autoscaled nodegroup is to be given.
     :param fields: of a nodegroup's update, the fields that it changes.
     :param bounds: of an update that changes them, what they were.
+    :param row: of a nodegroup's creation or deletion, uuid of its row.
     :returns: the operation.
     :raises errors.DriverError: the operation could not be written down, and had to be.
     """
@@ -56,11 +58,13 @@ def begin(
         id=str(verb) if deleting else f"{verb}-{uuidutils.generate_uuid()[:8]}",
         verb=verb,
         started=now,
-        groups=tuple(called[name] for name in groups),
+        # One whose row has gone by now is about nobody any more; the next pass ends it.
+        groups=tuple(called.get(name, name) for name in groups),
         deadline=intake.deadline(now, minutes),
         count=count,
         fields=fields,
         bounds=bounds,
+        row=row,
     )
     try:
         _write_down(cluster, conf, operation)
@@ -70,17 +74,17 @@ def begin(
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         if verb is Verb.NODEGROUP_CREATE:
             # Off the record and without a reason it would be one that is still being checked.
-            for row in _rows(cluster, groups):
-                rows.put(row, status_reason=str(error))
+            for one in _rows(cluster, row):
+                rows.put(one, status_reason=str(error))
     if verb is Verb.NODEGROUP_DELETE:
         # A request at another worker that came first may have written its own status since.
-        for row in _rows(cluster, groups):
-            rows.intend(row, Status.DELETE_IN_PROGRESS)
+        for one in _rows(cluster, row):
+            rows.intend(one, Status.DELETE_IN_PROGRESS)
     return operation
 
 
-def _rows(cluster: Any, groups: tuple[str, ...]) -> list[Any]:
-    return [row for row in cluster.nodegroups if row.name in groups]
+def _rows(cluster: Any, uuid: str) -> list[Any]:
+    return [row for row in cluster.nodegroups if row.uuid == uuid]
 
 
 def insist(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> None:
@@ -89,11 +93,12 @@ def insist(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> Non
     A pass that looked in between has found nothing to do, and may have taken it off the record.
     When the nodegroup was asked to go meanwhile, at another worker, its row says so again.
     """
+    name = intake.entries(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
     try:
         record = assembly.ports(conf).operations.read(
             intake.namespace(cluster, conf), cluster.stack_id
         )
-        if ownership.is_group_leaving(record, intake.entries(cluster.nodegroups)[nodegroup.name]):
+        if ownership.is_group_leaving(record, nodegroup, name):
             rows.intend(nodegroup, Status.DELETE_IN_PROGRESS)
         elif not any(one.id == operation.id for one in (record.operations if record else ())):
             _write_down(cluster, conf, operation)
@@ -112,14 +117,17 @@ def cannot_be_asked(cluster: Any, nodegroup: Any, conf: Any) -> bool:
     Its row, whose status Magnum has overwritten, says so again, and nothing of the request is kept.
     Raising would leave the row UPDATE_FAILED, which is rendered like any group that there is.
     """
-    name, ports = intake.entries(cluster.nodegroups)[nodegroup.name], assembly.ports(conf)
+    name, ports = intake.entries(cluster.nodegroups).get(nodegroup.name), assembly.ports(conf)
+    if name is None:  # its row has gone meanwhile
+        nodegroup.obj_reset_changes()
+        return True
     namespace = intake.namespace(cluster, conf)
     try:
         record = ports.operations.read(namespace, cluster.stack_id)
         live = ports.helm.live(namespace, cluster.stack_id)
     except errors.DriverError:
         return False  # nobody can tell; the passes work from the rows then
-    if ownership.is_group_leaving(record, name):
+    if ownership.is_group_leaving(record, nodegroup, name):
         status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
     elif _was_never_made(nodegroup, name, live, record):
         status, sentence = Status.CREATE_FAILED, "was never made. Delete it, and create it again."
@@ -138,7 +146,8 @@ def _was_never_made(
         return False
     if intake.is_young(nodegroup, passes.utc_now() - passes.CHECKED_BY_THEN):
         return False
-    return name not in newcomers.on_record(record.operations if record else ())
+    noted = record.operations if record else ()
+    return not newcomers.is_on_record(noted, name, nodegroup.uuid)
 
 
 def carry_on(context: Any, cluster: Any, conf: Any) -> None:

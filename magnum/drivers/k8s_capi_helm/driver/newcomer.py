@@ -6,6 +6,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from oslo_log import log as logging
+
 from magnum.drivers.k8s_capi_helm import (
     assembly,
     belongings,
@@ -13,10 +15,14 @@ from magnum.drivers.k8s_capi_helm import (
     intake,
     names,
     newcomers,
+    ownership,
     scaling,
 )
-from magnum.drivers.k8s_capi_helm.driver import passes, room
+from magnum.drivers.k8s_capi_helm.driver import passes, room, rows
+from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import LiveRelease
+
+LOG = logging.getLogger(__name__)
 
 
 def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any) -> int | None:
@@ -50,7 +56,50 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
             "server_group_policies=none.",
             error.detail,
         ) from error
+    if _is_leaving(ports, cluster, row, conf):
+        _withdraw(cluster, row, conf)
+        raise errors.InvalidRequest(f"Nodegroup '{row.name}' was deleted while it was being made.")
     return next(iter(scaling.first(mine, request.labels).values()), None)
+
+
+def refuse(
+    ports: assembly.Ports, cluster: Any, row: Any, conf: Any, error: errors.DriverError
+) -> None:
+    """Say that a new nodegroup cannot be made, unless it was deleted meanwhile and goes anyway."""
+    if not _is_leaving(ports, cluster, row, conf):
+        rows.put(row, status=Status.CREATE_FAILED, status_reason=str(error))
+
+
+def _withdraw(cluster: Any, row: Any, conf: Any) -> None:
+    """Take back what was made for a nodegroup that was deleted while its request was checked.
+
+    The pass that removes its row looks for its server group first; it may have been there before
+    there was one.
+    """
+    rest = list(cluster.nodegroups)
+    if any(one.name == row.name and one.uuid != row.uuid for one in rest):
+        return  # asked for anew: the server group of that name is the new one's
+    owner, cloud = ownership.owner(cluster, conf), passes.admin_cloud()
+    name = intake.entries(rest).get(row.name, row.name)
+    try:
+        cloud.belongings.delete_server_groups(owner.release, owner.project_id, name)
+    except errors.DriverError as error:
+        LOG.warning("Server group of nodegroup %s, which goes: %s", row.uuid, error.detail)
+
+
+def _is_leaving(ports: assembly.Ports, cluster: Any, row: Any, conf: Any) -> bool:
+    """Whether a nodegroup was asked to go, or has gone, since the request for it came.
+
+    Its row says so then, if a request that came after that has overwritten it.
+    """
+    fresh = {one.uuid: one for one in cluster.nodegroups}.get(row.uuid)
+    if fresh is None or rows.is_leaving(fresh):
+        return True
+    try:
+        record = ports.operations.read(intake.namespace(cluster, conf), cluster.stack_id)
+    except errors.DriverError:
+        return False  # nobody can tell; the passes work from the rows then
+    return rows.insist([fresh], record)
 
 
 def live_release(ports: assembly.Ports, cluster: Any, conf: Any) -> LiveRelease | None:

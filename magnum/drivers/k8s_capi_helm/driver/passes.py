@@ -119,6 +119,7 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
                 f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
                 "belongs to this cluster. An operator has to check the driver's kubeconfig."
             )
+        rows.insist(cluster.nodegroups, record)
         if ends:
             _limit_update(ports, cluster, record, conf, now)
         wanted = reads(context, cluster, conf)

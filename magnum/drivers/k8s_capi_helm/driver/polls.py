@@ -92,7 +92,8 @@ def _go_on(
         if cluster.status != Status.DELETE_IN_PROGRESS:
             rows.intend(cluster, Status.DELETE_IN_PROGRESS)
     elif (
-        _is_overtaken(cluster, judged)
+        rows.insist(judged, found.record)
+        or _is_overtaken(cluster, judged)
         or _has_upgrade(cluster, found.record)
         or (found.lacking and _is_forgotten(cluster, judged, now))
     ):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 import contextlib
 import dataclasses
 import threading
@@ -12,9 +12,9 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm import change, errors, intake, newcomers, upgrade
+from magnum.drivers.k8s_capi_helm import change, errors, intake, newcomers, ownership, upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
-from magnum.drivers.k8s_capi_helm.model import GroupVerdict, Target
+from magnum.drivers.k8s_capi_helm.model import GroupVerdict, Operation, Record, Target, Verdict
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.survey import Finding
 from magnum.objects import cluster as cluster_object
@@ -42,6 +42,25 @@ def put(row: Any, **fields: Any) -> None:
 def intend(row: Any, status: str) -> None:
     """Say that something has begun, before it has: clients poll at once."""
     put(row, status=status, status_reason=None)
+
+
+def insist(nodegroups: Iterable[Any], record: Record | None) -> bool:
+    """Say again of nodegroups that they go, where a request has overwritten that.
+
+    :returns: whether there was one.
+    """
+    gone, found = ownership.leaving(record), False
+    for row in nodegroups:
+        if row.uuid in gone and not is_leaving(row):
+            LOG.info("Nodegroup %s is being deleted, and stays so.", row.uuid)
+            intend(row, Status.DELETE_IN_PROGRESS)
+            found = True
+    return found
+
+
+def is_leaving(row: Any) -> bool:
+    """Whether the row of a nodegroup says that it is to go."""
+    return (row.status or "").startswith("DELETE_")
 
 
 def refuse(row: Any, error: errors.DriverError, **kept: Any) -> None:
@@ -109,14 +128,19 @@ def write(
             return
         called = intake.entries(fresh)
         verdicts = {group.name: group for group in found.verdict.groups}
-        asked = newcomers.on_record(found.record.operations if found.record else ())
+        noted = found.record.operations if found.record else ()
         for row in fresh:
             if called[row.name] in verdicts:
-                own = verdicts[called[row.name]]
-                if _is_unheard(cluster, row) and called[row.name] not in asked:
+                own, name = verdicts[called[row.name]], called[row.name]
+                asked = newcomers.is_on_record(noted, name, row.uuid)
+                if _is_unheard(cluster, row) and not asked:
                     own = dataclasses.replace(own, reason=None)
                 _write_group(row, own)
         verdict = found.verdict
+        over = [op.id for op in noted if op.id not in found.unfinished and _is_over(op, verdict)]
+        if readable and over:
+            # Off the record last: as long as its row is there, its deletion stands.
+            ports.operations.finish(namespace, cluster.stack_id, over)
         put(
             cluster,
             status=verdict.status,
@@ -166,7 +190,7 @@ def reject(cluster: Any, name: str, error: errors.DriverError) -> None:
     fresh = list(cluster.nodegroups)
     called = intake.entries(fresh)
     for row in fresh:
-        if called[row.name] == name:
+        if called[row.name] == name and not is_leaving(row):
             put(row, status=Status.CREATE_FAILED, status_reason=str(error))
 
 
@@ -180,7 +204,7 @@ def restore(cluster: Any, name: str, error: errors.DriverError, fields: Mapping[
     called = intake.entries(fresh)
     for row in fresh:
         place = change.CONTROL_PLANE if row.role == intake.MASTER else called[row.name]
-        if place == name:
+        if place == name and not is_leaving(row):
             refuse(row, error, **fields)
 
 
@@ -204,15 +228,27 @@ def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
     latest = ports.operations.read(namespace, release)
     if latest is None or found.record is None or latest.operations != found.record.operations:
         return False
+    if insist(cluster.nodegroups, latest):
+        return False
     looks = {one.name: one.fingerprint for one in verdict.groups if one.fingerprint}
     if (verdict.fingerprint, looks) != (latest.first_look, latest.group_looks):
         ports.operations.remember(
             namespace, release, first_look=verdict.fingerprint, group_looks=looks
         )
     if verdict.status.endswith(("_COMPLETE", "_FAILED")):
-        done = [op.id for op in latest.operations if op.id not in found.unfinished]
+        done = [
+            op.id
+            for op in latest.operations
+            if op.id not in found.unfinished and not _is_over(op, verdict)
+        ]
         ports.operations.finish(namespace, release, done)
     return True
+
+
+def _is_over(operation: Operation, verdict: Verdict) -> bool:
+    """Whether all that an operation is about are nodegroups that are gone."""
+    gone = {one.name for one in verdict.groups if one.gone}
+    return bool(operation.groups) and gone.issuperset(operation.groups)
 
 
 def _is_unheard(cluster: Any, row: Any) -> bool:

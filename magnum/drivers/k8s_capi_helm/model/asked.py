@@ -29,6 +29,7 @@ class NodeGroupRequest:
     :ivar docker_volume: GiB of the volume for images and containers, 0 for none.
     :ivar is_new: its row says that it is being made.
     :ivar is_young: the request for it may still be being checked.
+    :ivar uuid: of its row. Another group may have had its name before.
     """
 
     name: str
@@ -45,6 +46,7 @@ class NodeGroupRequest:
     docker_volume: int = 0
     is_new: bool = dataclasses.field(default=False, compare=False)
     is_young: bool = dataclasses.field(default=False, compare=False)
+    uuid: str = dataclasses.field(default="", compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -149,6 +151,8 @@ class Operation:
     :ivar fields: of a nodegroup's update, the fields of its row that it changes.
     :ivar bounds: of an update that changes them, the fewest and the most machines that its row
         said before; None where it does not.
+    :ivar row: of a nodegroup's creation or deletion, uuid of its row: a later group may have its
+        name. "" where an older version has written it down.
     """
 
     id: str
@@ -162,6 +166,7 @@ class Operation:
     count: int | None = None
     fields: tuple[str, ...] = ()
     bounds: tuple[int | None, int | None] | None = None
+    row: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

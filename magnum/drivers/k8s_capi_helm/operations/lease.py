@@ -88,6 +88,7 @@ def entry(operation: Operation) -> dict[str, Any]:
         **({} if operation.count is None else {"count": operation.count}),
         **({"fields": list(operation.fields)} if operation.fields else {}),
         **({} if operation.bounds is None else {"bounds": list(operation.bounds)}),
+        **({"row": operation.row} if operation.row else {}),
     }
 
 
@@ -170,6 +171,7 @@ def _operation(entry: dict[str, Any]) -> Operation:
         count=entry.get("count"),
         fields=tuple(entry.get("fields") or ()),
         bounds=(least, most) if entry.get("bounds") else None,
+        row=entry.get("row") or "",
     )
 
 

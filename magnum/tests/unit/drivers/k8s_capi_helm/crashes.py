@@ -73,8 +73,12 @@ class Camera:
         self.photographs: list[Photograph] = []
         #: Calls before which the world was another one than after the call before them.
         self.unseen: list[str] = []
+        #: Called at each moment, on or off: what another worker does then.
+        self.meanwhile: Callable[[str], None] | None = None
 
     def look(self, moment: str) -> None:
+        if self.meanwhile is not None:
+            self.meanwhile(moment)
         if not self.on:
             return
         self.points += 1
@@ -182,6 +186,7 @@ class MortalWorld(world.World):
                 holder=f"conductor-{number}",
                 lease_duration=_LEASE_SECONDS,
                 clock=lambda: self.minutes * 60,
+                pause=lambda seconds: None,
             ),
             helm=self.door(self.helm, "helm"),
             charts=chart_store.ChartStore(

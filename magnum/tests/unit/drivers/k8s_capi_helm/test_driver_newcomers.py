@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -253,46 +252,3 @@ class TestBeingChecked(World):
         self.tick(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual("CREATE_COMPLETE", self.group("extra").status)
-
-
-class TestLeaving(World):
-    """A deletion and another request of a nodegroup, at two workers at once."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.made()
-        self.add_group("extra")
-        self.grow()
-        self.tick(2)
-
-    def overtake(self, call: Callable[[], None]) -> None:
-        """Have another worker carry a request out just before the next one is written down."""
-
-        def before(verb: str, kind: names.Kind, name: str) -> None:
-            if (verb, kind) == ("replace", names.LEASE):
-                self.kube.before = None
-                call()
-
-        self.kube.before = before
-
-    def check_gone(self) -> None:
-        self.assertEqual("DELETE_IN_PROGRESS", self.group("extra").status)
-        self.grow()
-        self.tick(3)
-        self.assertNotIn("extra", [one.name for one in self.cluster().nodegroups])
-        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
-
-    def test_it_goes_although_it_is_updated(self) -> None:
-        self.overtake(lambda: self.drop_group("extra"))
-        self.change_group("extra", max_node_count=9)
-        self.check_gone()
-
-    def test_it_goes_although_it_is_resized(self) -> None:
-        self.overtake(lambda: self.drop_group("extra"))
-        self.resize(2, "extra")
-        self.check_gone()
-
-    def test_it_goes_although_a_resize_is_faster(self) -> None:
-        self.overtake(lambda: self.resize(2, "extra"))
-        self.drop_group("extra")
-        self.check_gone()

@@ -152,7 +152,8 @@ class RecordTests(OperationsSuite):
 
     def test_operations_come_and_go(self) -> None:
         operations, namespace = self.opened()
-        first = operation("a", groups=("x", "y"), deadline=START + datetime.timedelta(minutes=5))
+        until = START + datetime.timedelta(minutes=5)
+        first = operation("a", groups=("x", "y"), deadline=until, row="r-1")
         operations.add(namespace, RELEASE, first)
         operations.add(namespace, RELEASE, operation("b"))
         operations.add(namespace, RELEASE, operation("c"))
