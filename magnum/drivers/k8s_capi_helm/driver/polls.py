@@ -16,10 +16,11 @@ from magnum.drivers.k8s_capi_helm import (
     errors,
     intake,
     ownership,
+    reconcile,
     survey,
     transition,
 )
-from magnum.drivers.k8s_capi_helm.driver import passes, rows
+from magnum.drivers.k8s_capi_helm.driver import intents, passes, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import Operation, Record, Verb, Verdict
 from magnum.objects import fields
@@ -100,6 +101,8 @@ def _go_on(
         rows.put(cluster, status=Status.UPDATE_IN_PROGRESS)
     elif cluster.status.endswith("_FAILED") and found.unfinished:
         passes.advance(context, cluster, conf)
+    elif found.lacking and _refused_deletions(judged):
+        _delete_again(context, cluster, _refused_deletions(judged), ports, conf, now)
     elif cluster.status.endswith("_FAILED"):
         passes.write(context, cluster, judged, found, ports, conf)
     elif cluster.status.endswith("_COMPLETE"):
@@ -131,6 +134,31 @@ def _has_upgrade(cluster: Any, record: Record | None) -> bool:
     """Whether an upgrade was written down, and its conductor died before it said so."""
     operation = transition.pending(record)
     return operation is not None and cluster.status.endswith("_COMPLETE")
+
+
+def _refused_deletions(groups: list[Any]) -> list[Any]:
+    """Nodegroups whose deletion was refused, or came to no end in its time."""
+    return [row for row in groups if row.status == Status.DELETE_FAILED]
+
+
+def _delete_again(
+    context: Any,
+    cluster: Any,
+    leaving: list[Any],
+    ports: assembly.Ports,
+    conf: Any,
+    now: datetime.datetime,
+) -> None:
+    """Hand the deletion of nodegroups over that was refused; nobody else would ever try again.
+
+    What is said stays until that is done. Then it is a request as it was, with its time anew.
+
+    :raises errors.DriverError: it is refused still.
+    """
+    wanted = passes.reads(context, cluster, conf)
+    reconcile.bring_up(ports, wanted, passes.admin_cloud, conf, now, patient=False)
+    for row in leaving:
+        intents.begin(cluster, conf, Verb.NODEGROUP_DELETE, row.name, row=row.uuid)
 
 
 def _is_forgotten(cluster: Any, groups: list[Any], now: datetime.datetime) -> bool:

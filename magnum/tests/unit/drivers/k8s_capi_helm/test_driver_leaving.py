@@ -269,6 +269,56 @@ class TestForGood(World):
         self.assertEqual((), self.ports.operations.read(NAMESPACE, RELEASE).operations)
 
 
+class TestRefused(World):
+    """Helm refuses to take a nodegroup away, and does so no more after a while."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.made()
+        self.add_group("extra")
+        self.grow()
+        self.tick(2)
+        self.helm.refusal = errors.HelmRefused("Helm refused it: no.", "")
+        self.drop_group("extra")
+        self.tick(2)
+
+    def told(self) -> tuple[str, str, str | None]:
+        row = self.group("extra")
+        return self.cluster().status, row.status, row.status_reason
+
+    def test_it_is_said_as_long_as_it_is_so(self) -> None:
+        for _ in range(3):
+            self.assertEqual(
+                ("UPDATE_FAILED", "DELETE_FAILED", "Helm refused it: no."), self.told()
+            )
+            self.poll()
+            self.after(6)
+
+    def test_it_goes_by_itself_when_nothing_keeps_it(self) -> None:
+        self.helm.refusal = None
+        self.poll()
+        self.assertNotIn("extra", [one["name"] for one in self.live_groups()])
+        self.assertEqual(("UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS", None), self.told())
+        self.grow()
+        self.tick(2)
+        self.assertNotIn("extra", [one.name for one in self.cluster().nodegroups])
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_who_resizes_it_wants_it_to_stay(self) -> None:
+        self.helm.refusal = None
+        self.resize(2, "extra")
+        self.poll()
+        self.grow()
+        self.tick(3)
+        self.assertEqual(("UPDATE_COMPLETE", "UPDATE_COMPLETE", None), self.told())
+        self.assertEqual(2, self.replicas("extra"))
+
+    def live_groups(self) -> list[dict[str, Any]]:
+        release = self.helm.live(NAMESPACE, RELEASE)
+        assert release is not None
+        return list(release.values["nodeGroups"])
+
+
 class TestOlderVersions(World):
     """They write a deletion down without saying which row it is of."""
 
