@@ -35,23 +35,23 @@ _FAILED = "failed"
 _INSTALLING = "pending-install"
 _WHOLE = (_DEPLOYED, "superseded")
 _KEEP = ("helm.sh/resource-policy", "keep")
-_PLURALS = {
-    (kind.group, kind.name): kind.plural
-    for kind in vars(names).values()
-    if isinstance(kind, names.Kind)
-}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Repair:
     """What is to be done to one object.
 
+    :ivar manifest: the object as it is written in one of the two revisions.
     :ivar patch: a JSON merge patch; None to delete it.
     """
 
-    kind: names.Kind
-    name: str
+    manifest: Json
     patch: Json | None
+
+    @property
+    def name(self) -> str:
+        """Of the object."""
+        return str(self.manifest["metadata"]["name"])
 
 
 def is_one(status: str) -> bool:
@@ -129,16 +129,17 @@ def go_over(kube: KubeClient, namespace: str, release: str, stop: Callable[[], b
 
 
 def _repair(kube: KubeClient, namespace: str, release: str, repair: Repair) -> None:
-    what = f"Release {namespace}/{release}: {repair.kind.name} {repair.name}"
+    what = f"Release {namespace}/{release}: {repair.manifest['kind']} {repair.name}"
+    place = repair.manifest["metadata"].get("namespace") or namespace
     try:
+        kind = kube.kind_of(repair.manifest)
         if repair.patch is not None:
-            kube.patch(repair.kind, namespace, repair.name, repair.patch)
+            kube.patch(kind, place, repair.name, repair.patch)
             LOG.info("%s is put right after an interrupted run.", what)
             return
-        found = kube.get(repair.kind, namespace, repair.name)
+        found = kube.get(kind, place, repair.name)
         if found is not None and _is_of(found, namespace, release):
-            uid = found["metadata"]["uid"]
-            kube.delete(repair.kind, namespace, repair.name, uid=uid)
+            kube.delete(kind, place, repair.name, uid=found["metadata"]["uid"])
             LOG.info("%s was of an interrupted run only; it is deleted.", what)
     except errors.DriverError as error:
         if error.retryable:
@@ -158,12 +159,12 @@ def repairs(half: Json, whole: Json) -> Iterator[Repair]:
         new = after.get(key)
         if new is None:
             if _note(old, _KEEP[0]) != _KEEP[1]:
-                yield Repair(_kind(old), key[-1], None)
+                yield Repair(old, None)
         # Helm compares objects of the built-in kinds with what is there, and so does the server.
         elif not _is_built_in(key[0]) and not releases.is_server_side(whole):
             patch = difference(old, new)
             if patch:
-                yield Repair(_kind(new), key[-1], patch)
+                yield Repair(new, patch)
 
 
 def difference(old: Json, new: Json) -> Json:
@@ -186,21 +187,6 @@ def _documents(secret: Json) -> dict[tuple[str, str, str], Json]:
         group = document["apiVersion"].rpartition("/")[0]
         found[group, document["kind"], document["metadata"]["name"]] = document
     return found
-
-
-def _kind(document: Json) -> names.Kind:
-    """The kind of an object, in the version that it is written in."""
-    group, _, version = document["apiVersion"].rpartition("/")
-    name = document["kind"]
-    return names.Kind(group, name, _PLURALS.get((group, name)) or _plural(name), (version,))
-
-
-def _plural(kind: str) -> str:
-    """Kubernetes' own guess, where nobody knows better."""
-    word = kind.lower()
-    if word.endswith("y"):
-        return f"{word[:-1]}ies"
-    return f"{word}es" if word.endswith("s") else f"{word}s"
 
 
 def _is_built_in(group: str) -> bool:

@@ -83,14 +83,21 @@ class KubeClient:
                 return None
             raise
 
+    def kind_of(self, manifest: Json) -> names.Kind:
+        """The kind of any manifest, in the manifest's version; the server is asked once.
+
+        :raises errors.ManagementRefused: the server does not have it.
+        :raises errors.DriverError: as for get.
+        """
+        return self._kinds.kind_of(manifest)
+
     def find(self, manifest: Json, namespace: str) -> Json | None:
         """The object that a manifest of any kind is about, in the manifest's version; None without.
 
         :param namespace: where it is, if the manifest does not say.
         :raises errors.DriverError: as for get.
         """
-        metadata = manifest["metadata"]
-        kind = self._kinds.kind_of(manifest)
+        metadata, kind = manifest["metadata"], self.kind_of(manifest)
         return self.get(kind, metadata.get("namespace") or namespace, metadata["name"])
 
     def list(

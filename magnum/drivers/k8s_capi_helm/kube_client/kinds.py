@@ -53,11 +53,7 @@ class Kinds:
         )
 
     def kind_of(self, manifest: Json) -> names.Kind:
-        """The kind of any manifest, in its own version.
-
-        :raises errors.ManagementRefused: the server does not have it.
-        :raises errors.DriverError: the server cannot be asked.
-        """
+        """As :meth:`KubeClient.kind_of`."""
         api, name = str(manifest["apiVersion"]), str(manifest["kind"])
         with self._lock:
             known = self._found.get((api, name))

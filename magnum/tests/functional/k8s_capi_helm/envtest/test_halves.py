@@ -20,7 +20,8 @@ from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.envtest.test_helm_client import HelmCase
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
 
-WIDGET = names.Kind("example.org", "Widget", "widgets", ("v1",))
+#: Its plural is one that nobody can guess.
+WIDGET = names.Kind("example.org", "Widget", "widgetry", ("v1",))
 DEFINITION = names.Kind(
     "apiextensions.k8s.io",
     "CustomResourceDefinition",
@@ -59,9 +60,9 @@ def define_widgets(kube: KubeClient) -> None:
             },
         }
     ]
-    called = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
+    called = {"plural": WIDGET.plural, "singular": "widget", "kind": "Widget"}
     spec = {"group": "example.org", "scope": "Namespaced", "names": called, "versions": versions}
-    kube.apply(DEFINITION, {"metadata": {"name": "widgets.example.org"}, "spec": spec})
+    kube.apply(DEFINITION, {"metadata": {"name": "widgetry.example.org"}, "spec": spec})
     for _ in range(200):
         try:
             kube.list(WIDGET, "default")

@@ -250,7 +250,7 @@ class TestWindows(suite.HelmSuite, HelmCase):
         self.is_true()
 
     def test_a_helm_that_was_writing_leaves_a_trace(self) -> None:
-        conductor, helm = self.stuck("PATCH", "/widgets/")
+        conductor, helm = self.stuck("PATCH", "/widgetry/")
         self.take_over()
         self.is_true()
         self.gate.open()
@@ -265,7 +265,7 @@ class TestWindows(suite.HelmSuite, HelmCase):
 
     def test_one_request_that_was_on_its_way_stays(self) -> None:
         """The window that nobody closes: the server carries out what comes that late."""
-        conductor, _ = self.stuck("PATCH", "/widgets/")
+        conductor, _ = self.stuck("PATCH", "/widgetry/")
         self.take_over()
         self.wake(conductor.pid)
         self.assertEqual("HelmInterrupted", self.outcome(conductor))

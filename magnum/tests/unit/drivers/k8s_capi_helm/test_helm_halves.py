@@ -116,14 +116,14 @@ class TestMarks(testtools.TestCase):
 class TestRepairs(testtools.TestCase):
     def repairs(self, half: Json, whole: Json) -> list[tuple[str, str, Json | None]]:
         found = halves.repairs(half, whole)
-        return [(one.kind.plural, one.name, one.patch) for one in found]
+        return [(one.manifest["kind"], one.name, one.patch) for one in found]
 
     def test_fields_and_objects(self) -> None:
         half = revision(2, "failed", group("a", 5), group("gone", 1), group("same", 1))
         whole = revision(3, "deployed", group("a", 2), group("same", 1), group("new", 1))
         found = self.repairs(half, whole)
-        plural = names.MACHINE_DEPLOYMENT.plural
-        wanted = [(plural, "a", {"spec": {"replicas": 2}}), (plural, "gone", None)]
+        kind = names.MACHINE_DEPLOYMENT.name
+        wanted = [(kind, "a", {"spec": {"replicas": 2}}), (kind, "gone", None)]
         self.assertEqual(wanted, found)
 
     def test_what_is_to_be_kept_stays(self) -> None:

@@ -56,11 +56,13 @@ class FakeKube:
         with self._call("get", kind, namespace, name):
             return copy.deepcopy(self._objects.get(_key(kind, namespace, name)))
 
-    def find(self, manifest: Json, namespace: str) -> Json | None:
+    def kind_of(self, manifest: Json) -> names.Kind:
         group, _, version = str(manifest["apiVersion"]).rpartition("/")
+        return names.Kind(group, manifest["kind"], "", (version,))
+
+    def find(self, manifest: Json, namespace: str) -> Json | None:
         space = manifest["metadata"].get("namespace") or namespace
-        kind = names.Kind(group, manifest["kind"], "", (version,))
-        return self.get(kind, space, manifest["metadata"]["name"])
+        return self.get(self.kind_of(manifest), space, manifest["metadata"]["name"])
 
     def list(
         self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None = None
