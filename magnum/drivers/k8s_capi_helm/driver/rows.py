@@ -14,7 +14,14 @@ from oslo_log import log as logging
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import change, errors, intake, newcomers, ownership, upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
-from magnum.drivers.k8s_capi_helm.model import GroupVerdict, Operation, Record, Target, Verdict
+from magnum.drivers.k8s_capi_helm.model import (
+    GroupVerdict,
+    Operation,
+    Record,
+    Target,
+    Verb,
+    Verdict,
+)
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.survey import Finding
 from magnum.objects import cluster as cluster_object
@@ -228,7 +235,8 @@ def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
     latest = ports.operations.read(namespace, release)
     if latest is None or found.record is None or latest.operations != found.record.operations:
         return False
-    if insist(cluster.nodegroups, latest):
+    fresh = list(cluster.nodegroups)
+    if insist(fresh, latest):
         return False
     looks = {one.name: one.fingerprint for one in verdict.groups if one.fingerprint}
     if (verdict.fingerprint, looks) != (latest.first_look, latest.group_looks):
@@ -236,13 +244,26 @@ def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
             namespace, release, first_look=verdict.fingerprint, group_looks=looks
         )
     if verdict.status.endswith(("_COMPLETE", "_FAILED")):
+        stays = found.unfinished | _handed_over_deletions(fresh, found, latest)
         done = [
-            op.id
-            for op in latest.operations
-            if op.id not in found.unfinished and not _is_over(op, verdict)
+            op.id for op in latest.operations if op.id not in stays and not _is_over(op, verdict)
         ]
         ports.operations.finish(namespace, release, done)
     return True
+
+
+def _handed_over_deletions(
+    nodegroups: Iterable[Any], found: Finding, record: Record
+) -> frozenset[str]:
+    """Deletions that only their own end ends: Cluster API is at it, however late that is.
+
+    One that was refused is none; whoever wants to keep the nodegroup can.
+    """
+    if found.lacking:
+        return frozenset()
+    there = {row.uuid for row in nodegroups}
+    deletions = (one for one in record.operations if one.verb is Verb.NODEGROUP_DELETE)
+    return frozenset(one.id for one in deletions if one.row in there)
 
 
 def _is_over(operation: Operation, verdict: Verdict) -> bool:

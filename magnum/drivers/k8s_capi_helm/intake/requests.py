@@ -187,7 +187,7 @@ def _group_request(
         docker_volume=docker_volume_size(row, cluster),
         is_new=is_new,
         is_young=bool(unchecked_since and is_young(row, unchecked_since)),
-        uuid=row.uuid or "",
+        uuid=row.uuid,
     )
 
 

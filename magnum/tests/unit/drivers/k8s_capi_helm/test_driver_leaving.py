@@ -319,6 +319,43 @@ class TestRefused(World):
         return list(release.values["nodeGroups"])
 
 
+class TestLate(World):
+    """Machines of a nodegroup that is deleted do not go in the time that they have."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.made()
+        self.add_group("extra")
+        self.grow()
+        self.tick(2)
+        self.drop_group("extra")
+        self.make_late()
+        self.tick(2)
+
+    def test_whoever_resizes_it_is_told_that_it_goes(self) -> None:
+        self.assertEqual("DELETE_FAILED", self.group("extra").status)
+        runs = len(self.helm.runs)
+        for _ in range(2):
+            self.resize(3, "extra")
+            self.poll()
+            row = self.group("extra")
+            self.assertTrue(row.status.startswith("DELETE_"), (row.status, row.status_reason))
+            self.assertEqual(runs, len(self.helm.runs), "it would come back")
+        self.grow()
+        self.poll()
+        self.tick(3)
+        self.assertNotIn("extra", [one.name for one in self.cluster().nodegroups])
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        record = self.ports.operations.read(NAMESPACE, RELEASE)
+        self.assertEqual((), record.operations if record else None)
+
+    def test_another_request_has_its_own_time(self) -> None:
+        self.resize(3)
+        self.tick()
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.assertEqual("UPDATE_IN_PROGRESS", self.group().status)
+
+
 class TestOlderVersions(World):
     """They write a deletion down without saying which row it is of."""
 

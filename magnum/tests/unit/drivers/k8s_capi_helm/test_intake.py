@@ -84,6 +84,7 @@ def cluster(**changes):
 
 def group(name="default-worker", **changes):
     fields = {
+        "uuid": f"uuid-of-{name}",
         "name": name,
         "role": "worker",
         "status": "CREATE_IN_PROGRESS",
