@@ -61,20 +61,26 @@ def is_due(record: Record | None) -> bool:
 def hand_over(ports: Ports, live: LiveRelease, record: Record) -> None:
     """Set the numbers that are asked for, and take note that it was done.
 
-    A group that has a fixed size by now has its number from its row, by Helm.
+    A group that has a fixed size by now has its number from its row, by Helm. One that is not there
+    yet keeps no other from its number.
 
     :raises errors.DriverError: a number could not be set; it is still due.
     """
-    entries = change.node_groups(live.values)
+    entries, due = change.node_groups(live.values), dict[str, errors.Conflict]()
     for group, count in asked(record.operations).items():
         entry = entries.get(group, {})
         if change.is_autoscaled(entry):
             least, most = change.bounds(entry)
-            _set(ports, live, group, min(max(count, least), most))
+            try:
+                _set(ports, live, group, min(max(count, least), most))
+            except errors.Conflict as error:
+                due[group] = error
     for one in record.operations:
-        if one.count is not None:
+        if one.count is not None and due.keys().isdisjoint(one.groups):
             done = dataclasses.replace(one, count=None)
             ports.operations.update(live.namespace, live.name, done)
+    for late in due.values():
+        raise late
 
 
 def replicas(ports: Ports, namespace: str, release: str, group: str) -> int | None:

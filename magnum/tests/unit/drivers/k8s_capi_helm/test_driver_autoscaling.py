@@ -190,6 +190,21 @@ class TestFirstNumber(ScaledCase):
         self.assertEqual(3, self.group("more").node_count)
         self.assertEqual((True, 0, 6), self.bounds("more"))
 
+    def test_one_that_is_not_there_yet_keeps_no_other_from_its_number(self) -> None:
+        self.made(labels=LABELS)
+        for name, count in (("first", 2), ("second", 3)):
+            self.add_group(name, count, max_node_count=6)
+        self.grow()
+        selector = {names.LABEL_NODE_GROUP: "first"}
+        [missing] = self.kube.list(names.MACHINE_DEPLOYMENT, NAMESPACE, selector)
+        self.kube.remove(names.MACHINE_DEPLOYMENT, NAMESPACE, missing["metadata"]["name"])
+        self.tick()
+        self.assertEqual((None, 3), (self.replicas("first"), self.replicas("second")))
+        self.kube.put(names.MACHINE_DEPLOYMENT, missing)
+        self.scale("second", 1)
+        self.tick()
+        self.assertEqual((2, 1), (self.replicas("first"), self.replicas("second")))
+
     def test_a_number_that_could_not_be_kept_refuses_the_nodegroup_alone(self) -> None:
         self.made(labels=LABELS)
         self.kube.before = self.no_operation
