@@ -8,6 +8,7 @@ The order is: the configured file, ``$KUBECONFIG``, ``~/.kube/config``, the pod'
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+import functools
 import hashlib
 import os
 import pathlib
@@ -57,7 +58,7 @@ def fingerprint(path: str | None) -> str:
         try:
             content = pathlib.Path(part).read_bytes()
             digest.update(content)
-            for reference in _references(yaml.safe_load(content)):
+            for reference in _references(content):
                 digest.update(pathlib.Path(part).parent.joinpath(reference).read_bytes())
         except OSError as error:
             raise _unusable(path, f"{error.filename}: {error.strerror}") from None
@@ -106,8 +107,14 @@ def _load_file(path: str, configuration: kubernetes.client.Configuration) -> Non
     _loader(config_dict=config, config_base_path=None).load_and_set(configuration)
 
 
-def _references(config: Any) -> Iterator[str]:
-    """The files that a parsed kubeconfig names."""
+# Parsing takes milliseconds, each request asks, and the answer hardly ever changes.
+@functools.lru_cache(maxsize=4)
+def _references(content: bytes) -> tuple[str, ...]:
+    """The files that a kubeconfig names; raises yaml.YAMLError."""
+    return tuple(_named(yaml.safe_load(content)))
+
+
+def _named(config: Any) -> Iterator[str]:
     if not isinstance(config, dict):
         return
     for section, key in (("clusters", "cluster"), ("users", "user")):

@@ -7,6 +7,7 @@ import json
 import os
 
 import fixtures
+import yaml
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient, kubeconfig
@@ -56,6 +57,22 @@ class TestIdentity(wire.WireCase):
         self.assertEqual("first", self.token())
         token.write_text("other")
         self.assertEqual("other", self.token())
+
+    def test_what_stays_the_same_is_not_parsed_for_every_request(self) -> None:
+        parsed: list[bytes] = []
+        parse = yaml.safe_load
+
+        def counted(content: bytes) -> object:
+            parsed.append(content)
+            return parse(content)
+
+        self.useFixture(fixtures.MonkeyPatch("yaml.safe_load", counted))
+        self.token()
+        self.assertLessEqual(len(parsed), 2)
+        parsed.clear()
+        for _ in range(5):
+            self.assertEqual("first", self.token())
+        self.assertEqual([], parsed)
 
     def plugin(self, *command: str) -> None:
         """The kubeconfig's user has a credential plugin instead of a token."""
