@@ -19,7 +19,7 @@ test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pe
 	@$(RUNNER)/bin/python tools/stages.py $(or $(STAGES),test)
 
 functional: $(TOX) ## Everything that can be done in the sandbox, and all crash tests
-	@$(RUNNER)/bin/python tools/stages.py crashes sandbox-live adoption functional
+	@$(RUNNER)/bin/python tools/stages.py crashes sandbox-live adoption functional storms
 
 controls: $(TOX) ## Break driver and charts on purpose, show what catches it (FUNCTIONAL=1: in the sandbox too)
 	@$(TOX) -q run -e controls -- $(if $(FUNCTIONAL),--functional) $(MUTANTS)
@@ -38,11 +38,11 @@ bench: $(TOX) ## Time the charts' rendering (REFERENCE_CHART=<checkout>: beside 
 
 clean: ## Stop the sandboxes; remove what was made here (the cache of Go binaries stays)
 	@if [ -x .tox/sandbox/bin/python ]; then \
-		for state in .sandbox .sandbox-test .sandbox-envtest .sandbox-adoption .sandbox-controls; do \
+		for state in .sandbox .sandbox-test .sandbox-envtest .sandbox-adoption .sandbox-controls .sandbox-storms; do \
 			[ ! -d $$state ] || .tox/sandbox/bin/python -m sandbox --dir $$state down; \
 		done; \
 	fi
-	rm -rf .sandbox .sandbox-test .sandbox-envtest .sandbox-adoption .sandbox-controls .venv
+	rm -rf .sandbox .sandbox-test .sandbox-envtest .sandbox-adoption .sandbox-controls .sandbox-storms .venv
 	rm -rf $(RUNNER) .tox .stages .stestr .mypy_cache .ruff_cache .hypothesis
 	rm -rf build dist *.egg-info functional-tests.log doc/build doc/source/_generated releasenotes/build
 

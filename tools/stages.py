@@ -106,6 +106,7 @@ STAGES = {
         Stage("adoption", "adoption", 30, counts=True, binaries=True, sandbox=True, live=True),
         Stage("sandbox-live", "sandbox-live", 30, counts=True, binaries=True, sandbox=True),
         Stage("functional", "functional", 120, counts=True, binaries=True, sandbox=True, live=True),
+        Stage("storms", "storms", 60, counts=True, binaries=True, sandbox=True, live=True),
         Stage(
             "chart-packages",
             "chart-packages",

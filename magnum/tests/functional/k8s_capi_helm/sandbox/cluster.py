@@ -156,15 +156,21 @@ class Cluster:
             rows = self.rows()
         return rows
 
-    def complete(self, word: str = "UPDATE", limit: float = LIMIT) -> Rows:
+    def complete(
+        self, word: str = "UPDATE", limit: float = LIMIT, *, none_fails: bool = False
+    ) -> Rows:
         """Wait until Magnum says that all of the intent is there; it has to be true at once.
 
         :param word: CREATE or UPDATE.
+        :param none_fails: a nodegroup that fails ends the wait.
         :raises AssertionError: Magnum fails, takes too long, or lies.
         """
         believed: set[str] = set()
 
         def said(rows: Rows) -> bool:
+            if none_fails:
+                failed = [name for name in rows.groups if rows.has_failed(name)]
+                assert not failed, [self.magnum.group(self.uuid, name) for name in failed]
             told = self._told(rows)
             for name in sorted(told - believed):
                 self._believe(rows, f"nodegroup {name}", name)

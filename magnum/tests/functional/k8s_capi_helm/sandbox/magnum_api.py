@@ -39,6 +39,10 @@ class Rows:
     def reason(self) -> str:
         return self.cluster.get("status_reason") or ""
 
+    def has_failed(self, group: str) -> bool:
+        """Whether a nodegroup that is there is in a FAILED state."""
+        return group in self.groups and str(self.groups[group]["status"]).endswith("_FAILED")
+
     def __str__(self) -> str:
         groups = ", ".join(
             f"{name} {row['status']} {row['node_count']}" for name, row in self.groups.items()
