@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
+import datetime
 from typing import Any
 
 from oslo_log import log as logging
@@ -33,6 +34,9 @@ from magnum.drivers.k8s_capi_helm.model import (
 
 LOG = logging.getLogger(__name__)
 
+#: A request is checked by then: Magnum's API waits a minute for an answer, unless an operator has
+#: said otherwise.
+CHECKED_BY_THEN = datetime.timedelta(minutes=5)
 #: What a chart makes for a nodegroup, its machines' owner first.
 _OBJECTS = (
     names.MACHINE_DEPLOYMENT,

@@ -193,6 +193,17 @@ def is_applied(live: LiveRelease | None, request: ClusterRequest, record: Record
     return begun and not scaling.is_due(record) and is_deployed(live, request, record)
 
 
+def is_joining(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
+    """Whether a release lacks nothing but nodegroups whose requests are still being checked.
+
+    Their conductor may have died; the groups beside them do not wait until that is known.
+    """
+    if live is None:
+        return False
+    noted = record.operations if record else ()
+    return is_applied(live, newcomers.arrived(request, noted, live.values), record)
+
+
 def _found(
     ports: Ports,
     hold: Hold,

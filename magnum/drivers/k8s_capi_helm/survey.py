@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm import (
     intake,
     leftovers,
     names,
+    newcomers,
     observer,
     ownership,
     reconcile,
@@ -62,6 +63,7 @@ class _Release:
     """What was read of a release.
 
     :ivar applied: whether that is all that was asked for.
+    :ivar joining: whether it is all but for nodegroups whose requests are still being checked.
     :ivar answered: whether there was an answer.
     :ivar kept: it was not read now, but a while ago.
     """
@@ -69,6 +71,7 @@ class _Release:
     record: Record | None = None
     live: LiveRelease | None = None
     applied: bool = False
+    joining: bool = False
     answered: bool = False
     kept: bool = False
 
@@ -100,10 +103,17 @@ def judge(
     whole = at_rest and ports.watching is not None and ports.watching.is_whole(view)
     if not at_rest:
         ports.resting.forget(release)
-    read = _read(ports, cluster, rows, conf, at_rest=at_rest, whole=whole)
+    read = _read(ports, cluster, rows, conf, now, at_rest=at_rest, whole=whole)
     record, live = read.record, read.live
     state = intake.magnum_state(
-        cluster, rows, record, live, applied=read.applied, refusal=refusal, waiting=waiting
+        cluster,
+        rows,
+        record,
+        live,
+        applied=read.applied,
+        joining=read.joining,
+        refusal=refusal,
+        waiting=waiting,
     )
 
     def judged(reader: observer.Reader, at: datetime.datetime) -> tuple[Observed, Verdict]:
@@ -197,7 +207,14 @@ def _refreshed(verdict: Verdict, state: MagnumState) -> Verdict:
 
 
 def _read(
-    ports: Ports, cluster: Any, rows: list[Any], conf: Any, *, at_rest: bool, whole: bool
+    ports: Ports,
+    cluster: Any,
+    rows: list[Any],
+    conf: Any,
+    now: datetime.datetime,
+    *,
+    at_rest: bool,
+    whole: bool,
 ) -> _Release:
     """What there is of a release.
 
@@ -206,7 +223,8 @@ def _read(
     """
     namespace, release = intake.namespace(cluster, conf), cluster.stack_id
     try:
-        request = intake.cluster_request(cluster, rows, conf)
+        since = now - newcomers.CHECKED_BY_THEN
+        request = intake.cluster_request(cluster, rows, conf, unchecked_since=since)
         kept = ports.resting.get(request) if whole else None
         if kept is not None and reconcile.is_applied(kept[1], request, kept[0]):
             return _Release(*kept, applied=True, answered=True, kept=True)
@@ -215,7 +233,9 @@ def _read(
         if at_rest:
             ports.resting.keep(request, record, live)
         request = ownership.staying(request, record)
-        return _Release(record, live, reconcile.is_applied(live, request, record), True)
+        applied = reconcile.is_applied(live, request, record)
+        joining = not applied and reconcile.is_joining(live, request, record)
+        return _Release(record, live, applied, joining, answered=True)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return _Release()

@@ -144,7 +144,7 @@ def _was_never_made(
 ) -> bool:
     if nodegroup.role == intake.MASTER or live is None or name in change.node_groups(live.values):
         return False
-    if intake.is_young(nodegroup, passes.utc_now() - passes.CHECKED_BY_THEN):
+    if intake.is_young(nodegroup, passes.utc_now() - newcomers.CHECKED_BY_THEN):
         return False
     noted = record.operations if record else ()
     return not newcomers.is_on_record(noted, name, nodegroup.uuid)

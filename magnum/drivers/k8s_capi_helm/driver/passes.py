@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm import (
     deletion,
     errors,
     intake,
+    newcomers,
     ownership,
     patience,
     reconcile,
@@ -51,9 +52,6 @@ _OPERATORS_TURN = (
     errors.HelmUnusable,
     errors.Misconfigured,
 )
-#: A request is checked by then: Magnum's API waits a minute for an answer, unless an operator has
-#: said otherwise.
-CHECKED_BY_THEN = datetime.timedelta(minutes=5)
 #: Seconds until the tombstone of a deleted cluster is removed: Magnum destroys the row in between.
 _SWEEP_AFTER = 30.0
 
@@ -61,7 +59,7 @@ _SWEEP_AFTER = 30.0
 def request(cluster: Any, conf: Any) -> ClusterRequest:
     """What the rows ask for, read now."""
     return intake.cluster_request(
-        cluster, cluster.nodegroups, conf, unchecked_since=utc_now() - CHECKED_BY_THEN
+        cluster, cluster.nodegroups, conf, unchecked_since=utc_now() - newcomers.CHECKED_BY_THEN
     )
 
 

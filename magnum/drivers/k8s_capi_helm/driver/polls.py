@@ -15,6 +15,7 @@ from magnum.drivers.k8s_capi_helm import (
     credentials,
     errors,
     intake,
+    newcomers,
     ownership,
     reconcile,
     survey,
@@ -169,7 +170,7 @@ def _is_forgotten(cluster: Any, groups: list[Any], now: datetime.datetime) -> bo
     """
     changed = (row.updated_at or row.created_at for row in groups)
     rests = cluster.status.endswith("_COMPLETE")
-    return rests and all(one is None or now - one > passes.CHECKED_BY_THEN for one in changed)
+    return rests and all(one is None or now - one > newcomers.CHECKED_BY_THEN for one in changed)
 
 
 def _prolong_deletion(

@@ -26,6 +26,7 @@ def magnum_state(
     live: LiveRelease | None,
     *,
     applied: bool,
+    joining: bool = False,
     refusal: str = "",
     waiting: errors.DriverError | None = None,
 ) -> MagnumState:
@@ -53,6 +54,7 @@ def magnum_state(
             for row in rows
         ),
         applied=applied,
+        joining=joining,
         kubernetes_version=str(values.get("kubernetesVersion", "")).lstrip("v"),
         started=min((op.started for op in operations), default=None),
         deadline=max(deadlines) if deadlines else None,

@@ -42,7 +42,9 @@ class MagnumState:
 
     :ivar release: the release's name, "" before it has one.
     :ivar applied: the live release carries everything that the rows ask for, so what is seen can be
-        compared with what is wanted. While False nothing is ever COMPLETE.
+        compared with what is wanted. While False the cluster is never COMPLETE.
+    :ivar joining: all that the live release lacks are new nodegroups whose requests are still being
+        checked. The other groups can be COMPLETE.
     :ivar kubernetes_version: wanted, without ``v``, from the live release; "" if unknown.
     :ivar started: when the running operation began; None when nobody knows.
     :ivar deadline: when the running operation has to be through; None for no limit.
@@ -72,6 +74,7 @@ class MagnumState:
     waiting: str = ""
     waiting_cause: Cause | None = None
     without_addons: frozenset[str] = frozenset()
+    joining: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

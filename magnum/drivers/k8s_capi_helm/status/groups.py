@@ -66,7 +66,7 @@ def judge(
     :param agreed: this look and the one before found everything of the cluster in place.
     """
     gap = (
-        reasons.not_applied(state)
+        (None if state.joining else reasons.not_applied(state))
         or handed_over.missing(observed, state)
         or missing(group, observed, state)
     )

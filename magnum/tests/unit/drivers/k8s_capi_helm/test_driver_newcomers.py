@@ -111,6 +111,24 @@ class TestBeingChecked(World):
         self.assertEqual({"default-worker": 3}, self.counts())
         self.assertEqual("CREATE_IN_PROGRESS", self.group("extra").status)
 
+    def test_nor_do_nodegroups_that_are_there(self) -> None:
+        self.made()
+        self.write_row()
+        self.add_group("more", 2)
+        self.grow()
+        self.tick(2)
+        self.assertEqual("CREATE_COMPLETE", self.group("more").status)
+        self.assertEqual("CREATE_IN_PROGRESS", self.group("extra").status)
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+
+    def test_but_those_that_have_not_been_changed_yet(self) -> None:
+        self.made()
+        self.write_row()
+        self.helm.refusal = errors.Busy("Somebody works on it.")
+        self.resize(3)
+        self.tick(2)
+        self.assertEqual("UPDATE_IN_PROGRESS", self.group("default-worker").status)
+
     def test_one_that_lost_its_conductor_is_refused_in_the_end(self) -> None:
         self.made()
         self.write_row()
