@@ -13,7 +13,7 @@ from typing import Protocol
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors, names, patience
 from magnum.drivers.k8s_capi_helm.model import Json, Silence
 from magnum.drivers.k8s_capi_helm.status import heartbeats
 
@@ -33,16 +33,17 @@ class Controllers:
     """What this process knows of the controllers; safe to share between threads.
 
     :param leases: ``namespace/name`` of the Lease of each controller.
-    :param patience: how long one may be silent; zero for always, and then nobody is asked.
+    :param longest: how long one may be silent; zero for always, and then nobody is asked.
     """
 
     def __init__(
         self,
         leases: Iterable[str] = (),
-        patience: datetime.timedelta = datetime.timedelta(minutes=3),
+        longest: datetime.timedelta = datetime.timedelta(minutes=3),
     ) -> None:
-        self._leases = tuple(dict.fromkeys(leases)) if patience else ()
-        self._patience = patience
+        self._leases = tuple(dict.fromkeys(leases)) if longest else ()
+        self._longest = longest
+        self._asking = threading.Lock()
         self._lock = threading.Lock()
         self._asked: datetime.datetime | None = None
         self._known: dict[str, heartbeats.Heartbeat] = {}
@@ -54,18 +55,21 @@ class Controllers:
         A Lease that was never seen, or that may not be read, says nothing about anybody. One that
         was seen and is gone was taken away with its controller.
 
+        Magnum polls all of its clusters at once, and then none of them for a minute. So who comes
+        while another thread asks waits for the answer; what was known before is a minute old.
+
         :param now: aware, UTC.
         """
-        with self._lock:
-            due = self._asked is None or abs(now - self._asked) >= _EVERY
-            if due:
-                # Taken for asked already, so that no other thread asks at the same time.
-                self._asked = now
-        if due:
-            self._ask(kube, now)
+        if self._asking.acquire(timeout=patience.left(_EVERY.total_seconds())):
+            try:
+                if self._asked is None or abs(now - self._asked) >= _EVERY:
+                    self._asked = now
+                    self._ask(kube, now)
+            finally:
+                self._asking.release()
         with self._lock:
             known = [self._known[one] for one in self._leases if one in self._known]
-        found = (heartbeats.silence(one, self._patience) for one in known)
+        found = (heartbeats.silence(one, self._longest) for one in known)
         return tuple(one for one in found if one is not None)
 
     def _ask(self, kube: Reader, now: datetime.datetime) -> None:

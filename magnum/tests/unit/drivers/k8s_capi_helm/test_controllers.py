@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import datetime
+import threading
+import time
 
 import fixtures
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors, names, patience
 from magnum.drivers.k8s_capi_helm.controllers import Controllers
+from magnum.drivers.k8s_capi_helm.model import Silence
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import controllers as suite
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.controllers import NOW
@@ -113,3 +116,44 @@ class TestControllers(suite.ControllersTests, testtools.TestCase):
         controllers = self.controllers()
         for seconds in (0, 300, 600):
             self.assertEqual((), controllers.silent(self.kube, later(seconds)))
+
+    def test_who_comes_while_another_one_asks_hears_the_answer(self) -> None:
+        """Magnum polls all clusters at once, so the next chance is a minute away."""
+        controllers = self.controllers()
+        self.renew(self.capi, NOW)
+        controllers.silent(self.kube, NOW)
+        found: list[tuple[Silence, ...]] = []
+        second = threading.Thread(
+            target=lambda: found.append(controllers.silent(self.kube, later(200)))
+        )
+
+        def meet(verb: str, kind: names.Kind, name: str) -> None:
+            self.kube.before = None
+            second.start()
+            second.join(0.3)
+
+        self.kube.before = meet
+        first = controllers.silent(self.kube, later(200))
+        second.join()
+        self.assertEqual((self.of_capi(NOW),), first)
+        self.assertEqual([first], found)
+
+    def test_whoever_has_no_time_waits_for_nobody(self) -> None:
+        controllers = self.controllers()
+        self.renew(self.capi, NOW)
+        controllers.silent(self.kube, NOW)
+        found: list[tuple[Silence, ...]] = []
+
+        def hurry() -> None:
+            with patience.until(time.monotonic()):
+                found.append(controllers.silent(self.kube, later(200)))
+
+        def meet(verb: str, kind: names.Kind, name: str) -> None:
+            self.kube.before = None
+            second = threading.Thread(target=hurry)
+            second.start()
+            second.join(10)
+
+        self.kube.before = meet
+        controllers.silent(self.kube, later(200))
+        self.assertEqual([()], found)
