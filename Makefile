@@ -7,7 +7,7 @@ TOX := $(RUNNER)/bin/tox
 export PATH := $(CURDIR)/$(RUNNER)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test functional controls record docs charts bench clean
+.PHONY: help demo test functional kills controls record docs charts bench clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,8 +18,11 @@ demo: $(TOX) ## From a template to a tenant's kubectl get nodes and away again (
 test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pep8 unit" picks some)
 	@$(RUNNER)/bin/python tools/stages.py $(or $(STAGES),test)
 
-functional: $(TOX) ## Everything that can be done in the sandbox, and all crash tests
-	@$(RUNNER)/bin/python tools/stages.py crashes sandbox-live adoption functional storms
+functional: $(TOX) ## Everything that can be done in the sandbox, all crash tests and 40 kills
+	@$(RUNNER)/bin/python tools/stages.py crashes kills sandbox-live adoption functional storms
+
+kills: $(TOX) ## Kill conductors 200 times at random moments (K8S_CAPI_HELM_KILLS=40: so often)
+	@K8S_CAPI_HELM_KILLS=$(or $(K8S_CAPI_HELM_KILLS),200) $(TOX) -q run -e kills
 
 controls: $(TOX) ## Break driver and charts on purpose, show what catches it (FUNCTIONAL=1: in the sandbox too)
 	@$(TOX) -q run -e controls -- $(if $(FUNCTIONAL),--functional) $(MUTANTS)
@@ -38,11 +41,12 @@ bench: $(TOX) ## Time the charts' rendering (REFERENCE_CHART=<checkout>: beside 
 
 clean: ## Stop the sandboxes; remove what was made here (the cache of Go binaries stays)
 	@if [ -x .tox/sandbox/bin/python ]; then \
-		for state in .sandbox .sandbox-test .sandbox-envtest .sandbox-adoption .sandbox-controls .sandbox-storms; do \
+		for state in .sandbox .sandbox-test .sandbox-envtest .sandbox-kills .sandbox-adoption .sandbox-controls .sandbox-storms; do \
 			[ ! -d $$state ] || .tox/sandbox/bin/python -m sandbox --dir $$state down; \
 		done; \
 	fi
-	rm -rf .sandbox .sandbox-test .sandbox-envtest .sandbox-adoption .sandbox-controls .sandbox-storms .venv
+	rm -rf .sandbox .sandbox-test .sandbox-envtest .sandbox-kills .sandbox-adoption .sandbox-controls .sandbox-storms \
+		.venv
 	rm -rf $(RUNNER) .tox .stages .stestr .mypy_cache .ruff_cache .hypothesis
 	rm -rf build dist *.egg-info functional-tests.log doc/build doc/source/_generated releasenotes/build
 

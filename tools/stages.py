@@ -104,6 +104,7 @@ STAGES = {
             live=True,
         ),
         Stage("adoption", "adoption", 30, counts=True, binaries=True, sandbox=True, live=True),
+        Stage("kills", "kills", 60, binaries=True, sandbox=True, live=True),
         Stage("sandbox-live", "sandbox-live", 30, counts=True, binaries=True, sandbox=True),
         Stage("functional", "functional", 120, counts=True, binaries=True, sandbox=True, live=True),
         Stage("storms", "storms", 60, counts=True, binaries=True, sandbox=True, live=True),

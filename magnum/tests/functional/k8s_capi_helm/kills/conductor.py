@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A conductor that may be killed: Magnum's handlers and jobs, this driver, the real helm."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+import dataclasses
+import datetime
+import os
+from pathlib import Path
+import traceback
+from typing import Any
+
+from oslo_log import log
+import yaml
+
+from magnum import objects
+from magnum.common import rpc
+from magnum.conductor.handlers import credential_conductor, nodegroup_conductor
+from magnum.drivers.common import driver
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    belongings,
+    installation,
+    intake,
+    names,
+    operations,
+    secrets,
+)
+from magnum.drivers.k8s_capi_helm.driver import passes
+from magnum.drivers.k8s_capi_helm.helm_client import releases
+from magnum.tests.functional.k8s_capi_helm.adoption import conductor as plain
+from magnum.tests.functional.k8s_capi_helm.kills.cluster_api import QuickClusters
+from magnum.tests.functional.k8s_capi_helm.kills.project import Cloud, Project
+from magnum.tests.unit.drivers.k8s_capi_helm.test_sequences import _plain
+
+CONF = plain.CONF
+# The drivers' own options have to be known before a file is read. Done when this is imported, that
+# is once, in the process from which conductors are forked.
+log.register_options(CONF)
+[point.load() for point, _ in driver.Driver.load_entry_points()]
+#: Seconds of a lease: nobody wants to wait for as long as in a real conductor.
+LEASE = 5.0
+#: Longer than anything needs that is kept for a while on purpose.
+_LATER = 60.0
+_OWNER = "meta.helm.sh/release-name"
+#: What a release leaves behind on purpose; Cluster API takes it away with the Cluster.
+KEPT = (names.MACHINE_TEMPLATE.name, names.BOOTSTRAP_TEMPLATE.name)
+
+
+class Conductor(plain.Conductor):
+    """Requests, periodic jobs, and looks at what is true; each method is one line of a test."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        super().__init__()
+        self._cloud = cloud
+        self._minutes = 0.0
+        passes.utc_now = self._now
+
+    def _now(self) -> datetime.datetime:
+        return datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=self._minutes)
+
+    # Requests beside those of the plain conductor -------------------------------------------------
+    def change_group(self, name: str, **fields: Any) -> None:
+        cluster = self._cluster()
+        group = objects.NodeGroup.get_by_name(self._user, cluster.uuid, name)
+        for field, value in fields.items():
+            setattr(group, field, value)
+        nodegroup_conductor.Handler().nodegroup_update(self._user, cluster, group)
+
+    def rotate(self) -> None:
+        credential_conductor.Handler().credential_rotate(self._user, self._cluster())
+
+    def look_after(self, minutes: float) -> None:
+        """Magnum's periodic jobs, so many minutes after the request."""
+        self._minutes = minutes
+        self.look()
+
+    # Looks ----------------------------------------------------------------------------------------
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "status": cluster.status,
+                "reason": cluster.status_reason,
+                "cluster_template_id": cluster.cluster_template_id,
+                "groups": {
+                    row.name: {
+                        key: getattr(row, key)
+                        for key in ("status", "status_reason", "node_count", "node_labels")
+                    }
+                    for row in cluster.nodegroups
+                },
+            }
+            for cluster in objects.Cluster.list(self._admin)
+        ]
+
+    def rests(self) -> bool:
+        """Whether nobody waits for anything."""
+        for cluster in objects.Cluster.list(self._admin):
+            rows = (cluster, *cluster.nodegroups)
+            if any(row.status.endswith("_IN_PROGRESS") for row in rows):
+                return False
+            if cluster.status == "UPDATE_FAILED":  # for ten minutes, after a refusal
+                return False
+            record = self._record(cluster)
+            if record is not None and record.operations:
+                return False
+        return True
+
+    def wrong(self) -> list[str]:
+        """What is not as the database says, when everything rests."""
+        found = []
+        for cluster in objects.Cluster.list(self._admin):
+            if cluster.status == "CREATE_FAILED":
+                continue  # it says so, and can be deleted
+            rows = list(cluster.nodegroups)
+            failed = [row for row in rows if not _is_fine(row)]
+            found += [f"{row.name}: {row.status} {row.status_reason}" for row in failed]
+            found += self._wrong_release(cluster, rows)
+            # What is kept for a while is gone after that.
+            self.look_after(_LATER)
+            self._minutes = 0.0
+            found += self._wrong_project(cluster, rows)
+        return found
+
+    def left(self) -> tuple[list[str], list[str]]:
+        """What is still there of clusters that Magnum has forgotten; and Magnum's certificates."""
+        ports = assembly.ports(CONF)
+        namespace = f"{CONF.capi_helm.namespace_prefix}-{plain.PROJECT}"
+        # The next deletion in the project does so, too.
+        passes.sweep(ports, namespace)
+        found = [f"{key}: {one}" for key, one in self._cloud.kept.read().items() if one]
+        return found, [one.uuid for one in objects.X509KeyPair.list(self._admin)]
+
+    def _record(self, cluster: Any) -> Any:
+        if not cluster.stack_id:
+            return None
+        namespace = intake.namespace(cluster, CONF)
+        return assembly.ports(CONF).operations.read(namespace, cluster.stack_id)
+
+    def _wrong_release(self, cluster: Any, rows: list[Any]) -> Iterator[str]:
+        ports, namespace = assembly.ports(CONF), intake.namespace(cluster, CONF)
+        live = ports.helm.live(namespace, cluster.stack_id)
+        if live is None or live.status != "deployed":
+            yield f"the release is {live.status if live else 'gone'}"
+            return
+        request = intake.cluster_request(cluster, rows, CONF)
+        facts = belongings.found(self._cloud, request, self._cloud.facts(request))
+        wanted, have = _plain(installation.render(request, facts, CONF)), _plain(live.values)
+        for key in sorted({*wanted, *have}):
+            if wanted.get(key) != have.get(key):
+                yield f"values.{key}: {have.get(key)}, not {wanted.get(key)}"
+        yield from self._wrong_objects(namespace, cluster.stack_id)
+
+    def _wrong_objects(self, namespace: str, release: str) -> Iterator[str]:
+        """What differs between the newest revision and the API server."""
+        kube = assembly.ports(CONF).kube
+        known = {one.name: one for one in vars(names).values() if isinstance(one, names.Kind)}
+        newest = releases.newest(kube.list(names.SECRET, namespace, releases.labels(release)))
+        assert newest is not None
+        documents = [one for one in yaml.safe_load_all(releases.manifest(newest)) if one]
+        told: dict[str, set[str]] = {kind: set() for kind in known}
+        for one in documents:
+            told.setdefault(one["kind"], set()).add(one["metadata"]["name"])
+            if one["kind"] in known and known[one["kind"]].plural:
+                kind = known[one["kind"]]
+                version = one["apiVersion"].rpartition("/")[2]
+                exact = names.Kind(kind.group, kind.name, kind.plural, (version,))
+                have = kube.get(exact, namespace, one["metadata"]["name"])
+                where = f"{kind.name} {one['metadata']['name']}"
+                wanted = _as_kept(one)
+                yield from _lacking(wanted, have, where) if have else [f"{where} is not there"]
+        for kind in known.values():
+            if kind.namespaced and kind.name not in ("Event", "Lease", *KEPT):
+                for one in kube.list(kind, namespace, {}):
+                    notes = one["metadata"].get("annotations") or {}
+                    orphan = one["metadata"]["name"] not in told[kind.name]
+                    if notes.get(_OWNER) == release and orphan:
+                        yield f"{kind.name} {one['metadata']['name']} is nobody's"
+
+    def _wrong_project(self, cluster: Any, rows: list[Any]) -> Iterator[str]:
+        release = cluster.stack_id
+        kube, namespace = assembly.ports(CONF).kube, intake.namespace(cluster, CONF)
+        secret = kube.get(names.SECRET, namespace, names.credential_secret(release))
+        used = {one.id for one in secrets.credentials_of(secret)} if secret else set()
+        if used != set(self._cloud.credentials):
+            yield f"credentials: {sorted(self._cloud.credentials)}, not {sorted(used)}"
+        groups = {names.server_group(release, row.name) for row in rows}
+        if set(self._cloud.openstack.ids()) - groups:
+            yield f"server groups: {sorted(self._cloud.openstack.ids())}, not {sorted(groups)}"
+
+
+def _is_fine(row: Any) -> bool:
+    """COMPLETE; or only the request of its user could have made its server group."""
+    lost = row.status == "CREATE_FAILED" and "Delete the nodegroup" in row.status_reason
+    return lost or row.status.endswith("_COMPLETE")
+
+
+def _as_kept(document: Any) -> Any:
+    """A document as an API server keeps it: what a Secret has as text is packed."""
+    texts = document.pop("stringData", None) or {}
+    packed = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    return {**document, "data": {**document.get("data", {}), **packed}} if packed else document
+
+
+def _lacking(told: Any, have: Any, where: str) -> Iterator[str]:
+    """What a document says and the object does not."""
+    if isinstance(told, dict) and isinstance(have, dict):
+        for key, value in told.items():
+            if value is not None:
+                yield from _lacking(value, have.get(key), f"{where}.{key}")
+    elif isinstance(told, list) and isinstance(have, list) and len(told) == len(have):
+        for number, (one, other) in enumerate(zip(told, have, strict=True)):
+            yield from _lacking(one, other, f"{where}[{number}]")
+    elif told != have and (told or have):
+        yield f"{where}: {have!r:.200}, not {told!r:.200}"
+
+
+def serve(directory: str, configuration: str, requests: Any) -> None:
+    """Answer requests until somebody kills this process.
+
+    :param directory: of the played project, and of what is logged.
+    :param requests: a connection, over which verb and arguments come.
+    """
+    place = Path(directory)
+    output = os.open(place / "conductor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    CONF([], project="magnum", default_config_files=[configuration])
+    log.setup(CONF, "magnum")
+    rpc.init(CONF)
+    _play(place)
+    conductor = Conductor(assembly.cloud(None))  # type: ignore[arg-type]
+    while True:
+        verb, arguments = requests.recv()
+        try:
+            answer = getattr(conductor, verb)(**arguments)
+        except Exception as error:
+            traceback.print_exc()
+            requests.send((f"{type(error).__name__}: {error}", None))
+        else:
+            requests.send(("", answer))
+
+
+def _play(place: Path) -> None:
+    """Put what is played in its place."""
+    cloud, made = Cloud(Project(place / "project.json")), assembly.make(CONF)
+    kube = QuickClusters(CONF.capi_helm.kubeconfig_file)
+    holder = f"conductor/{os.getpid()}/{os.urandom(4).hex()}"
+    ports = dataclasses.replace(
+        made,
+        kube=kube,
+        operations=operations.Operations(kube, holder=holder, lease_duration=LEASE),
+        watching=None,
+    )
+    assembly.ports = lambda conf: ports
+    assembly.cloud = lambda context: cloud  # type: ignore[assignment,return-value]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The played OpenStack in a file, because it outlives the conductors that use it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+import types
+from typing import Any
+import uuid
+
+from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
+from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
+from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, Flavor
+from magnum.tests.unit.drivers.k8s_capi_helm import fakes
+from magnum.tests.unit.drivers.k8s_capi_helm.world import FakeCloud
+
+#: Image of the next template.
+NEXT = "ubuntu-kube-1.35"
+_IMAGES = {
+    "ubuntu-kube": ("2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b01", "1.34.4"),
+    NEXT: ("2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b02", "1.35.2"),
+}
+_NETWORK = "9f1f4a0e-6d3c-4a7f-8d27-3f0f2f4a9b01"
+_NOTHING: dict[str, Any] = {"groups": [], "addresses": [], "credentials": {}}
+
+
+class Project:
+    """What is in a project; one conductor at a time reads and writes it.
+
+    :param path: of the file; it is either the old one or the new one, whenever somebody is killed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> dict[str, Any]:
+        """Server groups, floating IPs and application credentials."""
+        if not self._path.exists():
+            return dict(_NOTHING)
+        found: dict[str, Any] = json.loads(self._path.read_text())
+        return found
+
+    def keep(self, **changed: Any) -> None:
+        """From now on these are there."""
+        new = self._path.with_suffix(".new")
+        new.write_text(json.dumps({**self.read(), **changed}, default=vars))
+        os.replace(new, self._path)
+
+
+class OpenStack(fakes.FakeOpenStack):
+    """Server groups and floating IPs that stay."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__()
+        self._kept = project
+        found = project.read()
+        self.groups = [types.SimpleNamespace(**one) for one in found["groups"]]
+        self.addresses = [types.SimpleNamespace(**one) for one in found["addresses"]]
+
+    def _create_server_group(self, **wanted: str) -> Any:
+        made = super()._create_server_group(**wanted)
+        made.id = str(uuid.uuid4())
+        self._kept.keep(groups=self.groups)
+        return made
+
+    def _delete_server_group(self, group_id: str, **more: bool) -> None:
+        super()._delete_server_group(group_id, **more)
+        self._kept.keep(groups=self.groups)
+
+    def _create_ip(self, **wanted: str) -> Any:
+        made = super()._create_ip(**wanted)
+        made.id = str(uuid.uuid4())
+        self._kept.keep(addresses=self.addresses)
+        return made
+
+    def _delete_ip(self, address_id: str, **more: bool) -> None:
+        super()._delete_ip(address_id, **more)
+        self._kept.keep(addresses=self.addresses)
+
+
+class Cloud(FakeCloud):
+    """The cloud of the driver's other tests, whose project stays."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__()
+        self.kept = project
+        self.credentials = project.read()["credentials"]
+        self.images = dict(_IMAGES)
+        self.openstack = OpenStack(project)
+        services = Services(self.openstack)
+        self.belongings, self.remains = Belongings(services), Remains(services)
+
+    def facts(self, request: Any, *, interface: str = "public", new: bool = False) -> Any:
+        found = super().facts(request, interface=interface, new=new)
+        return dataclasses.replace(found, external_network_id=_NETWORK)
+
+    def software(self, request: Any, *, interface: str = "public") -> Any:
+        # As the real one: an upgrade asks for no flavor, and so none of a nodegroup is missing.
+        found = super().software(request, interface=interface)
+        groups = (request.control_plane, *request.node_groups)
+        known = {one.flavor: Flavor("", one.flavor, 0, 0, 0) for one in groups}
+        return dataclasses.replace(found, flavors=known)
+
+    def flavors(self, wanted: Any) -> dict[str, Flavor]:
+        return {name: Flavor(f"id-{name}", name, 2, 4096, 20) for name in wanted}
+
+    def create_credential(
+        self, user_id: str, name: str, text: str, roles: Any
+    ) -> ApplicationCredential:
+        made = super().create_credential(user_id, name, text, roles)
+        self.kept.keep(credentials=self.credentials)
+        return made
+
+    def delete_credential(self, user_id: str, credential_id: str) -> None:
+        super().delete_credential(user_id, credential_id)
+        self.kept.keep(credentials=self.credentials)
