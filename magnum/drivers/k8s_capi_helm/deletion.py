@@ -77,7 +77,8 @@ def next_step(
     :param release_present: Helm has the release; None when that could not be read.
     :param secrets_present: the cluster's Secrets or its application credential are left; None when
         that could not be read.
-    :param buried: the Lease is a tombstone: it says that everything was gone.
+    :param buried: the Lease is a tombstone: it says that everything was gone, so that a pass that
+        comes after one that died does not look for a proof in vain.
     """
     if buried:
         return Step(Action.DONE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import threading
 from typing import Any
 
 from oslo_log import log as logging
@@ -15,7 +14,6 @@ from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import (
     assembly,
     belongings,
-    certificates,
     deletion,
     errors,
     intake,
@@ -28,7 +26,7 @@ from magnum.drivers.k8s_capi_helm import (
     teardown,
 )
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.driver import rows
+from magnum.drivers.k8s_capi_helm.driver import endings, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
@@ -37,7 +35,6 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import Rows
-from magnum.objects import cluster as cluster_object
 from magnum.objects import cluster_template as template_object
 
 LOG = logging.getLogger(__name__)
@@ -52,8 +49,6 @@ _OPERATORS_TURN = (
     errors.HelmUnusable,
     errors.Misconfigured,
 )
-#: Seconds until the tombstone of a deleted cluster is removed: Magnum destroys the row in between.
-_SWEEP_AFTER = 30.0
 
 
 def request(cluster: Any, conf: Any) -> ClusterRequest:
@@ -96,13 +91,13 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
     :param ends: whether it may end what is in progress, or take one of the two looks for that. If
         not, it is out of turn, waits for nobody, and leaves trouble to the next one.
     """
-    if not cluster.stack_id:
-        _fail_unfounded(cluster, conf)
-        return
     if _is_left_alone(cluster):
         return
     if ownership.is_leaving(cluster.nodegroups):
         rows.intend(cluster, Status.DELETE_IN_PROGRESS)
+        return
+    if not cluster.stack_id:
+        _fail_unfounded(cluster, conf)
         return
     ports, now = assembly.ports(conf), utc_now()
     namespace = intake.namespace(cluster, conf)
@@ -150,10 +145,14 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
 
 
 def delete_on(context: Any, cluster: Any, conf: Any) -> None:
-    """One pass of a deletion; only here a cluster becomes DELETE_COMPLETE."""
+    """One pass of a deletion; only here a cluster becomes DELETE_COMPLETE.
+
+    Passes of one cluster meet. What one finds after another has ended the deletion, a Lease that is
+    not there, proves nothing: it says nothing then.
+    """
     if not cluster.stack_id:
-        _discard_lease(cluster, conf)
-        _finish_deletion(context, cluster)
+        endings.discard_lease(cluster, conf)
+        endings.finish(context, cluster)
         return
     if _is_left_alone(cluster):
         return
@@ -163,9 +162,11 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         step = deletion.Step(deletion.Action.WAIT, reason=str(error))
+    if not endings.is_current(context, cluster):
+        return
     if step.action is deletion.Action.DONE:
-        _finish_deletion(context, cluster)
-        _sweep_later(ports, owner.namespace)
+        if endings.let_go(context, ports, cluster, owner):
+            endings.finish(context, cluster)
     elif step.action is deletion.Action.NO_PROOF or _is_late(ports, owner, now):
         rows.put(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
     else:
@@ -199,43 +200,6 @@ def _is_left_alone(cluster: Any) -> bool:
 def utc_now() -> datetime.datetime:
     """Now, aware."""
     return datetime.datetime.now(datetime.UTC)
-
-
-def sweep(ports: assembly.Ports, namespace: str) -> None:
-    """Remove the tombstones of clusters whose rows are gone; until then each is the only proof.
-
-    All of the namespace's: a conductor that was restarted has forgotten what it wanted to sweep.
-    """
-    admin = magnum_context.make_admin_context(all_tenants=True)
-    try:
-        for release, uuid in ports.operations.tombstones(namespace).items():
-            try:
-                cluster_object.Cluster.get_by_uuid(admin, uuid)
-            except exception.ClusterNotFound:
-                ports.operations.sweep(namespace, release)
-    except errors.DriverError as error:
-        LOG.warning("Leases of deleted clusters in %s stay behind: %s", namespace, error)
-
-
-def _finish_deletion(context: Any, cluster: Any) -> None:
-    """Tell Magnum to destroy the row. Nothing is saved: should this conductor die before Magnum
-    has, the row is still DELETE_IN_PROGRESS and the next pass comes here again.
-    """
-    certificates.remove_forgotten(context, cluster)
-    cluster.status, cluster.status_reason = Status.DELETE_COMPLETE, None
-
-
-def _discard_lease(cluster: Any, conf: Any) -> None:
-    """Take away the Lease of a create that died before its row knew the name of its release.
-
-    A Lease is all that there can be, and does no harm: a management cluster that does not answer
-    keeps nobody from deleting a cluster that was refused.
-    """
-    namespace = intake.namespace(cluster, conf)
-    try:
-        assembly.ports(conf).operations.discard(namespace, cluster.uuid)
-    except errors.DriverError as error:
-        LOG.info("Whether cluster %s has left a Lease: %s", cluster.uuid, error.detail)
 
 
 def _limit_update(
@@ -299,10 +263,3 @@ def _is_late(ports: assembly.Ports, owner: secrets.Owner, now: datetime.datetime
         return False
     limits = [op.deadline for op in (record.operations if record else ()) if op.deadline]
     return bool(limits) and now > max(limits)
-
-
-def _sweep_later(ports: assembly.Ports, namespace: str) -> None:
-    """Remove the tombstone once Magnum has removed the row; a crash before that does no harm."""
-    timer = threading.Timer(_SWEEP_AFTER, sweep, (ports, namespace))
-    timer.daemon = True
-    timer.start()

@@ -214,7 +214,8 @@ class Record:
     :ivar first_look: fingerprint of the look that found everything in place, "" for none.
     :ivar group_looks: the same for each nodegroup that was in place, by its name in the values.
     :ivar written: generations of objects, by uid, when Helm had written them last.
-    :ivar tombstone: True once everything of the cluster is gone.
+    :ivar tombstone: True once everything of the cluster is gone: until the pass that has seen to
+        that, or the next one, has taken the Lease away.
     :ivar holder: who holds the lock now, "" for nobody.
     :ivar retired: credentials that are to be deleted.
     :ivar owed: what nodegroups still lack of upgrades, the oldest first.

@@ -591,9 +591,9 @@ _FUNCTIONAL = (
     Mutant(
         "lease-left",
         "the Lease of a deleted cluster stays behind",
-        f"{DRIVER}/driver/passes.py",
-        "_SWEEP_AFTER = 30.0",
-        "_SWEEP_AFTER = 3000.0",
+        f"{DRIVER}/driver/endings.py",
+        "        ports.operations.sweep(owner.namespace, owner.release)",
+        "        assert owner",
         Suite.FUNCTIONAL,
         ("test_core_young.TestYoung",),
     ),

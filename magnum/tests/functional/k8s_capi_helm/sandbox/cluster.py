@@ -23,7 +23,7 @@ INTERVAL = 0.5
 LIMIT = 600.0
 #: Seconds until a fault has to be readable in Magnum, on two cores that ten lives share.
 TOLD_AFTER = 300.0
-#: Magnum's periodic pass, after which the last trace of a deleted cluster has to be swept.
+#: Seconds until the last trace of a deleted cluster has to be swept; it goes before the row.
 SWEPT_AFTER = 60.0
 _ROW_AFTER = 60.0
 DEFAULT_GROUP = "default-worker"

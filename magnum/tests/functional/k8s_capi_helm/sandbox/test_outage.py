@@ -136,9 +136,11 @@ class Outage(Life):
         for fault in (_STOPPED, _IDLE, _OTHER):
             self.fault(fault, False)
         provider.reconfigure({})
-        for one in (self.resting, self.customer):
+        both = (self.resting, self.customer)
+        for one in both:
             if one.magnum.rows(one.cluster.uuid) is not None:
                 one.delete()
+        for one in both:
             one.leave()
 
     def _outage(self, how: str | None, count: int) -> None:

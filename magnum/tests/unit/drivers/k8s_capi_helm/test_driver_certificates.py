@@ -18,7 +18,6 @@ from magnum.common import cert_manager, exception
 from magnum.common.cert_manager import barbican_cert_manager, x509keypair_cert_manager
 from magnum.conductor.handlers import ca_conductor
 from magnum.drivers.k8s_capi_helm import names
-from magnum.drivers.k8s_capi_helm.driver import passes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import barbican
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
@@ -201,4 +200,3 @@ class TestWithBarbican(TestWithDatabase):
             self.tick()
             self.assertEqual([], objects.Cluster.list(self.context))
             self.barbican.failing = None
-            passes.sweep(self.ports, NAMESPACE)

@@ -133,7 +133,7 @@ class TestLife(ChartCase):
         self.tick()
         self.wither()
         self.tick(2)
-        self.assertEqual([f"Lease/{names.lease(RELEASE)}"], self.left())
+        self.assertEqual([], self.left())
 
     def test_a_copy_that_another_cluster_needs_stays(self) -> None:
         self.made()

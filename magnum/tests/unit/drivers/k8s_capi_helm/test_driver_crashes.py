@@ -30,7 +30,6 @@ from magnum.drivers.k8s_capi_helm import (
     secrets,
     upgrade,
 )
-from magnum.drivers.k8s_capi_helm.driver import passes
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, Verb
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.tests.unit.drivers.k8s_capi_helm import crashes
@@ -227,8 +226,6 @@ class Case(crashes.MortalWorld):
         return result
 
     def nothing_is_left(self, taken: crashes.Photograph) -> None:
-        # The next deletion in the project does so, too.
-        passes.sweep(self.ports, NAMESPACE)
         assert not self.left(), self.left()
         assert not self.cloud.credentials, self.cloud.credentials
         assert not self.openstack.groups and not self.openstack.addresses

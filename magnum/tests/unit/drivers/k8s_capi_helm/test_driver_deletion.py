@@ -301,7 +301,7 @@ class TestOwnersWhoAreGone(Case):
         self.wither()
         self.tick()
         self.assertEqual([], self.rows())
-        self.assertEqual([f"Lease/{names.lease(RELEASE)}"], self.left())
+        self.assertEqual([], self.left())
 
     def test_what_is_left_in_nova_after_that_keeps_the_row(self) -> None:
         self.made()

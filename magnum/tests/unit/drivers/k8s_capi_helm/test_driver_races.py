@@ -4,16 +4,11 @@
 import datetime
 import json
 
-import fixtures
-
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.driver import passes
 from magnum.tests.unit.drivers.k8s_capi_helm import world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
-
-#: The world has it do nothing, so that no timer outlives its test.
-SWEEP_LATER = passes._sweep_later
 
 
 class TestCrossing(world.World):
@@ -109,52 +104,6 @@ class TestCrossing(world.World):
         cluster.save()
         self.poll()
         self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
-
-    def test_a_conductor_that_dies_before_the_row_goes_leaves_it_to_the_next(self):
-        self.made()
-        self.delete()
-        self.tick()
-        self.wither()
-        cluster = self.cluster()
-        self.driver.update_cluster_status(self.context, cluster)
-        self.assertEqual("DELETE_COMPLETE", cluster.status)
-        passes.sweep(self.ports, NAMESPACE)
-        self.assertEqual([f"Lease/{RELEASE}-magnum"], self.left())
-        self.tick()
-        self.assertEqual([], objects.Cluster.list(self.context))
-        passes.sweep(self.ports, NAMESPACE)
-        self.assertEqual([], self.left())
-
-
-class TestSweep(world.World):
-    def test_the_tombstone_goes_after_magnum_has_removed_the_row(self):
-        timers = []
-
-        class Timer:
-            """Stands for a timer, whose time a test does not wait for."""
-
-            daemon = False
-
-            def __init__(self, seconds, call, args):
-                self.seconds, self.call, self.args = seconds, call, args
-
-            def start(self):
-                timers.append(self)
-
-        place = passes.__name__
-        self.useFixture(fixtures.MonkeyPatch(f"{place}._sweep_later", SWEEP_LATER))
-        self.useFixture(fixtures.MonkeyPatch(f"{place}.threading.Timer", Timer))
-        self.made()
-        self.delete()
-        self.tick()
-        self.wither()
-        self.assertEqual([], timers)
-        self.tick()
-        [timer] = timers
-        self.assertEqual((True, [f"Lease/{RELEASE}-magnum"]), (timer.daemon, self.left()))
-        self.assertGreater(timer.seconds, 10, "Magnum removes the row after this pass")
-        timer.call(*timer.args)
-        self.assertEqual([], self.left())
 
 
 class TestOutage(world.World):

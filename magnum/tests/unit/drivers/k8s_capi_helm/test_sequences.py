@@ -209,7 +209,7 @@ class Sequence(stateful.RuleBasedStateMachine):
             self.world.wither()
         assert not objects.Cluster.list(self.world.context), self.told()
         assert not self.world.cloud.credentials, self.world.cloud.credentials
-        assert set(self.world.left()) <= {f"Lease/{RELEASE}-magnum"}, self.world.left()
+        assert not self.world.left(), self.world.left()
 
     # Looks ----------------------------------------------------------------------------------------
     def cluster(self) -> Any:

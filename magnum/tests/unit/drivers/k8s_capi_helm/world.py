@@ -209,7 +209,6 @@ class World(base.DbTestCase):
             (names, "release", lambda name: RELEASE),
             (magnum_driver.Driver, "get_driver_for_cluster", lambda *args: self.driver),
             (magnum_driver.Driver, "get_driver", lambda *args: self.driver),
-            (passes, "_sweep_later", lambda ports, namespace: None),
         ):
             self.useFixture(fixtures.MonkeyPatch(f"{_path(place)}.{name}", stand_in))
         self.config(group="x509", rsa_key_size=1024)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The very end of a cluster: its Lease and its row, in an order that leaves neither behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.common import context as magnum_context
+from magnum.common import exception
+from magnum.drivers.k8s_capi_helm import assembly, certificates, errors, intake, secrets
+from magnum.drivers.k8s_capi_helm.driver import rows
+from magnum.drivers.k8s_capi_helm.driver.rows import Status
+from magnum.objects import cluster as cluster_object
+
+LOG = logging.getLogger(__name__)
+
+
+def is_current(context: Any, cluster: Any) -> bool:
+    """Whether the row is there and as it was when the pass began."""
+    try:
+        return rows.follow(cluster, context)
+    except exception.ClusterNotFound:
+        return False
+
+
+def let_go(context: Any, ports: assembly.Ports, cluster: Any, owner: secrets.Owner) -> bool:
+    """Take away the Lease of a cluster of which nothing else is left; False if the row has to wait.
+
+    The row forgets its release first: one that has none needs no proof any more. So a conductor may
+    die at any moment, and neither a row nor a Lease stays behind. Magnum removes the row after it.
+    """
+    rows.put(cluster, stack_id=None)
+    try:
+        ports.operations.sweep(owner.namespace, owner.release)
+    except errors.DriverError as error:
+        LOG.warning("Cluster %s: its Lease: %s %s", cluster.uuid, error, error.detail)
+        rows.put(cluster, status_reason=str(error))
+        return False
+    sweep(ports, owner.namespace)
+    # Another pass that saw the row without a release has perhaps ended it meanwhile.
+    return is_current(context, cluster)
+
+
+def finish(context: Any, cluster: Any) -> None:
+    """Tell Magnum to destroy the row. Nothing is saved: should this conductor die before Magnum
+    has, the row is still DELETE_IN_PROGRESS and the next pass comes here again.
+    """
+    certificates.remove_forgotten(context, cluster)
+    cluster.status, cluster.status_reason = Status.DELETE_COMPLETE, None
+
+
+def discard_lease(cluster: Any, conf: Any) -> None:
+    """Take away the Lease of a row that does not know the name of its release.
+
+    Its create died before that, or its deletion after it. A Lease is all that there can be, and
+    does no harm: a management cluster that does not answer keeps nobody from deleting a cluster
+    that was refused.
+    """
+    namespace = intake.namespace(cluster, conf)
+    try:
+        assembly.ports(conf).operations.discard(namespace, cluster.uuid)
+    except errors.DriverError as error:
+        LOG.info("Whether cluster %s has left a Lease: %s", cluster.uuid, error.detail)
+
+
+def sweep(ports: assembly.Ports, namespace: str) -> None:
+    """Remove the tombstones of a namespace whose clusters Magnum does not know any more.
+
+    None is left but by a management cluster that went away at the very end, or by an older driver.
+    """
+    admin = magnum_context.make_admin_context(all_tenants=True)
+    try:
+        for release, uuid in ports.operations.tombstones(namespace).items():
+            try:
+                cluster_object.Cluster.get_by_uuid(admin, uuid)
+            except exception.ClusterNotFound:
+                ports.operations.sweep(namespace, release)
+    except errors.DriverError as error:
+        LOG.warning("Leases of deleted clusters in %s stay behind: %s", namespace, error)
