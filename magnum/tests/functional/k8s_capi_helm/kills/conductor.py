@@ -126,10 +126,6 @@ class Conductor(plain.Conductor):
 
     def left(self) -> tuple[list[str], list[str]]:
         """What is still there of clusters that Magnum has forgotten; and Magnum's certificates."""
-        ports = assembly.ports(CONF)
-        namespace = f"{CONF.capi_helm.namespace_prefix}-{plain.PROJECT}"
-        # The next deletion in the project does so, too.
-        passes.sweep(ports, namespace)
         found = [f"{key}: {one}" for key, one in self._cloud.kept.read().items() if one]
         return found, [one.uuid for one in objects.X509KeyPair.list(self._admin)]
 
