@@ -21,19 +21,17 @@ from magnum.drivers.k8s_capi_helm import (
     observer,
     ownership,
     reconcile,
-    secrets,
     status,
     takeover,
     transition,
+    witnesses,
 )
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
     GroupVerdict,
-    Json,
     LiveRelease,
     MagnumState,
-    Missing,
     Observed,
     Record,
     Verdict,
@@ -49,6 +47,7 @@ class Finding:
     :ivar unfinished: ids of operations that go on, whatever the verdict.
     :ivar lacking: the rows ask for something that the release does not have, which is known to have
         had all of it once.
+    :ivar rendered: nodegroups that the release has, by their names in the chart's values.
     """
 
     verdict: Verdict
@@ -56,6 +55,7 @@ class Finding:
     unreachable: bool
     unfinished: frozenset[str] = frozenset()
     lacking: bool = False
+    rendered: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,11 +121,9 @@ def judge(
         if not observed.unreachable:
             silent = ports.controllers.silent(ports.kube, now)
             observed = dataclasses.replace(observed, silent=silent)
-            observed = _with_faults(observed, cloud)
-            observed = _with_balancer(observed, ownership.owner(cluster, conf), cloud)
-            if live is not None:
-                observed = _with_operators(ports, observed, cluster, live, conf, cloud)
-            if polled and cluster.status.endswith("_COMPLETE"):
+            owner, resting = ownership.owner(cluster, conf), cluster.status.endswith("_COMPLETE")
+            observed = witnesses.heard(ports, observed, owner, live, cloud, resting=resting)
+            if polled and resting:
                 inside = ports.inspections.inside(ports.kube, namespace, release, observed)
                 observed = dataclasses.replace(observed, inside=inside)
         return observed, status.judge(observed, state, now)
@@ -155,7 +153,9 @@ def judge(
     # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.
     known = live is not None and record is not None and bool(record.chart_digest)
     lacking = known and not read.applied
-    return Finding(verdict, record, bool(observed.unreachable), unfinished, lacking)
+    rendered = frozenset(change.node_groups(values))
+    unreachable = bool(observed.unreachable)
+    return Finding(verdict, record, unreachable, unfinished, lacking, rendered)
 
 
 def _is_news(verdict: Verdict, state: MagnumState, health: str | None) -> bool:
@@ -258,62 +258,3 @@ def _with(verdict: Verdict, key: str, text: str) -> Verdict:
     if not text:
         return verdict
     return dataclasses.replace(verdict, health_reason={**verdict.health_reason, key: text})
-
-
-def _with_operators(
-    ports: Ports,
-    observed: Observed,
-    cluster: Any,
-    live: LiveRelease,
-    conf: Any,
-    cloud: Callable[[], Cloud],
-) -> Observed:
-    """The look with what no Cluster API object tells: the credential, and the autoscaler."""
-    owner, resting = ownership.owner(cluster, conf), cluster.status.endswith("_COMPLETE")
-    problem = ports.logins.problem(ports.kube, owner, cloud, observed.at, soon=not resting)
-    return dataclasses.replace(
-        observed, credential=problem, autoscaler=_autoscaler(ports, owner, live)
-    )
-
-
-def _autoscaler(
-    ports: Ports, owner: secrets.Owner, live: LiveRelease
-) -> tuple[Json, ...] | Missing | None:
-    groups = change.node_groups(live.values).values()
-    if not any(change.is_autoscaled(one) for one in groups):
-        return None
-    marks = {
-        names.LABEL_CHART_CLUSTER: owner.release,
-        names.LABEL_CHART_COMPONENT: names.AUTOSCALER,
-    }
-    try:
-        return tuple(ports.kube.list(names.DEPLOYMENT, owner.namespace, marks))
-    except errors.DriverError as error:
-        LOG.warning("The autoscaler of %s is not known: %s", owner.release, error.detail)
-        return Missing.UNREADABLE
-
-
-def _with_faults(observed: Observed, cloud: Callable[[], Cloud]) -> Observed:
-    failed = status.servers_in_error(observed)
-    if not failed:
-        return observed
-    try:
-        return dataclasses.replace(observed, server_faults=cloud().server_faults(failed))
-    except errors.DriverError as error:
-        LOG.warning("Faults of servers %s are not known: %s", ", ".join(failed), error.detail)
-        return observed
-
-
-def _with_balancer(
-    observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]
-) -> Observed:
-    """The look with the load balancer of which nobody says anything on the management cluster."""
-    if not status.is_balancer_awaited(observed):
-        return observed
-    name = names.api_balancer(owner.namespace, owner.release)
-    try:
-        failed = cloud().is_balancer_failed(name, owner.project_id)
-    except errors.DriverError as error:
-        LOG.warning("The state of load balancer %s is not known: %s", name, error.detail)
-        return observed
-    return dataclasses.replace(observed, failed_balancer=name if failed else "")

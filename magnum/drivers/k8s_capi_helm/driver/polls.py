@@ -102,8 +102,8 @@ def _go_on(
         rows.put(cluster, status=Status.UPDATE_IN_PROGRESS)
     elif cluster.status.endswith("_FAILED") and found.unfinished:
         passes.advance(context, cluster, conf)
-    elif found.lacking and _refused_deletions(judged):
-        _delete_again(context, cluster, _refused_deletions(judged), ports, conf, now)
+    elif found.lacking and (refused := _refused_deletions(judged)):
+        _delete_again(context, cluster, refused, ports, conf, now)
     elif cluster.status.endswith("_FAILED"):
         passes.write(context, cluster, judged, found, ports, conf)
     elif cluster.status.endswith("_COMPLETE"):

@@ -257,13 +257,13 @@ def _handed_over_deletions(
 ) -> frozenset[str]:
     """Deletions that only their own end ends: Cluster API is at it, however late that is.
 
-    One that was refused is none; whoever wants to keep the nodegroup can.
+    One whose nodegroup the release still has was refused, and is none: who wants to keep it can.
     """
-    if found.lacking:
-        return frozenset()
     there = {row.uuid for row in nodegroups}
     deletions = (one for one in record.operations if one.verb is Verb.NODEGROUP_DELETE)
-    return frozenset(one.id for one in deletions if one.row in there)
+    return frozenset(
+        one.id for one in deletions if one.row in there and found.rendered.isdisjoint(one.groups)
+    )
 
 
 def _is_over(operation: Operation, verdict: Verdict) -> bool:

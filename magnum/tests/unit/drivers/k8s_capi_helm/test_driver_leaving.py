@@ -20,8 +20,8 @@ from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, Wo
 GROUP = f"{RELEASE}.extra"
 
 
-class TestLeaving(World):
-    """A deletion and another request of a nodegroup, at two workers at once."""
+class Grown(World):
+    """A cluster with a nodegroup that was added later, and is there."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -29,6 +29,10 @@ class TestLeaving(World):
         self.add_group("extra")
         self.grow()
         self.tick(2)
+
+
+class TestLeaving(Grown):
+    """A deletion and another request of a nodegroup, at two workers at once."""
 
     def overtake(self, call: Callable[[], None]) -> None:
         """Have another worker carry a request out just before the next one is written down."""
@@ -203,15 +207,8 @@ class TestBeingMade(World):
         self.kube.put(names.MACHINE_DEPLOYMENT, {**found[0], "status": {}})
 
 
-class TestForGood(World):
+class TestForGood(Grown):
     """What stands over a deletion in the row does not undo it."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.made()
-        self.add_group("extra")
-        self.grow()
-        self.tick(2)
 
     def overwrite(self, status: str, cluster: str) -> None:
         """As a request does that fails, or one whose conductor dies, after the deletion."""
@@ -269,15 +266,11 @@ class TestForGood(World):
         self.assertEqual((), self.ports.operations.read(NAMESPACE, RELEASE).operations)
 
 
-class TestRefused(World):
+class TestRefused(Grown):
     """Helm refuses to take a nodegroup away, and does so no more after a while."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.made()
-        self.add_group("extra")
-        self.grow()
-        self.tick(2)
         self.helm.refusal = errors.HelmRefused("Helm refused it: no.", "")
         self.drop_group("extra")
         self.tick(2)
@@ -319,15 +312,11 @@ class TestRefused(World):
         return list(release.values["nodeGroups"])
 
 
-class TestLate(World):
+class TestLate(Grown):
     """Machines of a nodegroup that is deleted do not go in the time that they have."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.made()
-        self.add_group("extra")
-        self.grow()
-        self.tick(2)
         self.drop_group("extra")
         self.make_late()
         self.tick(2)
@@ -348,6 +337,15 @@ class TestLate(World):
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         record = self.ports.operations.read(NAMESPACE, RELEASE)
         self.assertEqual((), record.operations if record else None)
+
+    def test_it_stays_on_record_beside_a_request_that_is_refused(self) -> None:
+        self.helm.refusal = errors.HelmRefused("Helm refused it: no.", "")
+        self.resize(3)
+        self.tick(2)
+        self.assertEqual("UPDATE_FAILED", self.cluster().status)
+        record = self.ports.operations.read(NAMESPACE, RELEASE)
+        assert record is not None
+        self.assertIn(Verb.NODEGROUP_DELETE, [one.verb for one in record.operations])
 
     def test_another_request_has_its_own_time(self) -> None:
         self.resize(3)

@@ -73,6 +73,7 @@ FLOORS = {
     "takeover": 2,
     "installation": 2,
     "reconcile": 2,
+    "witnesses": 2,
     "survey": 2,
     "teardown": 2,
     "monitor": 2,
