@@ -7,7 +7,7 @@ TOX := $(RUNNER)/bin/tox
 export PATH := $(CURDIR)/$(RUNNER)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test functional kills controls record docs charts bench clean
+.PHONY: help demo test functional kills soak controls record docs charts bench clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,10 @@ functional: $(TOX) ## Everything that can be done in the sandbox, all crash test
 
 kills: $(TOX) ## Kill conductors 200 times at random moments (K8S_CAPI_HELM_KILLS=40: so often)
 	@K8S_CAPI_HELM_KILLS=$(or $(K8S_CAPI_HELM_KILLS),200) $(TOX) -q run -e kills
+
+soak: $(TOX) ## Half an hour of random requests about 50 clusters: nothing leaks (MINUTES=3 CLUSTERS=5: so much)
+	@K8S_CAPI_HELM_SOAK_MINUTES=$(or $(MINUTES),30) K8S_CAPI_HELM_SOAK_CLUSTERS=$(or $(CLUSTERS),50) \
+		$(TOX) -q run -e soak
 
 controls: $(TOX) ## Break driver and charts on purpose, show what catches it (FUNCTIONAL=1: in the sandbox too)
 	@$(TOX) -q run -e controls -- $(if $(FUNCTIONAL),--functional) $(MUTANTS)
@@ -41,12 +45,11 @@ bench: $(TOX) ## Time the charts' rendering (REFERENCE_CHART=<checkout>: beside 
 
 clean: ## Stop the sandboxes; remove what was made here (the cache of Go binaries stays)
 	@if [ -x .tox/sandbox/bin/python ]; then \
-		for state in .sandbox .sandbox-test .sandbox-envtest .sandbox-kills .sandbox-adoption .sandbox-controls .sandbox-storms; do \
+		for state in .sandbox*; do \
 			[ ! -d $$state ] || .tox/sandbox/bin/python -m sandbox --dir $$state down; \
 		done; \
 	fi
-	rm -rf .sandbox .sandbox-test .sandbox-envtest .sandbox-kills .sandbox-adoption .sandbox-controls .sandbox-storms \
-		.venv
+	rm -rf .sandbox* .venv
 	rm -rf $(RUNNER) .tox .stages .stestr .mypy_cache .ruff_cache .hypothesis
 	rm -rf build dist *.egg-info functional-tests.log doc/build doc/source/_generated releasenotes/build
 

@@ -19,7 +19,8 @@ from magnum.drivers.k8s_capi_helm.model import Json
 _COUNTERS = ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")
 _GOOD = [{"type": kind, "status": good, "reason": kind} for kind, good in conditions.GOOD.items()]
 _ADDONS = (names.HELM_RELEASE, names.MANIFESTS)
-_MADE = (names.MACHINE_SET, names.MACHINE, names.OPENSTACK_SERVER)
+#: What controllers make, which is nowhere but in answers.
+MADE = (names.MACHINE_SET, names.MACHINE, names.OPENSTACK_SERVER)
 _OWN = (names.CLUSTER, names.OPENSTACK_CLUSTER, names.CONTROL_PLANE, names.MACHINE_DEPLOYMENT)
 
 
@@ -28,11 +29,11 @@ class QuickClusters(KubeClient):
 
     def get(self, kind: names.Kind, namespace: str | None, name: str) -> Json | None:
         found = super().get(kind, namespace, name)
-        return None if found is None else _settled(kind, found)
+        return None if found is None else settled(kind, found)
 
     def list(self, kind: names.Kind, namespace: str | None, selector: Any = None) -> list[Json]:
-        if kind not in _MADE or not selector:
-            return [_settled(kind, one) for one in super().list(kind, namespace, selector)]
+        if kind not in MADE or not selector:
+            return [settled(kind, one) for one in super().list(kind, namespace, selector)]
         groups = super().list(names.MACHINE_DEPLOYMENT, namespace, selector)
         if kind is names.MACHINE_SET:
             return [_machine_set(one) for one in groups]
@@ -43,7 +44,7 @@ class QuickClusters(KubeClient):
         return [_server(one) for one in machines] if kind is names.OPENSTACK_SERVER else machines
 
 
-def _settled(kind: names.Kind, thing: Json) -> Json:
+def settled(kind: names.Kind, thing: Json) -> Json:
     """The object, when its controller is through with it."""
     if kind in _ADDONS:
         notes = thing["metadata"].setdefault("annotations", {})

@@ -79,34 +79,21 @@ class Conductor(plain.Conductor):
 
     # Looks ----------------------------------------------------------------------------------------
     def rows(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "status": cluster.status,
-                "reason": cluster.status_reason,
-                "cluster_template_id": cluster.cluster_template_id,
-                "groups": {
-                    row.name: {
-                        key: getattr(row, key)
-                        for key in ("status", "status_reason", "node_count", "node_labels")
-                    }
-                    for row in cluster.nodegroups
-                },
-            }
-            for cluster in objects.Cluster.list(self._admin)
-        ]
+        return [row(cluster) for cluster in objects.Cluster.list(self._admin)]
 
     def rests(self) -> bool:
         """Whether nobody waits for anything."""
-        for cluster in objects.Cluster.list(self._admin):
-            rows = (cluster, *cluster.nodegroups)
-            if any(row.status.endswith("_IN_PROGRESS") for row in rows):
-                return False
-            if cluster.status == "UPDATE_FAILED":  # for ten minutes, after a refusal
-                return False
-            record = self._record(cluster)
-            if record is not None and record.operations:
-                return False
-        return True
+        return all(self.is_at_rest(cluster) for cluster in objects.Cluster.list(self._admin))
+
+    def is_at_rest(self, cluster: Any) -> bool:
+        """Whether nobody waits for anything of this one."""
+        rows = (cluster, *cluster.nodegroups)
+        if any(row.status.endswith("_IN_PROGRESS") for row in rows):
+            return False
+        if cluster.status == "UPDATE_FAILED":  # for ten minutes, after a refusal
+            return False
+        record = self._record(cluster)
+        return record is None or not record.operations
 
     def wrong(self) -> list[str]:
         """What is not as the database says, when everything rests."""
@@ -114,15 +101,19 @@ class Conductor(plain.Conductor):
         for cluster in objects.Cluster.list(self._admin):
             if cluster.status == "CREATE_FAILED":
                 continue  # it says so, and can be deleted
-            rows = list(cluster.nodegroups)
-            failed = [row for row in rows if not _is_fine(row)]
-            found += [f"{row.name}: {row.status} {row.status_reason}" for row in failed]
-            found += self._wrong_release(cluster, rows)
+            found += self.wrong_of(cluster)
             # What is kept for a while is gone after that.
             self.look_after(_LATER)
             self._minutes = 0.0
-            found += self._wrong_project(cluster, rows)
+            found += self._wrong_project(cluster)
         return found
+
+    def wrong_of(self, cluster: Any) -> list[str]:
+        """What of this cluster is not as the database says."""
+        rows = list(cluster.nodegroups)
+        failed = [row for row in rows if not _is_fine(row)]
+        found = [f"{row.name}: {row.status} {row.status_reason}" for row in failed]
+        return [*found, *self._wrong_release(cluster, rows)]
 
     def left(self) -> tuple[list[str], list[str]]:
         """What is still there of clusters that Magnum has forgotten; and Magnum's certificates."""
@@ -175,16 +166,32 @@ class Conductor(plain.Conductor):
                     if notes.get(_OWNER) == release and orphan:
                         yield f"{kind.name} {one['metadata']['name']} is nobody's"
 
-    def _wrong_project(self, cluster: Any, rows: list[Any]) -> Iterator[str]:
+    def _wrong_project(self, cluster: Any) -> Iterator[str]:
         release = cluster.stack_id
         kube, namespace = assembly.ports(CONF).kube, intake.namespace(cluster, CONF)
         secret = kube.get(names.SECRET, namespace, names.credential_secret(release))
         used = {one.id for one in secrets.credentials_of(secret)} if secret else set()
         if used != set(self._cloud.credentials):
             yield f"credentials: {sorted(self._cloud.credentials)}, not {sorted(used)}"
-        groups = {names.server_group(release, row.name) for row in rows}
+        groups = {names.server_group(release, row.name) for row in cluster.nodegroups}
         if set(self._cloud.openstack.ids()) - groups:
             yield f"server groups: {sorted(self._cloud.openstack.ids())}, not {sorted(groups)}"
+
+
+def row(cluster: Any) -> dict[str, Any]:
+    """What of a cluster those have to know who ask for something."""
+    return {
+        "status": cluster.status,
+        "reason": cluster.status_reason,
+        "cluster_template_id": cluster.cluster_template_id,
+        "groups": {
+            one.name: {
+                key: getattr(one, key)
+                for key in ("status", "status_reason", "node_count", "node_labels")
+            }
+            for one in cluster.nodegroups
+        },
+    }
 
 
 def _is_fine(row: Any) -> bool:
@@ -213,6 +220,13 @@ def _lacking(told: Any, have: Any, where: str) -> Iterator[str]:
         yield f"{where}: {have!r:.200}, not {told!r:.200}"
 
 
+def configure(path: str) -> None:
+    """Read a configuration, and begin to log."""
+    CONF([], project="magnum", default_config_files=[path])
+    log.setup(CONF, "magnum")
+    rpc.init(CONF)
+
+
 def serve(directory: str, configuration: str, requests: Any) -> None:
     """Answer requests until somebody kills this process.
 
@@ -223,9 +237,7 @@ def serve(directory: str, configuration: str, requests: Any) -> None:
     output = os.open(place / "conductor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    CONF([], project="magnum", default_config_files=[configuration])
-    log.setup(CONF, "magnum")
-    rpc.init(CONF)
+    configure(configuration)
     _play(place)
     conductor = Conductor(assembly.cloud(None))  # type: ignore[arg-type]
     while True:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The played OpenStack in a file, because it outlives the conductors that use it."""
+"""A Magnum's configuration and templates, and the played OpenStack.
+
+That is in a file, because it outlives the conductors that use it.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,44 @@ from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
 from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, Flavor
+from magnum.tests.functional.k8s_capi_helm.adoption.setting import TEMPLATE
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import FakeCloud
 
-#: Image of the next template.
+#: Image of the next template, and that.
 NEXT = "ubuntu-kube-1.35"
+NEXT_TEMPLATE = "21111111-2222-4333-8444-555555555555"
+TEMPLATES = (
+    TEMPLATE,
+    {**TEMPLATE, "uuid": NEXT_TEMPLATE, "name": "next", "image_id": NEXT},
+)
 _IMAGES = {
     "ubuntu-kube": ("2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b01", "1.34.4"),
     NEXT: ("2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b02", "1.35.2"),
 }
 _NETWORK = "9f1f4a0e-6d3c-4a7f-8d27-3f0f2f4a9b01"
+#: What configures a Magnum, in its directory.
+CONFIGURATION = "magnum.conf"
 _NOTHING: dict[str, Any] = {"groups": [], "addresses": [], "credentials": {}}
+
+
+def configure(place: Path, **options: str) -> None:
+    """Write the configuration of a Magnum that has a directory for itself.
+
+    :param options: of ``[capi_helm]``.
+    """
+    groups = {
+        "DEFAULT": {"transport_url": "fake:/", "state_path": str(place)},
+        "database": {"connection": f"sqlite:///{place}/magnum.sqlite?timeout=60"},
+        "oslo_messaging_notifications": {"driver": "noop"},
+        "certificates": {"cert_manager_type": "x509keypair"},
+        "x509": {"rsa_key_size": "1024"},
+        "capi_helm": options,
+    }
+    lines = []
+    for group, settings in groups.items():
+        lines += [f"[{group}]", *(f"{key} = {text}" for key, text in settings.items()), ""]
+    (place / CONFIGURATION).write_text("\n".join(lines))
 
 
 class Project:

@@ -16,10 +16,11 @@ from typing import Any
 import uuid
 
 from magnum.tests.functional.k8s_capi_helm.adoption.objects import ObjectStore
-from magnum.tests.functional.k8s_capi_helm.adoption.setting import CLUSTER, GROUP, TEMPLATE
+from magnum.tests.functional.k8s_capi_helm.adoption.setting import CLUSTER
 from magnum.tests.functional.k8s_capi_helm.envtest import kubeconfig
 from magnum.tests.functional.k8s_capi_helm.kills import conductor, project
 from magnum.tests.functional.k8s_capi_helm.kills.tally import Tally
+from magnum.tests.functional.k8s_capi_helm.kills.wishes import Wishes
 
 #: Seconds after which a conductor that is left alone has to be through.
 PATIENCE = 240.0
@@ -35,9 +36,8 @@ _PAUSE = 0.2
 _USUAL = 8.0
 #: How often successors of a killed conductor are killed, too, at most.
 _IN_A_ROW = 3
-_NEXT = "21111111-2222-4333-8444-555555555555"
 #: What of a namespace neither helm nor the driver's own deletion takes away.
-_OF_THE_PROJECT = {"RoleBinding", "ServiceAccount"}
+PASSED = {"RoleBinding", "ServiceAccount", *conductor.KEPT}
 # A conductor is there in a moment if somebody has imported everything before.
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([conductor.__name__])
@@ -51,7 +51,7 @@ class Conductor:
         self._requests, theirs = _FORKS.Pipe()
         self._process = _FORKS.Process(
             target=conductor.serve,
-            args=(str(place), str(place / "magnum.conf"), theirs),
+            args=(str(place), str(place / project.CONFIGURATION), theirs),
             daemon=True,
         )
         self._process.start()
@@ -102,33 +102,16 @@ class Site:
         self.prefix = f"kills-{uuid.uuid4().hex[:8]}"
         self.store = ObjectStore(kubeconfig(), f"{self.prefix}-p1")
         self.usual: dict[str, float] = {}
-        self.names = (f"group-{number}" for number in itertools.count(1))
+        self.wishes = Wishes(self.lots)
         self.certificates: set[str] = set()
         self.story: list[str] = []
-        self._configure()
+        project.configure(
+            place, kubeconfig_file=kubeconfig(), namespace_prefix=self.prefix, watch_staleness="0"
+        )
         self.conductor = Conductor(place)
         self.conductor.ask("make_database")
-        self.conductor.ask("template", **TEMPLATE)
-        new = {**TEMPLATE, "uuid": _NEXT, "name": "next", "image_id": project.NEXT}
-        self.conductor.ask("template", **new)
-
-    def _configure(self) -> None:
-        options = {
-            "DEFAULT": {"transport_url": "fake:/", "state_path": str(self.place)},
-            "database": {"connection": f"sqlite:///{self.place}/magnum.sqlite"},
-            "oslo_messaging_notifications": {"driver": "noop"},
-            "certificates": {"cert_manager_type": "x509keypair"},
-            "x509": {"rsa_key_size": "1024"},
-            "capi_helm": {
-                "kubeconfig_file": kubeconfig(),
-                "namespace_prefix": self.prefix,
-                "watch_staleness": "0",
-            },
-        }
-        lines = []
-        for group, settings in options.items():
-            lines += [f"[{group}]", *(f"{key} = {text}" for key, text in settings.items()), ""]
-        (self.place / "magnum.conf").write_text("\n".join(lines))
+        for template in project.TEMPLATES:
+            self.conductor.ask("template", **template)
 
     def close(self) -> None:
         self.conductor.kill()
@@ -153,34 +136,11 @@ class Site:
             row = self.row()
             if self.tally.is_enough() or not row or row["status"] == "CREATE_FAILED":
                 break
-            verb, arguments = self.lots.choice(list(self.wishes(row)))
+            verb, arguments = self.wishes.draw(row)
             self.carry_out(verb, **arguments)
         while self.row():
             self.carry_out("delete")
         self.nothing_is_left()
-
-    def wishes(self, row: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What may be asked for now."""
-        groups, upgraded = row["groups"], row["cluster_template_id"] == _NEXT
-        failed = [name for name in groups if groups[name]["status"] == "CREATE_FAILED"]
-        if failed:  # nothing else can be done with it
-            yield "drop_group", {"name": failed[0]}
-            return
-        more = [name for name in groups if not name.startswith("default-")]
-        for name in ("default-worker", "default-master", *more):
-            counts = {1, 3, 5} if name == "default-master" else set(range(5))
-            count = self.lots.choice(sorted(counts - {groups[name]["node_count"]}))
-            yield "resize", {"count": count, "group": name}
-        yield "rotate", {}
-        for _ in range(2):
-            image = project.NEXT if upgraded else TEMPLATE["image_id"]
-            made = {"name": next(self.names), "node_count": self.lots.randint(0, 2)}
-            yield "add_group", {**GROUP, **made, "min_node_count": 0, "image_id": image}
-        for name in more:
-            yield "drop_group", {"name": name}
-            yield "change_group", {"name": name, "node_labels": {"lot": f"{self.lots.random()}"}}
-        if not upgraded:
-            yield "upgrade", {"template": _NEXT}
 
     def is_done(self, verb: str, arguments: dict[str, Any]) -> bool:
         """Whether the rows say that it is so."""
@@ -193,7 +153,7 @@ class Site:
         if verb == "drop_group":
             return not group
         if verb == "upgrade":
-            return bool(row["cluster_template_id"] == _NEXT)
+            return bool(row["cluster_template_id"] == arguments["template"])
         if verb == "change_group":
             return bool(group["node_labels"] == arguments["node_labels"])
         return verb == "rotate" or group.get("status") == "CREATE_COMPLETE"
@@ -245,8 +205,7 @@ class Site:
 
     def nothing_is_left(self) -> None:
         left, certificates = self.conductor.ask("left")
-        passed = _OF_THE_PROJECT | set(conductor.KEPT)
-        there = [key for key in self.store.snapshot() if key[0] not in passed]
+        there = [key for key in self.store.snapshot() if key[0] not in PASSED]
         if left or there:
             raise AssertionError(f"left behind: {left} {there}")
         # Magnum makes four, and keeps in mind which until the last of them is made.
