@@ -14,7 +14,7 @@ import zlib
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, LiveRelease, Record
 
 #: Seconds after which they are read again at the latest, should somebody run helm by hand.
-_PATIENCE = 300.0
+_PATIENCE = 900.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

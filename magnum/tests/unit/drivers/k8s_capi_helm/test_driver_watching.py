@@ -94,7 +94,7 @@ class TestWatching(WatchingWorld):
         self.poll()
         self.catch_up()
         self.helm.reads = 0
-        for _ in range(31):
+        for _ in range(91):
             self.now += 10
             self.catch_up()
             self.poll()
