@@ -48,7 +48,7 @@ OPTIONS = [
     ),
     cfg.FloatOpt(
         "watch_staleness",
-        default=0.0,
+        default=45.0,
         min=0,
         max=240,
         help="Seconds after which what the periodic tasks know from watching the management "
