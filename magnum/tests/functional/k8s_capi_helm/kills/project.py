@@ -45,7 +45,7 @@ def configure(place: Path, **options: str) -> None:
     :param options: of ``[capi_helm]``.
     """
     groups = {
-        "DEFAULT": {"transport_url": "fake:/", "state_path": str(place)},
+        "DEFAULT": {"transport_url": "fake:/", "state_path": str(place), "use_stderr": "true"},
         "database": {"connection": f"sqlite:///{place}/magnum.sqlite?timeout=60"},
         "oslo_messaging_notifications": {"driver": "noop"},
         "certificates": {"cert_manager_type": "x509keypair"},

@@ -8,12 +8,10 @@ holds is printed, and in the end written down in the directory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-import contextlib
 import dataclasses
 import json
 import os
 from pathlib import Path
-import sqlite3
 import sys
 import threading
 import time
@@ -28,6 +26,7 @@ from magnum.tests.functional.k8s_capi_helm.kills import cluster_api, conductor, 
 from magnum.tests.functional.k8s_capi_helm.soak import holdings
 from magnum.tests.functional.k8s_capi_helm.soak.fleet import Fleet
 from magnum.tests.functional.k8s_capi_helm.soak.jobs import Jobs
+from sandbox.cloud import sqlite
 
 #: What is written down in the directory.
 REPORT = "report.json"
@@ -62,15 +61,13 @@ class Soak:
     """One soak; :attr:`report` is what came of it."""
 
     def __init__(self, place: Path, clusters: int, seed: str) -> None:
+        sqlite.tune()
         conductor.configure(str(place / project.CONFIGURATION))
         self._begun = time.monotonic()
         self._cloud = project.Cloud(Project(place))
         self._play()
         site = conductor.Conductor(self._cloud)
         site.make_database()
-        with contextlib.closing(sqlite3.connect(place / "magnum.sqlite")) as connection:
-            # Whoever reads keeps no writer waiting, as with the databases of real clouds.
-            connection.execute("pragma journal_mode=WAL")
         for template in project.TEMPLATES:
             site.template(**template)
         self._fleet = Fleet(self._cloud, clusters, seed)
@@ -111,14 +108,17 @@ class Soak:
         try:
             work()
             end = time.monotonic() + _PATIENCE
-            while not self._fleet.is_at_rest():
+            while not (self._failed() or self._fleet.is_at_rest()):
                 if time.monotonic() > end:
                     raise AssertionError("the fleet does not come to rest")
                 threading.Event().wait(_PAUSE)
         finally:
             self._jobs.stop()
-        if self._fleet.failed or self._jobs.failed:
-            raise AssertionError("\n".join([*self._fleet.failed, *self._jobs.failed]))
+        if self._failed():
+            raise AssertionError("\n".join(self._failed()))
+
+    def _failed(self) -> list[str]:
+        return [*self._fleet.failed, *self._jobs.failed]
 
     def _look(self, what: str) -> holdings.Holdings:
         found = holdings.look()

@@ -30,7 +30,7 @@ _MORE = 60
 #: Descriptors that may come and go: pools of connections.
 _POOLED = 10
 #: By how much of itself memory, and the number of objects, may differ from look to look.
-_BREATH = 0.05
+_BREATH = 0.1
 
 
 class TestSoak(unittest.TestCase):
