@@ -30,6 +30,7 @@ from magnum.drivers.k8s_capi_helm import (
 )
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.controllers import Controllers
+from magnum.drivers.k8s_capi_helm.departures import Departures
 from magnum.drivers.k8s_capi_helm.logins import Logins
 from magnum.drivers.k8s_capi_helm.resting import Resting
 from magnum.drivers.k8s_capi_helm.workload import Inspections
@@ -47,6 +48,7 @@ class Ports:
     :ivar inspections: what it knows of the insides of clusters.
     :ivar controllers: what it knows of the management cluster's controllers.
     :ivar resting: what it knows of clusters at rest.
+    :ivar departures: what it knows of clusters that have just come to their end.
     """
 
     kube: kube_client.KubeClient
@@ -58,6 +60,7 @@ class Ports:
     controllers: Controllers = dataclasses.field(default_factory=Controllers)
     watching: observer.Watching | None = None
     resting: Resting = dataclasses.field(default_factory=Resting)
+    departures: Departures = dataclasses.field(default_factory=Departures)
 
     def reader(self) -> observer.View:
         """The management cluster for a look that may be a moment old."""

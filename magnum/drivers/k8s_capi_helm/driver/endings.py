@@ -17,14 +17,6 @@ from magnum.objects import cluster as cluster_object
 LOG = logging.getLogger(__name__)
 
 
-def is_current(context: Any, cluster: Any) -> bool:
-    """Whether the row is there and as it was when the pass began."""
-    try:
-        return rows.follow(cluster, context)
-    except exception.ClusterNotFound:
-        return False
-
-
 def let_go(context: Any, ports: assembly.Ports, cluster: Any, owner: secrets.Owner) -> bool:
     """Take away the Lease of a cluster of which nothing else is left; False if the row has to wait.
 
@@ -40,13 +32,15 @@ def let_go(context: Any, ports: assembly.Ports, cluster: Any, owner: secrets.Own
         return False
     sweep(ports, owner.namespace)
     # Another pass that saw the row without a release has perhaps ended it meanwhile.
-    return is_current(context, cluster)
+    return rows.follow(cluster, context)
 
 
-def finish(context: Any, cluster: Any) -> None:
-    """Tell Magnum to destroy the row. Nothing is saved: should this conductor die before Magnum
-    has, the row is still DELETE_IN_PROGRESS and the next pass comes here again.
+def finish(context: Any, ports: assembly.Ports, cluster: Any) -> None:
+    """Tell Magnum to destroy the row, once. Nothing is saved: should this conductor die before
+    Magnum has, the row is still DELETE_IN_PROGRESS and the next pass comes here again.
     """
+    if not ports.departures.is_first(cluster.uuid):
+        return
     certificates.remove_forgotten(context, cluster)
     cluster.status, cluster.status_reason = Status.DELETE_COMPLETE, None
 

@@ -152,7 +152,8 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     """
     if not cluster.stack_id:
         endings.discard_lease(cluster, conf)
-        endings.finish(context, cluster)
+        if rows.follow(cluster, context):
+            endings.finish(context, assembly.ports(conf), cluster)
         return
     if _is_left_alone(cluster):
         return
@@ -162,11 +163,11 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         step = deletion.Step(deletion.Action.WAIT, reason=str(error))
-    if not endings.is_current(context, cluster):
+    if not rows.follow(cluster, context):
         return
     if step.action is deletion.Action.DONE:
         if endings.let_go(context, ports, cluster, owner):
-            endings.finish(context, cluster)
+            endings.finish(context, ports, cluster)
     elif step.action is deletion.Action.NO_PROOF or _is_late(ports, owner, now):
         rows.put(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
     else:

@@ -99,9 +99,13 @@ def follow(cluster: Any, context: Any) -> bool:
     """Whether *cluster* is still as in the database; takes what is newer over.
 
     Its status tells of verbs that came since, its stack id of a create that has just begun. Its
-    reason may be of another pass; what is not known to be there would never be cleared.
+    reason may be of another pass; what is not known to be there would never be cleared. A row that
+    another pass has ended is not there at all.
     """
-    current = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
+    try:
+        current = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
+    except exception.ClusterNotFound:
+        return False
     same = (current.status, current.stack_id) == (cluster.status, cluster.stack_id)
     newer = ("status", "status_reason", "stack_id")
     for field in newer:

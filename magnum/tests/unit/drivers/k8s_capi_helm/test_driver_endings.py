@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import dataclasses
 import itertools
 
 from oslo_service import loopingcall
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm.departures import Departures
 from magnum.drivers.k8s_capi_helm.driver import endings
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
@@ -20,12 +22,19 @@ _TOMBSTONE = f"Lease/{names.lease(_OTHER)}"
 
 class Case(World):
     def dying(self) -> None:
-        """A cluster whose next pass is the last one."""
+        """A cluster whose next pass is the last one; its uuid is of an earlier one, too."""
+        self.now = 1000.0
+        self.restart()
         self.create()
         self.grow()
         self.delete()
         self.tick()
         self.wither()
+
+    def restart(self) -> None:
+        """Another conductor goes on."""
+        told = Departures(clock=lambda: self.now)
+        self.ports = dataclasses.replace(self.ports, departures=told)
 
     def bury(self, release: str, uuid: str) -> None:
         """A tombstone of another cluster of the project."""
@@ -71,6 +80,7 @@ class TestLease(Case):
         self.driver.update_cluster_status(self.context, cluster)
         self.assertEqual("DELETE_COMPLETE", cluster.status)
         self.assertEqual([], self.left())
+        self.restart()
         self.poll()
         self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
         self.tick()
@@ -80,6 +90,7 @@ class TestLease(Case):
         """Whoever was to destroy the row died, and a late request has set the cluster's status."""
         self.dying()
         self.driver.update_cluster_status(self.context, self.cluster())
+        self.restart()
         cluster = self.cluster()
         cluster.status = "UPDATE_IN_PROGRESS"
         cluster.save()
@@ -126,6 +137,33 @@ class TestLease(Case):
 
 
 class TestMeeting(Case):
+    def test_passes_that_overlap_tell_of_it_once(self) -> None:
+        """Magnum notifies, and destroys rows, after each pass that does."""
+        self.dying()
+        passes = [self.cluster() for _ in range(3)]
+        late = self.cluster()
+        for cluster in passes:
+            self.driver.update_cluster_status(self.context, cluster)
+        self.assertEqual(
+            ["DELETE_COMPLETE", "DELETE_IN_PROGRESS", "DELETE_IN_PROGRESS"],
+            [cluster.status for cluster in passes],
+        )
+        self.restart()
+        self.tick()
+        self.driver.update_cluster_status(self.context, late)
+        self.assertEqual("DELETE_IN_PROGRESS", late.status)
+        self.nothing_is_left()
+
+    def test_a_row_that_magnum_could_not_destroy_is_told_of_again(self) -> None:
+        self.dying()
+        self.driver.update_cluster_status(self.context, self.cluster())
+        self.now += 59
+        self.tick()
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+        self.now += 1
+        self.tick()
+        self.nothing_is_left()
+
     def test_two_passes_that_meet_anywhere_end_it_once(self) -> None:
         """The second one, of another conductor, runs as the first one asks for a Lease again."""
         ended_by_second = 0

@@ -54,6 +54,7 @@ FLOORS = {
     "controllers": 1,
     "patience": 1,
     "resting": 1,
+    "departures": 1,
     "workload": 1,
     "conf": 2,
     "assembly": 2,

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters whose end this process has told Magnum of a moment ago."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import threading
+import time
+
+#: Seconds for Magnum to destroy the rows; after that, its attempt has failed, and comes again.
+_TIME = 60.0
+
+
+class Departures:
+    """Safe to share between threads.
+
+    Magnum begins a pass of each cluster every ten seconds and waits for none. It notifies of a
+    deletion, and destroys the rows, after each pass that tells of its end; the second one would
+    find nothing to destroy, and fail.
+
+    :param clock: seconds that only ever go up.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._told: dict[str, float] = {}
+
+    def is_first(self, uuid: str) -> bool:
+        """Whether nobody has told of this end yet; whoever asks tells of it now."""
+        with self._lock:
+            now = self._clock()
+            self._told = {one: at for one, at in self._told.items() if now - at < _TIME}
+            return self._told.setdefault(uuid, now) == now
