@@ -82,6 +82,12 @@ def remove_forgotten(context: Any, cluster: Any) -> None:
         _delete(context, cluster, getattr(cluster, field))
 
 
+def remove(context: Any, cluster: Any) -> None:
+    """Remove all certificates of a cluster whose row has gone while Magnum made them."""
+    for field in _REFERENCES:
+        _delete(context, cluster, getattr(cluster, field))
+
+
 def put_back(context: Any, cluster: Any) -> None:
     """Undo what Magnum does to a cluster before it asks a driver to rotate its authorities.
 

@@ -33,6 +33,7 @@ from magnum.drivers.k8s_capi_helm import (
 )
 from magnum.drivers.k8s_capi_helm.driver import (
     answers,
+    endings,
     federations,
     intents,
     newcomer,
@@ -72,12 +73,15 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
         """
         # Magnum has made certificates and not saved yet which: nobody else would ever find them.
-        rows.put(cluster)
+        if not endings.is_saved(context, cluster):
+            return
         groups = list(cluster.nodegroups)
         try:
             self._create(context, cluster, groups, cluster_create_timeout)
         except Exception as error:  # whatever it is, no row may stay CREATE_IN_PROGRESS
             known = answers.known(error, cluster.uuid)
+            if endings.is_leaving(context, cluster):  # Magnum would write CREATE_FAILED over that
+                return
             for group in groups:
                 rows.put(group, status=Status.CREATE_FAILED, status_reason=str(known))
             raise known from error
@@ -92,7 +96,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         # The Lease comes first: nothing proves a release without one, and a row with its name could
         # not be deleted. A Lease whose row does not know its name is found by its label.
         founding.open_record(ports, request, now, limit)
-        rows.put(cluster, stack_id=release)
+        if not endings.is_named(context, cluster, release, CONF):
+            return
         with ports.operations.hold(
             request.namespace, release, wait=CONF.capi_helm.lock_wait
         ) as hold:

@@ -3,18 +3,60 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from oslo_log import log as logging
 
 from magnum.common import context as magnum_context
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm import assembly, certificates, errors, intake, secrets
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    certificates,
+    errors,
+    intake,
+    ownership,
+    secrets,
+)
 from magnum.drivers.k8s_capi_helm.driver import rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.objects import cluster as cluster_object
 
 LOG = logging.getLogger(__name__)
+
+
+def is_saved(context: Any, cluster: Any) -> bool:
+    """Save what Magnum has made for a new cluster; False if its row has gone, and that with it."""
+    try:
+        rows.put(cluster)
+    except exception.ClusterNotFound:
+        certificates.remove(context, cluster)
+        return False
+    return True
+
+
+def is_leaving(context: Any, cluster: Any) -> bool:
+    """Whether a cluster was asked to go, or has gone, since the request for it came."""
+    try:
+        current = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
+    except exception.ClusterNotFound:
+        return True
+    return current.status.startswith("DELETE_") or ownership.is_leaving(current.nodegroups)
+
+
+def is_named(context: Any, cluster: Any, release: str, conf: Any) -> bool:
+    """Give the row of a new cluster the name of its release; False if it was asked to go before.
+
+    A pass that saw the row without a release takes the Lease away at most, and then the row. So
+    nothing may be made for it any more, and a Lease that came after that pass goes with this.
+    """
+    with contextlib.suppress(exception.ClusterNotFound):
+        rows.put(cluster, stack_id=release)
+        if not is_leaving(context, cluster):
+            return True
+        rows.put(cluster, stack_id=None)
+    discard_lease(cluster, conf)
+    return False
 
 
 def let_go(context: Any, ports: assembly.Ports, cluster: Any, owner: secrets.Owner) -> bool:

@@ -37,6 +37,9 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
     """The health poll, which also brings FAILED clusters back that have come good."""
     if sentence := ownership.foreign(cluster):
         return _unknown(cluster, sentence)
+    if ownership.is_leaving(cluster.nodegroups) and not cluster.status.startswith("DELETE_"):
+        # A request that failed has written its own status over the deletion.
+        rows.intend(cluster, Status.DELETE_IN_PROGRESS)
     if not cluster.stack_id:
         return None
     ports, now = assembly.ports(conf), passes.utc_now()
