@@ -39,7 +39,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 
 
 def pending(record: Record | None) -> Operation | None:
-    """The upgrade that is on its way, None without one. Magnum lets only one through at a time."""
+    """The upgrade that is on its way, None without one. Only one at a time is written down."""
     operations = record.operations if record else ()
     return next((one for one in reversed(operations) if one.verb is Verb.UPGRADE), None)
 

@@ -84,7 +84,8 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     intake.check_chart(target.request.labels, family, request.labels)
     if chart is not None:
         _foresee(ports, target.request, chart, values, conf)
-    ports.operations.add(request.namespace, request.release, operation)
+    # Magnum refuses one while another is in progress, by a row that may be some seconds old.
+    ports.operations.add(request.namespace, request.release, operation, alone=True)
     before = _intend(cluster, operation)
     try:
         reads = passes.reads(context, cluster, conf)
@@ -161,12 +162,15 @@ def _has_moved(ports: assembly.Ports, before: LiveRelease) -> bool:
 
 def _intend(cluster: Any, operation: Operation) -> list[tuple[Any, str, str | None]]:
     """Say that the upgrade has begun; returns what the rows said before."""
-    called = intake.entries(cluster.nodegroups)
+    listed = list(cluster.nodegroups)
+    called = intake.entries(listed)
     chosen = [
         row
-        for row in cluster.nodegroups
+        for row in listed
         if called[row.name] in operation.groups
         or (row.role == intake.MASTER and change.CONTROL_PLANE in operation.groups)
+        # What another request says of a nodegroup since is true still: it goes, or was refused.
+        if row.status not in ("CREATE_IN_PROGRESS", "CREATE_FAILED") and not rows.is_leaving(row)
     ]
     before = [(row, row.status, row.status_reason) for row in (*chosen, cluster)]
     for row, _, _ in before:

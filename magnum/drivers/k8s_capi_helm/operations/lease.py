@@ -156,6 +156,13 @@ def absent(release: str) -> errors.Conflict:
     )
 
 
+def not_alone(operation: Operation) -> errors.InvalidRequest:
+    """The error for an operation of which there can be only one of its kind at a time."""
+    return errors.InvalidRequest(
+        f"Another {operation.verb} of this cluster has just begun. Ask again when that is through."
+    )
+
+
 def _operation(entry: dict[str, Any]) -> Operation:
     deadline, upgrade = entry.get("deadline"), entry.get("upgrade") or {}
     least, most = entry.get("bounds") or (None, None)

@@ -82,15 +82,21 @@ class Operations:
         found = self._kube.get(names.LEASE, namespace, names.lease(release))
         return None if found is None else lease.record(found)
 
-    def add(self, namespace: str, release: str, operation: Operation) -> Record:
+    def add(
+        self, namespace: str, release: str, operation: Operation, *, alone: bool = False
+    ) -> Record:
         """Write an operation down as pending; one with the same id is there only once.
 
+        :param alone: not beside another one of its verb.
+        :raises errors.InvalidRequest: there is such another one.
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
 
         def change(found: Json) -> None:
             pending = [entry for entry in lease.pending(found) if entry.get("id") != operation.id]
+            if alone and any(entry.get("verb") == operation.verb for entry in pending):
+                raise lease.not_alone(operation)
             lease.annotate(found, lease.OPERATIONS, json.dumps([*pending, lease.entry(operation)]))
 
         return self._change(namespace, release, change)

@@ -465,13 +465,15 @@ class TestMachines(UpgradeCase):
         self.assertNotIn("machineRootVolume", self.machines("default-worker"))
 
     def test_a_conductor_that_dies_when_the_rows_follow_forgets_nothing(self) -> None:
-        def die(*_: Any) -> None:
+        def die(*_: Any, **__: Any) -> None:
             raise KeyboardInterrupt
 
         add = self.ports.operations.add
         calls = iter([add, die])
         with mock.patch.object(
-            self.ports.operations, "add", side_effect=lambda *args: next(calls)(*args)
+            self.ports.operations,
+            "add",
+            side_effect=lambda *args, **more: next(calls)(*args, **more),
         ):
             self.assertRaises(KeyboardInterrupt, self.upgrade, self.changed)
         self.assertEqual(self.changed.uuid, self.cluster().cluster_template_id)

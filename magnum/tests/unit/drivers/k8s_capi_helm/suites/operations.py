@@ -200,6 +200,15 @@ class RecordTests(OperationsSuite):
         lease = self.kube.get(names.LEASE, namespace, f"{RELEASE}-magnum")
         self.assertIn("levitate", lease["metadata"]["annotations"][key])
 
+    def test_one_that_is_to_be_alone(self) -> None:
+        operations, namespace = self.opened()
+        operations.add(namespace, RELEASE, operation("a"), alone=True)
+        other = (namespace, RELEASE, operation("b"))
+        error = self.assertRaises(errors.InvalidRequest, operations.add, *other, alone=True)
+        self.assertIn("Another resize of this cluster has just begun", str(error))
+        operations.add(namespace, RELEASE, operation("a"), alone=True)
+        self.assertEqual((operation("a"),), operations.read(namespace, RELEASE).operations)
+
     def test_twenty_at_once_lose_nothing(self) -> None:
         operations, namespace = self.opened()
         failures: list[Exception] = []

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Upgrades that cross other requests, at other workers.
+
+Magnum refuses an upgrade of a cluster on which something is in progress, by a row that its API has
+read before the request waited for a conductor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from magnum import objects
+from magnum.common import exception
+from magnum.conductor.handlers import cluster_conductor
+from magnum.drivers.k8s_capi_helm import names
+from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import OLD, UpgradeCase
+from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
+
+
+class Case(UpgradeCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.made()
+        for name in ("first", "second"):
+            self.add_group(name)
+            self.settle()
+
+    def settle(self) -> None:
+        for _ in range(4):
+            self.grow()
+            self.tick(2)
+
+    def read(self, name: str) -> Callable[[Any], str]:
+        """An upgrade whose rows Magnum's API reads now, and that a conductor is given later."""
+        cluster, row = self.cluster(), self.group(name)
+
+        def ask(template: Any) -> str:
+            handler = cluster_conductor.Handler()
+            try:
+                handler.cluster_upgrade(self.context, cluster, template, 1, row)
+            except exception.NotSupported as error:
+                return str(error)
+            return ""
+
+        return ask
+
+    def while_cloud_is_asked(self, call: Callable[[], Any]) -> None:
+        """Have another worker do that while what the next upgrade leads to is looked up."""
+        software = self.cloud.software
+
+        def asked(*args: Any, **more: Any) -> Any:
+            self.cloud.software = software
+            call()
+            return software(*args, **more)
+
+        self.cloud.software = asked
+
+
+class TestAnother(Case):
+    """Of two that were asked for at once one is refused: it would be lost, or keep the other up."""
+
+    def test_a_nodegroup_beside_its_cluster(self) -> None:
+        late = self.read("first")
+        self.assertEqual("", self.upgrade(self.next))
+        self.assertIn("Another upgrade of this cluster has just begun", late(self.next))
+        self.assertEqual(OLD, self.pins("first")["kubernetesVersion"])
+        self.settle()
+        self.assertEqual([{}, {}, {}], [self.pins(name) for name in self.names()])
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def test_two_nodegroups(self) -> None:
+        self.upgrade(self.next, "default-master")
+        self.settle()
+        first, second, told = self.read("first"), self.read("second"), list[str]()
+        with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
+            told += [first(self.next), second(self.next)]
+        self.settle()
+        self.assertEqual(["", True], [told[0], "Another upgrade" in told[1]])
+        self.assertEqual(({}, OLD), (self.pins("first"), self.pins("second")["kubernetesVersion"]))
+        self.assertEqual("", self.upgrade(self.next, "second"))
+        self.settle()
+        self.assertEqual({}, self.pins("second"))
+
+    def test_one_that_was_written_down_a_moment_before(self) -> None:
+        late, told = self.read("second"), list[str]()
+
+        def before(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("replace", names.LEASE):
+                self.kube.before = None
+                told.append(late(self.next))
+
+        self.upgrade(self.next, "default-master")
+        self.settle()
+        late = self.read("second")
+        self.kube.before = before
+        self.assertIn("Another upgrade", self.upgrade(self.next, "first"))
+        self.settle()
+        self.assertEqual(([""], {}), (told, self.pins("second")))
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+    def names(self) -> list[str]:
+        return [one["name"] for one in self.values["nodeGroups"]]
+
+
+class TestNewcomers(Case):
+    """A nodegroup that is asked for at the same time."""
+
+    def new(self, name: str) -> tuple[Any, Any]:
+        """The rows of a nodegroup as Magnum's conductor has just made them."""
+        cluster = self.cluster()
+        fields = {
+            "name": name,
+            "cluster_id": cluster.uuid,
+            "project_id": "p1",
+            "image_id": "ubuntu-kube",
+            "flavor_id": "small",
+            "node_count": 1,
+            "role": "worker",
+            "labels": {},
+            "min_node_count": 0,
+            "status": "CREATE_IN_PROGRESS",
+        }
+        row = objects.NodeGroup(self.context, **fields)
+        row.create()
+        return cluster, row
+
+    def test_one_that_is_refused_meanwhile_stays_so(self) -> None:
+        rows = self.new("new")
+        self.cloud.openstack.quota = 4  # as many server groups as there are
+
+        self.while_cloud_is_asked(lambda: self.driver.create_nodegroup(self.context, *rows))
+        self.assertEqual("", self.upgrade(self.next))
+        self.assertEqual("CREATE_FAILED", self.group("new").status)
+        self.after(6)
+        self.settle()
+        self.assertEqual("CREATE_FAILED", self.group("new").status)
+        self.assertNotIn("new", [one["name"] for one in self.values["nodeGroups"]])
+
+    def test_one_that_is_made_meanwhile_comes_along(self) -> None:
+        rows = self.new("new")
+        self.while_cloud_is_asked(lambda: self.driver.create_nodegroup(self.context, *rows))
+        self.assertEqual("", self.upgrade(self.next))
+        self.settle()
+        self.assertEqual({}, self.pins("new"))
+        self.assertTrue(self.group("new").status.endswith("_COMPLETE"))
+
+    def test_one_that_is_deleted_meanwhile_goes(self) -> None:
+        self.while_cloud_is_asked(lambda: self.drop_group("second"))
+        self.assertEqual("", self.upgrade(self.next))
+        self.assertEqual("DELETE_IN_PROGRESS", self.group("second").status)
+        self.settle()
+        self.assertNotIn("second", [row.name for row in self.cluster().nodegroups])
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
