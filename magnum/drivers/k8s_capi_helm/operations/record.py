@@ -17,6 +17,9 @@ from magnum.drivers.k8s_capi_helm.operations import lease
 from magnum.drivers.k8s_capi_helm.operations.lock import Hold, Lock
 
 _CHANGES = 20
+# Of many requests at once that change a Lease each time one alone is through, and a server that is
+# slow makes the turns long.
+_TURNS = 200
 _BETWEEN = 0.1
 
 
@@ -72,7 +75,7 @@ class Operations:
                     f"Lease {namespace}/{names.lease(release)}",
                 )
             return record
-        raise _too_many_changes(release)
+        raise _too_many_changes(release, _CHANGES)
 
     def read(self, namespace: str, release: str) -> Record | None:
         """What the Lease says, or None without one.
@@ -288,7 +291,7 @@ class Operations:
 
     def _change(self, namespace: str, release: str, change: Callable[[Json], None]) -> Record:
         """Read, change and replace the Lease until nobody came in between."""
-        for _ in range(_CHANGES):
+        for _ in range(_TURNS):
             found = self._kube.get(names.LEASE, namespace, names.lease(release))
             if found is None:
                 raise lease.absent(release)
@@ -300,15 +303,15 @@ class Operations:
                 return lease.record(self._kube.replace(names.LEASE, changed))
             except errors.Conflict:
                 self._rest()
-        raise _too_many_changes(release)
+        raise _too_many_changes(release, _TURNS)
 
     def _rest(self) -> None:
         self._pause(_BETWEEN * random.uniform(0.1, 1.0))  # noqa: S311 - not for secrets
 
 
-def _too_many_changes(release: str) -> errors.Conflict:
+def _too_many_changes(release: str, attempts: int) -> errors.Conflict:
     return errors.Conflict(
         f"The record of release '{release}' is changed by too many requests at once, or its "
         "namespace is not there. The request will be tried again.",
-        f"{_CHANGES} attempts to change the Lease",
+        f"{attempts} attempts to change the Lease",
     )

@@ -55,6 +55,13 @@ class TestCrowd(suite.OperationsSuite, testtools.TestCase):
         record = one.read(namespace, suite.RELEASE)
         self.assertEqual(("", 30), (record.holder, len(record.operations)))
 
+    def test_a_request_that_many_others_overtake_is_written_down(self) -> None:
+        one, namespace = self.opened()
+        self.crowd(namespace, 60)
+        one.add(namespace, suite.RELEASE, suite.operation("mine"))
+        ids = [entry.id for entry in one.read(namespace, suite.RELEASE).operations]
+        self.assertEqual((61, "mine"), (len(ids), ids[-1]))
+
     def test_nobody_writes_for_ever(self) -> None:
         clock = suite.Clock()
         one, namespace = self.opened("one", clock)
