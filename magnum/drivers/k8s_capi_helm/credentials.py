@@ -58,7 +58,11 @@ def rotate(
         )
     _check_keypair(ports, cloud, owner, asking)
     name = names.credential_secret(owner.release)
-    with ports.operations.hold(owner.namespace, owner.release, wait=conf.capi_helm.lock_wait):
+    wait = conf.capi_helm.lock_wait
+    with ports.operations.hold(owner.namespace, owner.release, wait=wait) as hold:
+        if hold.record.tombstone:
+            # Whoever ends its deletion has looked for credentials and Secrets already.
+            raise errors.InvalidRequest("The cluster has been deleted.")
         before = ports.kube.get(names.SECRET, owner.namespace, name)
         roles = grants(asking, conf, separate=secrets.has_addon_credential(before))
         whose = secrets.user_of(before, owner)

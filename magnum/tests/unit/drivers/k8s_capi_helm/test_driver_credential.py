@@ -57,6 +57,27 @@ class TestRotation(Case):
         self.assertEqual("u2", self.cluster().user_id)
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
 
+    def test_nothing_is_made_for_a_cluster_whose_deletion_is_over(self) -> None:
+        self.made()
+        cluster, told = self.cluster(), list[str]()
+
+        def before(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("delete", names.LEASE):
+                self.kube.before = None
+                handler = credential_conductor.Handler()
+                refusal = exception.NotSupported
+                error = self.assertRaises(refusal, handler.credential_rotate, self.context, cluster)
+                told.append(str(error))
+
+        self.kube.before = before
+        self.delete()
+        for _ in range(3):
+            self.tick()
+            self.wither()
+        self.assertEqual(["The cluster has been deleted."], told)
+        self.assertEqual(([], {}), (self.left(), self.cloud.credentials))
+        self.assertEqual([], objects.Cluster.list(self.context))
+
     def test_the_provider_is_made_to_look(self) -> None:
         self.made()
         self.rotate()
