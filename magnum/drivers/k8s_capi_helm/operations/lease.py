@@ -156,6 +156,15 @@ def absent(release: str) -> errors.Conflict:
     )
 
 
+def crowded(release: str, attempts: int) -> errors.Conflict:
+    """The error for a Lease that others were faster to change, as often as that."""
+    return errors.Conflict(
+        f"The record of release '{release}' is changed by too many requests at once, or its "
+        "namespace is not there. The request will be tried again.",
+        f"{attempts} attempts to change the Lease",
+    )
+
+
 def not_alone(operation: Operation) -> errors.InvalidRequest:
     """The error for an operation of which there can be only one of its kind at a time."""
     return errors.InvalidRequest(

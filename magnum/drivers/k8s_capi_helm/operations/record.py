@@ -5,22 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-import copy
 import json
-import random
 import time
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json, Operation, Owed, Record, Retired
 from magnum.drivers.k8s_capi_helm.operations import lease
+from magnum.drivers.k8s_capi_helm.operations.leases import Leases
 from magnum.drivers.k8s_capi_helm.operations.lock import Hold, Lock
 
 _CHANGES = 20
-# Of many requests at once that change a Lease each time one alone is through, and a server that is
-# slow makes the turns long.
-_TURNS = 200
-_BETWEEN = 0.1
 
 
 class Operations:
@@ -43,7 +38,7 @@ class Operations:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._kube = kube
-        self._pause = pause
+        self._leases = Leases(kube, pause)
         self._locks = Lock(
             kube, holder=holder, lease_duration=lease_duration, clock=clock, pause=pause
         )
@@ -64,7 +59,7 @@ class Operations:
                 found = self._kube.get(names.LEASE, namespace, names.lease(release))
             if found is None:
                 # It was deleted in between, or the namespace is not there yet.
-                self._rest()
+                self._leases.rest()
                 continue
             record = lease.record(found)
             if record.cluster_uuid != cluster_uuid:
@@ -75,7 +70,7 @@ class Operations:
                     f"Lease {namespace}/{names.lease(release)}",
                 )
             return record
-        raise _too_many_changes(release, _CHANGES)
+        raise lease.crowded(release, _CHANGES)
 
     def read(self, namespace: str, release: str) -> Record | None:
         """What the Lease says, or None without one.
@@ -102,7 +97,7 @@ class Operations:
                 raise lease.not_alone(operation)
             lease.annotate(found, lease.OPERATIONS, json.dumps([*pending, lease.entry(operation)]))
 
-        return self._change(namespace, release, change)
+        return self._leases.change(namespace, release, change)
 
     def update(self, namespace: str, release: str, operation: Operation) -> Record:
         """Write down what has become of an operation; one that is finished meanwhile stays so.
@@ -117,7 +112,7 @@ class Operations:
                 pending = [new if entry.get("id") == operation.id else entry for entry in entries]
                 lease.annotate(found, lease.OPERATIONS, json.dumps(pending))
 
-        return self._change(namespace, release, change)
+        return self._leases.change(namespace, release, change)
 
     def finish(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
         """Take operations off the record; ids that are not on it do not matter.
@@ -137,7 +132,7 @@ class Operations:
             lease.annotate(found, lease.OPERATIONS, json.dumps(pending) if pending else "")
             lease.annotate(found, lease.OWED, lease.owed(left))
 
-        return self._change(namespace, release, change)
+        return self._leases.change(namespace, release, change)
 
     def remember(
         self,
@@ -168,7 +163,7 @@ class Operations:
                 if value is not None:
                     lease.annotate(found, key, value)
 
-        return self._change(namespace, release, change)
+        return self._leases.change(namespace, release, change)
 
     def owe(self, namespace: str, release: str, owed: Iterable[Owed]) -> Record:
         """Write down what nodegroups still lack of upgrades, in place of what stands there.
@@ -177,7 +172,7 @@ class Operations:
         :raises errors.DriverError: the management cluster cannot be used.
         """
         text = lease.owed(owed)
-        return self._change(
+        return self._leases.change(
             namespace, release, lambda found: lease.annotate(found, lease.OWED, text)
         )
 
@@ -193,7 +188,7 @@ class Operations:
             others = [one for one in known if (one.id, one.name) != new]
             lease.annotate(found, lease.RETIRED, lease.retired([*others, credential]))
 
-        return self._change(namespace, release, change)
+        return self._leases.change(namespace, release, change)
 
     def forget(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
         """Take retired credentials off the record, because they are deleted.
@@ -208,7 +203,7 @@ class Operations:
             kept = [one for one in lease.record(found).retired if (one.id or one.name) not in gone]
             lease.annotate(found, lease.RETIRED, lease.retired(kept))
 
-        return self._change(namespace, release, change)
+        return self._leases.change(namespace, release, change)
 
     def bury(self, namespace: str, release: str) -> Record:
         """Mark that everything of the cluster is gone: nothing is pending, the proof stays.
@@ -222,7 +217,7 @@ class Operations:
                 lease.annotate(found, key, "")
             lease.annotate(found, lease.TOMBSTONE, "true")
 
-        return self._change(namespace, release, change)
+        return self._leases.change(namespace, release, change)
 
     def discard(self, namespace: str, cluster_uuid: str) -> None:
         """Delete the Leases of a cluster of which nothing was ever made under them.
@@ -254,13 +249,8 @@ class Operations:
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        found = {}
-        for one in self._kube.list(names.LEASE, namespace):
-            release = (one["metadata"].get("labels") or {}).get(names.LABEL_CLUSTER_NAME)
-            record = lease.record(one)
-            if release and record.tombstone:
-                found[release] = record.cluster_uuid
-        return found
+        listed = self._leases.listed(namespace)
+        return {release: record.cluster_uuid for release, record in listed if record.tombstone}
 
     def chart_digests(self, namespace: str, *, without: str) -> frozenset[str]:
         """Digests of the live charts of a namespace, "" for a release that has not noted its own.
@@ -268,13 +258,11 @@ class Operations:
         :param without: a release that does not count; those that are tombstones do not either.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        found = set()
-        for one in self._kube.list(names.LEASE, namespace):
-            release = (one["metadata"].get("labels") or {}).get(names.LABEL_CLUSTER_NAME)
-            record = lease.record(one)
-            if release and release != without and not record.tombstone:
-                found.add(record.chart_digest)
-        return frozenset(found)
+        return frozenset(
+            record.chart_digest
+            for release, record in self._leases.listed(namespace)
+            if release != without and not record.tombstone
+        )
 
     def hold(self, namespace: str, release: str, *, wait: float) -> AbstractContextManager[Hold]:
         """Hold the lock of a release for the body of a ``with``.
@@ -288,30 +276,3 @@ class Operations:
         :raises errors.DriverError: the management cluster cannot be used.
         """
         return self._locks.hold(namespace, release, wait=wait)
-
-    def _change(self, namespace: str, release: str, change: Callable[[Json], None]) -> Record:
-        """Read, change and replace the Lease until nobody came in between."""
-        for _ in range(_TURNS):
-            found = self._kube.get(names.LEASE, namespace, names.lease(release))
-            if found is None:
-                raise lease.absent(release)
-            changed = copy.deepcopy(found)
-            change(changed)
-            if changed == found:
-                return lease.record(found)
-            try:
-                return lease.record(self._kube.replace(names.LEASE, changed))
-            except errors.Conflict:
-                self._rest()
-        raise _too_many_changes(release, _TURNS)
-
-    def _rest(self) -> None:
-        self._pause(_BETWEEN * random.uniform(0.1, 1.0))  # noqa: S311 - not for secrets
-
-
-def _too_many_changes(release: str, attempts: int) -> errors.Conflict:
-    return errors.Conflict(
-        f"The record of release '{release}' is changed by too many requests at once, or its "
-        "namespace is not there. The request will be tried again.",
-        f"{attempts} attempts to change the Lease",
-    )

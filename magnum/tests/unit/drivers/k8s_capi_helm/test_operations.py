@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, names
@@ -26,6 +28,38 @@ class TestLock(lock.LockTests, testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.kube = FakeKube()
+
+
+class TestUnconfirmed(suite.OperationsSuite, testtools.TestCase):
+    """A change of which nobody knows whether it arrived, because the answer was lost."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.kube = FakeKube()
+
+    def lose_the_answer(self, *, arrives: bool) -> None:
+        replace = self.kube.replace
+
+        def lost(kind: names.Kind, manifest: Any) -> Any:
+            self.kube.replace = replace  # type: ignore[method-assign]
+            if arrives:
+                replace(kind, manifest)
+            raise unreachable("replace Lease: read timed out")
+
+        self.kube.replace = lost  # type: ignore[method-assign]
+
+    def test_what_has_arrived_is_written_down(self) -> None:
+        one, namespace = self.opened()
+        self.lose_the_answer(arrives=True)
+        record = one.add(namespace, suite.RELEASE, suite.operation("a"))
+        self.assertEqual((suite.operation("a"),), record.operations)
+
+    def test_what_has_not_is_not(self) -> None:
+        one, namespace = self.opened()
+        self.lose_the_answer(arrives=False)
+        add = (one.add, namespace, suite.RELEASE, suite.operation("a"))
+        self.assertRaises(errors.ManagementUnreachable, *add)
+        self.assertEqual((), one.read(namespace, suite.RELEASE).operations)
 
 
 class TestCrowd(suite.OperationsSuite, testtools.TestCase):
