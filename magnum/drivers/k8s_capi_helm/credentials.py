@@ -57,6 +57,25 @@ def rotate(
             f"one for project '{asking.project_id}'. Ask again from within the cluster's project."
         )
     _check_keypair(ports, cloud, owner, asking)
+    try:
+        _exchange(ports, cloud, owner, asking, conf, now)
+    except errors.Busy as error:
+        raise errors.Busy(
+            "Another request for this cluster is being carried out, and its credential was not "
+            "exchanged. Ask again in a minute.",
+            error.detail,
+        ) from None
+    _touch(ports, owner, now)
+
+
+def _exchange(
+    ports: Ports,
+    cloud: Cloud,
+    owner: secrets.Owner,
+    asking: Any,
+    conf: Any,
+    now: datetime.datetime,
+) -> None:
     name = names.credential_secret(owner.release)
     wait = conf.capi_helm.lock_wait
     with ports.operations.hold(owner.namespace, owner.release, wait=wait) as hold:
@@ -92,7 +111,6 @@ def rotate(
         with contextlib.suppress(errors.DriverError):
             # It is done; what stays on record is found to be in use by the clean-up.
             ports.operations.forget(owner.namespace, owner.release, [new])
-    _touch(ports, owner, now)
 
 
 def _check_keypair(ports: Ports, cloud: Cloud, owner: secrets.Owner, asking: Any) -> None:

@@ -57,6 +57,14 @@ class TestRotation(Case):
         self.assertEqual("u2", self.cluster().user_id)
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
 
+    def test_one_that_waits_too_long_is_not_said_to_follow(self) -> None:
+        self.made()
+        before = self.used()
+        with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
+            error = self.assertRaises(exception.NotSupported, self.rotate, "u2")
+        self.assertIn("was not exchanged. Ask again in a minute.", str(error))
+        self.assertEqual((before, []), (self.used(), self.retired()))
+
     def test_nothing_is_made_for_a_cluster_whose_deletion_is_over(self) -> None:
         self.made()
         cluster, told = self.cluster(), list[str]()
