@@ -96,6 +96,10 @@ def bring_up(
     due = transition.is_due(ports, record, live, request)
     if is_deployed(live, request, record) and not (due or scaling.is_due(record)):
         return
+    if live is None and record and not founding.has_credential(ports, request):
+        unfounded = founding.unfounded(record, now)
+        if unfounded.retryable:  # and the lock is left to whoever founds it
+            raise unfounded
     wait = conf.capi_helm.lock_wait if patient else 0
     with ports.operations.hold(request.namespace, request.release, wait=wait) as hold:
         if live is None and not founding.has_credential(ports, request):

@@ -24,6 +24,21 @@ class TestCrossing(world.World):
         self.tick(2)
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
 
+    def test_a_pass_takes_no_lock_from_a_create(self):
+        taken = []
+
+        def look_now(verb, kind, name):
+            if (verb, kind) == ("get", names.LEASE) and self.cluster().stack_id:
+                self.kube.before = None
+                before = len(self.kube.calls)
+                self.tick()
+                taken.append([one for one in self.kube.calls[before:] if one[0] != "get"])
+
+        self.kube.before = look_now
+        self.assertEqual("CREATE_IN_PROGRESS", self.create().status)
+        ((*lists,),) = taken
+        self.assertEqual({"list"}, {one[0] for one in lists})
+
     def test_a_lease_that_never_came_is_said_in_the_end(self):
         self.create()
         self.helm.releases.clear()
