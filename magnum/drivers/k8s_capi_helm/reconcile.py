@@ -169,6 +169,7 @@ def _upgrade(
         ports.operations.owe(live.namespace, live.name, left)
         return
     target = rows.target(operation)
+    operation = transition.with_late(operation, request, live.values, target)
     facts = cloud().software(target.request, interface=conf.capi_helm.app_cred_interface_type)
     values, owing = transition.begun(live.values, request, target, operation, facts, conf, owing)
     new = transition.chart(ports, operation, target, live, conf)

@@ -248,6 +248,24 @@ def groups(
     return (change.CONTROL_PLANE, *followers)
 
 
+def with_late(
+    operation: Operation, request: ClusterRequest, live: Json, target: Target
+) -> Operation:
+    """An upgrade of a whole cluster, with nodegroups that were made since it was asked for.
+
+    Their rows follow the new template with the others, so their machines have to.
+    """
+    if operation.groups[:1] != (change.CONTROL_PLANE,) or len(operation.groups) == 1:
+        return operation
+    own, there = own_images(request, live), change.node_groups(live).keys()
+    late = (
+        group.name
+        for group in request.node_groups
+        if group.name in there and (group.name not in own or group.image == target.request.image)
+    )
+    return dataclasses.replace(operation, groups=tuple(dict.fromkeys((*operation.groups, *late))))
+
+
 def own_images(request: ClusterRequest, live: Json) -> frozenset[str]:
     """Nodegroups with an image of their own, as rows and release say together.
 

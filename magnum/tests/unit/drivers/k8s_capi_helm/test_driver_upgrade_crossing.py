@@ -145,6 +145,22 @@ class TestNewcomers(Case):
         self.assertEqual({}, self.pins("new"))
         self.assertTrue(self.group("new").status.endswith("_COMPLETE"))
 
+    def test_one_that_is_asked_for_and_made_meanwhile_comes_along(self) -> None:
+        self.while_cloud_is_asked(lambda: self.add_group("new"))
+        self.assertEqual("", self.upgrade(self.next))
+        self.assertEqual(OLD, self.pins("new")["kubernetesVersion"])
+        self.settle()
+        self.assertEqual({}, self.pins("new"))
+        self.assertEqual("ubuntu-kube-1.35", self.group("new").image_id)
+
+    def test_one_with_an_image_of_its_own_does_not(self) -> None:
+        self.cloud.images["other"] = ("image-9", OLD)
+        self.while_cloud_is_asked(lambda: self.add_group("new", image_id="other"))
+        self.assertEqual("", self.upgrade(self.next))
+        self.settle()
+        self.assertEqual("image-9", self.pins("new")["machineImageId"])
+        self.assertEqual("other", self.group("new").image_id)
+
     def test_one_that_is_deleted_meanwhile_goes(self) -> None:
         self.while_cloud_is_asked(lambda: self.drop_group("second"))
         self.assertEqual("", self.upgrade(self.next))
