@@ -36,7 +36,8 @@ from magnum.drivers.k8s_capi_helm.resting import Resting
 from magnum.drivers.k8s_capi_helm.workload import Inspections
 
 _BUNDLED = pathlib.Path(__file__).parent / "charts"
-_lock = threading.Lock()
+#: By process: workers are forked while other threads may hold it.
+_locks: dict[int, threading.Lock] = {}
 _made: dict[int, Ports] = {}
 
 
@@ -71,8 +72,8 @@ class Ports:
 
 def ports(conf: Any) -> Ports:
     """This process's ports. No I/O happens here: each port connects when it is used."""
-    with _lock:
-        pid = os.getpid()
+    pid = os.getpid()
+    with _locks.setdefault(pid, threading.Lock()):
         if pid not in _made:
             _made.clear()
             _made[pid] = make(conf)

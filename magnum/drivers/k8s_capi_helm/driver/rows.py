@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 import contextlib
 import dataclasses
+import os
 import threading
 from typing import Any
 
@@ -30,7 +31,8 @@ from magnum.objects import fields
 LOG = logging.getLogger(__name__)
 Status = fields.ClusterStatus
 _MARKS = ("node_labels", "node_taints")
-_writing = threading.Lock()
+_locks: dict[tuple[int, int], threading.Lock] = {}
+_MANY = 64
 
 
 def put(row: Any, **fields: Any) -> None:
@@ -133,7 +135,7 @@ def write(
     if readable and not _settle(cluster, found, ports, namespace):
         return
     # To settle takes time, and passes of one process meet: none writes after one that has ended it.
-    with _writing:
+    with _writing(cluster.uuid):
         fresh = _as_judged(context, cluster, judged)
         if fresh is None:
             return
@@ -159,6 +161,14 @@ def write(
             api_address=verdict.api_address or cluster.api_address,
             coe_version=verdict.coe_version or cluster.coe_version,
         )
+
+
+def _writing(uuid: str) -> threading.Lock:
+    """Held by whoever writes a verdict about a cluster; few clusters share one.
+
+    Workers are forked while other threads write, and must not wait for those.
+    """
+    return _locks.setdefault((os.getpid(), hash(uuid) % _MANY), threading.Lock())
 
 
 def accept(cluster: Any, template: Any, target: Target, kept: Collection[str]) -> None:

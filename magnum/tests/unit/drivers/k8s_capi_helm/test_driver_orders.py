@@ -16,7 +16,6 @@ import itertools
 import os
 import random
 import sys
-import threading
 import time
 from typing import Any
 
@@ -104,14 +103,14 @@ class Case(test_driver_crashes.Case):
     @contextlib.contextmanager
     def another_conductor(self) -> Iterator[None]:
         """What is done now is done by another process, and nobody comes in between."""
-        mine, earlier = (self.driver, self.ports, rows._writing), self.camera.meanwhile
+        mine, earlier = (self.driver, self.ports, rows._locks), self.camera.meanwhile
         self.camera.meanwhile = None
         self.conductor()
-        rows._writing = threading.Lock()
+        rows._locks = {}
         try:
             yield
         finally:
-            self.driver, self.ports, rows._writing = mine
+            self.driver, self.ports, rows._locks = mine
             self.camera.meanwhile = earlier
 
     def turns(self, call: _Call) -> int:

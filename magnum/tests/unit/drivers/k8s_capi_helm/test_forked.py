@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers are forked by a conductor whose periodic tasks run already, at its start and later.
+
+A lock that another thread holds at that moment is held in the worker for ever: nobody is there who
+would give it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import os
+import signal
+import threading
+from typing import Any
+
+import testtools
+
+import magnum.conf
+from magnum.drivers.k8s_capi_helm import assembly, conf
+from magnum.drivers.k8s_capi_helm.driver import rows
+
+CONF = magnum.conf.CONF
+conf.register_opts(CONF)
+
+
+class TestForked(testtools.TestCase):
+    """What a worker needs that was forked while another thread was about the same."""
+
+    def comes_through(self, call: Callable[[], Any]) -> bool:
+        """Whether a process that is forked now gets to the end of something."""
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)
+            try:
+                call()
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        return os.waitpid(child, 0)[1] == 0
+
+    def test_the_ports(self) -> None:
+        with assembly._locks.setdefault(os.getpid(), threading.Lock()):
+            self.assertTrue(self.comes_through(lambda: assembly.ports(CONF)))
+
+    def test_to_write_a_verdict(self) -> None:
+        with rows._writing("the cluster's uuid"):
+            self.assertTrue(
+                self.comes_through(lambda: rows._writing("the cluster's uuid").acquire())
+            )
+            # This process waits, as it has to.
+            self.assertFalse(rows._writing("the cluster's uuid").acquire(blocking=False))
