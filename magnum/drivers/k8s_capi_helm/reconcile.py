@@ -180,6 +180,7 @@ def _upgrade(
         _apply(ports, hold, request, chart, values, (operation,), conf)
     ports.operations.owe(live.namespace, live.name, transition.left(owing, operation, values))
     kept = transition.own_images(request, live.values) - frozenset(operation.groups)
+    hold.check()
     rows.accept(operation, target, kept)
     ports.operations.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
 
@@ -297,6 +298,7 @@ def _apply(
         done = ports.helm.apply(*place, chart, values, hold=hold, adopt=adopt)
     except errors.ValuesRefused as error:
         raise rendering.explained(error, request, conf) from None
+    hold.check()
     now = datetime.datetime.now(datetime.UTC)
     seen = observer.look(ports.kube, request.namespace, request.release, now)
     ports.operations.remember(

@@ -157,6 +157,17 @@ class Hold:
         """Whether others may hold the lock by now: whoever works under it has to stop at once."""
         return self._taken or self._lock.clock() > self._renewed + self._patience
 
+    def check(self) -> None:
+        """Look whether what is written next is still this holder's to write.
+
+        :raises errors.Busy: others may hold the lock by now.
+        """
+        if self.lost():
+            raise errors.Busy(
+                "Another worker may have taken over this cluster. It will be carried on.",
+                f"the lock of {self._namespace}/{self._release} was lost",
+            )
+
     def begin(self) -> None:
         """Keep the lock from now on."""
         self._thread.start()

@@ -8,12 +8,13 @@ read before the request waited for a conductor.
 from __future__ import annotations
 
 from collections.abc import Callable
+import dataclasses
 from typing import Any
 
 from magnum import objects
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm import names, operations
 from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import OLD, UpgradeCase
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
 
@@ -167,4 +168,40 @@ class TestNewcomers(Case):
         self.assertEqual("DELETE_IN_PROGRESS", self.group("second").status)
         self.settle()
         self.assertNotIn("second", [row.name for row in self.cluster().nodegroups])
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+
+class TestLateConductor(UpgradeCase):
+    """One that was frozen while its helm came to its end, and awakes when others have its lock."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.seconds = 0.0
+        kube, clock = self.kube, lambda: self.seconds
+        mine = operations.Operations(kube, holder="late", lease_duration=60, clock=clock)
+        self.ports = dataclasses.replace(self.ports, operations=mine)
+        self.made()
+
+    def freeze(self, live: Any) -> None:
+        self.helm.on_apply = None
+        self.seconds += 100
+
+    def test_it_writes_nothing_any_more(self) -> None:
+        before = self.ports.operations.read(NAMESPACE, RELEASE)
+        self.helm.on_apply = self.freeze
+        self.assertEqual("", self.upgrade(self.next))
+        after = self.ports.operations.read(NAMESPACE, RELEASE)
+        self.assertEqual(before.written, after.written)
+        self.assertEqual([False], [one.accepted for one in after.operations])
+        self.assertEqual(self.template.uuid, self.cluster().cluster_template_id)
+
+    def test_others_carry_it_on(self) -> None:
+        self.helm.on_apply = self.freeze
+        self.upgrade(self.next)
+        for _ in range(5):
+            self.tick(2)
+            self.grow()
+            self.seconds += 61
+        self.tick(2)
+        self.assertEqual(self.next.uuid, self.cluster().cluster_template_id)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
