@@ -172,21 +172,38 @@ def clean_up(
 
     :param cloud: the cloud as Magnum's service user sees it: the old owner may be gone.
     """
-    due = [one for one in (record.retired if record else ()) if now - one.since > _GRACE]
-    for credential in due:
-        try:
-            used = _in_use(ports, owner)
-            ids: tuple[str, ...] = (credential.id,)
-            if credential.name:
-                ids = cloud().credentials_named(credential.user, credential.name)
-            for one in ids:
-                # A conductor may have died between retiring it and saving another one.
-                if one not in used:
-                    cloud().delete_credential(credential.user, one)
-            known = credential.id or credential.name
-            ports.operations.forget(owner.namespace, owner.release, [known])
-        except errors.DriverError as error:
-            LOG.warning("Application credential %s stays: %s", credential, error.detail)
+    if not _due(record, now):
+        return
+    try:
+        # Who rotates holds the lock: what is being made is not in use yet, and the times on record
+        # may be of another clock.
+        with ports.operations.hold(owner.namespace, owner.release, wait=0) as hold:
+            for credential in _due(hold.record, now):
+                _delete(ports, owner, credential, cloud)
+    except errors.DriverError as error:
+        LOG.warning("Credentials of %s stay: %s", owner.release, error.detail)
+
+
+def _due(record: Record | None, now: datetime.datetime) -> list[Retired]:
+    return [one for one in (record.retired if record else ()) if now - one.since > _GRACE]
+
+
+def _delete(
+    ports: Ports, owner: secrets.Owner, credential: Retired, cloud: Callable[[], Cloud]
+) -> None:
+    try:
+        used = _in_use(ports, owner)
+        ids: tuple[str, ...] = (credential.id,)
+        if credential.name:
+            ids = cloud().credentials_named(credential.user, credential.name)
+        for one in ids:
+            # A conductor may have died between retiring it and saving another one.
+            if one not in used:
+                cloud().delete_credential(credential.user, one)
+        known = credential.id or credential.name
+        ports.operations.forget(owner.namespace, owner.release, [known])
+    except errors.DriverError as error:
+        LOG.warning("Application credential %s stays: %s", credential, error.detail)
 
 
 def remove_all(

@@ -57,6 +57,21 @@ class TestRotation(Case):
         self.assertEqual("u2", self.cluster().user_id)
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
 
+    def test_one_is_not_taken_for_a_dead_one_by_a_host_whose_clock_is_ahead(self) -> None:
+        self.made()
+
+        def before(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("apply", names.SECRET):
+                self.kube.before = None
+                self.after(24 * 60)
+                self.poll()
+
+        self.kube.before = before
+        self.rotate("u1")
+        self.assertIn(self.used(), self.cloud.credentials)
+        self.poll()
+        self.assertEqual([self.used()], list(self.cloud.credentials))
+
     def test_one_that_waits_too_long_is_not_said_to_follow(self) -> None:
         self.made()
         before = self.used()
