@@ -18,7 +18,7 @@ import kubernetes.client
 import kubernetes.config
 import yaml
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import errors, patience
 
 _DEFAULT = pathlib.Path("~/.kube/config")
 _REFERENCES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
@@ -27,6 +27,7 @@ _CONNECTIONS = 32
 # Seconds that an exec plugin has for its answer; then it is told to end, and soon after killed.
 _PLUGIN_LIMIT = 30
 _PLUGIN_GRACE = 5
+_PLUGIN_SHORTEST = 1.0
 # The client library has no types for these.
 _load_pod: Callable[..., None] = kubernetes.config.load_incluster_config
 _merged: Callable[..., Any] = kubernetes.config.kube_config.KubeConfigMerger
@@ -93,18 +94,24 @@ def _load_file(path: str, configuration: kubernetes.client.Configuration) -> Non
     """Read a kubeconfig as the library's own loader does, and bound the exec plugins that it names.
 
     The library waits for a plugin without a limit, now and whenever a token has run out, so the
-    plugin is started by ``timeout`` of coreutils, which ends its children too.
+    plugin is started by ``timeout`` of coreutils, which ends its children too. Now it has no more
+    time than whoever asked.
     """
     config = _merged(path).config
     if config is None:
         raise kubernetes.config.ConfigException("there is no such file")
+    plugins = []
     for entry in config.value.get("users") or ():
         plugin = (entry.value.get("user") or {}).get("exec")
         if isinstance(plugin, dict) and "command" in plugin:
-            limit = [f"--kill-after={_PLUGIN_GRACE}", str(_PLUGIN_LIMIT), plugin["command"]]
+            now = max(_PLUGIN_SHORTEST, patience.left(_PLUGIN_LIMIT))
+            limit = [f"--kill-after={_PLUGIN_GRACE}", f"{now:.1f}", plugin["command"]]
             plugin["args"] = [*limit, *(plugin.get("args") or ())]
             plugin["command"] = "timeout"
+            plugins.append(plugin)
     _loader(config_dict=config, config_base_path=None).load_and_set(configuration)
+    for plugin in plugins:
+        plugin["args"][1] = str(_PLUGIN_LIMIT)
 
 
 # Parsing takes milliseconds, each request asks, and the answer hardly ever changes.

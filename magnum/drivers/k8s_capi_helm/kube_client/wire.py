@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import contextlib
 import dataclasses
 import json
 import os
@@ -109,7 +110,7 @@ class Wire:
             answer = self._repeat(request)
             if answer.code == 401:
                 # A token may have ended before its time: once more with a fresh identity.
-                with self._lock:
+                with self._alone():
                     self._api = None
                 answer = self._repeat(request)
         except (_Unsent, _Unknown) as error:
@@ -218,11 +219,24 @@ class Wire:
         """The client for the identity in force; a new one when that has changed, or in a fork."""
         where = self.kubeconfig_path
         identity = (os.getpid(), kubeconfig.fingerprint(where))
-        with self._lock:
+        with self._alone():
             if self._api is None or identity != self._identity:
                 self._breaker.close()
                 self._api, self._identity = kubeconfig.load(where), identity
             return self._api
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock of the identity, for which a plugin may let others wait.
+
+        :raises errors.ManagementUnreachable: it took too long.
+        """
+        if not self._lock.acquire(timeout=patience.left(sum(self._timeout))):
+            raise unreachable("not asked, because the plugin of the kubeconfig does not answer")
+        try:
+            yield
+        finally:
+            self._lock.release()
 
 
 def _read(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 
 import fixtures
 import yaml
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors, names, patience
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient, kubeconfig
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
 
@@ -101,6 +103,42 @@ class TestIdentity(wire.WireCase):
         error = self.assertRaises(errors.ManagementRefused, self.kube.get, names.LEASE, "n", "one")
         self.assertIn("renew the kubeconfig", str(error))
         self.assertRaises(ProcessLookupError, os.kill, int(pid.read_text()), 0)
+
+    def test_a_plugin_that_hangs_keeps_nobody_up_who_does_not_wait(self) -> None:
+        self.plugin("sh", "-c", "exec tail -f /dev/null")
+        self.answer(*[(401, wire.status("Unauthorized"))] * 20)
+        took: list[float] = []
+
+        def ask() -> None:
+            began = time.monotonic()
+            with patience.until(began + 2):
+                self.assertRaises(errors.DriverError, self.kube.get, names.LEASE, "n", "one")
+            took.append(time.monotonic() - began)
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(8, len(took))
+        # Whoever begins at the end of its time gives the plugin a second.
+        self.assertLess(max(took), 4)
+
+    def test_a_plugin_has_all_its_time_when_a_token_has_run_out(self) -> None:
+        limits, status = self.directory / "limits", {"token": "of the plugin"}
+        answer = {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "kind": "ExecCredential",
+            "status": {**status, "expirationTimestamp": "2020-01-01T00:00:00Z"},
+        }
+        # Its parent is the program that ends it in time.
+        asked = f'tr "\\0" " " < /proc/$PPID/cmdline | cut -d" " -f3 >> "{limits}"'
+        self.plugin("sh", "-c", f'{asked}; printf %s "$1"', "sh", json.dumps(answer))
+        with patience.until(time.monotonic() + 9):
+            self.assertEqual("of the plugin", self.token())
+        first, *later = (float(text) for text in limits.read_text().split())
+        self.assertLess(first, 9.1)
+        self.assertEqual({30.0}, set(later))
 
     def test_a_refused_token_is_read_again_once(self) -> None:
         self.answer((401, wire.status("Unauthorized")), (404, wire.GONE))
