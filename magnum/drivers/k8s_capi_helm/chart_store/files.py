@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -12,6 +13,7 @@ import pathlib
 import shutil
 import tarfile
 import tempfile
+import time
 import zlib
 
 import yaml
@@ -22,6 +24,9 @@ from magnum.drivers.k8s_capi_helm.model import Chart
 # Not part of what is installed, and not in every package of the same chart.
 _IGNORED = frozenset({"tests", "ci"})
 _UNPACKED_LIMIT = 64 << 20
+_DRAFT = ".draft-"
+#: Seconds after which nobody is at work any more at what has no final name yet.
+_ABANDONED = 24 * 3600.0
 
 
 def read(directory: pathlib.Path) -> Chart:
@@ -134,6 +139,14 @@ def chart_in(directory: pathlib.Path) -> pathlib.Path:
     return found[0].parent
 
 
+def clear(directory: pathlib.Path, pattern: str) -> None:
+    """Take away what conductors have left in the making that were killed long ago."""
+    for one in directory.glob(pattern):
+        with contextlib.suppress(OSError):
+            if time.time() - one.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(one, ignore_errors=True)
+
+
 def absent(what: str, detail: str) -> errors.ChartNotFound:
     """The error for a chart that cannot be had; *what* is the beginning of its sentence."""
     return errors.ChartNotFound(
@@ -182,7 +195,8 @@ def _relative_paths(directory: pathlib.Path, *, inner_tests: bool = False) -> It
 
 def _copy(directory: pathlib.Path, place: pathlib.Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    draft = pathlib.Path(tempfile.mkdtemp(prefix=".draft-", dir=place.parent))
+    clear(place.parent, f"{_DRAFT}*")
+    draft = pathlib.Path(tempfile.mkdtemp(prefix=_DRAFT, dir=place.parent))
     try:
         copy = draft / "chart"
         for relative in _relative_paths(directory):

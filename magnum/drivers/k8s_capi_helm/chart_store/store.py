@@ -21,6 +21,8 @@ from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
 
 LOG = logging.getLogger(__name__)
 
+_FETCHED = ".fetched-"
+
 
 class ChartStore:
     """Charts on this host. Nothing is read before the first call.
@@ -217,7 +219,8 @@ class ChartStore:
     def _scratch(self) -> Iterator[pathlib.Path]:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            scratch = tempfile.TemporaryDirectory(prefix=".fetched-", dir=self._directory)
+            files.clear(self._directory, f"{_FETCHED}*")
+            scratch = tempfile.TemporaryDirectory(prefix=_FETCHED, dir=self._directory)
         except OSError as error:
             raise files.absent(
                 "This Magnum conductor cannot keep the chart of this cluster", str(error)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pathlib
 import shutil
 import tarfile
@@ -164,6 +165,23 @@ class TestWanted(StoreCase):
             self.assertIn("helm_chart_repo", str(error))
             self.assertNotIn(str(self.directory), str(error))
             self.assertIn(str(self.directory), error.detail)
+
+    def test_what_killed_conductors_have_left_goes(self) -> None:
+        first = self.remote.source / "0.27.0"
+        write_chart(first, version="0.27.0")
+        store = self.store(repository="https://charts.example.org", name="openstack-cluster")
+        chart = store.wanted("0.27.0")
+        version = pathlib.Path(chart.path).parent
+        left = [version.parent.parent / ".fetched-1", version / ".draft-1"]
+        young = [one.with_name(f"{one.name}2") for one in left]
+        for one in (*left, *young):
+            (one / "chart").mkdir(parents=True)
+        for one in left:
+            os.utime(one, (0, 0))
+        shutil.rmtree(chart.path)
+        store.wanted("0.27.0")
+        self.assertEqual([], [one for one in left if one.exists()])
+        self.assertEqual([], [one for one in young if not one.exists()])
 
     def test_a_store_that_cannot_be_written(self) -> None:
         (self.directory / "store").write_text("a file")
