@@ -10,9 +10,10 @@ from typing import Any, Protocol
 from keystoneauth1 import exceptions as ka_exceptions
 from openstack import exceptions as sdk_exceptions
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import errors, patience
 
 _TIMEOUT = 30.0
+_SHORTEST = 2.0
 _RETRIES = 2
 #: What versions each endpoint has, which keystoneauth finds out per session and keeps in a cache of
 #: the session. Magnum makes a session per request; with a cache per process no request pays for it.
@@ -37,6 +38,7 @@ class Services:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
         self._proxies: dict[str, Any] = {}
+        self._usual: float | None = None
 
     def glance(self) -> Any:
         """Images."""
@@ -60,8 +62,11 @@ class Services:
 
     def keystone(self) -> Any:
         """Magnum's Keystone client of this person."""
-        keystone = self._clients.keystone()
-        keystone.session.timeout = keystone.session.timeout or _TIMEOUT
+        keystone, tries = self._clients.keystone(), _RETRIES + 1
+        self._usual = self._usual or keystone.session.timeout or _TIMEOUT
+        # Whoever waits for the answer is to have it in time, also from a service that is silent.
+        left = patience.left(self._usual * tries) / tries
+        keystone.session.timeout = max(_SHORTEST, left)
         keystone.session._discovery_cache = _VERSIONS
         return keystone
 
@@ -71,8 +76,8 @@ class Services:
 
     def _proxy(self, name: str, make: Callable[[], Any]) -> Any:
         """A proxy, made once: whoever makes another one asks the service for its versions again."""
+        self.keystone()
         if name not in self._proxies:
-            self.keystone()
             with asking(name.capitalize(), "its versions"):
                 proxy = _made(make)
             proxy.connect_retries = _RETRIES

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import fixtures
 from keystoneauth1 import exceptions as ka_exceptions
 
-from magnum.drivers.k8s_capi_helm import cloud, endpoints, errors, labels, preflight
+from magnum.drivers.k8s_capi_helm import cloud, endpoints, errors, labels, patience, preflight
 from magnum.drivers.k8s_capi_helm.cloud import services
 from magnum.drivers.k8s_capi_helm.cloud.services import asking
 from magnum.drivers.k8s_capi_helm.model import (
@@ -170,7 +171,19 @@ class TestFacts(CloudCase):
     def test_calls_are_bounded_in_time(self) -> None:
         clients = self.openstack.clients(self.context)
         cloud.Cloud(clients).facts(request())
-        self.assertGreater(clients.keystone().session.timeout, 0)
+        self.assertEqual(30, clients.keystone().session.timeout)
+
+    def test_all_attempts_together_have_the_time_of_whoever_waits(self) -> None:
+        clients = self.openstack.clients(self.context)
+        here = cloud.Cloud(clients)
+        with patience.until(time.monotonic() + 15):
+            here.facts(request())
+            self.assertTrue(4 < clients.keystone().session.timeout <= 5)
+        with patience.until(time.monotonic()):
+            here.facts(request())
+            self.assertEqual(2, clients.keystone().session.timeout)
+        here.facts(request())
+        self.assertEqual(30, clients.keystone().session.timeout)
 
 
 class TestErrors(CloudCase):
