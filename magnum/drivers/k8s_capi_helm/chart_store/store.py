@@ -191,7 +191,7 @@ class ChartStore:
         if self._helm is None or version is None:
             raise files.absent(
                 "A chart from a repository needs a version",
-                f"{reference} in {remote or 'an OCI registry'}, version {version}",
+                f"{_shown(place)}, version {version}",
             )
         with self._scratch() as scratch:
             yield files.chart_in(

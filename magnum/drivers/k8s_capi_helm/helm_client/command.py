@@ -90,7 +90,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         arguments = [str(part) for part in command]
         if arguments[0] == "upgrade":
             arguments += self._extra
-        LOG.debug("helm %s", " ".join(arguments))
+        LOG.debug("helm %s", failures.without_passwords(" ".join(arguments)))
         program = find(self._program)
         if self._limit <= 0:
             late = Finished(End.TIMED_OUT, 0, b"", b"not begun: whoever asked waits no longer")

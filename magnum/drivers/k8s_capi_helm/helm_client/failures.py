@@ -20,6 +20,7 @@ _SENTENCE_LIMIT = 500
 #: A line of Helm's that begins the complaints of a chart, and one of its complaints.
 _CHART = re.compile(r"(?P<name>[^\s:]+):")
 _COMPLAINT = re.compile(r"\s*- (?P<at>at )?'?(?P<path>[^\s':]*)'?: (?P<words>.+)")
+_LOGIN = re.compile(r"://[^/@\s\"']*@")
 _OWN_CHARTS = frozenset({"openstack-cluster"})
 
 
@@ -33,7 +34,7 @@ def output(arguments: Sequence[str], finished: supervisor.Finished) -> bytes:
     :param arguments: of the run, for the operator's log.
     :raises errors.DriverError: the run did not succeed.
     """
-    words = finished.stderr.decode(errors="replace").strip()
+    words = without_passwords(finished.stderr.decode(errors="replace").strip())
     run = f"helm {' '.join(arguments[:2])}"
     detail = f"{run}: exit status {finished.code}: {words[-_DETAIL_LIMIT:]}"
     if finished.end is supervisor.End.STOPPED:
@@ -53,6 +54,11 @@ def output(arguments: Sequence[str], finished: supervisor.Finished) -> bytes:
             LOG.warning("%s says: %s", run, words[-_DETAIL_LIMIT:])
         return finished.stdout
     raise meaning(words, detail)
+
+
+def without_passwords(text: str) -> str:
+    """What may be logged: without user and password in the URL of a chart repository."""
+    return _LOGIN.sub("://", text)
 
 
 def unusable(detail: str) -> errors.HelmUnusable:

@@ -199,6 +199,18 @@ class TestWords(testtools.TestCase):
         self.assertLess(len(sentence), 700)
         self.assertNotIn("\n", sentence)
 
+    def test_the_password_of_a_repository_is_not_told(self) -> None:
+        url = "https://me:pa:ss@charts.example.org/a"
+        words = f'Error: looks like "{url}" is not a valid chart repository'.encode()
+        finished = Finished(End.EXITED, 1, b"", words)
+        error = self.assertRaises(errors.DriverError, failures.output, ["pull", "a"], finished)
+        self.assertNotIn("pa:ss", f"{error} {error.detail}")
+        self.assertIn("https://charts.example.org/a", error.detail)
+        self.assertEqual(
+            "pull a --repo https://b/c@d",
+            failures.without_passwords("pull a --repo https://e:f@b/c@d"),
+        )
+
     def test_how_a_run_ended(self) -> None:
         for end, code, kind in (
             (End.STOPPED, -9, errors.HelmInterrupted),
