@@ -101,12 +101,11 @@ def follow(cluster: Any, context: Any) -> bool:
     """Whether *cluster* is still as in the database; takes what is newer over.
 
     Its status tells of verbs that came since, its stack id of a create that has just begun. Its
-    reason may be of another pass; what is not known to be there would never be cleared. A row that
-    another pass has ended is not there at all.
+    reason may be of another pass; what is not known to be there would never be cleared.
     """
     try:
         current = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
-    except exception.ClusterNotFound:
+    except exception.ClusterNotFound:  # another pass has ended it
         return False
     same = (current.status, current.stack_id) == (cluster.status, cluster.stack_id)
     newer = ("status", "status_reason", "stack_id")
@@ -164,10 +163,7 @@ def write(
 
 
 def _writing(uuid: str) -> threading.Lock:
-    """Held by whoever writes a verdict about a cluster; few clusters share one.
-
-    Workers are forked while other threads write, and must not wait for those.
-    """
+    """Held by whoever writes a verdict about a cluster; workers are forked while others hold it."""
     return _locks.setdefault((os.getpid(), hash(uuid) % _MANY), threading.Lock())
 
 
