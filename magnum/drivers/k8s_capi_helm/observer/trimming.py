@@ -19,6 +19,7 @@ _METADATA = (
     "creationTimestamp",
     "deletionTimestamp",
     "finalizers",
+    "ownerReferences",
 )
 #: Annotations that hold a copy of the whole object.
 _COPIES = ("kubectl.kubernetes.io/last-applied-configuration",)

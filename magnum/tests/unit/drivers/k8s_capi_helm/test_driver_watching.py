@@ -319,6 +319,20 @@ class TestPrompts(WatchingWorld):
         self.tick(2)
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
 
+    def test_what_is_left_behind_is_told_out_of_turn_as_in_turn(self) -> None:
+        self.create()
+        self.grow()
+        left = scenes.server("left")
+        left["metadata"]["ownerReferences"] = [{"kind": "OpenStackMachine", "name": "left"}]
+        left["metadata"]["labels"] = {names.LABEL_CLUSTER_NAME: scenes.RELEASE}
+        self.kube.put(names.OPENSTACK_SERVER, left)
+        self.catch_up()
+        self.tick()
+        before = self.cluster().status_reason
+        self.assertIn("server left of a deleted machine", before)
+        prompts.sync(world.CONF, scenes.RELEASE)
+        self.assertEqual(before, self.cluster().status_reason)
+
     def test_a_first_look_that_is_still_so_counts(self) -> None:
         self.create()
         self.grow()

@@ -301,6 +301,18 @@ class TestLook(testtools.TestCase):
         self.assertEqual(directly, watched)
         self.assertNotEqual("", watched.fingerprint)
 
+    def test_a_server_that_a_machine_has_left_behind(self) -> None:
+        """Whose it was stands in its ownerReferences."""
+        left = scenes.server("left")
+        left["metadata"]["ownerReferences"] = [{"kind": "OpenStackMachine", "name": "left"}]
+        self.kube.put(names.OPENSTACK_SERVER, left)
+        for watch in self.watching.watches:
+            watch.round()
+        state = scenes.state()
+        directly, watched = (status.judge(look, state, scenes.NOW) for look in self.looks())
+        self.assertIn("server left of a deleted machine", str(directly.reason))
+        self.assertEqual(directly, watched)
+
     def test_what_is_long_is_not_kept(self) -> None:
         long = {"kubeadmConfigSpec": {"files": ["x"]}, "replicas": 3}
         plane = {
