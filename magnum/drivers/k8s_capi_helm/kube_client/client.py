@@ -157,6 +157,14 @@ class KubeClient:
             raise unreachable(f"{kind.plural}: a list without a resourceVersion")
         return found, since
 
+    def revision(self, kind: names.Kind) -> str:
+        """The resourceVersion of all objects of a kind as they are now; one object is read.
+
+        :raises errors.DriverError: as for get.
+        """
+        page = next(self._kinds.pages(kind, None, None, 1), {})
+        return str((page.get("metadata") or {}).get("resourceVersion") or "")
+
     def changes(self, kind: names.Kind, since: str, seconds: int) -> Iterator[tuple[str, Json]]:
         """What happens to objects of a kind in all namespaces, until the server ends it.
 

@@ -3,7 +3,8 @@
 
 The way of https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes:
 a list in pages, a watch from its resourceVersion on, a new list after 410 Gone. Bookmarks, and the
-ends that each watch is asked to come to soon, are the proof that nothing was missed until then.
+ends that each watch is asked to come to soon, are the proof that nothing was missed until then. A
+watch that comes to another end, and one that tells nothing at all, prove nothing by that.
 
 ``kubernetes.informer`` of the client library is not used: it has no timeout for its requests, so
 that a dead connection is never noticed; no time at which it was last right, so that nothing can be
@@ -34,6 +35,8 @@ _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 30.0
 #: Seconds at most after a refusal, which ends only when somebody grants the right.
 _LONGEST_REFUSED = 300.0
+#: A watch has lasted as long as it was asked to from this part of its time on.
+_LASTED = 0.9
 #: Of the first pause, at most: no number that an outage of days lets grow.
 _DOUBLINGS = 10
 
@@ -50,6 +53,8 @@ class Source(Protocol):
     def changes(
         self, kind: names.Kind, since: str, seconds: int, /
     ) -> Iterator[tuple[str, Json]]: ...
+
+    def revision(self, kind: names.Kind, /) -> str: ...
 
 
 class Watch:
@@ -122,13 +127,38 @@ class Watch:
 
     def _follow(self) -> None:
         seconds = max(1, int(self._spread(self._seconds * 0.7, self._seconds)))
+        begun, quiet = self._clock(), True
         for what, thing in self._source.changes(self._store.kind, self._since, seconds):
+            quiet = False
             self._since = thing["metadata"]["resourceVersion"]
             if what == "BOOKMARK":
                 self._store.confirm()
             elif self._store.change(thing, gone=what == "DELETED"):
                 self._told(thing)
-        self._store.confirm()
+        lasted = self._clock() - begun
+        if lasted >= seconds * _LASTED:
+            if quiet:
+                self._be_not_ahead()
+            self._store.confirm()
+        elif quiet:
+            # By somebody in between that lets no stream pass, or by a server that stops.
+            raise errors.ManagementUnreachable(
+                "The management cluster tells nothing of what happens.",
+                f"a watch ended after {lasted:.1f} of {seconds} seconds, and nothing was told",
+            )
+        # Else it was cut off, as of whoever does not keep up: what was not told is told next.
+
+    def _be_not_ahead(self) -> None:
+        """Nothing is ever told of a management cluster that is behind what is known of it.
+
+        :raises errors.Conflict: it is: it was restored from a backup, or is another one.
+        """
+        there = self._source.revision(self._store.kind)
+        if there.isdigit() and self._since.isdigit() and int(there) < int(self._since):
+            raise errors.Conflict(
+                "The management cluster is not as it was.",
+                f"it is at resourceVersion {there}, and was at {self._since}",
+            )
 
     def _pause(self, error: errors.DriverError) -> float:
         kind = self._store.kind

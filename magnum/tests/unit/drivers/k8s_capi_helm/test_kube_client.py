@@ -227,6 +227,15 @@ class TestLists(wire.WireCase):
         self.assertIn("limit=500", first)
         self.assertIn("continue=a/b%3D%26", second)
 
+    def test_the_revision_is_that_of_a_list_of_one(self) -> None:
+        self.server.answer = lambda seen: (200, wire.CORE_GROUPS)
+        self.kube.served(names.LEASE)
+        more = {"resourceVersion": "17", "continue": "a"}
+        self.server.answer = lambda seen: (200, {"items": [], "metadata": more})
+        self.assertEqual("17", self.kube.revision(names.LEASE))
+        self.assertEqual(1, sum("limit=1" in seen.path for seen in self.server.seen))
+        self.assertEqual([], [seen.path for seen in self.server.seen if "continue=" in seen.path])
+
     def test_a_list_that_took_too_long_is_read_in_one_piece(self) -> None:
         self.server.answer = lambda seen: self.page(seen, expired=True)
         found = self.kube.list(names.LEASE, "n")

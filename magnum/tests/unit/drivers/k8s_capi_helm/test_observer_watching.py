@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import logging
 
 import fixtures
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, names, observer, status
-from magnum.drivers.k8s_capi_helm.model import Observed
+from magnum.drivers.k8s_capi_helm.model import Json, Observed
 from magnum.drivers.k8s_capi_helm.observer.trimming import trimmed
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes, test_observer
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import observer as suite
@@ -209,6 +210,74 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
             verbs += [call[0] for call in self.kube.calls[calls:]]
         self.assertIn(verbs.count("list"), range(3, 8))
         self.assertGreater(verbs.count("watch"), 90)
+
+    def test_a_management_cluster_that_was_restored_from_a_backup(self) -> None:
+        """Its watches tell nothing of what is older than what was asked for, and end well."""
+        watching, namespace = self.timed()
+        for _ in range(5):
+            self.make_lease(namespace, "two")
+            self.kube.delete(names.LEASE, namespace, "two")
+        self.rounds(watching)
+        self.kube.restore()
+
+        def lasting(verb: str, kind: names.Kind, name: str) -> None:
+            self.now += 1 if verb == "watch" else 0
+
+        self.kube.before = lasting
+        self.rounds(watching, 2)
+        self.assertEqual([], watching.view().list(names.LEASE, namespace, None))
+
+    def test_a_quiet_watch_is_believed_when_nothing_has_happened(self) -> None:
+        """As of a server that sends no bookmarks."""
+        watching, namespace = self.timed()
+        self.kube.changes = lambda *args: self.lasting(1)  # type: ignore[method-assign]
+        self.kube.calls.clear()
+        for _ in range(5):
+            self.now += suite.STALENESS / 2
+            self.rounds(watching)
+            self.assertEqual(0.0, watching.view().behind)
+        self.assertEqual({"revision"}, {call[0] for call in self.kube.calls})
+        self.assertEqual(0, self.asked(watching, namespace))
+
+    def lasting(self, seconds: float) -> Iterator[tuple[str, Json]]:
+        """A watch in which nothing happens."""
+        self.now += seconds
+        yield from ()
+
+    def test_watches_that_end_at_once_are_not_begun_in_a_row_and_prove_nothing(self) -> None:
+        """As through a proxy that lets no stream pass, or while the server stops."""
+        watching, _ = self.timed()
+        self.kube.changes = lambda *args: self.lasting(0.01)  # type: ignore[method-assign]
+        log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
+        [watch] = watching.watches
+        begun, rounds = self.now, 0
+        while self.now - begun < 120:
+            self.now += watch.round()
+            rounds += 1
+        self.assertLess(rounds, 30)
+        self.assertEqual(1, log.output.count("are not watched now"), log.output)
+        self.assertIn("ended after 0.0 of 1 seconds", log.output)
+        self.assertGreater(watching.view().behind, 0.0)
+
+    def test_a_watch_that_is_cut_off_goes_on_and_proves_nothing(self) -> None:
+        """A server ends watches of whoever does not keep up."""
+        watching, namespace = self.timed()
+        self.make_lease(namespace, "two")
+        whole = self.kube.changes
+
+        def cut(kind: names.Kind, since: str, seconds: int) -> Iterator[tuple[str, Json]]:
+            self.now += 0.2
+            yield next(one for one in whole(kind, since, seconds) if one[0] != "BOOKMARK")
+
+        self.kube.changes = cut  # type: ignore[method-assign]
+        self.kube.calls.clear()
+        self.rounds(watching)
+        self.assertEqual(2, len(watching.view().list(names.LEASE, namespace, None)))
+        self.assertAlmostEqual(0.2, watching.view().behind)
+        self.kube.changes = whole  # type: ignore[method-assign]
+        self.rounds(watching)
+        self.assertEqual(0.0, watching.view().behind)
+        self.assertEqual({"watch"}, {call[0] for call in self.kube.calls})
 
     def test_a_kubeconfig_that_cannot_be_read(self) -> None:
         watching, _ = self.timed()

@@ -148,8 +148,15 @@ class FakeKube:
             found = self.list(kind, None)
             return [kept for one in found if (kept := keep(one)) is not None], self._next()
 
+    def revision(self, kind: names.Kind) -> str:
+        with self._call("revision", kind, None, ""):
+            return self._next()
+
     def changes(self, kind: names.Kind, since: str, seconds: int) -> Iterator[tuple[str, Json]]:
-        """All that is in the log, a bookmark, and the end, as after the seconds."""
+        """All that is in the log, a bookmark, and the end, as after the seconds.
+
+        A bookmark is never older than what was asked for, as those of a real server.
+        """
         with self._call("watch", kind, None, ""):
             if int(since) < self._oldest:
                 raise errors.Conflict("Gone.", "HTTP 410: too old resource version")
@@ -158,8 +165,11 @@ class FakeKube:
                 for version, what, key, thing in self._log
                 if version > int(since) and key[:2] == (kind.group, kind.name)
             ]
-            mark = {"kind": kind.name, "metadata": {"resourceVersion": self._next()}}
-        for what, thing in [*events, ("BOOKMARK", mark)]:
+            version = self._next()
+            mark = {"kind": kind.name, "metadata": {"resourceVersion": version}}
+            if int(version) > int(since):
+                events.append(("BOOKMARK", mark))
+        for what, thing in events:
             if self.before is not None:
                 self.before("event", kind, what)
             yield what, thing
@@ -169,6 +179,13 @@ class FakeKube:
         """Forget what has happened so far: whoever has not seen it has to list again."""
         with self._lock:
             self._oldest = int(self._next())
+
+    def restore(self) -> None:
+        """Be as at the very beginning, resourceVersions too, like one restored from a backup."""
+        with self._lock:
+            for kept in (self._objects, self._applied, self._log):
+                kept.clear()
+            self._versions = itertools.count(1)
 
     def put(self, kind: names.Kind, manifest: Json) -> Json:
         """Write an object as somebody else: made with its namespace, or replaced unseen."""

@@ -109,6 +109,13 @@ class WatchingTests(KubeClientSuite):
         self.assertEqual([], watching.view().list(names.LEASE, "default", None))
         self.assertEqual([], [one for one in told if one["metadata"]["name"] == "suite-x"])
 
+    def test_the_revision_goes_up_with_each_change(self) -> None:
+        namespace = self.make_namespace()
+        _, before = self.kube.snapshot(names.LEASE, lambda thing: thing)
+        self.make_lease(namespace)
+        after = self.kube.revision(names.LEASE)
+        self.assertTrue(int(before) < int(after), (before, after))
+
     def test_what_is_too_long_ago_is_listed_again(self) -> None:
         namespace = self.make_namespace()
         self.make_lease(namespace, "a")
