@@ -130,11 +130,12 @@ def judge(
 
     observed, verdict = judged(view, now - datetime.timedelta(seconds=view.behind))
     health = cluster.health_status if polled else verdict.health
-    if view.watched and (not read.answered or (ends and _is_news(verdict, state, health))):
-        if read.kept:
-            # Record and release may be older than the news: once more, with what is so now.
-            ports.resting.forget(release)
-            return judge(ports, cluster, rows, conf, now, cloud=cloud, polled=polled)
+    news = not read.answered or (ends and _is_news(verdict, state, health))
+    if read.kept and (news or not verdict.fingerprint):
+        # Record and release may be older than the news, or than what is not in place by them.
+        ports.resting.forget(release)
+        return judge(ports, cluster, rows, conf, now, cloud=cloud, polled=polled)
+    if view.watched and news:
         observed, verdict = judged(ports.kube, now)
     if not ends:
         verdict = _refreshed(verdict, state)

@@ -110,6 +110,22 @@ class TestWatching(WatchingWorld):
         self.assertEqual(1, self.helm.reads)
         self.assertNotEqual("HEALTHY", self.cluster().health_status)
 
+    def test_a_release_that_was_changed_by_hand_is_read_when_that_shows(self) -> None:
+        """``helm rollback``, to fewer machines than the rows ask for."""
+        self.settled()
+        self.poll()
+        live = self.helm.live(scenes.NAMESPACE, scenes.RELEASE)
+        live.values["nodeGroups"][0]["machineCount"] = 0
+        self.helm.releases[scenes.NAMESPACE, scenes.RELEASE] = live
+        self.grow()
+        self.catch_up()
+        self.after(minutes=10)
+        self.poll()
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.tick()
+        live = self.helm.live(scenes.NAMESPACE, scenes.RELEASE)
+        self.assertEqual(1, live.values["nodeGroups"][0]["machineCount"])
+
     def test_what_was_changed_meanwhile_is_read(self) -> None:
         self.settled()
         self.poll()
