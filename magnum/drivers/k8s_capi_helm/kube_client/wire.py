@@ -52,6 +52,10 @@ class _Unsent(Exception):
     """The server was not reached, or said that it did nothing: any request may be sent again."""
 
 
+class _TooLong(Exception):
+    """The answer came, and did not come to an end."""
+
+
 class _Unknown(Exception):
     """Nobody knows whether the request had its effect: only repeatable ones may be sent again."""
 
@@ -144,7 +148,7 @@ class Wire:
                 raise refusal(request, response.status, content)
             for line in _lines(response):
                 yield json.loads(line)
-        except _SILENCE as error:
+        except (_TooLong, *_SILENCE) as error:
             raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
         except ValueError:
             raise unreachable(f"{request.method} {request.path}: the answer is not JSON") from None
@@ -177,7 +181,8 @@ class Wire:
 
         :param end: when it has to be over.
         :param hurried: because whoever asked waits no longer, and not because of the server.
-        :raises errors.ManagementUnreachable: others have had no answer; nothing was sent.
+        :raises errors.ManagementUnreachable: others have had no answer, and nothing was sent; or
+            there was one that used all the time up, as a long list does over a slow line.
         """
         rest = max(_rest(end), _TOO_LATE)
         connect, read = (min(limit, rest) for limit in self._timeout)
@@ -189,6 +194,9 @@ class Wire:
         except _NOT_SENT as error:
             self._breaker.silent(_line(error), hurried=cut)
             raise _Unsent(_line(error)) from None
+        except _TooLong as error:
+            self._breaker.close()
+            raise unreachable(f"{request.method} {request.path}: {error}") from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
             self._breaker.silent(_line(error), hurried=cut)
             raise _Unknown(_line(error)) from None
@@ -242,11 +250,12 @@ class Wire:
 def _read(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
     """The whole body; a server that sends it drop by drop does not hold a thread for ever."""
     pieces = []
-    for piece in response.stream(_CHUNK):
+    # What has come so far each time, and not only when a whole chunk is there.
+    while piece := response.read1(_CHUNK):
         pieces.append(piece)
         if time.monotonic() > deadline:
             response.close()
-            raise urllib3.exceptions.HTTPError("the answer took too long as a whole")
+            raise _TooLong("the answer took too long as a whole")
     return b"".join(pieces)
 
 

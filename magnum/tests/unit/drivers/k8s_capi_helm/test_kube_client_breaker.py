@@ -156,6 +156,23 @@ class TestWire(wire.WireCase):
         self.assertIn("5 attempts in a row had no answer", error.detail)
         self.assertTrue(error.retryable)
 
+    def test_an_answer_that_comes_drop_by_drop_ends_in_time(self) -> None:
+        self.server.answer = lambda seen: (200, b" " * 60)
+        self.server.drops = 0.1
+        began = time.monotonic()
+        self.assertIn("took too long as a whole", self.ask().detail)
+        self.assertLess(time.monotonic() - began, 3)
+
+    def test_an_answer_that_takes_too_long_is_no_silence(self) -> None:
+        """Long lists over a slow line keep nobody from asking for something short."""
+        self.server.answer = lambda seen: (200, b" " * 60)
+        self.server.drops = 0.1
+        for _ in range(6):
+            self.ask()
+        self.server.drops = 0.0
+        self.answer((200, {"ok": 1}))
+        self.assertEqual(200, self.wire.send(REQUEST).code)
+
     def test_who_has_less_time_than_usual_keeps_nobody_from_asking(self) -> None:
         self.server.answer = self.server.never
         for _ in range(8):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import contextlib
 import dataclasses
 import http.server
 import json
@@ -41,12 +42,14 @@ class Server:
 
     :param tls: a file with certificate and key, for a server that is spoken to with TLS.
     :ivar connections: how many were made.
+    :ivar drops: seconds between two bytes of an answer; 0 for all of it at once.
     """
 
     def __init__(self, answer: Callable[[Seen], Answer], tls: pathlib.Path | None = None) -> None:
         self.answer = answer
         self.seen: list[Seen] = []
         self.connections = 0
+        self.drops = 0.0
         self.released = threading.Event()
         outer = self
 
@@ -77,7 +80,11 @@ class Server:
                 self.send_response(code)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(content)
+                pieces = [content[i : i + 1] for i in range(len(content))]
+                with contextlib.suppress(ConnectionError):  # whoever asked waits no longer
+                    for piece in pieces if outer.drops else [content]:
+                        self.wfile.write(piece)
+                        outer.released.wait(outer.drops)
 
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
 
