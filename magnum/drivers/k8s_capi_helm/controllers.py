@@ -28,6 +28,8 @@ class Reader(Protocol):
 
     def get(self, kind: names.Kind, namespace: str, name: str, /) -> Json | None: ...
 
+    def identity(self) -> str: ...
+
 
 class Controllers:
     """What this process knows of the controllers; safe to share between threads.
@@ -47,6 +49,7 @@ class Controllers:
         self._lock = threading.Lock()
         self._asked: datetime.datetime | None = None
         self._known: dict[str, heartbeats.Heartbeat] = {}
+        self._place = ""
         self._refused: set[str] = set()
 
     def silent(self, kube: Reader, now: datetime.datetime) -> tuple[Silence, ...]:
@@ -73,6 +76,10 @@ class Controllers:
         return tuple(one for one in found if one is not None)
 
     def _ask(self, kube: Reader, now: datetime.datetime) -> None:
+        try:
+            self._be_at(kube.identity())
+        except errors.DriverError:
+            return
         for lease in self._leases:
             namespace, _, name = lease.partition("/")
             try:
@@ -84,6 +91,13 @@ class Controllers:
                 self._not_allowed(lease, error)
                 continue
             self._note(lease, found, now)
+
+    def _be_at(self, place: str) -> None:
+        """Forget those of another kubeconfig: what is not here never went away."""
+        with self._lock:
+            if place != self._place:
+                self._known.clear()
+                self._place = place
 
     def _note(self, lease: str, found: Json | None, now: datetime.datetime) -> None:
         with self._lock:

@@ -72,6 +72,16 @@ class TestControllers(suite.ControllersTests, testtools.TestCase):
         self.renew(self.capi, later(6025))
         self.assertEqual((), controllers.silent(self.kube, later(6030)))
 
+    def test_with_another_kubeconfig_nobody_is_missed_who_was_never_there(self) -> None:
+        """On another management cluster the Leases may have other names."""
+        controllers = self.controllers()
+        self.renew(self.capi, NOW)
+        controllers.silent(self.kube, NOW)
+        elsewhere = FakeKube()
+        elsewhere.place = "there"
+        for seconds in (60, 600, 6000):
+            self.assertEqual((), controllers.silent(elsewhere, later(seconds)))
+
     def test_the_one_of_two_in_a_namespace_is_told_apart(self) -> None:
         both = ["one/capi", "one/capo", "two/capo"]
         controllers = Controllers(both, suite.PATIENCE)
