@@ -20,6 +20,7 @@ _PATIENCE = 900.0
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Kept:
     until: float
+    place: str
     request: ClusterRequest
     record: Record
     packed: bytes
@@ -45,18 +46,27 @@ class Resting:
         self._lock = threading.Lock()
         self._kept: dict[str, _Kept] = {}
 
-    def get(self, request: ClusterRequest) -> tuple[Record, LiveRelease] | None:
-        """What was kept for this very request, unless it is too old."""
+    def get(self, request: ClusterRequest, place: str) -> tuple[Record, LiveRelease] | None:
+        """What was kept for this very request, unless it is too old, or of another place."""
         with self._lock:
             found = self._kept.get(request.release)
-        if found is None or found.request != request or self._clock() > found.until:
+        if found is None or (found.place, found.request) != (place, request):
+            return None
+        if self._clock() > found.until:
             return None
         return found.record, LiveRelease(**json.loads(zlib.decompress(found.packed)))
 
     def keep(
-        self, request: ClusterRequest, record: Record | None, live: LiveRelease | None
+        self,
+        request: ClusterRequest,
+        place: str,
+        record: Record | None,
+        live: LiveRelease | None,
     ) -> None:
-        """Remember what was read, if nothing of it is pending."""
+        """Remember what was read, if nothing of it is pending.
+
+        :param place: where, as a text that is another one for another kubeconfig.
+        """
         if record is None or live is None or live.status != "deployed":
             return
         if record.operations or record.retired or record.owed or record.tombstone:
@@ -67,7 +77,7 @@ class Resting:
         with self._lock:
             for one in [one for one in self._kept if self._kept[one].until < now]:
                 del self._kept[one]
-            self._kept[request.release] = _Kept(until, request, record, packed)
+            self._kept[request.release] = _Kept(until, place, request, record, packed)
 
     def forget(self, release: str) -> None:
         """It is not at rest."""

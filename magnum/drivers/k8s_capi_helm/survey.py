@@ -103,7 +103,8 @@ def judge(
     whole = at_rest and ports.watching is not None and ports.watching.is_whole(view)
     if not at_rest:
         ports.resting.forget(release)
-    read = _read(ports, cluster, rows, conf, now, at_rest=at_rest, whole=whole)
+    place = view.place if at_rest else None
+    read = _read(ports, cluster, rows, conf, now, place=place, whole=whole)
     record, live = read.record, read.live
     state = intake.magnum_state(
         cluster,
@@ -214,25 +215,25 @@ def _read(
     conf: Any,
     now: datetime.datetime,
     *,
-    at_rest: bool,
+    place: str | None,
     whole: bool,
 ) -> _Release:
     """What there is of a release.
 
-    :param at_rest: whether it may be kept for the next pass.
+    :param place: of which management cluster it may be kept for the next pass; None if not.
     :param whole: whether everything else is watched, so that what was kept may be used.
     """
     namespace, release = intake.namespace(cluster, conf), cluster.stack_id
     try:
         since = now - newcomers.CHECKED_BY_THEN
         request = intake.cluster_request(cluster, rows, conf, unchecked_since=since)
-        kept = ports.resting.get(request) if whole else None
+        kept = ports.resting.get(request, place) if whole and place is not None else None
         if kept is not None and reconcile.is_applied(kept[1], request, kept[0]):
             return _Release(*kept, applied=True, answered=True, kept=True)
         record = ports.operations.read(namespace, release)
         live = ports.helm.live(namespace, release)
-        if at_rest:
-            ports.resting.keep(request, record, live)
+        if place is not None:
+            ports.resting.keep(request, place, record, live)
         request = ownership.staying(request, record)
         applied = reconcile.is_applied(live, request, record)
         joining = not applied and reconcile.is_joining(live, request, record)

@@ -47,14 +47,22 @@ class View:
     :ivar behind: seconds that what it gives out may be behind at most.
     :ivar watched: whether it gives out anything that it does not ask for.
     :ivar kinds: of what it does not ask for.
+    :ivar place: of whom that was read, as a text that is another one for another place.
     """
 
-    def __init__(self, kube: Reader, fresh: Mapping[names.Kind, Store], behind: float) -> None:
+    def __init__(
+        self,
+        kube: Reader,
+        fresh: Mapping[names.Kind, Store],
+        behind: float,
+        place: str = "",
+    ) -> None:
         self._kube = kube
         self._fresh = fresh
         self.behind = behind
         self.watched = bool(fresh)
         self.kinds = frozenset(fresh)
+        self.place = place
 
     def get(self, kind: names.Kind, namespace: str, name: str) -> Json | None:
         """As ``KubeClient.get``."""
@@ -187,4 +195,4 @@ class Watching:
             if age is not None and age <= self._staleness
         }
         stores = {kind: self._stores[kind] for kind in fresh}
-        return View(self._kube, stores, max(fresh.values(), default=0.0))
+        return View(self._kube, stores, max(fresh.values(), default=0.0), identity)

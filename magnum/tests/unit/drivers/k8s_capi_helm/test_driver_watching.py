@@ -100,6 +100,19 @@ class TestWatching(WatchingWorld):
             self.poll()
         self.assertEqual(1, self.helm.reads)
 
+    def test_the_release_is_read_of_the_kubeconfig_as_it_is(self) -> None:
+        """Everything was moved to another management cluster, but for the release."""
+        self.settled()
+        self.poll()
+        self.kube.place = "there"
+        self.helm.releases.clear()
+        self.catch_up()
+        self.helm.reads = 0
+        self.poll()
+        self.assertEqual(1, self.helm.reads)
+        said = self.cluster().health_status_reason.get("notice", "")
+        self.assertIn("is not on the management cluster any more", said)
+
     def test_news_are_judged_by_the_release_as_it_is(self) -> None:
         self.settled()
         self.poll()
