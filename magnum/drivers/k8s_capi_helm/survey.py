@@ -99,7 +99,7 @@ def judge(
     namespace, release = intake.namespace(cluster, conf), cluster.stack_id
     rows = list(rows)
     view = ports.reader()
-    at_rest = polled and all(one.status.endswith("_COMPLETE") for one in (cluster, *rows))
+    at_rest = polled and all(_rests(one) for one in (cluster, *rows))
     whole = at_rest and ports.watching is not None and ports.watching.is_whole(view)
     if not at_rest:
         ports.resting.forget(release)
@@ -158,6 +158,11 @@ def judge(
     rendered = frozenset(change.node_groups(values))
     unreachable = bool(observed.unreachable)
     return Finding(verdict, record, unreachable, unfinished, lacking, rendered)
+
+
+def _rests(row: Any) -> bool:
+    """Whether nothing is to be done about it; a nodegroup's row of long ago may have no status."""
+    return (row.status or "").endswith("_COMPLETE")
 
 
 def _is_news(verdict: Verdict, state: MagnumState, health: str | None) -> bool:

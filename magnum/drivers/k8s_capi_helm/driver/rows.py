@@ -235,7 +235,7 @@ def show(judged: list[Any], fresh: list[Any], found: Finding) -> None:
         return
     verdicts, called = {group.name: group for group in found.verdict.groups}, intake.entries(fresh)
     for row in fresh:
-        if called[row.name] in verdicts and row.status.endswith("_COMPLETE"):
+        if called[row.name] in verdicts and (row.status or "").endswith("_COMPLETE"):
             _write_sizes(row, verdicts[called[row.name]])
 
 

@@ -50,6 +50,13 @@ class TestNeverStale(Case):
                 self.assertIn(text, reasons[key])
                 self.assertNotIn("a secret", reasons[key])
 
+    def test_a_nodegroup_without_a_status_hides_nothing(self) -> None:
+        """Its column may be NULL, as in rows of long ago."""
+        group = self.group()
+        group.status = None
+        group.save()
+        self.assertEqual("HEALTHY", self.health()[0])
+
     def test_what_was_seen_is_said_though_nothing_can_be_written(self) -> None:
         machine = self.kube.list(names.MACHINE, NAMESPACE)[0]
         scenes.say(machine, "Ready", "False", "* NodeHealthy: gone")
