@@ -152,6 +152,9 @@ def judge(
     )
     verdict = _with(verdict, "notice", " ".join(one for one in told if one))
     unfinished = transition.unfinished(record, values, own)
+    if verdict.status.endswith("_FAILED") and not (read.applied or state.refusal):
+        # Its time is over, and Helm has not taken it yet: no row may say that it is done.
+        unfinished |= transition.carried_on(record)
     # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.
     known = live is not None and record is not None and bool(record.chart_digest)
     lacking = known and not read.applied

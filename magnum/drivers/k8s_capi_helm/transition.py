@@ -37,6 +37,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 
+_GOES_ON = (Verb.UPGRADE, Verb.RESIZE, Verb.NODEGROUP_UPDATE)
+
 
 def pending(record: Record | None) -> Operation | None:
     """The upgrade that is on its way, None without one. Only one at a time is written down."""
@@ -51,6 +53,15 @@ def unfinished(record: Record | None, values: Json, own: Collection[str]) -> fro
     """
     operations = record.operations if record else ()
     return frozenset(one.id for one in operations if followers.held(values, one, own))
+
+
+def carried_on(record: Record | None) -> frozenset[str]:
+    """Ids of the operations that go on when their time is over before Helm could take them.
+
+    A nodegroup that could not be made, or taken away, says so in its row, and that is the end.
+    """
+    operations = record.operations if record else ()
+    return frozenset(one.id for one in operations if one.verb in _GOES_ON)
 
 
 def is_due(
