@@ -15,6 +15,8 @@ from magnum.drivers.k8s_capi_helm.status.finding import both, bounded, Finding, 
 SILENCE_PATIENCE = datetime.timedelta(minutes=3)
 #: Between two looks that find something in place.
 ONCE_MORE = Finding("everything is in place, looking once more").line()
+#: A creation whose nodegroups have failed: nobody asks for them any more.
+_NEVER_HANDED_OVER = "it was not handed to Cluster API in that time; delete it and create it again"
 _NOTHING_CHANGED = f"{Cause.REQUEST.value}: nothing was changed."
 
 
@@ -81,6 +83,8 @@ def not_applied(state: MagnumState) -> Finding | None:
     """Why the release does not carry yet what the rows ask for; None when it does."""
     if state.applied:
         return None
+    if state.status == "CREATE_FAILED":
+        return Finding(_NEVER_HANDED_OVER, Cause.MANAGEMENT)
     text = state.waiting or "the change has not been handed to Cluster API yet"
     return Finding(text, state.waiting_cause)
 

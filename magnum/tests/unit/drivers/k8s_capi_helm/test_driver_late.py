@@ -9,10 +9,32 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 INTERRUPTED = errors.HelmInterrupted("Helm ran out of time.")
+
+
+class TestCreate(World):
+    def test_one_that_was_never_handed_over_says_what_to_do(self) -> None:
+        """Its nodegroups have failed, and nobody asks for them any more."""
+        self.helm.refusal = INTERRUPTED
+        self.create()
+        self.make_late()
+        self.tick()
+        self.assertIn("Helm ran out of time", self.cluster().status_reason)
+        self.helm.refusal = None
+        for _ in range(3):
+            self.poll()
+            for row in (self.cluster(), self.group()):
+                self.assertEqual("CREATE_FAILED", row.status)
+                self.assertTrue(row.status_reason.startswith("timeout: not done within 60"))
+                self.assertIn("delete it and create it again", row.status_reason)
+                self.assertNotIn("waiting", row.status_reason)
+        self.delete()
+        self.tick(3)
+        self.assertEqual([], objects.Cluster.list(self.context))
 
 
 class LateCase(World):
