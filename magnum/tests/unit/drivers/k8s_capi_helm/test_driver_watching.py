@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import names, observer
+from magnum.drivers.k8s_capi_helm import errors, names, observer
 from magnum.drivers.k8s_capi_helm.driver import prompts
 from magnum.drivers.k8s_capi_helm.resting import Resting
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
@@ -86,6 +86,21 @@ class TestWatching(WatchingWorld):
         self.kube.calls.clear()
         self.poll()
         self.assertEqual([], self.kube.calls)
+        self.assertEqual(0, self.helm.reads)
+        self.assertEqual("HEALTHY", self.cluster().health_status)
+
+    def test_a_refusal_is_an_answer(self) -> None:
+        """The operator's own role may let the driver read no namespaces."""
+        self.settled()
+        self.poll()
+
+        def forbid(verb: str, kind: names.Kind, name: str) -> None:
+            if kind == names.NAMESPACE:
+                raise errors.NotAllowed("It is not allowed.", "HTTP 403")
+
+        self.kube.before, self.helm.reads = forbid, 0
+        self.now += 6
+        self.poll()
         self.assertEqual(0, self.helm.reads)
         self.assertEqual("HEALTHY", self.cluster().health_status)
 
