@@ -148,6 +148,7 @@ def judge(
         followers.behind(record, values, own),
         followers.lacking(record, values),
         leftovers.notice(observed),
+        status.astray(observed, state),
         takeover.notice(record, observed) if read.answered and live is None else "",
     )
     verdict = _with(verdict, "notice", " ".join(one for one in told if one))

@@ -31,10 +31,12 @@ from magnum.drivers.k8s_capi_helm.status import (
     workers,
 )
 from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding
+from magnum.drivers.k8s_capi_helm.status.groups import astray
 from magnum.drivers.k8s_capi_helm.status.handed_over import written
 from magnum.drivers.k8s_capi_helm.status.infrastructure import is_balancer_awaited
 
 __all__ = [
+    "astray",
     "control_plane_in_place",
     "is_balancer_awaited",
     "judge",

@@ -135,15 +135,45 @@ def _never_rendered(group: GroupState, observed: Observed, state: MagnumState) -
     )
 
 
+def astray(observed: Observed, state: MagnumState) -> str:
+    """A sentence about groups at rest that somebody has given another size, "" without any.
+
+    Nobody puts it back: Helm sets a number only when it is asked for another one.
+    """
+    if not state.applied or handed_over.missing(observed, state) is not None:
+        return ""
+    found = [
+        f"'{group.name}' to {size}, and {group.count} were asked for"
+        for group in state.groups
+        if group.status.endswith("_COMPLETE")
+        and not group.autoscaled
+        and (size := _size(group, observed)) not in (None, group.count)
+    ]
+    if not found:
+        return ""
+    return (
+        f"Somebody has set the number of machines of nodegroup {'; '.join(found)}. A resize to "
+        "another number and back sets it again."
+    )
+
+
+def _size(group: GroupState, observed: Observed) -> int | None:
+    """How many machines a group is to have on the management cluster; None if that is not known."""
+    if group.is_control_plane:
+        owner = observed.control_plane
+        return None if isinstance(owner, Missing) else workers.replicas(owner)
+    if isinstance(observed.machine_deployments, Missing):
+        return None
+    owners = machines.deployments_of(group.name, observed.machine_deployments)
+    return workers.replicas(owners[0]) if len(owners) == 1 else None
+
+
 def _node_count(group: GroupState, observed: Observed) -> int | None:
     """What the autoscaler has made of an autoscaled group, None for all others.
 
     A number that was asked for and not handed over yet stays in the row.
     """
-    if not group.autoscaled or group.asked or isinstance(observed.machine_deployments, Missing):
-        return None
-    owners = machines.deployments_of(group.name, observed.machine_deployments)
-    return workers.replicas(owners[0]) if len(owners) == 1 else None
+    return _size(group, observed) if group.autoscaled and not group.asked else None
 
 
 def _machines(group: GroupState, observed: Observed) -> tuple[Json, ...]:

@@ -25,6 +25,37 @@ class Case(World):
         return cluster.health_status, dict(cluster.health_status_reason or {})
 
 
+class TestAstray(Case):
+    """Somebody changes the number of machines on the management cluster itself."""
+
+    def notice(self) -> str:
+        return self.health()[1].get("notice", "")
+
+    def test_a_number_that_nobody_asked_for_is_told(self) -> None:
+        self.made(workers=2)
+        self.assertNotIn("Somebody has set", self.notice())
+        self.scale("default-worker", 1)
+        self.assertIn("'default-worker' to 1, and 2 were asked for", self.notice())
+        self.scale("default-worker", 2)
+        self.assertNotIn("Somebody has set", self.notice())
+
+    def test_the_control_plane_too(self) -> None:
+        self.made(masters=3)
+        self.kube.patch(
+            names.CONTROL_PLANE, NAMESPACE, names.control_plane(RELEASE), {"spec": {"replicas": 1}}
+        )
+        self.assertIn("'default-master' to 1, and 3 were asked for", self.notice())
+
+    def test_not_what_the_autoscaler_sets_or_is_not_handed_over(self) -> None:
+        self.made(labels=TestAutoscaler.LABELS)
+        self.scale("default-worker", 3)
+        self.assertNotIn("Somebody has set", self.notice())
+        group = self.group("default-master")
+        group.node_count = 3
+        group.save()
+        self.assertNotIn("Somebody has set", self.notice())
+
+
 class TestNeverStale(Case):
     """Magnum swallows what a monitor raises and goes on showing what was true once."""
 
