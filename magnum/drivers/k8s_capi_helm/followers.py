@@ -17,6 +17,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 
+#: What goes on when its time is over before Helm could take it.
+_GOES_ON = (Verb.UPGRADE, Verb.RESIZE, Verb.NODEGROUP_UPDATE)
+
 
 def held(values: Mapping[str, Any], operation: Operation, own: Collection[str]) -> tuple[str, ...]:
     """The nodegroups of an accepted upgrade that still wait for the control plane.
@@ -31,6 +34,24 @@ def held(values: Mapping[str, Any], operation: Operation, own: Collection[str]) 
         for name, entry in change.node_groups(values).items()
         if upgrade.is_pinned(entry) and name in operation.groups and name not in own
     )
+
+
+def unfinished(record: Record | None, values: Json, own: Collection[str]) -> frozenset[str]:
+    """Ids of the operations that have to stay on record, whatever the rows say.
+
+    :param own: nodegroups with an image of their own.
+    """
+    operations = record.operations if record else ()
+    return frozenset(one.id for one in operations if held(values, one, own))
+
+
+def carried_on(record: Record | None) -> frozenset[str]:
+    """Ids of the operations that go on when their time is over before Helm could take them.
+
+    A nodegroup that could not be made, or taken away, says so in its row, and that is the end.
+    """
+    operations = record.operations if record else ()
+    return frozenset(one.id for one in operations if one.verb in _GOES_ON)
 
 
 def are_all(values: Mapping[str, Any], operation: Operation, request: ClusterRequest) -> bool:

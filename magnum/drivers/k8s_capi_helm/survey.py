@@ -23,7 +23,6 @@ from magnum.drivers.k8s_capi_helm import (
     reconcile,
     status,
     takeover,
-    transition,
     witnesses,
 )
 from magnum.drivers.k8s_capi_helm.assembly import Ports
@@ -152,10 +151,10 @@ def judge(
         takeover.notice(record, observed) if read.answered and live is None else "",
     )
     verdict = _with(verdict, "notice", " ".join(one for one in told if one))
-    unfinished = transition.unfinished(record, values, own)
+    unfinished = followers.unfinished(record, values, own)
     if verdict.status.endswith("_FAILED") and not (read.applied or state.refusal):
         # Its time is over, and Helm has not taken it yet: no row may say that it is done.
-        unfinished |= transition.carried_on(record)
+        unfinished |= followers.carried_on(record)
     # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.
     known = live is not None and record is not None and bool(record.chart_digest)
     lacking = known and not read.applied

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 import dataclasses
 import datetime
 from typing import Any
@@ -37,31 +37,11 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 
-_GOES_ON = (Verb.UPGRADE, Verb.RESIZE, Verb.NODEGROUP_UPDATE)
-
 
 def pending(record: Record | None) -> Operation | None:
     """The upgrade that is on its way, None without one. Only one at a time is written down."""
     operations = record.operations if record else ()
     return next((one for one in reversed(operations) if one.verb is Verb.UPGRADE), None)
-
-
-def unfinished(record: Record | None, values: Json, own: Collection[str]) -> frozenset[str]:
-    """Ids of the operations that have to stay on record, whatever the rows say.
-
-    :param own: nodegroups with an image of their own.
-    """
-    operations = record.operations if record else ()
-    return frozenset(one.id for one in operations if followers.held(values, one, own))
-
-
-def carried_on(record: Record | None) -> frozenset[str]:
-    """Ids of the operations that go on when their time is over before Helm could take them.
-
-    A nodegroup that could not be made, or taken away, says so in its row, and that is the end.
-    """
-    operations = record.operations if record else ()
-    return frozenset(one.id for one in operations if one.verb in _GOES_ON)
 
 
 def is_due(

@@ -41,9 +41,8 @@ class TestAstray(Case):
 
     def test_the_control_plane_too(self) -> None:
         self.made(masters=3)
-        self.kube.patch(
-            names.CONTROL_PLANE, NAMESPACE, names.control_plane(RELEASE), {"spec": {"replicas": 1}}
-        )
+        owner = self.kube.get(names.CONTROL_PLANE, NAMESPACE, names.control_plane(RELEASE))
+        self.kube.put(names.CONTROL_PLANE, {**owner, "spec": {**owner["spec"], "replicas": 1}})
         self.assertIn("'default-master' to 1, and 3 were asked for", self.notice())
 
     def test_not_what_the_autoscaler_sets_or_is_not_handed_over(self) -> None:
