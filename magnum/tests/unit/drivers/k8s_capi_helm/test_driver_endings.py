@@ -22,10 +22,10 @@ _TOMBSTONE = f"Lease/{names.lease(_OTHER)}"
 
 class Case(World):
     def dying(self) -> None:
-        """A cluster whose next pass is the last one; its uuid is of an earlier one, too."""
+        """A cluster whose next pass is the last one."""
+        self.create()
         self.now = 1000.0
         self.restart()
-        self.create()
         self.grow()
         self.delete()
         self.tick()
