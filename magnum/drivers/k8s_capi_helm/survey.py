@@ -152,7 +152,10 @@ def judge(
     )
     verdict = _with(verdict, "notice", " ".join(one for one in told if one))
     unfinished = followers.unfinished(record, values, own)
-    if verdict.status.endswith("_FAILED") and not (read.applied or state.refusal):
+    failed = verdict.status.endswith("_FAILED") and not state.refusal
+    if failed and live is not None and not read.applied:
+        # Its time is over, and Helm has not taken it yet: no row may say that it is done.
+        unfinished |= followers.carried_on(record)
         # Its time is over, and Helm has not taken it yet: no row may say that it is done.
         unfinished |= followers.carried_on(record)
     # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.

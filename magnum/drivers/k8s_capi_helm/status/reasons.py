@@ -83,7 +83,7 @@ def not_applied(state: MagnumState) -> Finding | None:
     """Why the release does not carry yet what the rows ask for; None when it does."""
     if state.applied:
         return None
-    if state.status == "CREATE_FAILED":
+    if state.status == "CREATE_FAILED" and not state.waiting:
         return Finding(_NEVER_HANDED_OVER, Cause.MANAGEMENT)
     text = state.waiting or "the change has not been handed to Cluster API yet"
     return Finding(text, state.waiting_cause)
