@@ -24,6 +24,8 @@ LOG = logging.getLogger(__name__)
 #: A cluster at rest needs its credential seldom, and there may be thousands.
 _SELDOM = datetime.timedelta(minutes=20)
 _SOON = datetime.timedelta(minutes=1)
+#: How long nobody has asked about a cluster that has gone.
+_FORGOTTEN = datetime.timedelta(days=1)
 
 
 class Logins:
@@ -70,6 +72,9 @@ class Logins:
             LOG.warning("Credential of %s: %s %s", owner.release, error, error.detail)
             return known
         with self._lock:
+            for one, (at, said) in list(self._known.items()):
+                if now - at > _FORGOTTEN and not said:
+                    del self._known[one]
             self._known[owner.cluster_uuid] = (now, found)
         return found
 

@@ -25,6 +25,8 @@ LOG = logging.getLogger(__name__)
 _SOON = datetime.timedelta(minutes=1)
 #: How long a cluster that cannot be reached is left alone at most.
 _SELDOM = datetime.timedelta(hours=1)
+#: How long nobody has asked about a cluster that has gone.
+_FORGOTTEN = datetime.timedelta(days=1)
 _AWAY = "not looked for: the cluster's API cannot be reached from here"
 
 
@@ -72,7 +74,8 @@ class Inspections:
 
         Nobody looks where Cluster API, which tries all the time, does not reach the cluster either.
         """
-        wanted = inside.expected(observed.addons)
+        # No more than is looked for: the list may be as long as the tenant likes.
+        wanted = inside.expected(observed.addons)[: inside.MOST]
         if not self._every or not wanted or not _is_reached(observed):
             return None
         with self._lock:
@@ -86,8 +89,15 @@ class Inspections:
         found = self._look(kube, namespace, release, wanted)
         with self._lock:
             vain = last.vain + 1 if found.unknown else 0
+            self._forget(observed.at - max(_FORGOTTEN, 2 * self._every))
             self._known[f"{namespace}/{release}"] = _Look(observed.at, wanted, found, vain)
         return found
+
+    def _forget(self, before: datetime.datetime) -> None:
+        """Clusters that are there are looked at more often; what is missing in one stays known."""
+        for key, look in list(self._known.items()):
+            if look.at < before and not (look.found and look.found.missing):
+                del self._known[key]
 
     def _patience(self, last: _Look) -> datetime.timedelta:
         if last.found is not None and last.found.missing:
@@ -104,7 +114,7 @@ class Inspections:
             if way is None:
                 raise Unanswered("there is no kubeconfig of Cluster API's kind")
             with self._enter(way) as door:
-                there = {one: door.has(_path(one)) for one in wanted[: inside.MOST]}
+                there = {one: door.has(_path(one)) for one in wanted}
         except (errors.DriverError, Unanswered) as error:
             detail = error.detail if isinstance(error, errors.DriverError) else str(error)
             LOG.warning("The addons of %s are not looked for in its cluster: %s", release, detail)

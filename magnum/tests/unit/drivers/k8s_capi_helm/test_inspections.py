@@ -84,6 +84,20 @@ class TestInspections(InspectionsCase):
         self.assertEqual((), found.missing)
         self.assertIn("cannot be reached", found.unknown)
 
+    def test_clusters_that_have_gone_are_forgotten(self) -> None:
+        for number in range(20):
+            self.kube.put(names.SECRET, kubeconfig_secret())
+            self.inspections.inside(self.kube, scenes.NAMESPACE, f"gone-{number}", self.observed())
+        self.look(25 * 60)
+        self.assertEqual([f"{scenes.NAMESPACE}/{scenes.RELEASE}"], list(self.inspections._known))
+
+    def test_no_more_is_kept_than_is_looked_for(self) -> None:
+        self.made = [{**self.made[0], "name": f"x{number}"} for number in range(5000)]
+        self.look()
+        [known] = self.inspections._known.values()
+        self.assertEqual(len(known.wanted), len(self.workload.asked[-1]))
+        self.assertLess(len(known.wanted), 100)
+
     def test_a_new_version_of_an_addon_is_looked_for_at_once(self) -> None:
         self.look()
         self.made = [{**self.made[0], "name": "other"}]

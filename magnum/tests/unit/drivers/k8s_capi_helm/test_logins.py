@@ -39,6 +39,16 @@ class TestLogins(testtools.TestCase):
         self.logins = Logins(chance=lambda: 0.5)
         self.save()
 
+    def test_clusters_that_have_gone_are_forgotten(self) -> None:
+        for number in range(20):
+            owner = secrets.Owner(f"gone-{number}", scenes.NAMESPACE, "p1", "u1", f"gone-{number}")
+            text = self.clouds("outer")
+            self.kube.put(names.SECRET, secrets.credential_secret(owner, text, "", None))
+            self.logins.problem(self.kube, owner, lambda: self.keystone, self.now, soon=True)
+        later = self.now + datetime.timedelta(hours=25)
+        self.logins.problem(self.kube, OWNER, lambda: self.keystone, later, soon=True)
+        self.assertEqual([OWNER.cluster_uuid], list(self.logins._known))
+
     def save(self, inside: str | None = None) -> None:
         text = self.clouds("outer")
         addons = self.clouds(inside) if inside else None
