@@ -37,13 +37,13 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
     """The health poll, which also brings FAILED clusters back that have come good."""
     if sentence := ownership.foreign(cluster):
         return _unknown(cluster, sentence)
-    if ownership.is_leaving(cluster.nodegroups) and not cluster.status.startswith("DELETE_"):
+    judged = list(cluster.nodegroups)
+    if ownership.is_leaving(judged) and not cluster.status.startswith("DELETE_"):
         # A request that failed has written its own status over the deletion.
         rows.intend(cluster, Status.DELETE_IN_PROGRESS)
     if not cluster.stack_id:
         return None
     ports, now = assembly.ports(conf), passes.utc_now()
-    judged = list(cluster.nodegroups)
     found = survey.judge(ports, cluster, judged, conf, now, cloud=passes.admin_cloud, polled=True)
     try:
         _go_on(context, cluster, judged, found, ports, conf, now)
