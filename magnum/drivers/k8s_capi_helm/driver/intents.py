@@ -15,6 +15,7 @@ from magnum.drivers.k8s_capi_helm import (
     intake,
     newcomers,
     ownership,
+    patience,
 )
 from magnum.drivers.k8s_capi_helm.driver import passes, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
@@ -22,6 +23,9 @@ from magnum.drivers.k8s_capi_helm.model import LiveRelease, Operation, Record, V
 from magnum.drivers.k8s_capi_helm.status import reasons
 
 LOG = logging.getLogger(__name__)
+
+#: Seconds that there are at least to write a request down.
+_WRITING = 2.0
 
 
 def begin(
@@ -108,7 +112,9 @@ def insist(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> Non
 
 def _write_down(cluster: Any, conf: Any, operation: Operation) -> None:
     namespace = intake.namespace(cluster, conf)
-    assembly.ports(conf).operations.add(namespace, cluster.stack_id, operation)
+    # Also when a cloud that is slow has used the time up: some requests are nowhere else.
+    with patience.at_least(_WRITING):
+        assembly.ports(conf).operations.add(namespace, cluster.stack_id, operation)
 
 
 def cannot_be_asked(cluster: Any, nodegroup: Any, conf: Any) -> bool:

@@ -16,11 +16,13 @@ from magnum.drivers.k8s_capi_helm import (
     names,
     newcomers,
     ownership,
+    patience,
     scaling,
 )
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.driver import passes, room, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import LiveRelease
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, LiveRelease, NodeGroupRequest
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +43,24 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
         intake.validate_disk(row, cluster, known=known)
     request = passes.request(cluster, conf)
     mine = [group for group in request.node_groups if group.name == row.name]
-    cloud = assembly.cloud(context)
+    # Nobody waits for it, and what the cloud does not give now nobody can ask for later.
+    with patience.until(None):
+        _make(assembly.cloud(context), request, mine, row, live, conf)
+    if _is_leaving(ports, cluster, row, conf):
+        _withdraw(cluster, row, conf)
+        raise errors.InvalidRequest(f"Nodegroup '{row.name}' was deleted while it was being made.")
+    return next(iter(scaling.first(mine, request.labels).values()), None)
+
+
+def _make(
+    cloud: Cloud,
+    request: ClusterRequest,
+    mine: list[NodeGroupRequest],
+    row: Any,
+    live: LiveRelease | None,
+    conf: Any,
+) -> None:
+    """Look whether the cloud has what a nodegroup needs, and make its server group."""
     for group in mine:
         facts = room.for_group(cloud, request, group, live.values if live else {}, conf)
         if facts and live:
@@ -56,10 +75,6 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
             "server_group_policies=none.",
             error.detail,
         ) from error
-    if _is_leaving(ports, cluster, row, conf):
-        _withdraw(cluster, row, conf)
-        raise errors.InvalidRequest(f"Nodegroup '{row.name}' was deleted while it was being made.")
-    return next(iter(scaling.first(mine, request.labels).values()), None)
 
 
 def refuse(

@@ -19,14 +19,15 @@ import fixtures
 from testtools import content
 
 from magnum.conductor.handlers import cluster_conductor, credential_conductor
-from magnum.drivers.k8s_capi_helm import names, operations
+from magnum.drivers.k8s_capi_helm import names, operations, patience
+from magnum.drivers.k8s_capi_helm.driver import intents
 from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import LiveRelease
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, world
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.api_server import FakeApiServer
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
-from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE
 
 LIMIT = 8
 #: Seconds for Magnum's own work, which no bound of the driver's makes shorter, on a busy machine.
@@ -90,6 +91,30 @@ class InTimeCase(world.World):
         began = time.monotonic()
         verb()
         return time.monotonic() - began
+
+
+class TestSlowCloud(InTimeCase):
+    """The cloud has taken all the time that there was for a request that nobody waits for."""
+
+    def test_it_is_written_down_all_the_same(self) -> None:
+        self.made()
+        self.connect(self.api.answer)
+        with patience.until(time.monotonic()):
+            intents.begin(
+                self.cluster(), CONF, Verb.RESIZE, "default-worker", must_be_known=True, count=3
+            )
+        record = self.healthy.operations.read(NAMESPACE, RELEASE)
+        self.assertEqual([3], [one.count for one in record.operations])
+
+    def test_a_new_nodegroup_has_the_usual_time_of_each_service(self) -> None:
+        self.made()
+        services = self.cloud.openstack.keystone()
+        self.assertEqual(30, services.session.timeout)
+        bounds: list[float] = []
+        self.cloud.openstack.before = lambda what: bounds.append(services.session.timeout)
+        self.add_group("extra")
+        self.assertEqual({30.0}, set(bounds[:2]))
+        self.assertEqual("CREATE_IN_PROGRESS", self.group("extra").status)
 
 
 class TestVerbs(InTimeCase):
