@@ -156,8 +156,6 @@ def judge(
     if failed and live is not None and not read.applied:
         # Its time is over, and Helm has not taken it yet: no row may say that it is done.
         unfinished |= followers.carried_on(record)
-        # Its time is over, and Helm has not taken it yet: no row may say that it is done.
-        unfinished |= followers.carried_on(record)
     # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.
     known = live is not None and record is not None and bool(record.chart_digest)
     lacking = known and not read.applied
