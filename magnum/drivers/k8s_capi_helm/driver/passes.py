@@ -41,6 +41,8 @@ LOG = logging.getLogger(__name__)
 
 #: A create that has not saved its release by then has died.
 _CREATE_START_LIMIT = datetime.timedelta(minutes=10)
+#: Id of an update of which nothing else is on record.
+_LIMIT = "update"
 _DIED = "The creation was interrupted before anything was made. Delete it and create it again."
 #: What an operator has to mend and no tenant can: the request is as good as before, and goes on.
 _OPERATORS_TURN = (
@@ -114,7 +116,7 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
             )
         rows.insist(cluster.nodegroups, record)
         if ends:
-            _limit_update(ports, cluster, record, conf, now)
+            _limit_update(context, ports, cluster, record, conf, now)
         wanted = reads(context, cluster, conf)
         reconcile.bring_up(ports, wanted, admin_cloud, conf, now, patient=ends)
     except errors.DriverError as error:
@@ -204,17 +206,36 @@ def utc_now() -> datetime.datetime:
 
 
 def _limit_update(
-    ports: assembly.Ports, cluster: Any, record: Record | None, conf: Any, now: datetime.datetime
+    context: Any,
+    ports: assembly.Ports,
+    cluster: Any,
+    record: Record | None,
+    conf: Any,
+    now: datetime.datetime,
 ) -> None:
     """Give an update that could not be written down when it was asked for its time from now on."""
     if cluster.status != Status.UPDATE_IN_PROGRESS or (record is not None and record.operations):
+        return
+    if not rows.follow(cluster, context):  # another pass has ended it, and its operations
         return
     limit = intake.deadline(now, conf.capi_helm.update_timeout)
     ports.operations.add(
         intake.namespace(cluster, conf),
         cluster.stack_id,
-        Operation(id="update", verb=Verb.RESIZE, started=now, deadline=limit),
+        Operation(id=_LIMIT, verb=Verb.RESIZE, started=now, deadline=limit),
     )
+
+
+def forget_limit(ports: assembly.Ports, cluster: Any, record: Record | None, conf: Any) -> None:
+    """Take off the record what a pass has written there as another one ended the update.
+
+    Its time would be that of the next update.
+
+    :param cluster: at rest.
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    if record is not None and any(one.id == _LIMIT for one in record.operations):
+        ports.operations.finish(intake.namespace(cluster, conf), cluster.stack_id, [_LIMIT])
 
 
 def _is_to_be_waited_for(error: errors.DriverError, cluster: Any, now: datetime.datetime) -> bool:

@@ -111,6 +111,7 @@ def _go_on(
         passes.write(context, cluster, judged, found, ports, conf)
     elif cluster.status.endswith("_COMPLETE"):
         rows.show(judged, list(cluster.nodegroups), found)
+        passes.forget_limit(ports, cluster, found.record, conf)
 
 
 def _unknown(cluster: Any, sentence: str) -> Verdict:

@@ -7,6 +7,7 @@ import json
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.driver import passes
+from magnum.drivers.k8s_capi_helm.model import Operation, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm import world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
 
@@ -119,6 +120,31 @@ class TestCrossing(world.World):
         cluster.save()
         self.poll()
         self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+
+    def test_a_pass_that_another_one_overtakes_leaves_no_time_behind(self):
+        """It would be that of the next update, which would be late before it began."""
+        self.made()
+        self.resize(2)
+        self.grow()
+        self.tick()
+
+        def overtake(verb, kind, name):
+            if (verb, kind) == ("get", names.LEASE):
+                self.kube.before = None
+                self.tick()
+
+        self.kube.before = overtake
+        self.driver.update_cluster_status(self.context, self.cluster())
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertEqual((), self.ports.operations.read(NAMESPACE, RELEASE).operations)
+
+    def test_a_time_that_was_left_behind_goes(self):
+        self.made()
+        old = Operation(id="update", verb=Verb.RESIZE, started=passes.utc_now())
+        self.ports.operations.add(NAMESPACE, RELEASE, old)
+        self.poll()
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+        self.assertEqual((), self.ports.operations.read(NAMESPACE, RELEASE).operations)
 
 
 class TestOutage(world.World):
