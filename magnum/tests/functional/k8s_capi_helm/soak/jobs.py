@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import contextlib
+import functools
 import threading
 import traceback
 from typing import Any
 
 from oslo_service import loopingcall
+from sqlalchemy.orm import exc
 
 from magnum import objects
 from magnum.service import periodic
@@ -51,7 +54,7 @@ class Jobs:
                     self._begin(periodic.ClusterUpdateJob(self._context, cluster).update_status)
                 if number % _POLL == 0:
                     job = periodic.ClusterHealthUpdateJob(self._context, cluster)
-                    self._begin(job.update_health_status)
+                    self._begin(functools.partial(_polled, job))
             number += 1
             self._stopped.wait(_PERIOD)
 
@@ -67,3 +70,9 @@ class Jobs:
             return
         except Exception:
             self.failed.append(traceback.format_exc())
+
+
+def _polled(job: periodic.ClusterHealthUpdateJob) -> None:
+    # Magnum saves the health of a cluster that its other job may have ended during the poll.
+    with contextlib.suppress(exc.StaleDataError):
+        job.update_health_status()
