@@ -31,4 +31,7 @@ class Departures:
         with self._lock:
             now = self._clock()
             self._told = {one: at for one, at in self._told.items() if now - at < _TIME}
-            return self._told.setdefault(uuid, now) == now
+            if uuid in self._told:
+                return False
+            self._told[uuid] = now
+            return True
