@@ -8,7 +8,7 @@ and the old credential lives on until everybody must have looked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import dataclasses
 import datetime
@@ -57,28 +57,12 @@ def rotate(
             f"one for project '{asking.project_id}'. Ask again from within the cluster's project."
         )
     _check_keypair(ports, cloud, owner, asking)
-    try:
-        _exchange(ports, cloud, owner, asking, conf, now)
-    except errors.Busy as error:
-        raise errors.Busy(
-            "Another request for this cluster is being carried out, and its credential was not "
-            "exchanged. Ask again in a minute.",
-            error.detail,
-        ) from None
-    _touch(ports, owner, now)
-
-
-def _exchange(
-    ports: Ports,
-    cloud: Cloud,
-    owner: secrets.Owner,
-    asking: Any,
-    conf: Any,
-    now: datetime.datetime,
-) -> None:
     name = names.credential_secret(owner.release)
     wait = conf.capi_helm.lock_wait
-    with ports.operations.hold(owner.namespace, owner.release, wait=wait) as hold:
+    with (
+        _to_be_asked_again(),
+        ports.operations.hold(owner.namespace, owner.release, wait=wait) as hold,
+    ):
         if hold.record.tombstone:
             # Whoever ends its deletion has looked for credentials and Secrets already.
             raise errors.InvalidRequest("The cluster has been deleted.")
@@ -111,6 +95,20 @@ def _exchange(
         with contextlib.suppress(errors.DriverError):
             # It is done; what stays on record is found to be in use by the clean-up.
             ports.operations.forget(owner.namespace, owner.release, [new])
+    _touch(ports, owner, now)
+
+
+@contextlib.contextmanager
+def _to_be_asked_again() -> Iterator[None]:
+    """A rotation that somebody else keeps from the cluster follows by nobody's doing."""
+    try:
+        yield
+    except errors.Busy as error:
+        raise errors.Busy(
+            "Another request for this cluster is being carried out, and its credential was not "
+            "exchanged. Ask again in a minute.",
+            error.detail,
+        ) from None
 
 
 def _check_keypair(ports: Ports, cloud: Cloud, owner: secrets.Owner, asking: Any) -> None:

@@ -73,7 +73,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
         """
         # Magnum has made certificates and not saved yet which: nobody else would ever find them.
-        if not endings.is_saved(context, cluster):
+        if not endings.save_made(context, cluster):
             return
         groups = list(cluster.nodegroups)
         try:
@@ -96,7 +96,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         # The Lease comes first: nothing proves a release without one, and a row with its name could
         # not be deleted. A Lease whose row does not know its name is found by its label.
         founding.open_record(ports, request, now, limit)
-        if not endings.is_named(context, cluster, release, CONF):
+        if not endings.name_release(context, cluster, release, CONF):
             return
         with ports.operations.hold(
             request.namespace, release, wait=CONF.capi_helm.lock_wait

@@ -25,7 +25,7 @@ from magnum.objects import cluster as cluster_object
 LOG = logging.getLogger(__name__)
 
 
-def is_saved(context: Any, cluster: Any) -> bool:
+def save_made(context: Any, cluster: Any) -> bool:
     """Save what Magnum has made for a new cluster; False if its row has gone, and that with it."""
     try:
         rows.put(cluster)
@@ -44,7 +44,7 @@ def is_leaving(context: Any, cluster: Any) -> bool:
     return current.status.startswith("DELETE_") or ownership.is_leaving(current.nodegroups)
 
 
-def is_named(context: Any, cluster: Any, release: str, conf: Any) -> bool:
+def name_release(context: Any, cluster: Any, release: str, conf: Any) -> bool:
     """Give the row of a new cluster the name of its release; False if it was asked to go before.
 
     A pass that saw the row without a release takes the Lease away at most, and then the row. So
