@@ -63,24 +63,7 @@ class TestBeingChecked(World):
 
     def write_row(self, **fields: Any) -> None:
         """What is there of a request whose conductor died before it called the driver."""
-        cluster = self.cluster()
-        row = objects.NodeGroup(
-            self.context,
-            **{
-                "name": "extra",
-                "cluster_id": cluster.uuid,
-                "project_id": "p1",
-                "image_id": "ubuntu-kube",
-                "flavor_id": "small",
-                "node_count": 1,
-                "role": "worker",
-                "labels": {},
-                "min_node_count": 0,
-                "status": "CREATE_IN_PROGRESS",
-                **fields,
-            },
-        )
-        row.create()
+        self.new_group("extra", **{"status": "CREATE_IN_PROGRESS", **fields}).create()
 
     def test_a_pass_leaves_it_to_its_request(self) -> None:
         self.made()

@@ -11,7 +11,6 @@ from collections.abc import Callable
 import dataclasses
 from typing import Any
 
-from magnum import objects
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor
 from magnum.drivers.k8s_capi_helm import names, operations
@@ -109,22 +108,9 @@ class TestNewcomers(Case):
 
     def new(self, name: str) -> tuple[Any, Any]:
         """The rows of a nodegroup as Magnum's conductor has just made them."""
-        cluster = self.cluster()
-        fields = {
-            "name": name,
-            "cluster_id": cluster.uuid,
-            "project_id": "p1",
-            "image_id": "ubuntu-kube",
-            "flavor_id": "small",
-            "node_count": 1,
-            "role": "worker",
-            "labels": {},
-            "min_node_count": 0,
-            "status": "CREATE_IN_PROGRESS",
-        }
-        row = objects.NodeGroup(self.context, **fields)
+        row = self.new_group(name, status="CREATE_IN_PROGRESS")
         row.create()
-        return cluster, row
+        return self.cluster(), row
 
     def test_one_that_is_refused_meanwhile_stays_so(self) -> None:
         rows = self.new("new")

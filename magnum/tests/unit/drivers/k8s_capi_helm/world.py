@@ -276,19 +276,23 @@ class World(base.DbTestCase):
             return str(error)
         return ""
 
-    def add_group(self, name: str, count: int = 1, **changes: Any) -> None:
+    def new_group(self, name: str, **changes: Any) -> Any:
+        """A nodegroup as Magnum's API has it from a request; it is not saved."""
         fields = {
             "name": name,
             "cluster_id": self.cluster().uuid,
             "project_id": "p1",
             "image_id": "ubuntu-kube",
             "flavor_id": "small",
-            "node_count": count,
+            "node_count": 1,
             "role": "worker",
             "labels": {},
             "min_node_count": 0,
         }
-        group = objects.NodeGroup(self.context, **{**fields, **changes})
+        return objects.NodeGroup(self.context, **{**fields, **changes})
+
+    def add_group(self, name: str, count: int = 1, **changes: Any) -> None:
+        group = self.new_group(name, node_count=count, **changes)
         handler = nodegroup_conductor.Handler()
         self.quietly(handler.nodegroup_create, self.context, self.cluster(), group)
 
