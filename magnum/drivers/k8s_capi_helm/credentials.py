@@ -79,6 +79,7 @@ def rotate(
         try:
             founding.save_credentials(
                 ports,
+                hold,
                 cloud,
                 dataclasses.replace(owner, user_id=asking.user_id),
                 new,
@@ -86,8 +87,9 @@ def rotate(
                 roles,
                 conf,
             )
-        except errors.ManagementUnreachable:
-            # The cluster may have the new ones already; the clean-up looks which it uses.
+        except (errors.ManagementUnreachable, errors.Busy):
+            # The cluster may have the new ones already, or another rotation's; the clean-up looks
+            # which it uses.
             raise
         except errors.DriverError:
             ports.operations.forget(owner.namespace, owner.release, [*old, new])

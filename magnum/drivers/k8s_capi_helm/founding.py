@@ -23,6 +23,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Record,
     Verb,
 )
+from magnum.drivers.k8s_capi_helm.operations import Hold
 
 LOG = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ def open_record(
 
 def save_secrets(
     ports: Ports,
+    hold: Hold,
     cloud: Cloud,
     request: ClusterRequest,
     facts: CloudFacts,
@@ -101,18 +103,21 @@ def save_secrets(
 ) -> None:
     """Make the application credentials and save them and the CAs as Secrets.
 
+    :param hold: the lock; who has lost it writes nothing, the cluster may be gone by then.
     :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
     owner = secrets.Owner.of(request)
+    hold.check()
     for manifest in secrets.ca_secrets(owner, pairs):
         ports.kube.apply(names.SECRET, manifest)
     name = names.credential(request.release)
-    save_credentials(ports, cloud, owner, name, facts.auth_url, grants, conf)
+    save_credentials(ports, hold, cloud, owner, name, facts.auth_url, grants, conf)
 
 
 def save_credentials(
     ports: Ports,
+    hold: Hold,
     cloud: Cloud,
     owner: secrets.Owner,
     name: str,
@@ -124,6 +129,7 @@ def save_credentials(
 
     Credentials that cannot be saved are taken back: nobody would ever find them again.
 
+    :param hold: the lock; who has lost it by then saves none.
     :param name: of the credential, which no other one of the user may have; with an ending, of the
         one inside the cluster.
     :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
@@ -147,6 +153,7 @@ def save_credentials(
         clouds = made(name, grants.machines)
         inside = None if grants.addons is None else made(f"{name}-addons", grants.addons)
         secret = secrets.credential_secret(owner, clouds, bundle, inside)
+        hold.check()
         try:
             ports.kube.apply(names.SECRET, secret)
         except errors.ManagementUnreachable:

@@ -103,7 +103,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         ) as hold:
             pairs = certificates.key_pairs(context, cluster)
             facts = belongings.make(cloud, request, plan.facts)
-            founding.save_secrets(ports, cloud, request, facts, pairs, plan.grants, CONF)
+            founding.save_secrets(ports, hold, cloud, request, facts, pairs, plan.grants, CONF)
             try:
                 # What comes before cannot be left to a pass, and nobody waits for a creation.
                 wanted = passes.reads(context, cluster, CONF)
