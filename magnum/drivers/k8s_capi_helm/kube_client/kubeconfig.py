@@ -22,8 +22,9 @@ from magnum.drivers.k8s_capi_helm import errors, patience
 
 _DEFAULT = pathlib.Path("~/.kube/config")
 _REFERENCES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-# Connections kept open to the management cluster by one process; more may be open for a while.
-_CONNECTIONS = 32
+# Connections kept open to the management cluster by one process, as many as oslo.messaging has
+# threads for requests; more may be open for a while.
+_CONNECTIONS = 64
 # Seconds that an exec plugin has for its answer; then it is told to end, and soon after killed.
 _PLUGIN_LIMIT = 30
 _PLUGIN_GRACE = 5

@@ -14,6 +14,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import conditions, errors, names
 from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.status import faults
 
 LOG = logging.getLogger(__name__)
 
@@ -125,12 +126,13 @@ class _Look:
         return releases + manifests
 
     def _events(self) -> Listed:
-        """Events of the release: they carry no label, but their objects' names begin with it."""
+        """What failed: Events carry no label, but their objects' names begin with the release's."""
         listed = self._many(names.EVENT, None)
         if isinstance(listed, Missing):
             return listed
         return tuple(
             one
             for one in listed
-            if str(conditions.dig(one, "involvedObject", "name") or "").startswith(self._release)
+            if faults.tells_of_failure(one)
+            and str(conditions.dig(one, "involvedObject", "name") or "").startswith(self._release)
         )

@@ -14,6 +14,7 @@ import zlib
 from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.drivers.k8s_capi_helm.observer.trimming import trimmed
+from magnum.drivers.k8s_capi_helm.status import faults
 
 _Key = tuple[str, str]
 _Place = tuple[str, str, str]
@@ -73,9 +74,17 @@ class Store:
 
     # What watches write ---------------------------------------------------------------------------
     def keep(self, thing: Json) -> Kept | None:
-        """What is to be kept of an object; None if it is of no namespace of ours."""
+        """What is to be kept of an object; None if it is of no namespace of ours.
+
+        Nor is an Event that tells of nothing: a look goes through all of a project's, and most of
+        thousands tell of what went well.
+        """
         namespace = (thing.get("metadata") or {}).get("namespace") or ""
-        return Kept.of(trimmed(self.kind, thing)) if self.covers(namespace) else None
+        if not self.covers(namespace):
+            return None
+        if self.kind == names.EVENT and not faults.tells_of_failure(thing):
+            return None
+        return Kept.of(trimmed(self.kind, thing))
 
     def fill(self, things: Iterable[Kept], identity: str, asked: float) -> None:
         """Everything that there is, in place of what was known.
@@ -92,7 +101,7 @@ class Store:
             self._identity, self._proved = identity, asked
 
     def change(self, thing: Json, *, gone: bool) -> bool:
-        """One object was made, changed or deleted; False if it is of no namespace of ours."""
+        """One object was made, changed or deleted; False if nothing is kept of it."""
         kept = self.keep(thing)
         if kept is None:
             return False

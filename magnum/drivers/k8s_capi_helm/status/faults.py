@@ -228,12 +228,18 @@ def _event_fault(scope: Scope) -> Finding | None:
     return newest_failure(scope.observed.events, _not_fine(scope), scope.now)
 
 
+def tells_of_failure(event: Json) -> bool:
+    """Whether an event counts here; few do.
+
+    CAPO sends some of them as Normal, so the type says nothing; their reasons begin with "Failed".
+    """
+    return str(event.get("reason") or "").lower().startswith("failed")
+
+
 def newest_failure(
     events: tuple[Json, ...] | Missing, suspects: set[tuple[str, str]], now: datetime.datetime
 ) -> Finding | None:
     """The newest event, not older than EVENT_AGE, that tells of a failure of one of *suspects*.
-
-    CAPO sends some of them as Normal, so the type says nothing; their reasons begin with "Failed".
 
     :param suspects: (kind, name) of objects.
     """
@@ -242,8 +248,7 @@ def newest_failure(
         at = _event_time(event)
         name = str(conditions.dig(event, "involvedObject", "name") or "")
         kind = str(conditions.dig(event, "involvedObject", "kind") or "")
-        failed = str(event.get("reason") or "").lower().startswith("failed")
-        if not failed or at is None or (kind, name) not in suspects:
+        if not tells_of_failure(event) or at is None or (kind, name) not in suspects:
             continue
         if now - at <= EVENT_AGE and (newest is None or at > newest[0]):
             newest = (at, str(event.get("message") or event.get("reason")), name)

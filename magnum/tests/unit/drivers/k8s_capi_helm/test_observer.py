@@ -40,8 +40,9 @@ def filled() -> fakes.FakeKube:
     for thing in scenes.objects(scenes.observed()):
         kube.put(KINDS[thing["kind"]], thing)
     kube.put(names.MANIFESTS, scenes.addon("extra", kind=names.MANIFESTS))
-    kube.put(names.EVENT, scenes.event("Cluster", scenes.RELEASE, "Provisioned", "it is"))
-    kube.put(names.EVENT, scenes.event("Cluster", "stranger-abcdefghijkl", "Provisioned", "it is"))
+    for name in (scenes.RELEASE, "stranger-abcdefghijkl"):
+        kube.put(names.EVENT, scenes.event("Cluster", name, "FailedProvisioning", "it is not"))
+    kube.put(names.EVENT, scenes.event("Cluster", f"{scenes.RELEASE}-x", "Provisioned", "it is"))
     stranger = scenes.machine("default-worker", 9)
     stranger["metadata"]["labels"][names.LABEL_CLUSTER_NAME] = "stranger-abcdefghijkl"
     stranger["metadata"]["name"] = "stranger"

@@ -382,6 +382,17 @@ class TestLook(testtools.TestCase):
         self.assertIn("server left of a deleted machine", str(directly.reason))
         self.assertEqual(directly, watched)
 
+    def test_events_of_what_went_well_are_not_kept(self) -> None:
+        kept = self.watching.view().list(names.EVENT, scenes.NAMESPACE, None)
+        self.assertEqual(["FailedProvisioning"] * 2, [one["reason"] for one in kept])
+        fine = scenes.event("Cluster", scenes.RELEASE, "Deleted", "it is")
+        store = observer.store.Store(names.EVENT, lambda namespace: True)
+        self.assertFalse(store.change(fine, gone=False))
+        self.assertTrue(store.change(kept[0], gone=False))
+        self.assertEqual(kept[:1], store.list(scenes.NAMESPACE, None))
+        self.assertTrue(store.change(kept[0], gone=True))
+        self.assertEqual([], store.list(scenes.NAMESPACE, None))
+
     def test_what_is_long_is_not_kept(self) -> None:
         long = {"kubeadmConfigSpec": {"files": ["x"]}, "replicas": 3}
         plane = {
