@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process holds, as Linux tells it (proc_pid_status(5), proc_pid_fd(5))."""
+"""What a process holds, as Linux and glibc tell it (proc_pid_status(5), mallinfo2(3))."""
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import gc
 import os
@@ -18,6 +19,8 @@ class Holdings:
     :ivar processes: its children, zombies too.
     :ivar files: below the directory for temporary files.
     :ivar memory: in MiB, of the process alone.
+    :ivar allocated: MiB of it that C code has asked for and not given back. What malloc keeps in
+        pieces beyond that is left of the most that many threads ever needed at once.
     :ivar things: that Python's garbage collector knows of.
     """
 
@@ -26,13 +29,14 @@ class Holdings:
     processes: int
     files: int
     memory: float
+    allocated: float
     things: int
 
     def __str__(self) -> str:
         return (
             f"{self.descriptors:4d} descriptors {self.threads:3d} threads "
             f"{self.processes:2d} processes {self.files:3d} temporary files "
-            f"{self.memory:6.1f} MiB {self.things:8d} objects"
+            f"{self.memory:6.1f} MiB, {self.allocated:5.1f} of malloc, {self.things:8d} objects"
         )
 
 
@@ -46,8 +50,26 @@ def look() -> Holdings:
         processes=_children(),
         files=sum(1 for one in Path(tempfile.gettempdir()).rglob("*") if not one.is_dir()),
         memory=int(status["VmRSS"].split()[0]) / 1024,
+        allocated=_allocated() / 2**20,
         things=len(gc.get_objects()),
     )
+
+
+class _Malloc(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+def _allocated() -> int:
+    ask = ctypes.CDLL(None).mallinfo2
+    ask.restype = _Malloc
+    found = ask()
+    return int(found.uordblks + found.hblkhd)
 
 
 def _children() -> int:

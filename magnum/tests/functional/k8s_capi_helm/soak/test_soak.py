@@ -99,5 +99,8 @@ class TestSoak(unittest.TestCase):
     def test_memory_is_flat(self) -> None:
         self.check_flat("memory", _BREATH)
 
+    def test_nothing_is_kept_outside_of_python(self) -> None:
+        self.check_flat("allocated", _BREATH)
+
     def test_no_object_leaks(self) -> None:
         self.check_flat("things", _GARBAGE)
