@@ -33,6 +33,7 @@ from magnum.drivers.k8s_capi_helm.controllers import Controllers
 from magnum.drivers.k8s_capi_helm.departures import Departures
 from magnum.drivers.k8s_capi_helm.logins import Logins
 from magnum.drivers.k8s_capi_helm.resting import Resting
+from magnum.drivers.k8s_capi_helm.sightings import Sightings
 from magnum.drivers.k8s_capi_helm.workload import Inspections
 
 _BUNDLED = pathlib.Path(__file__).parent / "charts"
@@ -50,6 +51,7 @@ class Ports:
     :ivar controllers: what it knows of the management cluster's controllers.
     :ivar resting: what it knows of clusters at rest.
     :ivar departures: what it knows of clusters that have just come to their end.
+    :ivar sightings: since when it has seen requests that nobody carries on.
     """
 
     kube: kube_client.KubeClient
@@ -62,6 +64,7 @@ class Ports:
     watching: observer.Watching | None = None
     resting: Resting = dataclasses.field(default_factory=Resting)
     departures: Departures = dataclasses.field(default_factory=Departures)
+    sightings: Sightings = dataclasses.field(default_factory=Sightings)
 
     def reader(self) -> observer.View:
         """The management cluster for a look that may be a moment old."""

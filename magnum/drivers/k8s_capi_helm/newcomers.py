@@ -59,6 +59,14 @@ class Entries:
     waiting: errors.DriverError | None = None
 
 
+def recent(ports: Ports, now: datetime.datetime) -> Callable[[Any], bool]:
+    """Whether this process has seen a nodegroup's row for less than its request takes.
+
+    :param now: aware, UTC.
+    """
+    return lambda row: ports.sightings.age(row.uuid, now) < CHECKED_BY_THEN
+
+
 def is_on_record(noted: Iterable[Operation], name: str, uuid: str) -> bool:
     """Whether the creation of a nodegroup is among the operations on record.
 

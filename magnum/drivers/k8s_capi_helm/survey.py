@@ -234,8 +234,8 @@ def _read(
     """
     namespace, release = intake.namespace(cluster, conf), cluster.stack_id
     try:
-        since = now - newcomers.CHECKED_BY_THEN
-        request = intake.cluster_request(cluster, rows, conf, unchecked_since=since)
+        recent = newcomers.recent(ports, now)
+        request = intake.cluster_request(cluster, rows, conf, is_recent=recent)
         kept = ports.resting.get(request, place) if whole and place is not None else None
         if kept is not None and reconcile.is_applied(kept[1], request, kept[0]):
             return _Release(*kept, applied=True, answered=True, kept=True)

@@ -135,7 +135,7 @@ def cannot_be_asked(cluster: Any, nodegroup: Any, conf: Any) -> bool:
         return False  # nobody can tell; the passes work from the rows then
     if ownership.is_group_leaving(record, nodegroup, name):
         status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
-    elif _was_never_made(nodegroup, name, live, record):
+    elif _was_never_made(ports, nodegroup, name, live, record):
         status, sentence = Status.CREATE_FAILED, "was never made. Delete it, and create it again."
     else:
         return False
@@ -146,11 +146,16 @@ def cannot_be_asked(cluster: Any, nodegroup: Any, conf: Any) -> bool:
 
 
 def _was_never_made(
-    nodegroup: Any, name: str, live: LiveRelease | None, record: Record | None
+    ports: assembly.Ports,
+    nodegroup: Any,
+    name: str,
+    live: LiveRelease | None,
+    record: Record | None,
 ) -> bool:
     if nodegroup.role == intake.MASTER or live is None or name in change.node_groups(live.values):
         return False
-    if intake.is_young(nodegroup, passes.utc_now() - newcomers.CHECKED_BY_THEN):
+    recent = newcomers.recent(ports, passes.utc_now())
+    if intake.may_be_unchecked(nodegroup) and recent(nodegroup):
         return False
     noted = record.operations if record else ()
     return not newcomers.is_on_record(noted, name, nodegroup.uuid)

@@ -39,7 +39,7 @@ from magnum.objects import cluster_template as template_object
 
 LOG = logging.getLogger(__name__)
 
-#: A create that has not saved its release by then has died.
+#: A create that has not saved its release by then has died; since it was seen first.
 _CREATE_START_LIMIT = datetime.timedelta(minutes=10)
 #: Id of an update of which nothing else is on record.
 _LIMIT = "update"
@@ -55,9 +55,8 @@ _OPERATORS_TURN = (
 
 def request(cluster: Any, conf: Any) -> ClusterRequest:
     """What the rows ask for, read now."""
-    return intake.cluster_request(
-        cluster, cluster.nodegroups, conf, unchecked_since=utc_now() - newcomers.CHECKED_BY_THEN
-    )
+    recent = newcomers.recent(assembly.ports(conf), utc_now())
+    return intake.cluster_request(cluster, cluster.nodegroups, conf, is_recent=recent)
 
 
 def reads(context: Any, cluster: Any, conf: Any) -> Rows:
@@ -250,10 +249,9 @@ def _is_to_be_waited_for(error: errors.DriverError, cluster: Any, now: datetime.
     return error.retryable or isinstance(error, _OPERATORS_TURN)
 
 
-def _has_just_begun(cluster: Any) -> bool:
+def _has_just_begun(cluster: Any, conf: Any) -> bool:
     """Whether the create may still be on its way to what has to be there first."""
-    created = cluster.created_at
-    return created is None or utc_now() - created < _CREATE_START_LIMIT
+    return assembly.ports(conf).sightings.age(cluster.uuid, utc_now()) < _CREATE_START_LIMIT
 
 
 def _fail_unfounded(cluster: Any, conf: Any) -> None:
@@ -270,7 +268,7 @@ def _fail_unfounded(cluster: Any, conf: Any) -> None:
     except errors.InvalidRequest as error:
         reason = str(error)
     else:
-        if _has_just_begun(cluster):
+        if _has_just_begun(cluster, conf):
             return
         reason = _DIED
     for row in (*cluster.nodegroups, cluster):

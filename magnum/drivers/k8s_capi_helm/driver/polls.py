@@ -100,7 +100,7 @@ def _go_on(
         rows.insist(judged, found.record)
         or _is_overtaken(cluster, judged)
         or _has_upgrade(cluster, found.record)
-        or (found.lacking and _is_forgotten(cluster, judged, now))
+        or (_is_forgotten(ports, cluster, judged, now) and found.lacking)
     ):
         rows.put(cluster, status=Status.UPDATE_IN_PROGRESS)
     elif cluster.status.endswith("_FAILED") and found.unfinished:
@@ -166,15 +166,17 @@ def _delete_again(
         intents.begin(cluster, conf, Verb.NODEGROUP_DELETE, row.name, row=row.uuid)
 
 
-def _is_forgotten(cluster: Any, groups: list[Any], now: datetime.datetime) -> bool:
+def _is_forgotten(
+    ports: assembly.Ports, cluster: Any, groups: list[Any], now: datetime.datetime
+) -> bool:
     """Whether a count that Magnum has saved for a request (``PATCH node_count``) is nobody's task.
 
     Nothing in the rows says that such a request has begun, and none takes longer than this to check
     it; its conductor died.
     """
-    changed = (row.updated_at or row.created_at for row in groups)
-    rests = cluster.status.endswith("_COMPLETE")
-    return rests and all(one is None or now - one > newcomers.CHECKED_BY_THEN for one in changed)
+    asked = tuple((row.uuid, row.updated_at, row.node_count) for row in groups)
+    age = ports.sightings.age((cluster.uuid, asked), now)
+    return cluster.status.endswith("_COMPLETE") and age >= newcomers.CHECKED_BY_THEN
 
 
 def _prolong_deletion(

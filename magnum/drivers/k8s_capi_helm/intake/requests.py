@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 import dataclasses
-import datetime
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
@@ -28,7 +27,7 @@ def cluster_request(
     conf: Any,
     *,
     release: str | None = None,
-    unchecked_since: datetime.datetime | None = None,
+    is_recent: Callable[[Any], bool] = lambda row: False,
     leaving: bool = False,
 ) -> ClusterRequest:
     """What Magnum's rows ask for.
@@ -41,7 +40,8 @@ def cluster_request(
     :param nodegroups: the cluster's ``magnum.objects.NodeGroup`` rows, fresh from the database.
     :param conf: oslo.config with the driver's options registered.
     :param release: of a cluster whose row has none yet.
-    :param unchecked_since: requests for nodegroups that came after it may still be being checked.
+    :param is_recent: whether a nodegroup's row has been there for no longer than its request takes
+        to be checked.
     :param leaving: with the nodegroups that are to go, as if they stayed.
     """
     template, rows = cluster.cluster_template, list(nodegroups)
@@ -64,7 +64,7 @@ def cluster_request(
         labels=typed,
         control_plane=_group_request(masters[0], cluster, conf, called),
         node_groups=tuple(
-            _group_request(row, cluster, conf, called, unchecked_since)
+            _group_request(row, cluster, conf, called, is_recent)
             for row in ([row for row in rows if row.role != MASTER] if leaving else workers(rows))
         ),
         deleted_groups=tuple(called[row.name] for row in rows if row.status in _LEAVING),
@@ -168,7 +168,7 @@ def _group_request(
     cluster: Any,
     conf: Any,
     called: Mapping[str, str],
-    unchecked_since: datetime.datetime | None = None,
+    is_recent: Callable[[Any], bool] = lambda row: False,
 ) -> NodeGroupRequest:
     is_new = row.status == "CREATE_IN_PROGRESS"
     own = _group_labels(row.labels or {}, cluster.labels or {}, conf)
@@ -186,21 +186,18 @@ def _group_request(
         role=row.role,
         docker_volume=docker_volume_size(row, cluster),
         is_new=is_new,
-        is_young=bool(unchecked_since and is_young(row, unchecked_since)),
+        is_young=may_be_unchecked(row) and is_recent(row),
         uuid=row.uuid,
     )
 
 
-def is_young(row: Any, unchecked_since: datetime.datetime) -> bool:
-    """Whether the request for a nodegroup may still be being checked, going by its row alone.
+def may_be_unchecked(row: Any) -> bool:
+    """Whether the request for a nodegroup may still be being checked, as far as its row tells.
 
     A resize that comes meanwhile makes its status another one. A row with a reason was checked:
     it says why the nodegroup is refused, or what it waits for.
-
-    :param unchecked_since: requests that came after it may be.
     """
-    asked = row.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") and not row.status_reason
-    return bool(asked and row.created_at > unchecked_since)
+    return row.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") and not row.status_reason
 
 
 def _taints(rows: Iterable[Mapping[str, str]]) -> tuple[dict[str, str], ...]:

@@ -27,7 +27,7 @@ PATIENCE = 240.0
 #: The verb of Magnum's periodic jobs.
 JOBS = "look_after"
 #: Minutes of Magnum's clock from one round of periodic jobs to the next, and at most.
-_ROUND, _LATEST = 4.0, 44.0
+_ROUND, _LATEST = 4.0, 56.0
 #: Rounds until a cluster at rest is known to be in want of something.
 _SLOW = 4
 #: Seconds between two rounds.

@@ -55,6 +55,7 @@ FLOORS = {
     "patience": 1,
     "resting": 1,
     "departures": 1,
+    "sightings": 1,
     "workload": 1,
     "conf": 2,
     "assembly": 2,

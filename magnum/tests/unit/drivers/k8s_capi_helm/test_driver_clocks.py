@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts whose clocks differ: the periodic tasks of one see what another one is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import datetime
+from typing import Any
+
+import fixtures
+
+from magnum.drivers.k8s_capi_helm.driver import passes
+from magnum.drivers.k8s_capi_helm.sightings import Sightings
+from magnum.tests.unit.drivers.k8s_capi_helm.world import World
+
+NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.UTC)
+MINUTE = datetime.timedelta(minutes=1)
+#: A host whose clock shows the time of another zone.
+_ZONE = 8 * 60
+
+
+class TestClocks(World):
+    def setUp(self) -> None:
+        super().setUp()
+        self.seen_elsewhere = Sightings()
+
+    def at(self, minutes: float, call: Callable[[], Any]) -> None:
+        """Do something on another host, whose clock is so much ahead."""
+        now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes)
+        here = self.ports
+        self.ports = dataclasses.replace(here, sightings=self.seen_elsewhere)
+        with fixtures.MonkeyPatch(f"{passes.__name__}.utc_now", lambda: now):
+            call()
+        self.ports = here
+
+    def create_beside(self, minutes: float) -> Any:
+        """A create, in the middle of which the periodic tasks of another host run."""
+        quotas = self.cloud.quotas
+
+        def asked(*args: Any) -> Any:
+            self.at(minutes, self.tick)
+            return quotas(*args)
+
+        self.cloud.quotas = asked
+        self.create()
+        self.grow()
+        self.tick(2)
+        return self.cluster()
+
+    def add_group_beside(self, minutes: float) -> Any:
+        """A nodegroup that is asked for, the same way."""
+        self.made()
+
+        def before(what: str) -> None:
+            if what.startswith("create server group"):
+                self.cloud.openstack.before = None
+                self.at(minutes, self.tick)
+
+        self.cloud.openstack.before = before
+        self.add_group("extra")
+        self.grow()
+        self.tick(2)
+        return self.group("extra")
+
+    def test_a_cluster_that_is_being_created_beside_one_that_is_ahead(self) -> None:
+        cluster = self.create_beside(_ZONE)
+        self.assertEqual(("CREATE_COMPLETE", None), (cluster.status, cluster.status_reason))
+
+    def test_a_nodegroup_that_is_being_created_beside_one_that_is_ahead(self) -> None:
+        row = self.add_group_beside(_ZONE)
+        self.assertEqual(("CREATE_COMPLETE", None), (row.status, row.status_reason))
+
+    def test_a_count_that_is_being_checked_beside_one_that_is_ahead(self) -> None:
+        self.made()
+        group = self.group()
+        group.node_count = 3
+        group.save()
+        self.at(_ZONE, self.poll)
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+
+    def test_a_creation_that_died_ends_on_a_host_that_is_behind(self) -> None:
+        cluster = self.create()
+        cluster.stack_id = None
+        cluster.save()
+        self.at(-_ZONE, self.tick)
+        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+        self.at(11 - _ZONE, self.tick)
+        self.assertEqual("CREATE_FAILED", self.cluster().status)
+
+    def test_a_nodegroup_that_died_ends_on_a_host_that_is_behind(self) -> None:
+        self.made()
+        self.new_group("extra", status="CREATE_IN_PROGRESS").create()
+        self.resize(2)
+        self.grow()
+        self.at(-_ZONE, self.tick)
+        self.assertEqual("CREATE_IN_PROGRESS", self.group("extra").status)
+        self.at(6 - _ZONE, self.tick)
+        self.assertEqual("CREATE_FAILED", self.group("extra").status)
+
+
+class TestSightings(World):
+    def test_what_is_seen_first_is_new(self) -> None:
+        self.assertEqual(0 * MINUTE, Sightings().age("one", NOW))
+
+    def test_it_grows_old_by_itself(self) -> None:
+        seen = Sightings()
+        seen.age("one", NOW)
+        seen.age("other", NOW + 3 * MINUTE)
+        ages = [seen.age(one, NOW + 5 * MINUTE) for one in ("one", "other", "third")]
+        self.assertEqual([5 * MINUTE, 2 * MINUTE, 0 * MINUTE], ages)
+
+    def test_a_clock_that_is_set_back_makes_nothing_younger_than_new(self) -> None:
+        seen = Sightings()
+        seen.age("one", NOW)
+        self.assertEqual(0 * MINUTE, seen.age("one", NOW - 5 * MINUTE))
+
+    def test_what_is_asked_about_is_known_for_as_long_as_it_takes(self) -> None:
+        seen = Sightings()
+        ages = [seen.age("one", NOW + number * 10 * MINUTE) for number in range(30)]
+        self.assertEqual(290 * MINUTE, ages[-1])
+
+    def test_what_nobody_asks_about_any_more_is_forgotten(self) -> None:
+        seen = Sightings()
+        for number in range(1000):
+            seen.age(number, NOW)
+        seen.age("one", NOW + 61 * MINUTE)
+        self.assertEqual(0 * MINUTE, seen.age(5, NOW + 62 * MINUTE))
