@@ -9,6 +9,7 @@ import dataclasses
 import datetime
 import os
 from pathlib import Path
+import threading
 import traceback
 from typing import Any
 
@@ -102,10 +103,21 @@ class Conductor(plain.Conductor):
             if cluster.status == "CREATE_FAILED":
                 continue  # it says so, and can be deleted
             found += self.wrong_of(cluster)
-            # What is kept for a while is gone after that.
+            found += self._wrong_later(cluster)
+        return found
+
+    def _wrong_later(self, cluster: Any) -> list[str]:
+        """What of the project is not when all is gone that is kept for a while.
+
+        A lock that a killed conductor held is free when it was seen for as long as a lease lasts.
+        """
+        for seconds in (0.0, LEASE + 1.0):
+            threading.Event().wait(seconds)
             self.look_after(_LATER)
             self._minutes = 0.0
-            found += self._wrong_project(cluster)
+            found = list(self._wrong_project(cluster))
+            if not found:
+                break
         return found
 
     def wrong_of(self, cluster: Any) -> list[str]:

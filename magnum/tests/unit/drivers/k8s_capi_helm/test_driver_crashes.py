@@ -210,8 +210,10 @@ class Case(crashes.MortalWorld):
         assert wanted == have, (wanted, have)
         record = self.ports.operations.read(NAMESPACE, RELEASE)
         assert record is not None and not record.operations and record.chart_digest, record
-        self.minutes += _LATER
-        self.step()
+        # The first look at a lock of a conductor that has died, and the one that takes it.
+        for minutes in (_LATER, _ROUND):
+            self.minutes += minutes
+            self.step()
         secret = self.kube.get(names.SECRET, NAMESPACE, names.credential_secret(RELEASE))
         used = {one.id for one in secrets.credentials_of(secret)}
         assert used == set(self.cloud.credentials), (used, self.cloud.credentials)
