@@ -30,8 +30,10 @@ _CHART = [
     cfg.StrOpt(
         "helm_chart_repo",
         default="",
+        secret=True,
         help="URL of the repository that the cluster chart is taken from. Leave it empty for the "
-        "chart that comes with the driver, and if helm_chart_name is a path or begins with oci://.",
+        "chart that comes with the driver, and if helm_chart_name is a path or begins with oci://. "
+        "A user and a password may stand before the host, encoded as in every URL.",
     ),
     cfg.StrOpt(
         "helm_chart_name",
@@ -50,6 +52,7 @@ _CHART = [
     cfg.ListOpt(
         "allowed_charts",
         default=[],
+        secret=True,
         help="Charts that cluster templates may name with the labels capi_helm_chart_name and "
         "capi_helm_chart_repo, instead of the one above. Each is NAME, for a chart in the same "
         "repository, or 'REPOSITORY NAME', where the repository is a URL, a directory, or "

@@ -14,6 +14,8 @@ import json
 import os
 import pathlib
 import shutil
+import tempfile
+import urllib.parse
 
 from oslo_log import log as logging
 import pyhelm3.command
@@ -37,6 +39,8 @@ _MOVED_ALONG = ("--labels", f"{names.LABEL_MOVE}=")
 # Helm 4 lets the server apply, which refuses to change a field that somebody else has set: machines
 # of a nodegroup that an autoscaler or an operator's kubectl has counted. Helm 3 overwrites it.
 _FORCE = "--force-conflicts"
+# What a repository is called in a run of helm that knows no other one.
+_REPOSITORY = "own"
 #: Helm ends by its own --timeout; the process gets this much longer to say so.
 MARGIN = 15.0
 # Seconds between asking helm to end and killing it.
@@ -90,6 +94,9 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         arguments = [str(part) for part in command]
         if arguments[0] == "upgrade":
             arguments += self._extra
+        return self._supervised(arguments, _plain(input) if input else b"")
+
+    def _supervised(self, arguments: Sequence[str], stdin: bytes) -> bytes:
         LOG.debug("helm %s", failures.without_passwords(" ".join(arguments)))
         program = find(self._program)
         if self._limit <= 0:
@@ -98,7 +105,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         try:
             finished = supervise(
                 [program, *arguments],
-                stdin=_plain(input) if input else b"",
+                stdin=stdin,
                 env=self._environment,
                 timeout=self._limit,
                 grace=_GRACE,
@@ -107,6 +114,33 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         except OSError as error:
             raise failures.unusable(f"{program}: {error.strerror}") from None
         return failures.output(arguments, finished)
+
+    async def pull(
+        self, chart_ref: str, *, repo: str | None = None, version: str | None = None
+    ) -> pathlib.Path:
+        """Fetch a chart; a login in the repository's URL does not get into helm's arguments.
+
+        Everybody on the machine could read it there. ``helm repo add`` takes a password from stdin,
+        and writes it to a file of its own.
+
+        :raises errors.DriverError: as :meth:`run`.
+        """
+        url = urllib.parse.urlsplit(repo or "")
+        with tempfile.TemporaryDirectory(prefix="helm-login.") as place:
+            if url.username is not None:
+                self._log_in(url, url.username, place)
+                chart_ref, repo = f"{_REPOSITORY}/{chart_ref}", None
+            return pathlib.Path(await super().pull(chart_ref, repo=repo, version=version))
+
+    def _log_in(self, url: urllib.parse.SplitResult, user: str, place: str) -> None:
+        self._environment |= {
+            "HELM_REPOSITORY_CONFIG": f"{place}/repositories.yaml",
+            "HELM_REPOSITORY_CACHE": f"{place}/cache",
+        }
+        plain = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
+        login = ["--username", urllib.parse.unquote(user), "--password-stdin"]
+        password = urllib.parse.unquote(url.password or "").encode()
+        self._supervised(["repo", "add", _REPOSITORY, plain, *login], password)
 
     async def check(
         self, release: str, chart: str, values: Mapping[str, object], namespace: str
