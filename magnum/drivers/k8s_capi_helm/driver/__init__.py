@@ -33,6 +33,7 @@ from magnum.drivers.k8s_capi_helm import (
 )
 from magnum.drivers.k8s_capi_helm.driver import (
     answers,
+    current,
     endings,
     federations,
     intents,
@@ -303,12 +304,10 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
     ) -> None:
         """Carry on what is in progress and write what is true; called every ten seconds or so."""
         prompts.watch(CONF, cluster.stack_id)
-        if not rows.follow(cluster, context):
+        if not current.follow(cluster, context):
             return
-        if cluster.status == Status.DELETE_IN_PROGRESS:
-            passes.delete_on(context, cluster, CONF)
-        else:
-            passes.advance(context, cluster, CONF)
+        leaves = cluster.status == Status.DELETE_IN_PROGRESS
+        (passes.delete_on if leaves else passes.advance)(context, cluster, CONF)
 
     def get_monitor(self, context: Any, cluster: Any) -> Monitor:
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""

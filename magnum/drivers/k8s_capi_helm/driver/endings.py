@@ -18,7 +18,7 @@ from magnum.drivers.k8s_capi_helm import (
     ownership,
     secrets,
 )
-from magnum.drivers.k8s_capi_helm.driver import rows
+from magnum.drivers.k8s_capi_helm.driver import current, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.objects import cluster as cluster_object
 
@@ -74,7 +74,7 @@ def let_go(context: Any, ports: assembly.Ports, cluster: Any, owner: secrets.Own
         return False
     sweep(ports, owner.namespace)
     # Another pass that saw the row without a release has perhaps ended it meanwhile.
-    return rows.follow(cluster, context)
+    return current.follow(cluster, context)
 
 
 def finish(context: Any, ports: assembly.Ports, cluster: Any) -> None:

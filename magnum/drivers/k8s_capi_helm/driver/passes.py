@@ -26,7 +26,7 @@ from magnum.drivers.k8s_capi_helm import (
     teardown,
 )
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.driver import endings, rows
+from magnum.drivers.k8s_capi_helm.driver import current, endings, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
@@ -54,7 +54,11 @@ _OPERATORS_TURN = (
 
 
 def request(cluster: Any, conf: Any) -> ClusterRequest:
-    """What the rows ask for, read now."""
+    """What the rows ask for, read now.
+
+    Whoever has waited for the lock may have read the cluster before an upgrade was accepted.
+    """
+    current.catch_up(cluster, cluster.obj_context)
     recent = newcomers.recent(assembly.ports(conf), utc_now())
     return intake.cluster_request(cluster, cluster.nodegroups, conf, is_recent=recent)
 
@@ -153,7 +157,7 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     """
     if not cluster.stack_id:
         endings.discard_lease(cluster, conf)
-        if rows.follow(cluster, context):
+        if current.follow(cluster, context):
             endings.finish(context, assembly.ports(conf), cluster)
         return
     if _is_left_alone(cluster):
@@ -164,7 +168,7 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         step = deletion.Step(deletion.Action.WAIT, reason=str(error))
-    if not rows.follow(cluster, context):
+    if not current.follow(cluster, context):
         return
     if step.action is deletion.Action.DONE:
         if endings.let_go(context, ports, cluster, owner):
@@ -215,7 +219,7 @@ def _limit_update(
     """Give an update that could not be written down when it was asked for its time from now on."""
     if cluster.status != Status.UPDATE_IN_PROGRESS or (record is not None and record.operations):
         return
-    if not rows.follow(cluster, context):  # another pass has ended it, and its operations
+    if not current.follow(cluster, context):  # another pass has ended it, and its operations
         return
     limit = intake.deadline(now, conf.capi_helm.update_timeout)
     ports.operations.add(

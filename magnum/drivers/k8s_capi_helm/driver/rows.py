@@ -15,6 +15,7 @@ from oslo_log import log as logging
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import change, errors, intake, newcomers, ownership, upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
+from magnum.drivers.k8s_capi_helm.driver import current
 from magnum.drivers.k8s_capi_helm.model import (
     GroupVerdict,
     Operation,
@@ -25,7 +26,6 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.survey import Finding
-from magnum.objects import cluster as cluster_object
 from magnum.objects import fields
 
 LOG = logging.getLogger(__name__)
@@ -95,24 +95,6 @@ def changed_fields(row: Any) -> tuple[str, ...]:
     """Fields of a nodegroup that a request changes and that tenants may change."""
     changed = row.obj_what_changed()
     return tuple(field for field in (*change.BOUNDS, *_MARKS) if field in changed)
-
-
-def follow(cluster: Any, context: Any) -> bool:
-    """Whether *cluster* is still as in the database; takes what is newer over.
-
-    Its status tells of verbs that came since, its stack id of a create that has just begun. Its
-    reason may be of another pass; what is not known to be there would never be cleared.
-    """
-    try:
-        current = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
-    except exception.ClusterNotFound:  # another pass has ended it
-        return False
-    same = (current.status, current.stack_id) == (cluster.status, cluster.stack_id)
-    newer = ("status", "status_reason", "stack_id")
-    for field in newer:
-        setattr(cluster, field, getattr(current, field))
-    cluster.obj_reset_changes(newer)
-    return same
 
 
 def write(
@@ -191,7 +173,7 @@ def release(context: Any, cluster: Any, judged: list[Any]) -> None:
     :param judged: the nodegroup rows as they were when that was seen.
     """
     fresh = list(cluster.nodegroups)
-    if not follow(cluster, context) or _marks(judged) != _marks(fresh):
+    if not current.follow(cluster, context) or _marks(judged) != _marks(fresh):
         return
     for row in (*fresh, cluster):
         if row.status == Status.UPDATE_FAILED:
@@ -309,7 +291,7 @@ def _write_sizes(row: Any, verdict: GroupVerdict, **more: Any) -> None:
 def _as_judged(context: Any, cluster: Any, judged: list[Any]) -> list[Any] | None:
     """The nodegroup rows as they are now, None when what was judged has been overtaken."""
     fresh = list(cluster.nodegroups)
-    same = follow(cluster, context) and _marks(judged) == _marks(fresh)
+    same = current.follow(cluster, context) and _marks(judged) == _marks(fresh)
     return fresh if same else None
 
 

@@ -14,8 +14,9 @@ from typing import Any
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor
 from magnum.drivers.k8s_capi_helm import names, operations
-from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import OLD, UpgradeCase
-from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
+from magnum.drivers.k8s_capi_helm.driver import passes, polls
+from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import OLD, PINS, UpgradeCase
+from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE
 
 
 class Case(UpgradeCase):
@@ -191,3 +192,40 @@ class TestLateConductor(UpgradeCase):
         self.tick(2)
         self.assertEqual(self.next.uuid, self.cluster().cluster_template_id)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+
+
+class TestLatePasses(UpgradeCase):
+    """Passes that have read the cluster's row just before the upgrade was accepted."""
+
+    def late_passes(self) -> list[Any]:
+        """Upgrade, and give what Magnum's periodic task has read while helm ran."""
+        self.made()
+        read = list[Any]()
+
+        def midway(release: Any) -> None:
+            self.helm.midway = None
+            read.extend(self.cluster() for _ in range(3))
+
+        self.helm.midway = midway
+        self.assertEqual("", self.upgrade(self.next))
+        self.assertEqual(["UPDATE_IN_PROGRESS"] * 3, [one.status for one in read])
+        return read
+
+    def test_they_complete_nobody_who_waits_for_the_control_plane(self) -> None:
+        for late in self.late_passes():
+            passes.advance(self.context, late, CONF)
+            self.assertEqual("UPDATE_IN_PROGRESS", self.group().status)
+        self.assertEqual(PINS, self.pins())
+
+    def test_nor_does_a_health_poll(self) -> None:
+        for late in self.late_passes():
+            polls.watch_over(self.context, late, CONF)
+            self.assertEqual("UPDATE_IN_PROGRESS", self.group().status)
+
+    def test_they_pin_no_nodegroup_that_is_new(self) -> None:
+        late = self.late_passes()
+        with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
+            self.add_group("new", image_id="ubuntu-kube-1.35")
+        self.assertNotIn("new", [one["name"] for one in self.values["nodeGroups"]])
+        passes.advance(self.context, late[0], CONF)
+        self.assertEqual(PINS, self.pins("new"), "its kubelet is newer than the control plane")

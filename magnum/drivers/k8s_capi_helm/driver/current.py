@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the row of a cluster is still what was read: passes and requests of it cross."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from magnum.common import exception
+from magnum.objects import cluster as cluster_object
+
+#: What of a cluster tells that something has come in between; what an accepted upgrade changes.
+_TOLD = ("status", "stack_id", "cluster_template_id")
+_TEMPLATE = ("cluster_template_id", "cluster_template", "labels")
+
+
+def follow(cluster: Any, context: Any) -> bool:
+    """Whether *cluster* is still as in the database; takes what is newer over.
+
+    Its status tells of verbs that came since, its stack id of a create that has just begun, its
+    template of an upgrade that was accepted. Its reason may be of another pass; what is not known
+    to be there would never be cleared.
+    """
+    told = [getattr(cluster, field) for field in _TOLD]
+    if not catch_up(cluster, context, (*_TOLD, "status_reason", *_TEMPLATE)):
+        return False
+    return told == [getattr(cluster, field) for field in _TOLD]
+
+
+def catch_up(cluster: Any, context: Any, fields: Collection[str] = _TEMPLATE) -> bool:
+    """Take fields over from the database; False when the cluster is not there any more."""
+    try:
+        found = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
+    except exception.ClusterNotFound:  # another pass has ended it
+        return False
+    for field in fields:
+        setattr(cluster, field, getattr(found, field))
+    cluster.obj_reset_changes(fields)
+    return True
