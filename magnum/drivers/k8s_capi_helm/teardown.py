@@ -123,6 +123,7 @@ def _carry_out(
             # Somebody else may have taken the Secrets away, and with them what says which they are.
             credentials.remove_all(ports, owner, (), cloud)
             belongings.remove(cloud(), owner)
+            _remove_templates(ports, owner)
             _sweep_charts(ports, owner)
             ports.operations.bury(owner.namespace, owner.release)
 
@@ -133,6 +134,19 @@ def _remove_secrets(ports: Ports, owner: secrets.Owner, cloud: Callable[[], Clou
     credentials.remove_all(ports, owner, found, cloud)
     for secret in found:
         ports.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])
+
+
+def _remove_templates(ports: Ports, owner: secrets.Owner) -> None:
+    """Remove what Helm has kept for machines that still stood; there are none any more.
+
+    Kubernetes collects those that Cluster API has made its Cluster's own, some time after it. Those
+    that it has never seen, of a cluster that was deleted right away, nobody would.
+    """
+    selector = {names.LABEL_CHART_CLUSTER: owner.release}
+    for kind in (names.MACHINE_TEMPLATE, names.BOOTSTRAP_TEMPLATE):
+        for one in ports.kube.list(kind, owner.namespace, selector):
+            metadata = one["metadata"]
+            ports.kube.delete(kind, owner.namespace, metadata["name"], uid=metadata["uid"])
 
 
 def _sweep_charts(ports: Ports, owner: secrets.Owner) -> None:

@@ -196,17 +196,13 @@ class Adoption:
         self.assertEqual({}, facts.read()["credentials"])
         everything = self.objects()
         self.assertEqual([], [key for key in everything if _is_copy(key)])
-        left = {key for key in everything if key[0] not in _FURNITURE}
-        kept = {key for key in left if key[0] in _KEPT}
-        self.assertEqual(set(), left - kept)
+        self.assertEqual([], [key for key in everything if key[0] not in _FURNITURE])
 
 
 #: What every nodegroup has.
 _MACHINES = {"MachineDeployment", "KubeadmConfigTemplate", "OpenStackMachineTemplate"}
 #: What every namespace has.
 _FURNITURE = ("ConfigMap", "ServiceAccount", "RoleBinding", "Role")
-#: Templates that our chart keeps for Cluster API, which removes them with their Cluster.
-_KEPT = ("OpenStackMachineTemplate", "KubeadmConfigTemplate")
 
 
 def _lease(release: str) -> Key:

@@ -46,7 +46,7 @@ LEASE = 5.0
 #: Longer than anything needs that is kept for a while on purpose.
 _LATER = 60.0
 _OWNER = "meta.helm.sh/release-name"
-#: What a release leaves behind on purpose; Cluster API takes it away with the Cluster.
+#: Helm keeps them for machines that still stand, so there may be more of them than in a manifest.
 KEPT = (names.MACHINE_TEMPLATE.name, names.BOOTSTRAP_TEMPLATE.name)
 
 

@@ -37,7 +37,7 @@ _USUAL = 8.0
 #: How often successors of a killed conductor are killed, too, at most.
 _IN_A_ROW = 3
 #: What of a namespace neither helm nor the driver's own deletion takes away.
-PASSED = {"RoleBinding", "ServiceAccount", *conductor.KEPT}
+PASSED = {"RoleBinding", "ServiceAccount"}
 # A conductor is there in a moment if somebody has imported everything before.
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([conductor.__name__])

@@ -339,3 +339,45 @@ MOVED = (
     names.CONFIG_MAP,
     names.SECRET,
 )
+
+
+class TestTemplates(Case):
+    """Helm keeps templates for machines that still stand; Cluster API need not have seen them."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.made()
+        for kind in (names.MACHINE_TEMPLATE, names.BOOTSTRAP_TEMPLATE):
+            for release in (RELEASE, "other-abcdefghijkl"):
+                labels = {names.LABEL_CHART_CLUSTER: release}
+                self.kube.put(kind, scenes.thing(kind, f"{release}-group", labels=labels))
+
+    def templates(self) -> list[str]:
+        return [one for one in self.left() if "Template/" in one]
+
+    def test_they_stay_as_long_as_there_are_machines(self) -> None:
+        self.begin()
+        self.assertEqual(4, len(self.templates()))
+
+    def test_they_go_with_their_cluster_and_no_other(self) -> None:
+        self.begin()
+        self.wither()
+        self.tick(2)
+        self.assertEqual([], self.rows())
+        other = "other-abcdefghijkl-group"
+        expected = [f"KubeadmConfigTemplate/{other}", f"OpenStackMachineTemplate/{other}"]
+        self.assertEqual(expected, self.templates())
+
+    def test_a_cluster_whose_templates_cannot_be_removed_is_not_gone(self) -> None:
+        def refuse(verb: str, kind: names.Kind, name: str) -> None:
+            if (verb, kind) == ("delete", names.BOOTSTRAP_TEMPLATE):
+                raise errors.ManagementUnreachable("The management cluster does not answer.")
+
+        self.begin()
+        self.wither()
+        self.kube.before = refuse
+        self.tick(3)
+        self.assertEqual("DELETE_IN_PROGRESS", self.state()[0])
+        self.kube.before = None
+        self.tick(2)
+        self.assertEqual([], self.rows())
