@@ -14,7 +14,7 @@ from typing import Any
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor
 from magnum.drivers.k8s_capi_helm import names, operations
-from magnum.drivers.k8s_capi_helm.driver import passes, polls
+from magnum.drivers.k8s_capi_helm.driver import passes
 from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import OLD, PINS, UpgradeCase
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE
 
@@ -216,11 +216,6 @@ class TestLatePasses(UpgradeCase):
             passes.advance(self.context, late, CONF)
             self.assertEqual("UPDATE_IN_PROGRESS", self.group().status)
         self.assertEqual(PINS, self.pins())
-
-    def test_nor_does_a_health_poll(self) -> None:
-        for late in self.late_passes():
-            polls.watch_over(self.context, late, CONF)
-            self.assertEqual("UPDATE_IN_PROGRESS", self.group().status)
 
     def test_they_pin_no_nodegroup_that_is_new(self) -> None:
         late = self.late_passes()
