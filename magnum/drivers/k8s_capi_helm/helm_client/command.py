@@ -126,7 +126,8 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         :raises errors.DriverError: as :meth:`run`.
         """
         url = urllib.parse.urlsplit(repo or "")
-        with tempfile.TemporaryDirectory(prefix="helm-login.") as place:
+        # Beside what is unpacked: what a killed process leaves there is swept.
+        with tempfile.TemporaryDirectory(prefix="login.", dir=self._unpack_directory) as place:
             if url.username is not None:
                 self._log_in(url, url.username, place)
                 chart_ref, repo = f"{_REPOSITORY}/{chart_ref}", None
