@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm import (
     errors,
     helm_values,
     intake,
+    kube_client,
     names,
     upgrade,
 )
@@ -191,7 +192,5 @@ def clear(ports: Ports, namespace: str, release: str, group: str) -> None:
     """
     selector = {names.LABEL_CHART_CLUSTER: release, names.LABEL_NODE_GROUP: group}
     for kind in _OBJECTS:
-        for one in ports.kube.list(kind, namespace, selector):
-            metadata = one["metadata"]
-            LOG.warning("%s %s of a refused nodegroup is deleted.", kind.name, metadata["name"])
-            ports.kube.delete(kind, namespace, metadata["name"], uid=metadata["uid"])
+        for name in kube_client.sweep(ports.kube, kind, namespace, selector):
+            LOG.warning("%s %s of a refused nodegroup was deleted.", kind.name, name)

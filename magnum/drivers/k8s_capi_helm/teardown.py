@@ -15,6 +15,7 @@ from magnum.drivers.k8s_capi_helm import (
     credentials,
     deletion,
     errors,
+    kube_client,
     leftovers,
     names,
     observer,
@@ -144,9 +145,7 @@ def _remove_templates(ports: Ports, owner: secrets.Owner) -> None:
     """
     selector = {names.LABEL_CHART_CLUSTER: owner.release}
     for kind in (names.MACHINE_TEMPLATE, names.BOOTSTRAP_TEMPLATE):
-        for one in ports.kube.list(kind, owner.namespace, selector):
-            metadata = one["metadata"]
-            ports.kube.delete(kind, owner.namespace, metadata["name"], uid=metadata["uid"])
+        kube_client.sweep(ports.kube, kind, owner.namespace, selector)
 
 
 def _sweep_charts(ports: Ports, owner: secrets.Owner) -> None:

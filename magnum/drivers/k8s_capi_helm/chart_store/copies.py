@@ -17,9 +17,8 @@ import tarfile
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors, kube_client, names
 from magnum.drivers.k8s_capi_helm.chart_store import files
-from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Chart, Json
 
 LOG = logging.getLogger(__name__)
@@ -32,7 +31,7 @@ _LARGEST = 1_000_000
 class Copies:
     """The packages in the namespaces of one management cluster."""
 
-    def __init__(self, kube: KubeClient) -> None:
+    def __init__(self, kube: kube_client.KubeClient) -> None:
         self._kube = kube
 
     def keep(self, namespace: str, chart: Chart) -> None:
@@ -78,12 +77,9 @@ class Copies:
         :raises errors.DriverError: the management cluster does not answer, or refuses.
         """
         needed = {names.chart_copy(digest) for digest in used}
-        for one in self._kube.list(names.CONFIG_MAP, namespace, names.CHART_COPY_LABELS):
-            metadata = one["metadata"]
-            if metadata["name"] not in needed:
-                self._kube.delete(
-                    names.CONFIG_MAP, namespace, metadata["name"], uid=metadata["uid"]
-                )
+        kube_client.sweep(
+            self._kube, names.CONFIG_MAP, namespace, names.CHART_COPY_LABELS, keep=needed
+        )
 
 
 def _manifest(namespace: str, chart: Chart, package: bytes) -> Json:

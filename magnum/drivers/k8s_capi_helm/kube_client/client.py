@@ -145,17 +145,13 @@ class KubeClient:
         """All objects of a kind in all namespaces, and the resourceVersion that they were read at.
 
         :param keep: what is wanted of an object; None if nothing. Each page goes when it is read.
-        :raises errors.Conflict: it took so long that the pages do not belong together any more.
-        :raises errors.DriverError: otherwise as for get.
+        :raises errors.DriverError: as for get.
         """
-        found: builtins.list[_Kept] = []
-        since = ""
-        for page in self._kinds.pages(kind, None, None, PAGE):
-            found += [kept for item in page["items"] if (kept := keep(item)) is not None]
-            since = page["metadata"]["resourceVersion"]
-        if not since:
-            raise unreachable(f"{kind.plural}: a list without a resourceVersion")
-        return found, since
+        try:
+            return self._snapshot(kind, keep, PAGE)
+        except errors.Conflict:
+            # As for list: a fleet whose pages take too long would have none to watch from, ever.
+            return self._snapshot(kind, keep, None)
 
     def revision(self, kind: names.Kind) -> str:
         """The resourceVersion of all objects of a kind as they are now; one object is read.
@@ -281,6 +277,18 @@ class KubeClient:
         return self._kinds.served(kind)
 
     # ---------------------------------------------------------------------------------------------
+    def _snapshot(
+        self, kind: names.Kind, keep: Callable[[Json], _Kept | None], limit: int | None
+    ) -> tuple[builtins.list[_Kept], str]:
+        found: builtins.list[_Kept] = []
+        since = ""
+        for page in self._kinds.pages(kind, None, None, limit):
+            found += [kept for item in page["items"] if (kept := keep(item)) is not None]
+            since = page["metadata"]["resourceVersion"]
+        if not since:
+            raise unreachable(f"{kind.plural}: a list without a resourceVersion")
+        return found, since
+
     def _pages(
         self,
         kind: names.Kind,

@@ -86,19 +86,25 @@ class Store:
             return None
         return Kept.of(trimmed(self.kind, thing))
 
-    def fill(self, things: Iterable[Kept], identity: str, asked: float) -> None:
+    def fill(self, things: Iterable[Kept], identity: str, asked: float) -> list[Kept]:
         """Everything that there is, in place of what was known.
 
         :param things: made by :meth:`keep`.
         :param identity: of whom it was read, as a text that is another one for another place.
         :param asked: when it was asked for, on the clock.
+        :returns: what is other than it was known, new, or gone; nothing if nothing was known yet.
         """
         with self._lock:
+            begun, before = bool(self._identity), dict(self._objects)
             for index in (self._objects, self._labelled, self._spaces):
                 index.clear()
             for one in things:
                 self._put(one)
             self._identity, self._proved = identity, asked
+            there = self._objects
+            other = [one for key, one in there.items() if _packed(before.get(key)) != one.packed]
+            gone = [one for key, one in before.items() if key not in there]
+        return [*other, *gone] if begun else []
 
     def change(self, thing: Json, *, gone: bool) -> bool:
         """One object was made, changed or deleted; False if nothing is kept of it."""
@@ -163,6 +169,10 @@ class Store:
         _discard(self._spaces, key[0], key)
         for place in one.places:
             _discard(self._labelled, place, key)
+
+
+def _packed(one: Kept | None) -> bytes | None:
+    return one.packed if one else None
 
 
 def _discard(index: dict[Any, set[_Key]], place: Hashable, key: _Key) -> None:

@@ -82,10 +82,12 @@ class Watch:
         self._clock = clock
         self._spread = spread
         self._since = ""
-        self._identity = ""
+        #: Of whom was listed last, and who was asked last.
+        self._identity = self._tried = ""
         self._list_again = 0.0
         self._failures = 0
         self._trouble: type[errors.DriverError] | None = None
+        self._woken = threading.Event()
 
     def run(self, stopped: threading.Event) -> None:
         """Rounds until *stopped*, with a pause after each that fails."""
@@ -97,7 +99,12 @@ class Watch:
                 LOG.exception("%s are listed again", self._store.kind.plural)
                 self._since, pause = "", _LONGEST_PAUSE
             if pause:
-                stopped.wait(pause)
+                self._woken.wait(pause)
+                self._woken.clear()
+
+    def wake(self) -> None:
+        """End the pause that it is in: there is another kubeconfig, or it is told to stop."""
+        self._woken.set()
 
     def round(self) -> float:
         """List, or follow the changes until the watch ends.
@@ -106,6 +113,9 @@ class Watch:
         """
         try:
             identity = self._source.identity()
+            if identity != self._tried:
+                # What was wrong with the one before says nothing of this one.
+                self._tried, self._failures, self._trouble = identity, 0, None
             if not self._since or identity != self._identity or self._clock() >= self._list_again:
                 self._list(identity)
             else:
@@ -121,9 +131,12 @@ class Watch:
     def _list(self, identity: str) -> None:
         asked = self._clock()
         things, since = self._source.snapshot(self._store.kind, self._store.keep)
-        self._store.fill(things, identity, asked)
+        changed = self._store.fill(things, identity, asked)
         self._since, self._identity = since, identity
         self._list_again = asked + self._spread(_LIST_AGAIN / 2, _LIST_AGAIN)
+        # No watch has told of it, or it would be known.
+        for one in changed:
+            self._told(one.thing())
 
     def _follow(self) -> None:
         seconds = max(1, int(self._spread(self._seconds * 0.7, self._seconds)))

@@ -128,6 +128,7 @@ class Watching:
         self._lock = threading.Lock()
         self._stopped: threading.Event | None = None
         self._told: Callable[[Json], None] | None = None
+        self._identity = ""
 
     def start(
         self,
@@ -136,18 +137,24 @@ class Watching:
     ) -> None:
         """Begin to watch, each kind in a thread of its own; once is enough.
 
-        :param told: called with every object that changes, in the thread of its watch.
+        :param told: called with every object that changes, in the thread of its watch; as it is
+            kept, if it changed while nobody watched.
         :param serve: each is run in one more thread, until the event that it is given.
         """
         with self._lock:
             if self._stopped is not None:
                 return
-            self._stopped = threading.Event()
+            self._stopped = stopped = threading.Event()
             self._told = told
-            for kind, watch in zip(self._stores, self.watches, strict=True):
-                self._spawn(f"watch-{kind.plural}", functools.partial(watch.run, self._stopped))
-            for number, one in enumerate(serve, 1):
-                self._spawn(f"watch-prompts-{number}", functools.partial(one, self._stopped))
+            try:
+                for kind, watch in zip(self._stores, self.watches, strict=True):
+                    self._spawn(f"watch-{kind.plural}", functools.partial(watch.run, stopped))
+                for number, one in enumerate(serve, 1):
+                    self._spawn(f"watch-prompts-{number}", functools.partial(one, stopped))
+            except RuntimeError:
+                # What nobody watches is read directly; the next question begins anew.
+                LOG.exception("This process has no thread left for the watches")
+                self._end()
 
     def _tell(self, thing: Json) -> None:
         if self._told is not None:
@@ -156,11 +163,19 @@ class Watching:
     def stop(self) -> None:
         """End all watches; a thread ends with the round that it is in."""
         with self._lock:
-            if self._stopped is not None:
-                self._stopped.set()
-                self._stopped = None
-            for store in self._stores.values():
-                store.forget()
+            self._end()
+
+    def _end(self) -> None:
+        if self._stopped is not None:
+            self._stopped.set()
+            self._stopped = None
+        self._wake()
+        for store in self._stores.values():
+            store.forget()
+
+    def _wake(self) -> None:
+        for watch in self.watches:
+            watch.wake()
 
     def is_whole(self, view: View) -> bool:
         """Whether a view asks for nothing, and the management cluster has answered just now.
@@ -190,7 +205,12 @@ class Watching:
             identity = self._kube.identity()
         except errors.DriverError as error:
             LOG.warning("Nothing of what is watched is used: %s", error.detail)
+            self._identity = ""
             return View(self._kube, {}, 0.0)
+        if identity != self._identity:
+            # A watch that was refused pauses for minutes, and the right may have come with this.
+            self._identity = identity
+            self._wake()
         ages = {store: store.age(identity) for store in self._stores.values()}
         fresh = {
             store.kind: age

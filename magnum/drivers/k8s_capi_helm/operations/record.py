@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 import json
 import time
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm import errors, kube_client, names
 from magnum.drivers.k8s_capi_helm.model import Json, Operation, Owed, Record, Retired
 from magnum.drivers.k8s_capi_helm.operations import lease
 from magnum.drivers.k8s_capi_helm.operations.leases import Leases
@@ -30,7 +29,7 @@ class Operations:
 
     def __init__(
         self,
-        kube: KubeClient,
+        kube: kube_client.KubeClient,
         *,
         holder: str,
         lease_duration: float,
@@ -224,9 +223,7 @@ class Operations:
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        for one in self._kube.list(names.LEASE, namespace, {names.LABEL_UUID: cluster_uuid}):
-            metadata = one["metadata"]
-            self._kube.delete(names.LEASE, namespace, metadata["name"], uid=metadata["uid"])
+        kube_client.sweep(self._kube, names.LEASE, namespace, {names.LABEL_UUID: cluster_uuid})
 
     def sweep(self, namespace: str, release: str) -> bool:
         """Delete the Lease of a release, if it is a tombstone.

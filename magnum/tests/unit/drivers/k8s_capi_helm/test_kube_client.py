@@ -236,6 +236,19 @@ class TestLists(wire.WireCase):
         self.assertEqual(1, sum("limit=1" in seen.path for seen in self.server.seen))
         self.assertEqual([], [seen.path for seen in self.server.seen if "continue=" in seen.path])
 
+    def test_a_snapshot_that_took_too_long_is_read_in_one_piece(self) -> None:
+        def answer(seen: wire.Seen) -> wire.Answer:
+            code, body = self.page(seen, expired=True)
+            if code == 200 and "items" in body:
+                first = "limit=" in seen.path
+                body["items"][0]["metadata"]["name"] = "of a page" if first else "of the piece"
+                body["metadata"]["resourceVersion"] = "1" if first else "2"
+            return code, body
+
+        self.server.answer = answer
+        found = self.kube.snapshot(names.LEASE, lambda thing: thing["metadata"]["name"])
+        self.assertEqual((["of the piece"], "2"), found)
+
     def test_a_list_that_took_too_long_is_read_in_one_piece(self) -> None:
         self.server.answer = lambda seen: self.page(seen, expired=True)
         found = self.kube.list(names.LEASE, "n")

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import logging
+import threading
 
 import fixtures
 import testtools
@@ -160,6 +161,67 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
         self.assertGreater(min(pauses[10:]), 149.0)
         self.assertLessEqual(max(pauses), 300.0)
 
+    def test_another_kubeconfig_ends_the_long_pause_after_a_refusal(self) -> None:
+        watching = self.watching(clock=lambda: self.now)
+        [watch] = watching.watches
+        asked, may = threading.Semaphore(0), threading.Event()
+
+        def refused(verb: str, kind: names.Kind, name: str) -> None:
+            if verb == "list":
+                asked.release()
+            if verb in ("list", "watch") and not may.is_set():
+                raise errors.NotAllowed("No.", "HTTP 403: leases cannot be listed")
+
+        self.kube.before = refused
+        watching.view()
+        pauses = [watch.round() for _ in range(20)]
+        self.assertGreater(pauses[-1], 149.0)
+        stopped = threading.Event()
+        thread = threading.Thread(target=watch.run, args=(stopped,), daemon=True)
+        for _ in range(20):
+            asked.acquire()
+        thread.start()
+        self.assertTrue(asked.acquire(timeout=60))
+        self.kube.place = "there"
+        watching.view()
+        # The place is a new one, and so are the pauses.
+        for _ in range(4):
+            self.assertTrue(asked.acquire(timeout=60), "the watch still pauses")
+        stopped.set()
+        watching.stop()
+        thread.join(60)
+        self.assertFalse(thread.is_alive())
+
+    def test_a_kubeconfig_that_is_mended_ends_the_pause_too(self) -> None:
+        watching = self.watching(clock=lambda: self.now)
+        [watch] = watching.watches
+        watching.view()
+        whole = self.kube.identity
+        asked = threading.Semaphore(0)
+
+        def unusable() -> str:
+            asked.release()
+            raise errors.ManagementRefused("No kubeconfig.", "it is gone")
+
+        self.kube.identity = unusable  # type: ignore[method-assign]
+        pauses = [watch.round() for _ in range(20)]
+        self.assertGreater(pauses[-1], 149.0)
+        watching.view()
+        for _ in range(21):
+            asked.acquire()
+        stopped, listed = threading.Event(), threading.Event()
+        self.kube.before = lambda verb, kind, name: listed.set() if verb == "list" else None
+        thread = threading.Thread(target=watch.run, args=(stopped,), daemon=True)
+        thread.start()
+        self.assertTrue(asked.acquire(timeout=60))
+        self.kube.identity = whole  # type: ignore[method-assign]
+        watching.view()
+        self.assertTrue(listed.wait(60), "the watch still pauses")
+        stopped.set()
+        watching.stop()
+        thread.join(60)
+        self.assertFalse(thread.is_alive())
+
     def test_another_trouble_is_said_too(self) -> None:
         [watch] = self.watching(clock=lambda: self.now).watches
         log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
@@ -313,6 +375,33 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
             watching.start()
         self.assertEqual(len(observer.watching.KINDS), len(begun))
         self.assertIn("watch-machines", begun)
+
+    def test_a_process_without_a_thread_to_spare_begins_anew_next_time(self) -> None:
+        begun: list[Callable[[], None]] = []
+        told_to_stop: list[bool] = []
+        spare = len(self.kinds) + 1
+
+        def spawn(name: str, run: Callable[[], None]) -> None:
+            if len(begun) == spare:
+                raise RuntimeError("can't start new thread")
+            begun.append(run)
+
+        def serve(stopped: threading.Event) -> None:
+            told_to_stop.append(stopped.is_set())
+
+        watching = observer.Watching(
+            self.kube, staleness=1, covers=lambda namespace: True, kinds=self.kinds, spawn=spawn
+        )
+        log = self.useFixture(fixtures.FakeLogger(level=logging.ERROR))
+        watching.start(serve=[serve, serve])
+        self.assertIn("no thread left for the watches", log.output)
+        begun[-1]()
+        begun.clear()
+        spare += 1
+        watching.start(serve=[serve, serve])
+        self.assertEqual(spare, len(begun))
+        begun[-1]()
+        self.assertEqual([True, False], told_to_stop)
 
     def test_a_thread_ends_when_it_is_told_to(self) -> None:
         runs = []

@@ -98,6 +98,21 @@ class WatchingTests(KubeClientSuite):
         self.assertEqual(2, len(self.same(watching, namespace, OURS)))
         self.assertEqual(["b"], told)
 
+    def test_what_has_changed_while_nobody_watched_is_told_by_the_next_list(self) -> None:
+        namespace, told = self.make_namespace(), list[str]()
+        for name in ("same", "other", "gone"):
+            self.make_lease(namespace, name)
+        source = self.forgetful()
+        watching = self.watching(source, told=lambda thing: told.append(thing["metadata"]["name"]))
+        self.rounds(watching)
+        self.assertEqual([], told)
+        self.kube.patch(names.LEASE, namespace, "other", {"metadata": {"labels": {"x": "1"}}})
+        self.kube.delete(names.LEASE, namespace, "gone")
+        self.make_lease(namespace, "new")
+        self.rounds(watching, 2)
+        self.assertEqual(2, source.snapshots)
+        self.assertEqual(["gone", "new", "other"], sorted(told))
+
     def test_namespaces_of_others_are_not_kept(self) -> None:
         self.kube.apply(names.LEASE, {"metadata": {"name": "suite-x", "namespace": "default"}})
         self.addCleanup(self.kube.delete, names.LEASE, "default", "suite-x")  # type: ignore[attr-defined]
