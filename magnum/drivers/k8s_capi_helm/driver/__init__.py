@@ -20,7 +20,6 @@ from magnum.drivers.k8s_capi_helm import (
     assembly,
     belongings,
     certificates,
-    change,
     conf,
     credentials,
     deletion,
@@ -37,7 +36,7 @@ from magnum.drivers.k8s_capi_helm.driver import (
     endings,
     federations,
     intents,
-    newcomer,
+    nodegroups,
     passes,
     plans,
     polls,
@@ -202,73 +201,23 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
     # Nodegroups -----------------------------------------------------------------------------------
     @answers.in_time
     def create_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
-        """Add a nodegroup. One that cannot be made fails alone; the cluster stays as it is."""
-        ports = assembly.ports(CONF)
-        try:
-            ownership.require(ports, cluster, CONF)
-            ownership.refuse_leaving(cluster)
-            first = newcomer.check(ports, context, cluster, nodegroup, CONF)
-            # Its row follows the autoscaler from the beginning, so only the record keeps a number.
-            verb, name, row = Verb.NODEGROUP_CREATE, nodegroup.name, nodegroup.uuid
-            known = first is not None
-            intents.begin(cluster, CONF, verb, name, must_be_known=known, count=first, row=row)
-        except errors.DriverError as error:
-            newcomer.refuse(ports, cluster, nodegroup, CONF, error)
-            return
-        intents.carry_on(context, cluster, CONF)
+        """Add a nodegroup; what is refused stands on the nodegroup alone."""
+        nodegroups.create(context, cluster, nodegroup, CONF)
 
     @answers.in_time
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
-        """Change bounds, labels and taints of a nodegroup. One that cannot be changed fails alone.
-
-        Magnum would save the wanted fields with whatever it is told; so refused ones are dropped
-        here, and nothing is raised, which would leave the whole cluster UPDATE_FAILED.
-        """
-        ports, fields = assembly.ports(CONF), rows.changed_fields(nodegroup)
-        if cluster.stack_id and intents.cannot_be_asked(cluster, nodegroup, CONF):
-            return
-        try:
-            ownership.require(ports, cluster, CONF)
-            intake.validate_details(nodegroup)
-            live = newcomer.live_release(ports, cluster, CONF)
-            intake.validate_taints(nodegroup, newcomer.family(live))
-            bounds = sizes.rebound(ports, cluster, nodegroup, fields, CONF)
-        except errors.DriverError as error:
-            nodegroup.obj_reset_changes()
-            rows.refuse(nodegroup, error)
-            return
-        old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
-        wanted = nodegroup.obj_what_changed() - {"status", "status_reason"}
-        before = {field: getattr(old, field) for field in wanted}
-        # The rows do not tell "none" from "never asked", nor bounds of the autoscaler from a site's
-        # new defaults; only the record does.
-        must_be_known = bounds.must_be_known or rows.empties(nodegroup)
-        try:
-            operation = intents.begin(
-                cluster,
-                CONF,
-                Verb.NODEGROUP_UPDATE,
-                nodegroup.name,
-                must_be_known=must_be_known,
-                count=bounds.count,
-                fields=fields,
-                bounds=rows.bounds(old) if set(fields) & set(change.BOUNDS) else None,
-            )
-        except errors.DriverError as error:
-            rows.refuse(nodegroup, error, **before)
-            return
-        rows.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
-        intents.insist(cluster, nodegroup, CONF, operation)
-        intents.carry_on(context, cluster, CONF)
+        """Change bounds, labels and taints; what is refused stands on the nodegroup alone."""
+        nodegroups.update(context, cluster, nodegroup, CONF)
 
     @answers.in_time
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
-        """Take a nodegroup away; its row goes when its last machine has."""
-        ownership.require(assembly.ports(CONF), cluster, CONF)
-        rows.intend(nodegroup, Status.DELETE_IN_PROGRESS)
-        intents.begin(cluster, CONF, Verb.NODEGROUP_DELETE, nodegroup.name, row=nodegroup.uuid)
-        intents.carry_on(context, cluster, CONF)
+        """Take a nodegroup away; its row goes when its last machine has.
 
+        :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
+        """
+        nodegroups.delete(context, cluster, nodegroup, CONF)
+
+    # Credentials ----------------------------------------------------------------------------------
     @answers.in_time
     def rotate_credential(self, context: Any, cluster: Any) -> None:
         """A new application credential, of the user who asks; the cluster is that user's then.
@@ -306,8 +255,10 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         prompts.watch(CONF, cluster.stack_id)
         if not current.follow(cluster, context):
             return
-        leaves = cluster.status == Status.DELETE_IN_PROGRESS
-        (passes.delete_on if leaves else passes.advance)(context, cluster, CONF)
+        if cluster.status == Status.DELETE_IN_PROGRESS:
+            passes.delete_on(context, cluster, CONF)
+        else:
+            passes.advance(context, cluster, CONF)
 
     def get_monitor(self, context: Any, cluster: Any) -> Monitor:
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""
