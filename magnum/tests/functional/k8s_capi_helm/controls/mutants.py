@@ -315,9 +315,9 @@ _CHANGE = (
     Mutant(
         "upgrade-renders-all",
         "an upgrade brings today's configuration along",
-        f"{DRIVER}/merging.py",
-        "    if base == theirs:\n        return copy.deepcopy(live)\n",
-        "",
+        f"{DRIVER}/upgrade.py",
+        "result: Json = merging.carried(live, base, theirs)",
+        "result: Json = merging.laid_over(live, theirs)",
         Suite.UNIT,
         ("test_driver_upgrade.TestValues",),
     ),

@@ -54,6 +54,10 @@ def _filled(one: Any) -> Any:
 
 
 class TestPairs(testtools.TestCase):
+    @given(VALUES, VALUES)
+    def test_what_does_not_differ_carries_nothing(self, live: Any, same: Any) -> None:
+        self.assertEqual(live, merging.carried(live, same, same))
+
     @given(MAPS, MAPS, MAPS)
     def test_a_difference_carries_what_both_renders_carry(
         self, live: Any, base: Any, theirs: Any
