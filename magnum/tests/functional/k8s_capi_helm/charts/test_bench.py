@@ -36,15 +36,23 @@ class BenchTest(unittest.TestCase):
     def test_alone_it_says_its_own_time_and_how_to_compare(self) -> None:
         status, said = self.bench(None)
         self.assertEqual(0, status)
-        self.assertRegex(said, r"this chart +[1-9]\d* ms +[1-9]\d* ms of processors\n")
+        for row in ("this chart", "its values unchecked"):
+            self.assertRegex(said, row + r" +[1-9]\d* ms +[1-9]\d* ms of processors\n")
         self.assertIn(f"name a checkout of it in {reference.VARIABLE}", said)
 
     def test_the_ratio_decides(self) -> None:
-        for walls, status in (([0.069, 0.1], 0), ([0.071, 0.1], 1)):
+        for walls, status, verdict in (
+            ([0.069, 0.06, 0.1], 0, "met"),
+            ([0.071, 0.06, 0.1], 0, "missed"),
+            ([0.089, 0.06, 0.1], 0, "missed"),
+            ([0.091, 0.06, 0.1], 1, "missed"),
+        ):
             with self.subTest(walls=walls):
                 found, said = self.bench("somewhere", walls)
                 self.assertEqual(status, found)
-                self.assertRegex(said, r"ratio +0\.[67]\d +1\.00 of processors ")
+                self.assertRegex(said, r"ratio +0\.\d\d +1\.00 of processors  ")
+                self.assertIn(f"(goal 0.7: {verdict}; at most 0.9)", said)
+                self.assertRegex(said, r"unchecked +0\.60 +1\.00 of processors\n")
 
     def test_what_is_no_chart_is_not_compared_with(self) -> None:
         with tempfile.TemporaryDirectory() as empty:
