@@ -192,5 +192,4 @@ def clear(ports: Ports, namespace: str, release: str, group: str) -> None:
     """
     selector = {names.LABEL_CHART_CLUSTER: release, names.LABEL_NODE_GROUP: group}
     for kind in _OBJECTS:
-        for name in kube_client.sweep(ports.kube, kind, namespace, selector):
-            LOG.warning("%s %s of a refused nodegroup was deleted.", kind.name, name)
+        kube_client.sweep(ports.kube, kind, namespace, selector, level=logging.WARNING)

@@ -213,7 +213,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Take a nodegroup away; its row goes when its last machine has.
 
-        :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
+        :raises errors.DriverError: nothing proves that the cluster is of this driver and here, or
+            the management cluster refuses; the nodegroup is DELETE_FAILED then.
         """
         nodegroups.delete(context, cluster, nodegroup, CONF)
 

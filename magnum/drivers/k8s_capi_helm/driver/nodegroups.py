@@ -75,7 +75,8 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
 def delete(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     """Take a nodegroup away; its row goes when its last machine has.
 
-    :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
+    :raises errors.DriverError: nothing proves that the cluster is of this driver and here, or the
+        management cluster refuses.
     """
     ownership.require(assembly.ports(conf), cluster, conf)
     rows.intend(nodegroup, Status.DELETE_IN_PROGRESS)

@@ -150,7 +150,7 @@ class KubeClient:
         try:
             return self._snapshot(kind, keep, PAGE)
         except errors.Conflict:
-            # As for list: a fleet whose pages take too long would have none to watch from, ever.
+            # As for list: a starved process may take minutes between its pages, each time anew.
             return self._snapshot(kind, keep, None)
 
     def revision(self, kind: names.Kind) -> str:

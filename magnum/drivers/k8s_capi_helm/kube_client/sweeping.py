@@ -19,17 +19,17 @@ def sweep(
     namespace: str,
     selector: Mapping[str, str],
     keep: Collection[str] = (),
-) -> list[str]:
+    level: int = logging.INFO,
+) -> None:
     """Delete what is there now, one by one; an object made anew under a name stays.
 
     :param keep: names of objects that stay.
-    :returns: the names of the others.
+    :param level: of the log, in which each is named before it is deleted.
     :raises errors.Conflict: one was made anew meanwhile.
     :raises errors.DriverError: otherwise as for ``KubeClient.list`` and ``KubeClient.delete``.
     """
-    there = [one["metadata"] for one in kube.list(kind, namespace, selector)]
-    found = [one for one in there if one["name"] not in keep]
-    for one in found:
-        LOG.info("%s %s in %s is deleted", kind.name, one["name"], namespace)
-        kube.delete(kind, namespace, one["name"], uid=one["uid"])
-    return [one["name"] for one in found]
+    for one in kube.list(kind, namespace, selector):
+        name, uid = one["metadata"]["name"], one["metadata"]["uid"]
+        if name not in keep:
+            LOG.log(level, "%s %s in %s is deleted", kind.name, name, namespace)
+            kube.delete(kind, namespace, name, uid=uid)

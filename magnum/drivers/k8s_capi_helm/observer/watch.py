@@ -98,7 +98,7 @@ class Watch:
                 # Without its thread a store would be stale for ever, and nobody would know why.
                 LOG.exception("%s are listed again", self._store.kind.plural)
                 self._since, pause = "", _LONGEST_PAUSE
-            if pause:
+            if pause and not stopped.is_set():
                 self._woken.wait(pause)
                 self._woken.clear()
 
@@ -136,7 +136,7 @@ class Watch:
         self._list_again = asked + self._spread(_LIST_AGAIN / 2, _LIST_AGAIN)
         # No watch has told of it, or it would be known.
         for one in changed:
-            self._told(one.thing())
+            self._tell(one.thing())
 
     def _follow(self) -> None:
         seconds = max(1, int(self._spread(self._seconds * 0.7, self._seconds)))
@@ -147,7 +147,7 @@ class Watch:
             if what == "BOOKMARK":
                 self._store.confirm()
             elif self._store.change(thing, gone=what == "DELETED"):
-                self._told(thing)
+                self._tell(thing)
         lasted = self._clock() - begun
         if lasted >= seconds * _LASTED:
             if quiet:
@@ -160,6 +160,13 @@ class Watch:
                 f"a watch ended after {lasted:.1f} of {seconds} seconds, and nothing was told",
             )
         # Else it was cut off, as of whoever does not keep up: what was not told is told next.
+
+    def _tell(self, thing: Json) -> None:
+        """What is known by now is not told again, so no error may take the rest along."""
+        try:
+            self._told(thing)
+        except Exception:
+            LOG.exception("A change of %s was told in vain", self._store.kind.plural)
 
     def _be_not_ahead(self) -> None:
         """Nothing is ever told of a management cluster that is behind what is known of it.

@@ -33,6 +33,8 @@ KINDS = (
     names.EVENT,
 )
 
+#: Seconds after which a process that had no thread left tries again; it is asked all the time.
+_BEGIN_AGAIN = 30.0
 #: Seconds that an answer of the management cluster, or none, counts for all who ask.
 _ANSWER_HOLDS = 5.0
 
@@ -83,6 +85,13 @@ class View:
         return store if store and store.covers(namespace) else None
 
 
+def _after(
+    begun: threading.Event, run: Callable[[threading.Event], None], stopped: threading.Event
+) -> None:
+    begun.wait()
+    run(stopped)
+
+
 def _thread(name: str, run: Callable[[], None]) -> None:
     threading.Thread(target=run, name=name, daemon=True).start()
 
@@ -129,6 +138,7 @@ class Watching:
         self._stopped: threading.Event | None = None
         self._told: Callable[[Json], None] | None = None
         self._identity = ""
+        self._not_before = 0.0
 
     def start(
         self,
@@ -142,19 +152,26 @@ class Watching:
         :param serve: each is run in one more thread, until the event that it is given.
         """
         with self._lock:
-            if self._stopped is not None:
+            if self._stopped is not None or self._clock() < self._not_before:
                 return
             self._stopped = stopped = threading.Event()
             self._told = told
+            watches = zip(self._stores, self.watches, strict=True)
+            runs: list[tuple[str, Callable[[threading.Event], None]]] = [
+                (f"watch-{kind.plural}", watch.run) for kind, watch in watches
+            ]
+            runs += [(f"watch-prompts-{number}", one) for number, one in enumerate(serve, 1)]
+            # Nobody begins before all can: a round takes long, and the next attempt comes soon.
+            all_there = threading.Event()
             try:
-                for kind, watch in zip(self._stores, self.watches, strict=True):
-                    self._spawn(f"watch-{kind.plural}", functools.partial(watch.run, stopped))
-                for number, one in enumerate(serve, 1):
-                    self._spawn(f"watch-prompts-{number}", functools.partial(one, stopped))
+                for name, run in runs:
+                    self._spawn(name, functools.partial(_after, all_there, run, stopped))
             except RuntimeError:
-                # What nobody watches is read directly; the next question begins anew.
-                LOG.exception("This process has no thread left for the watches")
+                LOG.exception("There is no thread left for the watches; what they do is asked for")
+                self._not_before = self._clock() + _BEGIN_AGAIN
                 self._end()
+            finally:
+                all_there.set()
 
     def _tell(self, thing: Json) -> None:
         if self._told is not None:

@@ -152,7 +152,7 @@ _STATUS = (
         "silent-list",
         "what has changed while a watch was broken prompts nobody",
         f"{DRIVER}/observer/watch.py",
-        "            self._told(one.thing())\n",
+        "            self._tell(one.thing())\n",
         "            pass\n",
         Suite.UNIT,
         ("test_observer_watching.TestWatching",),

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import logging
+
+import fixtures
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, kube_client, names
@@ -29,11 +32,15 @@ class TestSweep(testtools.TestCase):
         return sorted(one["metadata"]["name"] for one in self.kube.list(names.LEASE, SPACE))
 
     def test_what_has_the_labels_goes_and_what_is_named_stays(self) -> None:
-        gone = kube_client.sweep(self.kube, names.LEASE, SPACE, OURS, keep={"b", "d"})
-        self.assertEqual(["a", "c"], sorted(gone))
+        log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
+        kube_client.sweep(
+            self.kube, names.LEASE, SPACE, OURS, keep={"b", "d"}, level=logging.WARNING
+        )
         self.assertEqual(["b", "of-others"], self.left())
-        self.assertEqual(["b"], kube_client.sweep(self.kube, names.LEASE, SPACE, OURS))
-        self.assertEqual([], kube_client.sweep(self.kube, names.LEASE, SPACE, OURS))
+        said = [f"Lease {name} in {SPACE} is deleted" for name in "ac"]
+        self.assertEqual(said, sorted(log.output.splitlines()))
+        kube_client.sweep(self.kube, names.LEASE, SPACE, OURS)
+        self.assertEqual(["of-others"], self.left())
 
     def test_what_was_made_anew_meanwhile_stays(self) -> None:
         def remake(verb: str, kind: names.Kind, name: str) -> None:

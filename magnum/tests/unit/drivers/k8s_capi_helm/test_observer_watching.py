@@ -25,6 +25,7 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
         self.kube = fakes.FakeKube()
         self.kube.apply(names.NAMESPACE, {"metadata": {"name": "default"}})
         self.now = 1000.0
+        self.stopped = threading.Event()
 
     def long_ago(self) -> str:
         self.kube.compact()
@@ -161,66 +162,109 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
         self.assertGreater(min(pauses[10:]), 149.0)
         self.assertLessEqual(max(pauses), 300.0)
 
-    def test_another_kubeconfig_ends_the_long_pause_after_a_refusal(self) -> None:
-        watching = self.watching(clock=lambda: self.now)
+    def paused(self, watching: observer.Watching) -> tuple[threading.Thread, threading.Semaphore]:
+        """The thread of a watch that pauses for minutes, and how often it has asked since then."""
         [watch] = watching.watches
-        asked, may = threading.Semaphore(0), threading.Event()
+        asked = threading.Semaphore(0)
 
         def refused(verb: str, kind: names.Kind, name: str) -> None:
             if verb == "list":
                 asked.release()
-            if verb in ("list", "watch") and not may.is_set():
+            if verb in ("list", "watch"):
                 raise errors.NotAllowed("No.", "HTTP 403: leases cannot be listed")
 
         self.kube.before = refused
         watching.view()
         pauses = [watch.round() for _ in range(20)]
         self.assertGreater(pauses[-1], 149.0)
-        stopped = threading.Event()
-        thread = threading.Thread(target=watch.run, args=(stopped,), daemon=True)
         for _ in range(20):
             asked.acquire()
+        thread = threading.Thread(target=watch.run, args=(self.stopped,), daemon=True)
         thread.start()
-        self.assertTrue(asked.acquire(timeout=60))
+        self.addCleanup(self.end, watching, thread)
+        # The first look found another kubeconfig than none, which ends one pause.
+        for _ in range(2):
+            self.assertTrue(asked.acquire(timeout=20))
+        return thread, asked
+
+    def end(self, watching: observer.Watching, thread: threading.Thread) -> None:
+        self.stopped.set()
+        watching.stop()
+        thread.join(20)
+        self.assertFalse(thread.is_alive())
+
+    def test_another_kubeconfig_ends_the_long_pause_after_a_refusal(self) -> None:
+        watching = self.watching(clock=lambda: self.now)
+        _, asked = self.paused(watching)
+        watching.view()
+        self.assertFalse(asked.acquire(timeout=0.5), "nothing has changed")
         self.kube.place = "there"
         watching.view()
         # The place is a new one, and so are the pauses.
-        for _ in range(4):
-            self.assertTrue(asked.acquire(timeout=60), "the watch still pauses")
-        stopped.set()
-        watching.stop()
-        thread.join(60)
-        self.assertFalse(thread.is_alive())
+        for _ in range(3):
+            self.assertTrue(asked.acquire(timeout=20), "the watch still pauses")
 
     def test_a_kubeconfig_that_is_mended_ends_the_pause_too(self) -> None:
         watching = self.watching(clock=lambda: self.now)
-        [watch] = watching.watches
-        watching.view()
+        _, asked = self.paused(watching)
         whole = self.kube.identity
-        asked = threading.Semaphore(0)
 
         def unusable() -> str:
-            asked.release()
             raise errors.ManagementRefused("No kubeconfig.", "it is gone")
 
         self.kube.identity = unusable  # type: ignore[method-assign]
-        pauses = [watch.round() for _ in range(20)]
-        self.assertGreater(pauses[-1], 149.0)
         watching.view()
-        for _ in range(21):
-            asked.acquire()
-        stopped, listed = threading.Event(), threading.Event()
-        self.kube.before = lambda verb, kind, name: listed.set() if verb == "list" else None
-        thread = threading.Thread(target=watch.run, args=(stopped,), daemon=True)
-        thread.start()
-        self.assertTrue(asked.acquire(timeout=60))
+        self.assertFalse(asked.acquire(timeout=0.5), "there is nothing to ask with")
         self.kube.identity = whole  # type: ignore[method-assign]
         watching.view()
-        self.assertTrue(listed.wait(60), "the watch still pauses")
-        stopped.set()
+        self.assertTrue(asked.acquire(timeout=20), "the watch still pauses")
+
+    def test_the_end_ends_the_pause_too(self) -> None:
+        watching = self.watching(clock=lambda: self.now)
+        thread, _ = self.paused(watching)
+        self.stopped.set()
         watching.stop()
-        thread.join(60)
+        thread.join(20)
         self.assertFalse(thread.is_alive())
+
+    def test_who_is_told_to_stop_while_asking_does_not_pause(self) -> None:
+        """Somebody else may have taken the wake: one that was stopped, and begun anew."""
+        [watch] = self.watching(clock=lambda: self.now).watches
+
+        def refused(verb: str, kind: names.Kind, name: str) -> None:
+            raise errors.NotAllowed("No.", "HTTP 403: leases cannot be listed")
+
+        self.kube.before = refused
+        self.assertGreater([watch.round() for _ in range(20)][-1], 149.0)
+
+        def stopping(verb: str, kind: names.Kind, name: str) -> None:
+            self.stopped.set()
+            refused(verb, kind, name)
+
+        self.kube.before = stopping
+        thread = threading.Thread(target=watch.run, args=(self.stopped,), daemon=True)
+        thread.start()
+        thread.join(20)
+        self.assertFalse(thread.is_alive())
+
+    def test_who_cannot_be_told_hears_of_the_next(self) -> None:
+        told = list[str]()
+
+        def deaf(thing: Json) -> None:
+            told.append(thing["metadata"]["name"])
+            raise errors.ManagementUnreachable("Not that.", "not that")
+
+        namespace = self.make_namespace()
+        watching = self.watching(self.forgetful(), told=deaf)
+        self.rounds(watching)
+        for name in ("listed", "too"):
+            self.make_lease(namespace, name)
+        self.rounds(watching, 2)
+        self.assertEqual(["listed", "too"], sorted(told))
+        for name in ("watched", "also"):
+            self.make_lease(namespace, name)
+        self.rounds(watching)
+        self.assertEqual(["also", "watched"], sorted(told[2:]))
 
     def test_another_trouble_is_said_too(self) -> None:
         [watch] = self.watching(clock=lambda: self.now).watches
@@ -376,9 +420,9 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
         self.assertEqual(len(observer.watching.KINDS), len(begun))
         self.assertIn("watch-machines", begun)
 
-    def test_a_process_without_a_thread_to_spare_begins_anew_next_time(self) -> None:
+    def test_a_process_without_a_thread_to_spare_begins_anew_after_a_while(self) -> None:
         begun: list[Callable[[], None]] = []
-        told_to_stop: list[bool] = []
+        served: list[bool] = []
         spare = len(self.kinds) + 1
 
         def spawn(name: str, run: Callable[[], None]) -> None:
@@ -387,21 +431,52 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
             begun.append(run)
 
         def serve(stopped: threading.Event) -> None:
-            told_to_stop.append(stopped.is_set())
+            served.append(stopped.is_set())
 
         watching = observer.Watching(
-            self.kube, staleness=1, covers=lambda namespace: True, kinds=self.kinds, spawn=spawn
+            self.kube,
+            staleness=1,
+            covers=lambda namespace: True,
+            kinds=self.kinds,
+            clock=lambda: self.now,
+            spawn=spawn,
         )
         log = self.useFixture(fixtures.FakeLogger(level=logging.ERROR))
-        watching.start(serve=[serve, serve])
-        self.assertIn("no thread left for the watches", log.output)
+        for _ in range(3):
+            watching.start(serve=[serve, serve])
+            self.now += 5
+        self.assertEqual(1, log.output.count("There is no thread left for the watches"))
+        self.assertEqual(spare, len(begun))
+        # Those that had begun are told to stop, and ask for nothing.
+        self.kube.calls.clear()
         begun[-1]()
+        self.assertEqual([True], served)
+        begun[0]()
+        self.assertEqual([], self.kube.calls)
         begun.clear()
+        self.now += 30
         spare += 1
         watching.start(serve=[serve, serve])
         self.assertEqual(spare, len(begun))
         begun[-1]()
-        self.assertEqual([True, False], told_to_stop)
+        self.assertEqual([True, False], served)
+
+    def test_no_watch_begins_before_all_can(self) -> None:
+        running = threading.Semaphore(0)
+        began: list[bool] = []
+
+        def spawn(name: str, run: Callable[[], None]) -> None:
+            threading.Thread(target=run, daemon=True).start()
+            began.append(running.acquire(timeout=0.2))
+
+        watching = observer.Watching(
+            self.kube, staleness=1, covers=lambda namespace: True, kinds=(), spawn=spawn
+        )
+        serve = [lambda stopped: running.release()] * 2
+        watching.start(serve=serve)
+        self.assertEqual([False, False], began)
+        for _ in serve:
+            self.assertTrue(running.acquire(timeout=20))
 
     def test_a_thread_ends_when_it_is_told_to(self) -> None:
         runs = []
