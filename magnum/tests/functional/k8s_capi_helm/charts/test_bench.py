@@ -41,17 +41,11 @@ class BenchTest(unittest.TestCase):
         self.assertIn(f"name a checkout of it in {reference.VARIABLE}", said)
 
     def test_the_ratio_decides(self) -> None:
-        for walls, status, verdict in (
-            ([0.069, 0.06, 0.1], 0, "met"),
-            ([0.071, 0.06, 0.1], 0, "missed"),
-            ([0.089, 0.06, 0.1], 0, "missed"),
-            ([0.091, 0.06, 0.1], 1, "missed"),
-        ):
+        for walls, status in (([0.069, 0.06, 0.1], 0), ([0.071, 0.06, 0.1], 1)):
             with self.subTest(walls=walls):
                 found, said = self.bench("somewhere", walls)
                 self.assertEqual(status, found)
-                self.assertRegex(said, r"ratio +0\.\d\d +1\.00 of processors  ")
-                self.assertIn(f"(goal 0.7: {verdict}; at most 0.9)", said)
+                self.assertRegex(said, r"ratio +0\.[67]\d +1\.00 of processors ")
                 self.assertRegex(said, r"unchecked +0\.60 +1\.00 of processors\n")
 
     def test_what_is_no_chart_is_not_compared_with(self) -> None:
