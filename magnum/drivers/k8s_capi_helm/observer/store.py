@@ -102,7 +102,7 @@ class Store:
                 self._put(one)
             self._identity, self._proved = identity, asked
             there = self._objects
-            other = [one for key, one in there.items() if _packed(before.get(key)) != one.packed]
+            other = [one for key, one in there.items() if before.get(key) != one]
             gone = [one for key, one in before.items() if key not in there]
         return [*other, *gone] if begun else []
 
@@ -169,10 +169,6 @@ class Store:
         _discard(self._spaces, key[0], key)
         for place in one.places:
             _discard(self._labelled, place, key)
-
-
-def _packed(one: Kept | None) -> bytes | None:
-    return one.packed if one else None
 
 
 def _discard(index: dict[Any, set[_Key]], place: Hashable, key: _Key) -> None:
