@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import json
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 import urllib.parse
@@ -26,6 +27,7 @@ from magnum.drivers.k8s_capi_helm.supervisor import End, Finished
 from magnum.drivers.k8s_capi_helm.supervisor import run as supervise
 
 LOG = logging.getLogger(__name__)
+_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 # Variables by which an operator's shell would send helm to another cluster, namespace or store.
 _MISLEADING = ("HELM_KUBE", "HELM_NAMESPACE", "HELM_DRIVER", "HELM_DEBUG", "HELM_MAX_HISTORY")
@@ -94,7 +96,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         arguments = [str(part) for part in command]
         if arguments[0] == "upgrade":
             arguments += self._extra
-        return self._supervised(arguments, _plain(input) if input else b"")
+        return self._supervised(arguments, readable(input) if input else b"")
 
     def _supervised(self, arguments: Sequence[str], stdin: bytes) -> bytes:
         LOG.debug("helm %s", failures.without_passwords(" ".join(arguments)))
@@ -166,11 +168,16 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         return str(json.loads(found[found.index(b"{") :])["manifest"])
 
 
-def _plain(values: bytes) -> bytes:
-    """Values as UTF-8 text: helm takes JSON for YAML, whose escapes know no pairs of surrogates, so
-    it refuses a character beyond the basic plane that pyhelm3 has written as JSON does.
+def readable(values: bytes) -> bytes:
+    """JSON as UTF-8 text that is the same as YAML, which helm takes it for.
+
+    YAML's escapes know no pairs of surrogates, so a character beyond the basic plane that pyhelm3
+    has written as JSON does would be refused. And what JSON may have in a text as it is, YAML may
+    not: some characters end a line there, which becomes a space, and others are refused.
+    Source: https://yaml.org/spec/1.1/#id868524 (printable characters and line breaks)
     """
-    return json.dumps(json.loads(values), ensure_ascii=False).encode()
+    text = json.dumps(json.loads(values), ensure_ascii=False)
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def find(executable: str) -> str:

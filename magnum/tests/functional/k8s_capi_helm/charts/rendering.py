@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from magnum.drivers.k8s_capi_helm.helm_client import command
+
 CHARTS = Path(__file__).resolve().parents[5] / "charts"
 CLUSTER = CHARTS / "openstack-cluster"
 ADDONS = CHARTS / "cluster-addons"
@@ -117,7 +119,8 @@ def text(
 @functools.cache
 def _rendered(chart: Path, values: str, release: str, flags: tuple[str, ...], program: str) -> str:
     asked = ("--values=-", f"--namespace={NAMESPACE}", *flags)
-    return run("template", release, chart, *asked, stdin=values, program=program)
+    given = command.readable(values.encode()).decode()
+    return run("template", release, chart, *asked, stdin=given, program=program)
 
 
 def texts(
@@ -134,6 +137,11 @@ def texts(
 def documents(text: str) -> list[Object]:
     """The documents of a YAML text, without empty ones."""
     return [found for found in yaml.load_all(text, Loader=_LOADER) if found]
+
+
+def openstack_id(number: int) -> str:
+    """An id as OpenStack gives its things."""
+    return f"00000000-0000-4000-8000-{number:012x}"
 
 
 @dataclass(frozen=True)

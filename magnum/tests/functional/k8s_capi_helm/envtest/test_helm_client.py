@@ -71,9 +71,10 @@ class TestHelmClient(suite.HelmTests, HelmCase):
 
     def test_a_preview_is_what_would_be_applied(self) -> None:
         namespace = self.make_namespace()
-        (found,) = self.helm.preview(namespace, suite.RELEASE, self.chart, {"text": "\U0001f600"})
+        text = "\U0001f600 a\x85b\u2028c\u2029d\x7fe\x9ff\ufeffg"
+        (found,) = self.helm.preview(namespace, suite.RELEASE, self.chart, {"text": text})
         self.assertEqual(
-            ("ConfigMap", suite.RELEASE, {"text": "\U0001f600"}),
+            ("ConfigMap", suite.RELEASE, {"text": text}),
             (found["kind"], found["metadata"]["name"], found["data"]),
         )
         self.assertIsNone(self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE))

@@ -83,6 +83,14 @@ class TestProcess(testtools.TestCase):
         self.assertNotIn("\\u", self.written("stdin"))
         self.assertEqual(values, json.loads(self.written("stdin")))
 
+    def test_what_yaml_would_take_for_the_end_of_a_line_is_escaped(self) -> None:
+        text = "a\x85b\u2028c\u2029d\x7fe\x9ff\ufeffg\uffffh"
+        values = {text: text}
+        self.writes(1, values)
+        self.helm().apply(suite.NAMESPACE, suite.RELEASE, self.chart, values)
+        self.assertTrue(self.written("stdin").isascii())
+        self.assertEqual(values, json.loads(self.written("stdin")))
+
     def test_values_go_by_stdin_and_nothing_secret_by_argv(self) -> None:
         self.writes(1, {"key": "value"})
         done = self.helm().apply(suite.NAMESPACE, suite.RELEASE, self.chart, {"key": "value"})
