@@ -166,9 +166,10 @@ class Reference:
         if inner and not found and len(schema.get("patternProperties", {})) == 1:
             (found,) = schema["patternProperties"].values()
         if isinstance(found, dict) and found:
-            types = self._whole(found).get("type")
-            if isinstance(types, str):
-                return f"{'list' if kind == 'array' else 'map'} of {MANY[types]}"
+            types = self._whole(found).get("type", [])
+            types = [types] if isinstance(types, str) else types
+            if many := [MANY[one] for one in types if one != "null"]:
+                return f"{'list' if kind == 'array' else 'map'} of {' or '.join(many)}"
         if kind in ("integer", "number"):
             low, high = schema.get("minimum"), schema.get("maximum")
             if low is not None and high is not None:

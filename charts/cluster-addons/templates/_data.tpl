@@ -19,12 +19,7 @@ Arguments: root, paths (name to path).
 {{- end -}}
 {{- $_ := set $found $name $value -}}
 {{- end -}}
-{{- $json := toJson $found -}}
-{{- if contains "null" $json -}}
-{{ include "cluster-addons.withoutNulls" $found }}
-{{- else -}}
-{{ $json }}
-{{- end -}}
+{{ toJson $found }}
 {{- end -}}
 
 {{/* A map as JSON, without what is null: of a chart's defaults Helm 3 keeps that, and Helm 4 does not. */}}
@@ -40,9 +35,12 @@ Arguments: root, paths (name to path).
 {{ toJson $kept }}
 {{- end -}}
 
-{{/* A Jinja expression for a value as JSON text. Argument: the value. */}}
+{{/*
+A Jinja expression for a value as JSON text, which is read as YAML: there a "next line" (U+0085) would end a line of a
+text, and JSON need not escape it. Argument: the value.
+*/}}
 {{- define "cluster-addons.jinja" -}}
-{{ printf "%q | b64decode" (toJson . | b64enc) }}
+{{ printf "%q | b64decode" (toJson . | replace "\u0085" "\\u0085" | b64enc) }}
 {{- end -}}
 
 {{/*
@@ -51,7 +49,11 @@ Arguments: root, file, settings (name to path of the values), files (name to dat
 */}}
 {{- define "cluster-addons.template" -}}
 {{- $root := .root -}}
-{{- $settings := include "cluster-addons.values" (dict "root" $root "paths" .settings) | fromJson -}}
+{{- $json := include "cluster-addons.values" (dict "root" $root "paths" .settings) -}}
+{{- $settings := fromJson $json -}}
+{{- if contains "null" $json -}}
+{{- $settings = include "cluster-addons.withoutNulls" $settings | fromJson -}}
+{{- end -}}
 {{- range $name, $path := .files -}}
 {{- $_ := set $settings $name ($root.Files.Get (printf "files/%s" $path) | fromYaml) -}}
 {{- end -}}

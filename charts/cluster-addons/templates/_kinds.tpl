@@ -59,7 +59,10 @@ spec:
   {{- include "cluster-addons.lifecycleHooks" . | nindent 2 }}
 {{- end -}}
 
-{{/* Objects from a Jinja file. */}}
+{{/*
+Objects from a Jinja file, which writes values with the macro yaml: tojson would write a character beyond 16 bits in two
+halves, which YAML does not join.
+*/}}
 {{- define "cluster-addons.Manifests" -}}
 {{- $root := .root -}}
 {{- $addon := .addon -}}
@@ -73,6 +76,7 @@ spec:
   {{- include "cluster-addons.where" (dict "root" $root "addon" $addon "namespace" $found.namespace) | nindent 2 }}
   manifestSources:
     - template: |
+        {{- $root.Files.Get "files/jinja/yaml.j2" | trim | nindent 8 }}
         {{- include "cluster-addons.template" (dict "root" $root "file" $addon.template "settings" $addon.settings "files" $addon.files) | nindent 8 }}
   {{- include "cluster-addons.lifecycleHooks" . | nindent 2 }}
 {{- end -}}

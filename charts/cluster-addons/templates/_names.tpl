@@ -22,7 +22,7 @@ Argument: list of text.
 
 {{/* Arguments: root, component. */}}
 {{- define "cluster-addons.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | quote }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimAll "-_." | quote }}
 capi.stackhpc.com/managed-by: {{ .root.Release.Service }}
 capi.stackhpc.com/cluster: {{ include "cluster-addons.clusterName" .root | quote }}
 capi.stackhpc.com/component: {{ .component | quote }}

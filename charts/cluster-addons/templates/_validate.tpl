@@ -51,7 +51,11 @@
 {{- if not (and (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $name) (le (len $name) 53)) -}}
 {{- fail (printf "custom has an addon %q, which is no name for a release: use lower case letters, digits and \"-\", 53 at most." $name) -}}
 {{- end -}}
-{{- if $.Files.Get (printf "files/addons/%s.yaml" $name) -}}
+{{- $own := $.Files.Get (printf "files/addons/%s.yaml" $name) -}}
+{{- range $_, $text := $.Files.Glob "files/addons/*.yaml" -}}
+{{- $own = or $own (contains (printf "\nrelease: %s\n" $name) (toString $text)) -}}
+{{- end -}}
+{{- if $own -}}
 {{- fail (printf "custom has an addon %q, but that is the name of one of this chart's: take another name." $name) -}}
 {{- end -}}
 {{- $wanted := eq $addon.kind "HelmRelease" | ternary "chart" "manifests" -}}
@@ -63,9 +67,38 @@
 {{- fail (printf "custom.%s is of kind %s, which has no spec.%s: remove it, or change the kind." $name $addon.kind $key) -}}
 {{- end -}}
 {{- end -}}
-{{- range $file, $_ := $addon.spec.manifests -}}
+{{- range $file, $text := $addon.spec.manifests -}}
+{{- range $document := regexSplit "(?m)^---(\\s|$)" $text -1 | rest -}}
+{{- if not (regexReplaceAll "(?m)^\\s*(#.*|\\.\\.\\.)?$" $document "" | trim) -}}
+{{- fail (printf "custom.%s.spec.manifests has an empty document in %q, with which the addon operator does not come to an end: remove the \"---\" that begins it." $name $file) -}}
+{{- end -}}
+{{- end -}}
 {{- if not (regexMatch "^[-._a-zA-Z0-9]{1,253}$" $file) -}}
 {{- fail (printf "custom.%s.spec.manifests has a file %q: use letters, digits, \"-\", \"_\" and \".\" in its name." $name $file) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The addon operator hands values to Helm as JSON that says a character beyond 16 bits in two halves, and Helm reads that
+as YAML, which does not join them. Looks closer only if there is one anywhere.
+*/}}
+{{- define "cluster-addons.validate.characters" -}}
+{{- if contains "\\U000" (printf "%+q" (toJson .Values)) -}}
+{{- $handed := dict -}}
+{{- range $path, $_ := .Files.Glob "files/addons/*.yaml" -}}
+{{- $addon := $.Files.Get $path | fromYaml -}}
+{{- if and $addon.values (include "cluster-addons.wanted" (dict "root" $ "when" $addon.when)) -}}
+{{- $_ := set $handed $addon.values (include "cluster-addons.values" (dict "root" $ "paths" (pick $addon "values"))) -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $addon := .Values.custom -}}
+{{- $_ := set $handed (printf "custom.%s.spec.values" $name) (toJson $addon.spec.values) -}}
+{{- end -}}
+{{- range $path, $json := $handed -}}
+{{- with regexFind "[\\x{10000}-\\x{10ffff}]" $json -}}
+{{- fail (printf "%s has the character %q, which the addon operator cannot hand to Helm: take it out." $path .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

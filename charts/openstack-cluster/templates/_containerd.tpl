@@ -5,7 +5,10 @@ Source: https://github.com/containerd/containerd/blob/main/docs/hosts.md
 
 {{/* Text "true" if containerd must be told something, which may be files of the operator's own. */}}
 {{- define "openstack-cluster.containerd.wanted" -}}
-{{- $wanted := or .Values.registryMirrors .Values.registryAuth (.Values.global | default dict).imageRegistryPrefix -}}
+{{- $wanted := or .Values.registryAuth (.Values.global | default dict).imageRegistryPrefix -}}
+{{- range $registry, $mirrored := .Values.registryMirrors -}}
+{{- $wanted = or $wanted $mirrored -}}
+{{- end -}}
 {{- range .Values.additionalFiles -}}
 {{- $wanted = or $wanted (hasPrefix "/etc/containerd/" .path) -}}
 {{- end -}}
@@ -57,7 +60,10 @@ Arguments: registry (host, perhaps with a port), mirrored (list of mirrors, or u
 {{- $mirrors = .mirrored.mirrors -}}
 {{- $upstream = .mirrored.upstream | default $upstream -}}
 {{- end -}}
+{{- /* The entry for all others names no server: then containerd asks the registry of the image last. */ -}}
+{{- if ne $upstream "https://_default" -}}
 server = {{ $upstream | quote }}
+{{ end -}}
 {{ range $mirrors }}
 {{- $mirror := . }}
 {{- if kindIs "string" . }}

@@ -12,7 +12,7 @@ id: {{ .id | quote }}
 filter:
   {{- range $key, $value := .filter | default . }}
   {{- if and (hasPrefix "tags" (lower $key | trimPrefix "not")) (kindIs "string" $value) }}
-  {{ $key }}: {{ splitList "," $value | toJson }}
+  {{ $key }}: {{ splitList "," $value | compact | toJson }}
   {{- else }}
   {{ $key }}: {{ toJson $value }}
   {{- end }}

@@ -25,7 +25,7 @@ image: {{- include "openstack-cluster.machine.image" . | nindent 2 }}
 {{- with .root.Values.machineSSHKeyName }}
 sshKeyName: {{ . | quote }}
 {{- end }}
-{{- if $rootVolume.diskSize }}
+{{- if int $rootVolume.diskSize }}
 rootVolume: {{- include "openstack-cluster.machine.rootVolume" $rootVolume | nindent 2 }}
 {{- end }}
 {{- if or $devices .from.machineConfigDrive }}
@@ -66,7 +66,7 @@ tags: {{ toJson . }}
 serverMetadata:
   {{- range $key, $value := . }}
   - key: {{ $key | quote }}
-    value: {{ $value | quote }}
+    value: {{ include "openstack-cluster.text" $value | quote }}
   {{- end }}
 {{- end }}
 {{- end -}}

@@ -63,7 +63,7 @@ Arguments: base (a name of at most 54 characters), spec (YAML text).
 {{/* Labels of every object of this chart. Arguments: as of selectorLabels. */}}
 {{- define "openstack-cluster.labels" -}}
 {{- $prefix := .root.Values.projectPrefix -}}
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | quote }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimAll "-_." | quote }}
 {{ $prefix }}/managed-by: {{ .root.Release.Service }}
 {{ $prefix }}/infrastructure-provider: openstack
 {{ include "openstack-cluster.selectorLabels" . }}

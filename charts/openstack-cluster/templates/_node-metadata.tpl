@@ -37,7 +37,7 @@ Arguments: root, key.
 {{- $labels := dict -}}
 {{- range $key, $value := .labels -}}
 {{- if include "openstack-cluster.nodeLabels.kept" (dict "root" $root "key" $key) -}}
-{{- $_ := set $labels $key $value -}}
+{{- $_ := set $labels $key (include "openstack-cluster.text" $value) -}}
 {{- end -}}
 {{- end -}}
 {{ toJson $labels }}
@@ -49,7 +49,7 @@ Arguments: root, key.
 {{- $labels := dict -}}
 {{- range $key, $value := .labels -}}
 {{- if not (include "openstack-cluster.nodeLabels.kept" (dict "root" $root "key" $key)) -}}
-{{- $_ := set $labels $key $value -}}
+{{- $_ := set $labels $key (include "openstack-cluster.text" $value) -}}
 {{- end -}}
 {{- end -}}
 {{ toJson $labels }}

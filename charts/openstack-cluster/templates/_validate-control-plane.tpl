@@ -131,6 +131,13 @@
       "controllerManager" list
       "scheduler" list -}}
 {{- $seen := dict -}}
+{{- range $chart -}}
+{{- if hasKey $seen .mountPath -}}
+{{- fail (printf "apiServer.audit.log.path is in %s, which the chart uses for something else: choose another directory." .mountPath) -}}
+{{- end -}}
+{{- $_ := set $seen .mountPath true -}}
+{{- end -}}
+{{- $seen = dict -}}
 {{- range concat $chart ((get $.Values $where | default dict).extraVolumes | default list) -}}
 {{- range $what := list .name .mountPath -}}
 {{- if hasKey $seen $what -}}

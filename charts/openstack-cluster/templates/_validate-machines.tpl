@@ -109,6 +109,9 @@ is meant to be one; what else goes there as it is must not look like one. Argume
 {{- fail (printf "%s: kubeadmConfigSpec.%s.nodeRegistration.kubeletExtraArgs has a flag twice, and a kubelet takes the last one: keep one of them." $where $section) -}}
 {{- end -}}
 {{- end -}}
+{{- if and (($said.discovery | default dict).timeout) (eq (include "openstack-cluster.api.core" $.root) "v1beta2") -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.discovery.timeout is not known in core v1beta2: use timeouts.discoverySeconds." $where $section) -}}
+{{- end -}}
 {{- if and $said.timeouts (eq (include "openstack-cluster.api.core" $.root) "v1beta1") -}}
 {{- fail (printf "%s: kubeadmConfigSpec.%s.timeouts is not known to v1beta1: set apiVersions.core to v1beta2, or take it out." $where $section) -}}
 {{- end -}}

@@ -45,6 +45,13 @@
 {{- fail (printf "kubeNetwork.%s.cidrBlocks is %s: give one network, or one of IPv4 and one of IPv6." $kind (join ", " $blocks)) -}}
 {{- end -}}
 {{- end -}}
+{{- /* kubeadm counts 2 to the power of 20 addresses of services at most. */ -}}
+{{- range $services -}}
+{{- $shortest := contains ":" . | ternary 108 12 -}}
+{{- if lt (splitList "/" . | last | atoi) $shortest -}}
+{{- fail (printf "kubeNetwork.services.cidrBlocks has %s, which is too large for kubeadm: give a network of /%d or smaller." . $shortest) -}}
+{{- end -}}
+{{- end -}}
 {{- if ne (contains ":" (first $pods)) (contains ":" (first $services)) -}}
 {{- fail (printf "kubeNetwork.pods.cidrBlocks begins with %s and kubeNetwork.services.cidrBlocks with %s: begin both with the same IP version." (first $pods) (first $services)) -}}
 {{- end -}}

@@ -42,6 +42,7 @@ Rules for node groups.
 {{- include "openstack-cluster.validate.nodeGroup.size" (dict "where" $where "group" $group "new" .root.Release.IsInstall) -}}
 {{- include "openstack-cluster.validate.nodeGroup.rollout" (dict "where" $where "group" $group) -}}
 {{- include "openstack-cluster.validate.timeouts" (dict "where" $where "from" $group) -}}
+{{- include "openstack-cluster.validate.healthCheck" (dict "where" $where "from" $group) -}}
 {{- include "openstack-cluster.validate.nodeLabels" (dict "root" .root "where" $where "from" $group) -}}
 {{- include "openstack-cluster.validate.nodeAnnotations" (dict "root" .root "where" $where "from" $group) -}}
 {{- include "openstack-cluster.validate.nodeTaints" (dict "where" $where "from" $group) -}}
@@ -84,6 +85,17 @@ Rules for node groups.
 {{- end -}}
 
 {{/*
+What the schema does not see of a key of labels, annotations and taints.
+Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
+Arguments: where (text), key.
+*/}}
+{{- define "openstack-cluster.validate.key" -}}
+{{- if or (gt (len (base .key)) 63) (gt (len (dir .key)) 253) (regexMatch "([.]-|-[.]|[.][.]).*/" .key) -}}
+{{- fail (printf "%s has %s, which is no key for Kubernetes: let its name have 63 characters at most, and be what stands before the slash a DNS name." .where .key) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
 A kubelet does not start with a label of a domain that is Kubernetes' own.
 Source: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
 Arguments: root, where (text), from (control plane or node group).
@@ -94,6 +106,7 @@ Arguments: root, where (text), from (control plane or node group).
 {{- $chart := printf "%s/" .root.Values.projectPrefix -}}
 {{- $allowed := "(^|[.])(kubelet|node)[.]kubernetes[.]io/|^(beta[.])?kubernetes[.]io/(arch|os|hostname|instance-type)$|^(topology|failure-domain[.]beta)[.]kubernetes[.]io/(zone|region)$" -}}
 {{- range $key, $_ := .from.nodeLabels -}}
+{{- include "openstack-cluster.validate.key" (dict "where" (printf "%s: nodeLabels" $where) "key" $key) -}}
 {{- if include "openstack-cluster.nodeLabels.kept" (dict "root" $root "key" $key) -}}
 {{- if or (hasPrefix "cluster.x-k8s.io/" $key) (hasPrefix $chart $key) -}}
 {{- fail (printf "%s: nodeLabels has %s, by which Cluster API and this chart find machines: choose another key." $where $key) -}}
@@ -109,6 +122,7 @@ Arguments: root, where (text), from (control plane or node group).
 {{- $where := .where -}}
 {{- $root := .root -}}
 {{- range $key, $_ := .from.nodeAnnotations -}}
+{{- include "openstack-cluster.validate.key" (dict "where" (printf "%s: nodeAnnotations" $where) "key" $key) -}}
 {{- if not (include "openstack-cluster.nodeAnnotations.kept" (dict "root" $root "key" $key)) -}}
 {{- fail (printf "%s: nodeAnnotations has %s, which Cluster API puts on no Node: choose a key below node.cluster.x-k8s.io, or start Cluster API with --additional-sync-machine-annotations and name it in clusterApi.additionalSyncMachineAnnotations." $where $key) -}}
 {{- end -}}
@@ -120,6 +134,7 @@ Arguments: root, where (text), from (control plane or node group).
 {{- $where := .where -}}
 {{- $seen := dict -}}
 {{- range .from.nodeTaints -}}
+{{- include "openstack-cluster.validate.key" (dict "where" (printf "%s: nodeTaints" $where) "key" .key) -}}
 {{- if regexMatch "^node[.](kubernetes[.]io|cloudprovider[.]kubernetes[.]io|cluster[.]x-k8s[.]io)/" .key -}}
 {{- fail (printf "%s: nodeTaints has %s, which Kubernetes or Cluster API itself sets and takes away: choose another key." $where .key) -}}
 {{- end -}}

@@ -45,7 +45,7 @@
 {{- if eq $api "v1beta2" -}}
 {{- $metadata := include "openstack-cluster.overlay" (dict "below" .root.Values.machineMetadata "above" $from.machineMetadata) | fromJson -}}
 {{- range $key, $value := $metadata -}}
-{{- if not $value -}}
+{{- if eq (toString $value) "" -}}
 {{- fail (printf "%s: machineMetadata.%s is empty, which apiVersions.infrastructure v1beta2 does not take: give it a text." $where $key) -}}
 {{- end -}}
 {{- end -}}
@@ -55,7 +55,7 @@
 {{/* Keys that say nothing without another one; defaults may. Arguments: as of openstackMachine. */}}
 {{- define "openstack-cluster.validate.rootVolume" -}}
 {{- $where := .where -}}
-{{- $size := (.from.machineRootVolume | default dict).diskSize -}}
+{{- $size := (.from.machineRootVolume | default dict).diskSize | int -}}
 {{- range $key, $value := pick (.own.machineRootVolume | default dict) "volumeType" "availabilityZone" -}}
 {{- if and $value (not $size) -}}
 {{- fail (printf "%s: machineRootVolume.%s is %q, but machines have the flavor's disk: set machineRootVolume.diskSize for a boot volume, or leave it out." $where $key $value) -}}

@@ -10,3 +10,26 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+
+{{/*
+What no health check can be. Cluster API refuses a shorter wait for a Node; a range that begins above its end has no
+number in it, so no machine would ever be replaced.
+Source: https://cluster-api.sigs.k8s.io/tasks/automated-machine-management/healthchecking
+Arguments: where (text), from (control plane or node group).
+*/}}
+{{- define "openstack-cluster.validate.healthCheck" -}}
+{{- $where := .where -}}
+{{- $spec := (.from.healthCheck | default dict).spec | default dict -}}
+{{- with $spec.nodeStartupTimeout -}}
+{{- $seconds := include "openstack-cluster.seconds" . | int -}}
+{{- if and (gt $seconds 0) (lt $seconds 30) -}}
+{{- fail (printf "%s: healthCheck.spec.nodeStartupTimeout is %s, and Cluster API takes 30s at least, or 0s for ever: give a longer time." $where .) -}}
+{{- end -}}
+{{- end -}}
+{{- with $spec.unhealthyRange -}}
+{{- $bounds := splitList "-" (trimAll "[]" .) -}}
+{{- if gt (first $bounds | atoi) (last $bounds | atoi) -}}
+{{- fail (printf "%s: healthCheck.spec.unhealthyRange %s begins above its end, so no machine would ever be replaced: swap them." $where .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

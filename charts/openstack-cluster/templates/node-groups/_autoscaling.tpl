@@ -36,7 +36,7 @@ Arguments: root, group.
 {{- end -}}
 {{- end -}}
 {{- range $key, $value := include "openstack-cluster.nodeGroup.nodeLabels" . | fromJson -}}
-{{- $pairs = append $pairs (printf "%s=%s" $key $value) -}}
+{{- $pairs = append $pairs (printf "%s=%s" $key (include "openstack-cluster.text" $value)) -}}
 {{- end -}}
 {{- join "," $pairs -}}
 {{- end -}}

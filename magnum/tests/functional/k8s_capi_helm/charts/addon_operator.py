@@ -8,6 +8,7 @@ Source: https://github.com/azimuth-cloud/cluster-api-addon-provider
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 import jinja2
@@ -60,7 +61,7 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         mergeconcat=merge,
         fromyaml=yaml.safe_load,
-        toyaml=yaml.safe_dump,
+        toyaml=lambda value: yaml.safe_dump(json.loads(json.dumps(value))),
         b64encode=lambda data: base64.b64encode(data).decode(),
         b64decode=lambda data: base64.b64decode(data).decode(),
     )
@@ -82,7 +83,11 @@ def values(
     cluster: Object = CLUSTER,
     identity: Object = IDENTITY,
 ) -> Any:
-    """Values with which the operator installs the chart of a component."""
+    """Values with which the operator installs the chart of a component.
+
+    :raises ValueError: there is a character beyond 16 bits. The operator writes JSON with two
+        escapes for it, and helm reads that as YAML, which knows no such pairs.
+    """
     release = addon(objects, component, "HelmRelease")
     secrets = _secrets(objects)
     merged: Any = {}
@@ -90,6 +95,9 @@ def values(
         text = secrets[source["secret"]["name"]][source["secret"]["key"]]
         rendered = _render(text, release, cluster, INFRA_CLUSTER, identity)
         merged = merge(merged, yaml.safe_load(rendered))
+    for character in json.dumps(merged, ensure_ascii=False).encode().decode():
+        if ord(character) > 0xFFFF:
+            raise ValueError(f"helm does not take {character!r} from it: {release['metadata']}")
     return merged
 
 
@@ -100,7 +108,11 @@ def manifests(
     infra: Object = INFRA_CLUSTER,
     identity: Object = IDENTITY,
 ) -> list[Object]:
-    """Objects that the operator installs for a component."""
+    """Objects that the operator installs for a component.
+
+    :raises TypeError: there is an empty document, which it does not survive.
+    :raises UnicodeEncodeError: there is half a character, which Helm does not read.
+    """
     found = addon(objects, component, "Manifests")
     secrets = _secrets(objects)
     texts = [
@@ -112,12 +124,25 @@ def manifests(
             else secrets[source["secret"]["name"]].values()
         )
     ]
-    return [
+    documents = [
         document
         for text in texts
         for document in yaml.safe_load_all(_render(text, found, CLUSTER, infra, identity))
-        if document
     ]
+    for document in documents:
+        # Each becomes a file of a chart, which is called after the object.
+        _ = document["apiVersion"], document["kind"], document["metadata"]["name"]
+        json.dumps(document, ensure_ascii=False).encode()
+    return documents
+
+
+def installed(objects: list[Object], component: str, *, identity: Object = IDENTITY) -> Any:
+    """What the operator installs for a component: values of a chart, or objects.
+
+    :raises Exception: whatever the operator fails with.
+    """
+    make = values if addon(objects, component)["kind"] == "HelmRelease" else manifests
+    return make(objects, component, identity=identity)
 
 
 def addon(objects: list[Object], component: str, kind: str | None = None) -> Object:

@@ -19,7 +19,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import yaml
 
-from magnum.tests.functional.k8s_capi_helm.charts.rendering import Values
+from magnum.tests.functional.k8s_capi_helm.charts.rendering import openstack_id, Values
 
 Schema = dict[str, Any]
 Path_ = tuple[str, ...]
@@ -38,6 +38,9 @@ BY_DEFINITION: dict[str, tuple[Any, Any]] = {
     "cidr": ("10.96.0.0/16", "10.97.0.0/16"),
     "address": ("10.0.0.7", "10.0.0.8"),
     "optionalAddress": ("203.0.113.7", "203.0.113.8"),
+    "optionalFloatingIP": ("203.0.113.7", "203.0.113.8"),
+    "id": (openstack_id(1), openstack_id(2)),
+    "optionalId": (openstack_id(1), openstack_id(2)),
     "quantity": ("2", "3"),
     "share": (0.3, 0.4),
     "optionalTime": ("2026-01-02T03:04:05Z", "2026-02-03T04:05:06Z"),

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from magnum.tests.functional.k8s_capi_helm.charts import keys
-from magnum.tests.functional.k8s_capi_helm.charts.rendering import Values
+from magnum.tests.functional.k8s_capi_helm.charts.rendering import openstack_id, Values
 
 #: By the key's name or the end of it; the first that the schema takes and that is another is taken.
 TABLE: Mapping[str, Any] = {
+    "kubeProxyReplacement": ("false", "true"),
     "users": ([{"name": "one"}], [{"name": "two"}]),
     "mounts": ([["LABEL=one", "/mnt/one"]], [["LABEL=two", "/mnt/two"]]),
     "machineCount": (1, 3, 5),
@@ -86,8 +87,14 @@ COMPANIONS: Mapping[str, Values] = {
         "apiServer": {"loadBalancerNetworkFilter": {"name": "one"}}
     },
     "etcd.encryption": {"etcd": {"encryption": {"enabled": True}}},
+    # Where it does kube-proxy's work, addons say something of the control plane.
+    "addons": {"addons": {"enabled": True, "cni": {"enabled": True, "type": "cilium"}}},
     "bastion.enabled": {
-        "bastion": {"machineFlavor": "m1.small", "machineImageId": "one", "floatingIP": ""}
+        "bastion": {
+            "machineFlavor": "m1.small",
+            "machineImageId": openstack_id(1),
+            "floatingIP": "",
+        }
     },
     "additionalFiles": {"additionalFiles": [{"path": "/etc/one", "content": "1"}]},
     "additionalFiles.[].contentFrom": {

@@ -2,7 +2,8 @@
 """Which value replaces whose machines: found by rendering, kept as data for the documents.
 
 The record is charts/openstack-cluster/tests/rolls.yaml: path of a key -> what another value of it
-does to a cluster that is there. Keys below one path that all do the same are one row.
+does to a cluster that is there. Keys below one path that all do the same are one row; of the addons
+those that replace machines have a row, and all others one together.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from collections.abc import Iterator
 from concurrent import futures
 from dataclasses import dataclass, field
 import os
+from pathlib import Path
 
 import yaml
 
 from magnum.tests.functional.k8s_capi_helm.charts import keys, moves, other_values, rendering
-from magnum.tests.functional.k8s_capi_helm.charts.keys import Key
+from magnum.tests.functional.k8s_capi_helm.charts.keys import Key, Path_
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Scenario, Values
 
 RECORD = rendering.CLUSTER / "tests" / "rolls.yaml"
 #: A key is looked at in so many scenarios at the most.
 SCENARIOS = 2
-#: Addons have their own chart.
-ELSEWHERE = {"addons"}
+#: Addons have their own chart, whose values stand here.
+ADDONS = "addons"
+#: What the templates look at in values that are Cilium's own, and no schema names.
+CILIUM = (ADDONS, "cni", "cilium", "release", "values", "kubeProxyReplacement")
 #: Keys of a group that its defaults do not have; the others do for one group what they do there.
 OWN = {"machineCount", "machineCountMin", "machineCountMax"}
 HEAD = """\
@@ -53,7 +57,7 @@ def cluster_keys() -> Iterator[Key]:
     """Every leaf outside of node groups; of the defaults of groups one below each key."""
     seen = set()
     for key in keys.leaves(rendering.CLUSTER):
-        if key.path[0] in ELSEWHERE or (key.path[0] == "nodeGroups" and key.path[2] not in OWN):
+        if key.path[0] == ADDONS or (key.path[0] == "nodeGroups" and key.path[2] not in OWN):
             continue
         if key.path[0] == "nodeGroupDefaults":
             if key.path[1] in seen:
@@ -62,17 +66,39 @@ def cluster_keys() -> Iterator[Key]:
         yield key
 
 
+def addon_keys() -> Iterator[Key]:
+    """Every leaf of the addons' chart, by its path in this one."""
+    for key in keys.leaves(rendering.ADDONS):
+        yield Key((ADDONS, *key.path), key.definition)
+    yield Key(CILIUM, "")
+
+
+def home(key: Key) -> tuple[Path, Path_]:
+    """The chart whose schema has a key, and its path there."""
+    if key.path[0] == ADDONS:
+        return rendering.ADDONS, key.path[1:]
+    return rendering.CLUSTER, key.path
+
+
+def placed(key: Key, start: Values, other: object) -> Values:
+    """Values with another one of a key."""
+    chart, path = home(key)
+    if chart == rendering.CLUSTER:
+        return keys.placed(chart, start, path, other)
+    return {**start, ADDONS: keys.placed(chart, start.get(ADDONS, {}), path, other)}
+
+
 def look(key: Key) -> Found:
     """Render some scenarios with another value of a key."""
     found = Found()
+    chart, path = home(key)
+    below = moves.filled(moves.defaults(), {ADDONS: keys.defaults(rendering.ADDONS)})
     for scenario in scenarios(key):
         start = moves.filled(companions(key), scenario.values)
-        merged = moves.filled(start, moves.defaults())
+        merged = moves.filled(start, below)
         try:
-            other = keys.other(
-                rendering.CLUSTER, key.path, keys.value_at(merged, key.path), other_values.TABLE
-            )
-            after = keys.placed(rendering.CLUSTER, start, key.path, other)
+            other = keys.other(chart, path, keys.value_at(merged, key.path), other_values.TABLE)
+            after = placed(key, start, other)
             before_text = rendering.text(rendering.CLUSTER, start, flags=moves.FLAGS)
             after_text = rendering.text(rendering.CLUSTER, after, flags=moves.FLAGS)
         except (rendering.HelmRefused, keys.NoSample) as error:
@@ -100,7 +126,7 @@ def scenarios(key: Key) -> list[Scenario]:
 
 def look_at_all() -> dict[str, Found]:
     """What comes of another value of each key."""
-    wanted = list(cluster_keys())
+    wanted = [*cluster_keys(), *addon_keys()]
     with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip((key.name for key in wanted), pool.map(look, wanted), strict=True))
 
@@ -110,6 +136,10 @@ def rows(words: dict[str, str]) -> dict[str, str]:
     result: dict[str, str] = {}
     for name, word in words.items():
         steps = name.split(".")
+        if steps[0] == ADDONS:
+            result.setdefault(ADDONS, NOTHING)
+            if word == NOTHING:
+                continue
         for end in range(1, len(steps) + 1):
             above = ".".join(steps[:end])
             below = [

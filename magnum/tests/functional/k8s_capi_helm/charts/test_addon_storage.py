@@ -202,6 +202,25 @@ class SnapshotTest(unittest.TestCase):
                     ),
                 )
 
+    def test_the_class_of_manila_is_for_the_driver_of_the_first_storage_class(self) -> None:
+        nfs, cephfs = (f"{protocol}.manila.csi.openstack.org" for protocol in ("nfs", "cephfs"))
+        class_ = "openstack.csiManila.defaultStorageClass"
+        more = {"openstack.csiManila.additionalStorageClasses": [{"name": "a", "provisioner": nfs}]}
+        for change, driver in (
+            ({f"{class_}.provisioner": nfs}, nfs),
+            (more, cephfs),
+            ({f"{class_}.enabled": False, **more}, nfs),
+        ):
+            values = rendering.changed(self.scenario.values, {"csi.nfs.enabled": True, **change})
+            if f"{class_}.provisioner" in change or f"{class_}.enabled" in change:
+                values = rendering.changed(values, {f"{class_}.parameters": {"type": "a"}})
+            for one in values["openstack"]["csiManila"].get("additionalStorageClasses", ()):
+                one["parameters"] = {"type": "a"}
+            objects = rendering.render(rendering.ADDONS, values)
+            (made,) = addon_operator.manifests(objects, "csi-manila-snapshotclass")
+            with self.subTest(change=change):
+                self.assertEqual(driver, made["driver"])
+
     def test_no_class_without_the_controller(self) -> None:
         change = {"csi.snapshotController.enabled": False}
         values = rendering.changed(self.scenario.values, change)

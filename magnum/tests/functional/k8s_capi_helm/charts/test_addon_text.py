@@ -8,23 +8,27 @@ import json
 from typing import Any
 import unittest
 
+import yaml
+
 from magnum.tests.functional.k8s_capi_helm.charts import addon_operator, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Values
 from magnum.tests.functional.k8s_capi_helm.charts.test_addon_laws import at, files, texts
 from magnum.tests.functional.k8s_capi_helm.charts.test_schema import resolved, schema_of
 
 #: What Jinja, Go templates or YAML would make something else of.
-HOSTILE = (
+HOSTILE_VALUE = (
     "{{ 7 * 7 }}{% set a = 1 %}{# gone #}{{- .Values }} "
-    "'a' \"b\" \\n: - &c *d !e | > %f @g `h größe"
+    "'a' \"b\" \\n: - &c *d !e | > %f @g `h größe 吉 \x85\u2028"
 )
+#: The same with characters that values of a chart cannot have, see addon_operator.values.
+HOSTILE = f"{HOSTILE_VALUE} 𠮷 🚀"
 #: What says that one of them did.
 EVALUATED = ("49", "map[")
 CLOUD: Object = {
     "auth_type": "v3applicationcredential",
     "region_name": HOSTILE,
     "auth": {
-        "auth_url": f"https://{HOSTILE}/v3",
+        "auth_url": f"https://{HOSTILE_VALUE}/v3",
         "application_credential_id": "0123",
         "application_credential_secret": HOSTILE,
     },
@@ -53,7 +57,12 @@ class HostileTextTest(unittest.TestCase):
         super().setUp()
         given = rendering.scenarios(rendering.ADDONS)["air-gapped"].values
         self.values: Values = json.loads(json.dumps(given))
-        self.own: Values = {"text": HOSTILE, HOSTILE: [HOSTILE, {"a": HOSTILE}], "number": "0123"}
+        self.own: Values = {
+            "text": HOSTILE_VALUE,
+            HOSTILE_VALUE: [HOSTILE_VALUE, {"a": HOSTILE_VALUE}],
+            "number": "0123",
+            "gone": None,
+        }
         change: dict[str, Any] = {
             "etcdDefrag.enabled": True,
             "openstack.cloudConfig": {"Networking": {"a": HOSTILE}, 'Class "x"': {"b": HOSTILE}},
@@ -78,7 +87,9 @@ class HostileTextTest(unittest.TestCase):
                     "kind": "Manifests",
                     "spec": {
                         "namespace": "own",
-                        "manifests": {"a.yaml": json.dumps(self.config_map("a"))},
+                        "manifests": {
+                            "a.yaml": yaml.safe_dump(self.config_map("a"), allow_unicode=True)
+                        },
                     },
                 },
             },
@@ -179,7 +190,7 @@ class HostileTextTest(unittest.TestCase):
         )
         self.assertEqual(
             {
-                "os-authURL": f"https://{HOSTILE}/v3",
+                "os-authURL": f"https://{HOSTILE_VALUE}/v3",
                 "os-region": HOSTILE,
                 "os-applicationCredentialID": "0123",
                 "os-applicationCredentialSecret": HOSTILE,
@@ -193,14 +204,14 @@ class HostileTextTest(unittest.TestCase):
         )
         values = addon_operator.values(objects, "blackbox-exporter", identity=identity)
         self.assertEqual(
-            [{"name": "openstack-auth-url", "url": f"https://{HOSTILE}/v3"}],
+            [{"name": "openstack-auth-url", "url": f"https://{HOSTILE_VALUE}/v3"}],
             values["serviceMonitor"]["targets"],
         )
         lines = addon_operator.manifests(objects, "cloud-config", infra=INFRA, identity=identity)
         quoted = HOSTILE.replace("\\", "\\\\").replace('"', '\\"')
         self.assertIn(
             f'internal-network-name = "{quoted}"',
-            lines[0]["stringData"]["cloud.conf"].splitlines(),
+            lines[0]["stringData"]["cloud.conf"].split("\n"),
         )
 
 

@@ -153,7 +153,8 @@ class ValuesTest(unittest.TestCase):
             ("apiServer.port", "integer from 1 to 65535"),
             ("volumesPolicy", "one of keep, delete"),
             ("apiVersions.core", "one of empty, v1beta1, v1beta2"),
-            ("machineMetadata", "map of strings"),
+            ("machineMetadata", "map of strings or integers or booleans or null"),
+            ("clusterAnnotations", "map of strings"),
             ("additionalPackages", "list of strings"),
             ("machineImage", "string or null"),
         ):

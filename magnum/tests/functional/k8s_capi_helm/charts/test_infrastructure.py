@@ -110,27 +110,44 @@ class CleanUpTest(unittest.TestCase):
 class NetworkTest(unittest.TestCase):
     def test_an_id_is_enough(self) -> None:
         spec = cluster(
-            clusterNetworking__internalNetwork__networkFilter={"id": "1", "name": "a"},
+            clusterNetworking__internalNetwork__networkFilter={
+                "id": rendering.openstack_id(1),
+                "name": "a",
+            },
             clusterNetworking__externalNetworkFilter={"name": "public"},
         )["spec"]
-        self.assertEqual({"id": "1"}, spec["network"])
+        self.assertEqual({"id": rendering.openstack_id(1)}, spec["network"])
         self.assertEqual({"filter": {"name": "public"}}, spec["externalNetwork"])
         self.assertNotIn("managedSubnets", spec)
 
     def test_one_subnet_in_either_key(self) -> None:
-        for key, value in (("subnetFilter", {"id": "1"}), ("subnetFilters", [{"id": "1"}])):
+        for key, value in (
+            ("subnetFilter", {"id": rendering.openstack_id(1)}),
+            ("subnetFilters", [{"id": rendering.openstack_id(1)}]),
+        ):
             change: Any = {f"clusterNetworking__internalNetwork__{key}": value}
             spec = cluster(**change)["spec"]
-            self.assertEqual([{"id": "1"}], spec["subnets"])
+            self.assertEqual([{"id": rendering.openstack_id(1)}], spec["subnets"])
             self.assertNotIn("primarySubnet", spec)
 
     def test_the_first_of_many_subnets_has_the_load_balancer(self) -> None:
-        subnets: Any = [{"id": "1"}, {"name": "b"}, {"id": "3"}]
+        subnets: Any = [
+            {"id": rendering.openstack_id(1)},
+            {"name": "b"},
+            {"id": rendering.openstack_id(3)},
+        ]
         spec = cluster(clusterNetworking__internalNetwork__subnetFilters=subnets[:2])["spec"]
         self.assertNotIn("primarySubnet", spec, "the provider knows it from 0.15 on")
         spec = cluster(clusterNetworking__internalNetwork__subnetFilters=subnets)["spec"]
-        self.assertEqual({"id": "1"}, spec["primarySubnet"])
-        self.assertEqual([{"id": "1"}, {"filter": {"name": "b"}}, {"id": "3"}], spec["subnets"])
+        self.assertEqual({"id": rendering.openstack_id(1)}, spec["primarySubnet"])
+        self.assertEqual(
+            [
+                {"id": rendering.openstack_id(1)},
+                {"filter": {"name": "b"}},
+                {"id": rendering.openstack_id(3)},
+            ],
+            spec["subnets"],
+        )
 
     def test_tags_in_one_text_are_a_list(self) -> None:
         found = {"tags": "a,b", "notTagsAny": ["c"], "name": "tags"}

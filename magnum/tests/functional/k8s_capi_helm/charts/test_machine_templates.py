@@ -28,11 +28,14 @@ class MachineTest(unittest.TestCase):
         return found["control-plane"], found["g"]
 
     def test_the_nearest_image_wins_and_an_id_before_a_name(self) -> None:
-        every = {"machineImageId": "4", "machineImage": "3"}
+        every = {"machineImageId": rendering.openstack_id(4), "machineImage": "3"}
         for own, wanted in (
-            ({"machineImageId": "1", "machineImage": "2"}, {"id": "1"}),
+            (
+                {"machineImageId": rendering.openstack_id(1), "machineImage": "2"},
+                {"id": rendering.openstack_id(1)},
+            ),
             ({"machineImage": "2"}, {"filter": {"name": "2"}}),
-            ({}, {"id": "4"}),
+            ({}, {"id": rendering.openstack_id(4)}),
         ):
             found = machines(
                 rendered(
@@ -54,7 +57,7 @@ class MachineTest(unittest.TestCase):
         self.assertEqual({"filter": {"name": "b"}}, found["g"]["image"])
         found = machines(
             rendered(
-                nodeGroupDefaults__machineImageId="a",
+                nodeGroupDefaults__machineImageId=rendering.openstack_id(1),
                 nodeGroups__0__machineImageId="",
                 nodeGroups__0__machineImage="b",
             )
@@ -94,10 +97,31 @@ class MachineTest(unittest.TestCase):
                 self.assertIs(wanted, spec.get("configDrive", False))
 
     def test_a_server_group_by_id_or_name(self) -> None:
-        for spec in self.both(serverGroupId="1"):
-            self.assertEqual({"id": "1"}, spec["serverGroup"])
+        for spec in self.both(serverGroupId=rendering.openstack_id(1)):
+            self.assertEqual({"id": rendering.openstack_id(1)}, spec["serverGroup"])
         for spec in self.both(serverGroupName="1"):
             self.assertEqual({"filter": {"name": "1"}}, spec["serverGroup"])
+
+    def test_sizes_and_metadata_may_come_as_text_and_as_numbers(self) -> None:
+        for number, text in ((20, "20"), (10000000, "10000000")):
+            disks = {"d": {"size": number}}, {"d": {"size": text}}
+            for one, two in zip(
+                self.both(
+                    machineRootVolume={"diskSize": number},
+                    additionalBlockDevices=disks[0],
+                    machineMetadata={"a": number, "b": True},
+                ),
+                self.both(
+                    machineRootVolume={"diskSize": text},
+                    additionalBlockDevices=disks[1],
+                    machineMetadata={"a": text, "b": "true"},
+                ),
+                strict=True,
+            ):
+                self.assertEqual(one, two)
+                self.assertEqual(number, one["rootVolume"]["sizeGiB"])
+        for spec in self.both(machineRootVolume={"diskSize": "0"}):
+            self.assertNotIn("rootVolume", spec)
 
     def test_hints_keep_their_type(self) -> None:
         for spec in self.both(schedulerHints={"a": "1", "b": 1, "c": False}):
@@ -114,12 +138,12 @@ class MachineTest(unittest.TestCase):
         network = {"name": "a", "tags": ["b", "c"]}
         now: list[Values] = [
             {"network": {"filter": network}, "hostID": "h"},
-            {"securityGroups": [{"filter": network}, {"id": "1"}]},
+            {"securityGroups": [{"filter": network}, {"id": rendering.openstack_id(1)}]},
             {"fixedIPs": [{"subnet": {"filter": network}, "ipAddress": "10.0.0.1"}]},
         ]
         then: list[Values] = [
             {"network": {"name": "a", "tags": "b,c"}, "hostId": "h"},
-            {"securityGroupFilters": [network, {"id": "1"}]},
+            {"securityGroupFilters": [network, {"id": rendering.openstack_id(1)}]},
             {"fixedIPs": [{"subnet": network, "ipAddress": "10.0.0.1"}]},
         ]
         for version in VERSIONS:
@@ -170,7 +194,7 @@ class TextTest(unittest.TestCase):
                 "machineTags": [text],
                 "schedulerHints": {text: text},
                 "additionalBlockDevices": {"1e3": disk},
-                "machineNetworking": {"ports": [port], "securityGroups": [{"id": text}]},
+                "machineNetworking": {"ports": [port], "securityGroups": [{"name": text}]},
             }
             objects = rendered(
                 clusterTags=[text],
@@ -202,5 +226,5 @@ class TextTest(unittest.TestCase):
                 (device,) = found["additionalBlockDevices"]
                 self.assertEqual("1e3", device["name"])
                 self.assertEqual(text, device["storage"]["volume"]["type"])
-                self.assertEqual([{"id": text}], found["securityGroups"])
+                self.assertEqual([{"filter": {"name": text}}], found["securityGroups"])
                 self.assertEqual([{**port, "network": {"filter": {"name": text}}}], found["ports"])

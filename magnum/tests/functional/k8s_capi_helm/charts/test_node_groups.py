@@ -18,6 +18,7 @@ from magnum.tests.functional.k8s_capi_helm.charts.one_group import (
     templates,
 )
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Values
+from magnum.tests.functional.k8s_capi_helm.charts.test_schema import schema_of
 
 
 class SizeTest(unittest.TestCase):
@@ -61,6 +62,22 @@ class SizeTest(unittest.TestCase):
     def test_a_null_counts_as_not_set(self) -> None:
         found = deployment({"machineCountMin": None, "machineFlavor": None, "capacity": None})
         self.assertEqual(1, found["spec"]["replicas"])
+
+    def test_every_key_but_the_name_and_the_number_may_be_null(self) -> None:
+        group = schema_of(rendering.CLUSTER)["properties"]["nodeGroups"]["items"]
+        nothing = dict.fromkeys(set(group["properties"]) - {"name", "machineCount"})
+        self.assertEqual(rendered(), rendered(nothing))
+        parts = ("machineRootVolume", "machineNetworking", "machineMetadata", "rolloutStrategy")
+        empty = {"machineNetworking": dict.fromkeys(("ports", "trunk", "securityGroups"))}
+        self.assertEqual(rendered(), rendered({**dict.fromkeys(parts), **empty}))
+
+    def test_numbers_may_come_as_text(self) -> None:
+        self.assertEqual(rendered({"machineCount": 3}), rendered({"machineCount": "3"}))
+        bounds = {"machineCountMin": 1, "machineCountMax": 10}
+        text = {key: str(value) for key, value in bounds.items()}
+        self.assertEqual(
+            rendered({"autoscale": True, **bounds}), rendered({"autoscale": True, **text})
+        )
 
 
 class RolloutTest(unittest.TestCase):

@@ -39,6 +39,14 @@ class LabelTest(unittest.TestCase):
             {"node.cluster.x-k8s.io/node-group": "g"}, machine_labels(rendered({"role": ""}))
         )
 
+    def test_a_label_that_is_no_text_is_written_as_one(self) -> None:
+        plain = {"a": True, "b": 10000000, "node.cluster.x-k8s.io/c": False}
+        text = {"a": "true", "b": "10000000", "node.cluster.x-k8s.io/c": "false"}
+        bounds = {"autoscale": True, "machineCountMin": 0, "machineCountMax": 2}
+        self.assertEqual(
+            rendered({"nodeLabels": text, **bounds}), rendered({"nodeLabels": plain, **bounds})
+        )
+
     def test_a_label_stands_in_one_place(self) -> None:
         kept = {
             "node-role.kubernetes.io/db": "",
@@ -51,6 +59,7 @@ class LabelTest(unittest.TestCase):
             "a": "1",
             "node.cluster.x-k8s.io": "1",
             "xnode.cluster.x-k8s.io/a": "1",
+            "example.org/a-.b..c": "1",
             "example.org/node.cluster.x-k8s.io": "1",
             "node.kubernetes.io/instance-type": "m1",
             "topology.kubernetes.io/zone": "z",

@@ -17,13 +17,15 @@ import unittest
 
 import yaml
 
-from magnum.tests.functional.k8s_capi_helm.charts import crds, rendering
+from magnum.tests.functional.k8s_capi_helm.charts import addon_operator, crds, rendering
 
 #: Where a null is refused by a rule of validate.yaml, which has its row in tests/refused.
 _BY_A_RULE = {
     ("controlPlane", "machineFlavor"),
     ("clusterNetworking", "internalNetwork", "nodeCidr"),
 }
+#: Where all addons but two, which stand in for others, are there.
+_EVERYTHING = "air-gapped"
 _SCENARIOS = {rendering.CLUSTER: "minimal", rendering.ADDONS: "standalone"}
 #: A proxy reads more of the values than anything else.
 _BESIDES = {"proxy": {"http": "http://proxy.example.org:3128"}}
@@ -135,3 +137,28 @@ class NullTest(unittest.TestCase):
                         self.assertNotIn("<nil>", json.dumps(found))
                         if found["kind"] != "Secret":
                             crds.validate(found)
+
+    def test_the_addon_operator_makes_every_addon_without_any_one_key(self) -> None:
+        _, free = self.paths(rendering.ADDONS)
+        values = rendering.scenarios(rendering.ADDONS)[_EVERYTHING].values
+        identity = addon_operator.credential({"auth": {"auth_url": "https://example.org"}})
+
+        def made(path: _Path) -> int:
+            objects = rendering.render(rendering.ADDONS, over(values, nulls([path])))
+            for found in addon_operator.addons(objects):
+                name = addon_operator.component(found)
+                addon_operator.installed(objects, name, identity=identity)
+            return len(addon_operator.addons(objects))
+
+        def fault(path: _Path) -> str:
+            try:
+                return "" if made(path) else "no addon"
+            except rendering.HelmRefused as error:
+                # A rule, which has its row in tests/refused, says what is missing.
+                return "" if "templates/validate.yaml" in str(error) else str(error)
+            except Exception as error:
+                return repr(error)
+
+        with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = dict(zip(map(".".join, free), pool.map(fault, free), strict=True))
+        self.assertEqual({}, {path: error for path, error in found.items() if error})

@@ -7,7 +7,7 @@ from pathlib import Path
 import tempfile
 import unittest
 
-from magnum.tests.functional.k8s_capi_helm.charts import machines
+from magnum.tests.functional.k8s_capi_helm.charts import machines, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
 
 
@@ -44,8 +44,8 @@ class ProxyTest(unittest.TestCase):
     def test_the_network_of_machines_is_named_if_the_values_know_it(self) -> None:
         both_subnets = [{"cidr": "10.20.0.0/16"}, {"cidr": "fd00:20::/64"}]
         for network, expected in (
-            ({"subnetFilter": {"id": "a"}}, set()),
-            ({"networkFilter": {"id": "a"}}, set()),
+            ({"subnetFilter": {"id": rendering.openstack_id(1)}}, set()),
+            ({"networkFilter": {"id": rendering.openstack_id(1)}}, set()),
             ({"subnetFilter": {"cidr": "10.20.0.0/16"}}, {"10.20.0.0/16"}),
             ({"subnetFilters": both_subnets}, {"10.20.0.0/16", "fd00:20::/64"}),
             ({"nodeCidr": "10.30.0.0/16"}, {"10.30.0.0/16"}),

@@ -58,6 +58,23 @@ class RegistriesTest(unittest.TestCase):
             spec = machines.worker(machines.plain(registryMirrors={"quay.io": nothing}))
             self.assertFalse([path for path in machines.files(spec) if "certs.d" in path])
 
+    def test_any_other_registry_is_asked_itself_at_last(self) -> None:
+        for mirrors in (
+            ["https://a.example.org"],
+            {"upstream": "", "mirrors": ["https://a.example.org"]},
+            {"upstream": None, "mirrors": ["https://a.example.org"]},
+        ):
+            found = self.hosts(mirrors, "_default")
+            self.assertEqual(
+                (["https://a.example.org"], None), (list(found["host"]), found.get("server"))
+            )
+
+    def test_no_mirror_is_no_change(self) -> None:
+        plain = machines.both(machines.plain())
+        self.assertEqual(
+            plain, machines.both(machines.plain(registryMirrors={"docker.io": None, "a": []}))
+        )
+
     def test_containerd_is_told_and_begins_anew(self) -> None:
         for spec in machines.both(
             machines.plain(registryMirrors={"quay.io": ["https://a.example.org"]})

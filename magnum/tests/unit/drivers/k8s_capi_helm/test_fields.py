@@ -85,7 +85,7 @@ def rows(place: Place | None = None, **changes: Any) -> tuple[Any, list[Any]]:
 def rendered(made: Any, groups: list[Any], **options: Any) -> Json:
     request = intake.cluster_request(made, groups, config(**options))
     facts = CloudFacts(
-        image_id="i",
+        image_id="2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b01",
         kubernetes_version="1.34.4",
         os_distro="ubuntu",
         flavors={one: Flavor(one, one, 2, 4096, 20) for one in ("small", "large")},
@@ -167,6 +167,7 @@ class TestValues(testtools.TestCase):
         values = rendered(
             *rows(
                 Place.TEMPLATE,
+                external_network_id="1c2a8a7e-5d8a-4c0f-9a3b-5c1f1f0a8f77",
                 apiserver_port=8443,
                 http_proxy="http://p:3128",
                 https_proxy="https://p:3128/",

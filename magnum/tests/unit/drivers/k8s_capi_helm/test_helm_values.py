@@ -38,7 +38,10 @@ FACTS = CloudFacts(
     auth_url="https://keystone.example.org:5000/v3",
     external_network_id="1c2a8a7e-5d8a-4c0f-9a3b-5c1f1f0a8f77",
     volume_types=("__DEFAULT__", "fast"),
-    server_groups={"default-master": "c0ffee00", "default-worker": "c0ffee01"},
+    server_groups={
+        "default-master": "c0ffee00-0000-4000-8000-000000000000",
+        "default-worker": "c0ffee01-0000-4000-8000-000000000000",
+    },
 )
 WORKERS = NodeGroupRequest("default-worker", "7", 2, is_default=True)
 REQUEST = ClusterRequest(
@@ -158,7 +161,7 @@ class TestContract(testtools.TestCase):
                 "controlPlane": {
                     "machineCount": 3,
                     "machineFlavor": "ds2G",
-                    "serverGroupId": "c0ffee00",
+                    "serverGroupId": "c0ffee00-0000-4000-8000-000000000000",
                     "healthCheck": {"enabled": True},
                 },
                 "nodeGroupDefaults": {"healthCheck": {"enabled": True}},
@@ -167,7 +170,7 @@ class TestContract(testtools.TestCase):
                         "name": "default-worker",
                         "machineFlavor": "größer",
                         "machineCount": 2,
-                        "serverGroupId": "c0ffee01",
+                        "serverGroupId": "c0ffee01-0000-4000-8000-000000000000",
                     }
                 ],
                 "addons": {

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever the schemas take is rendered to objects that an API server takes, or refused in words.
+
+K8S_CAPI_HELM_EXAMPLES says how many values are tried of each chart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from magnum.tests.functional.k8s_capi_helm.charts import (
+    addon_operator,
+    any_values,
+    rendering,
+    validity,
+)
+from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Values
+from magnum.tests.functional.k8s_capi_helm.charts.test_nulls import over
+from magnum.tests.functional.k8s_capi_helm.charts.test_refusals import REFUSED_BY
+from magnum.tests.functional.k8s_capi_helm.charts.test_schema import schema_of
+
+EXAMPLES = int(os.environ.get("K8S_CAPI_HELM_EXAMPLES", "100"))
+IDENTITY = addon_operator.credential({"auth": {"auth_url": "https://example.org"}})
+
+
+def objects(chart: Path, base: Values, changes: list[Values]) -> list[Object]:
+    """What is rendered; nothing if the values are refused as they should be.
+
+    :raises rendering.HelmRefused: they are refused in another way.
+    """
+    for change in changes:
+        base = over(base, change)
+    try:
+        return rendering.render(chart, base)
+    except rendering.HelmRefused as error:
+        if REFUSED_BY.search(str(error)):
+            return []
+        raise
+
+
+class AnyValuesTest(unittest.TestCase):
+    maxDiff = None
+
+    def holds(self, chart: Path, scenario: str) -> None:
+        base = rendering.scenarios(chart)[scenario].values
+        changes = st.lists(any_values.one_key(schema_of(chart)), min_size=1, max_size=3)
+
+        @hypothesis.settings(
+            max_examples=EXAMPLES,
+            derandomize="K8S_CAPI_HELM_EXAMPLES" not in os.environ,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        @hypothesis.given(changes)
+        def check(given: list[Values]) -> None:
+            found = objects(chart, base, given)
+            said = {
+                fault
+                for one in found
+                for fault in validity.faults(one)
+                # Which release the management cluster has is the operator's to say.
+                if " serves no " not in fault
+            }
+            self.assertEqual(set(), said, json.dumps(given))
+            for addon in addon_operator.addons(found):
+                name = addon_operator.component(addon)
+                addon_operator.installed(found, name, identity=IDENTITY)
+
+        check()
+
+    def test_a_cluster(self) -> None:
+        self.holds(rendering.CLUSTER, "standard")
+
+    def test_a_cluster_with_everything(self) -> None:
+        self.holds(rendering.CLUSTER, "every-key")
+
+    def test_addons(self) -> None:
+        self.holds(rendering.ADDONS, "air-gapped")
