@@ -152,7 +152,7 @@ class HandoverCase(unittest.TestCase):
         """Write magnum.conf; conductors read it when they start."""
         settled = {
             "DEFAULT": {"transport_url": "fake:/", "state_path": str(self.directory)},
-            "database": {"connection": f"sqlite:///{self.directory}/magnum.sqlite"},
+            "database": {"connection": f"sqlite:///{self.directory}/magnum.sqlite?timeout=60"},
             "oslo_messaging_notifications": {"driver": "noop"},
             "certificates": {"cert_manager_type": "x509keypair"},
             "capi_helm": {
