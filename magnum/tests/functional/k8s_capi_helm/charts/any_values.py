@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 import re
 from typing import Any
 
 from hypothesis import strategies as st
 
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import openstack_id, Values
+from magnum.tests.functional.k8s_capi_helm.charts.test_schema import resolved, Schema
 
-Schema = Mapping[str, Any]
 #: What YAML, template languages, shells and people read as something else, and what patterns want.
 TEXTS = (
     *("", "a", "ab-c", "a.b", "A_1", "a b", "a,b", " lead", "trail ", 'it\'s "q"', "ü✓ 吉", "\\n"),
@@ -46,7 +46,7 @@ def one_key(root: Schema) -> st.SearchStrategy[Values]:
 
 
 def _paths(schema: Schema, root: Schema, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for key, inner in _resolved(schema, root).get("properties", {}).items():
+    for key, inner in resolved(schema, root).get("properties", {}).items():
         yield (*above, key)
         yield from _paths(inner, root, (*above, key))
 
@@ -54,7 +54,7 @@ def _paths(schema: Schema, root: Schema, above: tuple[str, ...] = ()) -> Iterato
 def _below(path: tuple[str, ...], root: Schema) -> Schema:
     schema = root
     for key in path:
-        schema = _resolved(schema, root)["properties"][key]
+        schema = resolved(schema, root)["properties"][key]
     return schema
 
 
@@ -64,15 +64,8 @@ def _at(path: tuple[str, ...], value: st.SearchStrategy[Any]) -> st.SearchStrate
     return value
 
 
-def _resolved(schema: Schema, root: Schema) -> Schema:
-    while "$ref" in schema:
-        schema = root["definitions"][schema["$ref"].rpartition("/")[2]]
-    parts = [_resolved(part, root) for part in schema.get("allOf", ())]
-    return {**{key: value for part in parts for key, value in part.items()}, **schema}
-
-
 def _values(schema: Schema, root: Schema) -> st.SearchStrategy[Any]:
-    schema = _resolved(schema, root)
+    schema = resolved(schema, root)
     if "const" in schema:
         return st.just(schema["const"])
     if "enum" in schema:
@@ -95,7 +88,7 @@ def _of_kind(kind: str, schema: Schema, root: Schema) -> st.SearchStrategy[Any]:
     if kind == "string":
         return st.sampled_from([text for text in TEXTS if _fits(text, schema)] or [None])
     if kind == "array":
-        if _resolved(schema.get("items", {"type": "object"}), root) == {"type": "object"}:
+        if resolved(schema.get("items", {"type": "object"}), root) == {"type": "object"}:
             return st.just([])  # passed through, see _maps
         return st.lists(
             _values(schema["items"], root),
