@@ -36,11 +36,17 @@ Arguments: root, paths (name to path).
 {{- end -}}
 
 {{/*
-A Jinja expression for a value as JSON text, which is read as YAML: there a "next line" (U+0085) would end a line of a
-text, and JSON need not escape it. Argument: the value.
+A Jinja expression for a value as JSON text, which is read as YAML: there control characters that JSON need not escape
+would end a line (U+0085) or the reading. Argument: the value.
 */}}
 {{- define "cluster-addons.jinja" -}}
-{{ printf "%q | b64decode" (toJson . | replace "\u0085" "\\u0085" | b64enc) }}
+{{- $json := toJson . -}}
+{{- if regexMatch "[\\x{7f}-\\x{9f}]" $json -}}
+{{- range untilStep 127 160 1 -}}
+{{- $json = replace (printf "%c" .) (printf "\\u%04x" .) $json -}}
+{{- end -}}
+{{- end -}}
+{{ printf "%q | b64decode" (b64enc $json) }}
 {{- end -}}
 
 {{/*

@@ -18,7 +18,7 @@ from magnum.tests.functional.k8s_capi_helm.charts.test_schema import resolved, s
 #: What Jinja, Go templates or YAML would make something else of.
 HOSTILE_VALUE = (
     "{{ 7 * 7 }}{% set a = 1 %}{# gone #}{{- .Values }} "
-    "'a' \"b\" \\n: - &c *d !e | > %f @g `h größe 吉 \x85\u2028"
+    "'a' \"b\" \\n: - &c *d !e | > %f @g `h größe 吉 \x7f\x85\x9f\u2028"
 )
 #: The same with characters that values of a chart cannot have, see addon_operator.values.
 HOSTILE = f"{HOSTILE_VALUE} 𠮷 🚀"
