@@ -20,6 +20,8 @@ NOTHING = object()
 
 #: Where a list has what another key has: its items' keys are explained there.
 SAME_AS = {"nodeGroups[]": "nodeGroupDefaults"}
+#: How definitions of what is passed through are called: Cluster API's own pages explain those keys.
+PASSED_THROUGH = "partsOf"
 
 #: JSON Schema's words for types, and ours for more than one.
 MANY = {
@@ -69,7 +71,9 @@ class Reference:
         self._shapes = {
             name
             for name, found in self._root["definitions"].items()
-            if text.count(f'"#/definitions/{name}"') > 1 and self._inside(found)
+            if text.count(f'"#/definitions/{name}"') > 1
+            and self._inside(found)
+            and not name.startswith(PASSED_THROUGH)
         }
 
     def rows(self) -> Iterator[Key]:
@@ -180,7 +184,8 @@ class Reference:
 
 
 def _branches(schema: Schema) -> list[Schema]:
-    return [branch for word in ("anyOf", "oneOf", "allOf") for branch in schema.get(word, [])]
+    """What a key may be one of; allOf names no keys, it says what else holds for them."""
+    return [branch for word in ("anyOf", "oneOf") for branch in schema.get(word, [])]
 
 
 def written(value: Any) -> str:

@@ -50,6 +50,14 @@ class HelmTest(unittest.TestCase):
                 self.assertIn("1 chart(s) linted, 0 chart(s) failed", answer.result())
                 self.assertNotRegex(answer.result(), r"\[(WARNING|ERROR)\]")
 
+    def test_lint_takes_the_charts_as_they_come(self) -> None:
+        """It skips what is refused for want of values, and meets every template without them."""
+        for chart in (rendering.CLUSTER, rendering.ADDONS):
+            for program in (rendering.helm(), rendering.helm4()):
+                with self.subTest(chart=chart.name, helm=program):
+                    said = rendering.run("lint", "--strict", chart, program=program)
+                    self.assertIn("1 chart(s) linted, 0 chart(s) failed", said)
+
 
 def linted(scenario: Scenario, program: str) -> str:
     """What a helm says of a chart with a scenario's values."""
