@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import copy
 import re
 from typing import Any
 
@@ -35,6 +36,13 @@ TEXTS = (
     ),
     *(openstack_id(1), openstack_id(2), "node.cluster.x-k8s.io/a", "example.org/gpu"),
 )
+#: One of each shape that JSON has, and of those that are one within another.
+SHAPES = (
+    *("text", "", 7, 1.5, True, None, {}, {"one": "a"}, {"one": {"two": "a"}}),
+    *([], ["a"], [7], [None], [{"one": "a"}], [["a"]]),
+)
+#: Keys of maps and places in lists on the way down to a value.
+Place = tuple[str | int, ...]
 _KINDS = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
@@ -124,3 +132,21 @@ def _maps(schema: Schema, root: Schema) -> st.SearchStrategy[Values]:
         if keys:
             parts.append(st.dictionaries(st.sampled_from(keys), _values(inner, root), max_size=2))
     return st.tuples(*parts).map(lambda maps: {k: v for one in maps for k, v in one.items()})
+
+
+def places(values: Any, above: Place = ()) -> Iterator[Place]:
+    """Where something stands in values, at every depth."""
+    if above:
+        yield above
+    inner = enumerate(values) if isinstance(values, list) else ()
+    for step, value in values.items() if isinstance(values, dict) else inner:
+        yield from places(value, (*above, step))
+
+
+def replaced(values: Any, place: Place, value: Any) -> Any:
+    """Values with another one at a place."""
+    if not place:
+        return value
+    result = copy.copy(values)
+    result[place[0]] = replaced(values[place[0]], place[1:], value)
+    return result

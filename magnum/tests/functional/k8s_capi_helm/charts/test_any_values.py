@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever the schemas take is rendered to objects that an API server takes, or refused in words.
 
+So is what they do not take, and what stands in the parts that they pass through.
+
 K8S_CAPI_HELM_EXAMPLES says how many values are tried of each chart.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 import unittest
 
 import hypothesis
@@ -44,6 +47,15 @@ def objects(chart: Path, base: Values, changes: list[Values]) -> list[Object]:
         raise
 
 
+settings = hypothesis.settings(
+    max_examples=EXAMPLES,
+    derandomize="K8S_CAPI_HELM_EXAMPLES" not in os.environ,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+
+
 class AnyValuesTest(unittest.TestCase):
     maxDiff = None
 
@@ -53,13 +65,7 @@ class AnyValuesTest(unittest.TestCase):
 
         rendered: list[bool] = []
 
-        @hypothesis.settings(
-            max_examples=EXAMPLES,
-            derandomize="K8S_CAPI_HELM_EXAMPLES" not in os.environ,
-            deadline=None,
-            database=None,
-            suppress_health_check=list(hypothesis.HealthCheck),
-        )
+        @settings
         @hypothesis.given(changes)
         def check(given: list[Values]) -> None:
             found = objects(chart, base, given)
@@ -88,3 +94,27 @@ class AnyValuesTest(unittest.TestCase):
 
     def test_addons(self) -> None:
         self.holds(rendering.ADDONS, "air-gapped")
+
+
+class WrongShapeTest(unittest.TestCase):
+    """Nobody is shown where a template stumbled."""
+
+    def holds(self, chart: Path, scenario: str) -> None:
+        base = rendering.scenarios(chart)[scenario].values
+        places = st.sampled_from(list(any_values.places(base)))
+
+        @settings
+        @hypothesis.given(places, st.sampled_from(any_values.SHAPES))
+        def check(place: any_values.Place, shape: Any) -> None:
+            objects(chart, any_values.replaced(base, place, shape), [])
+
+        check()
+
+    def test_a_cluster(self) -> None:
+        self.holds(rendering.CLUSTER, "every-key")
+
+    def test_a_cluster_with_its_own_machine_setup(self) -> None:
+        self.holds(rendering.CLUSTER, "own-machine-setup")
+
+    def test_addons(self) -> None:
+        self.holds(rendering.ADDONS, "custom-addons")
