@@ -140,9 +140,10 @@ portRangeMax: {{ .port }}
 
 {{/* A rule that somebody wrote under the name of one of the chart's takes its place. Arguments: own, more (lists). */}}
 {{- define "openstack-cluster.rules.both" -}}
-{{- $rules := .own | default list -}}
+{{- $rules := list -}}
 {{- $names := list -}}
-{{- range $rules -}}
+{{- range .own -}}
+{{- $rules = append $rules (include "openstack-cluster.rule" . | fromJson) -}}
 {{- $names = append $names .name -}}
 {{- end -}}
 {{- range .more -}}
@@ -151,6 +152,27 @@ portRangeMax: {{ .port }}
 {{- end -}}
 {{- end -}}
 {{ toJson $rules }}
+{{- end -}}
+
+{{/*
+A rule as Neutron has it. Of one in capitals or of protocol "any" the provider thinks at each look that it is missing;
+a rule without etherType, or without the last of its ports, it cannot make. Argument: rule.
+*/}}
+{{- define "openstack-cluster.rule" -}}
+{{- $rule := omit . "protocol" "remoteIPPrefix" -}}
+{{- $prefix := .remoteIPPrefix | default "" | lower -}}
+{{- $_ := set $rule "etherType" (.etherType | default (contains ":" $prefix | ternary "IPv6" "IPv4")) -}}
+{{- with $prefix -}}
+{{- $_ := set $rule "remoteIPPrefix" . -}}
+{{- end -}}
+{{- $protocol := .protocol | default "" | lower -}}
+{{- if not (has $protocol (list "" "any")) -}}
+{{- $_ := set $rule "protocol" $protocol -}}
+{{- end -}}
+{{- if and .portRangeMin (not (hasKey . "portRangeMax")) (not (contains "icmp" $protocol)) -}}
+{{- $_ := set $rule "portRangeMax" .portRangeMin -}}
+{{- end -}}
+{{ toJson $rule }}
 {{- end -}}
 
 {{/* Arguments: root, file (of files/security-groups, without its extension). */}}

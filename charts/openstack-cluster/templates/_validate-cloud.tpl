@@ -45,6 +45,20 @@
 {{- fail "apiServer.enableLoadBalancer and apiServer.associateFloatingIP are false, so the API has no address: give apiServer.fixedIP or controlPlaneEndpoint, and bring that address to the control plane yourself." -}}
 {{- end -}}
 {{- end -}}
+{{- /* What a running cluster says is kept: nothing changes for it, and nobody is kept from other changes. */ -}}
+{{- if and .Release.IsInstall $server.enableLoadBalancer -}}
+{{- range $server.allowedCIDRs | default $server.allowedCidrs -}}
+{{- if eq ($server.loadBalancerProvider | default "") "ovn" -}}
+{{- fail (printf "apiServer.allowedCIDRs has %s, but load balancers of the provider ovn keep nobody out: leave it out and guard the API by other means, or use another apiServer.loadBalancerProvider." .) -}}
+{{- end -}}
+{{- if contains ":" . -}}
+{{- fail (printf "apiServer.allowedCIDRs has %s, and the OpenStack provider leaves IPv6 out: give IPv4 networks." .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Release.IsInstall $server.fixedIP (not $server.enableLoadBalancer) $server.associateFloatingIP -}}
+{{- fail (printf "apiServer.fixedIP is %s, and without a load balancer the API has its floating IP only: leave it out, or set apiServer.associateFloatingIP to false." $server.fixedIP) -}}
+{{- end -}}
 {{- if and $server.loadBalancerSubnetFilters (not $server.loadBalancerNetworkFilter) -}}
 {{- fail "apiServer.loadBalancerSubnetFilters are subnets of apiServer.loadBalancerNetworkFilter, which is not set: set it too." -}}
 {{- end -}}
@@ -93,6 +107,9 @@ Argument: root.
 {{- end -}}
 {{- if $values.clusterNetworking.disableExternalNetwork -}}
 {{- fail "clusterNetworking.disableExternalNetwork leaves no floating IP for a bastion: set bastion.enabled to false." -}}
+{{- end -}}
+{{- if and .floatingIP (eq .floatingIP ($values.apiServer.floatingIP | default "")) -}}
+{{- fail (printf "bastion.floatingIP %s is apiServer.floatingIP too: give each an address of its own." .floatingIP) -}}
 {{- end -}}
 {{- include "openstack-cluster.validate.image" (dict "where" "bastion" "from" . "values" $values) -}}
 {{- end -}}

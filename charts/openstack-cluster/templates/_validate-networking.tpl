@@ -30,6 +30,16 @@
 {{- else if contains ":" $internal.nodeCidr -}}
 {{- fail (printf "clusterNetworking.internalNetwork.nodeCidr %s is IPv6, and the OpenStack provider makes IPv4 subnets only: make the subnets yourself and name them in subnetFilters." $internal.nodeCidr) -}}
 {{- end -}}
+{{- if and .Release.IsInstall $networking.routerFilter $networking.disableExternalNetwork (not (include "openstack-cluster.existingNetwork" .)) -}}
+{{- fail "clusterNetworking.routerFilter would not be used, as the OpenStack provider connects a router only where there is an external network: set disableExternalNetwork to false, or bring a network that has its router." -}}
+{{- end -}}
+{{- $versions := list -}}
+{{- range include "openstack-cluster.subnetFilters" . | fromJsonArray -}}
+{{- $versions = append $versions ((.filter | default .).ipVersion | default 0 | int) -}}
+{{- end -}}
+{{- if and (eq (len $versions) 2) (or (deepEqual $versions (list 4 4)) (deepEqual $versions (list 6 6))) -}}
+{{- fail (printf "clusterNetworking.internalNetwork.subnetFilters names two subnets of IPv%d, and the OpenStack provider takes one of each IP version: leave one out." (first $versions)) -}}
+{{- end -}}
 {{- if and $networking.disablePortSecurity $networking.manageSecurityGroups -}}
 {{- fail "clusterNetworking.disablePortSecurity leaves no security groups: set clusterNetworking.manageSecurityGroups to false." -}}
 {{- end -}}
@@ -78,6 +88,8 @@
 {{- $before = append $before (append $one $network) -}}
 {{- end -}}
 {{- end -}}
+{{- include "openstack-cluster.validate.sizes" . -}}
+{{- include "openstack-cluster.validate.managedSubnet" . -}}
 {{- range .Values.apiServer.allowedCIDRs | default .Values.apiServer.allowedCidrs -}}
 {{- include "openstack-cluster.validate.noHost" (dict "where" "apiServer.allowedCIDRs" "network" .) -}}
 {{- end -}}
@@ -87,6 +99,64 @@
 {{- if .remoteIPPrefix -}}
 {{- include "openstack-cluster.validate.noHost" (dict "network" .remoteIPPrefix
       "where" (printf "clusterNetworking.%s: remoteIPPrefix of the rule %q" $key .name)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Addresses of the subnet that the OpenStack provider makes. Argument: root. */}}
+{{- define "openstack-cluster.validate.managedSubnet" -}}
+{{- $internal := .Values.clusterNetworking.internalNetwork -}}
+{{- $server := .Values.apiServer -}}
+{{- if not (include "openstack-cluster.existingNetwork" .) -}}
+{{- $network := include "openstack-cluster.network" $internal.nodeCidr -}}
+{{- $inside := list -}}
+{{- if and $server.fixedIP $server.enableLoadBalancer (not $server.loadBalancerNetworkFilter) -}}
+{{- $inside = append $inside (list "apiServer.fixedIP" $server.fixedIP) -}}
+{{- end -}}
+{{- range $internal.allocationPools -}}
+{{- $where := "clusterNetworking.internalNetwork.allocationPools: " -}}
+{{- $inside = concat $inside (list (list (print $where "start") .start) (list (print $where "end") .end)) -}}
+{{- end -}}
+{{- range $inside -}}
+{{- if or (contains ":" (last .)) (not (hasPrefix $network (include "openstack-cluster.bits" (last .)))) -}}
+{{- fail (printf "%s %s is no address of clusterNetworking.internalNetwork.nodeCidr %s: give one of that network." (first .) (last .) $internal.nodeCidr) -}}
+{{- end -}}
+{{- end -}}
+{{- range $internal.allocationPools -}}
+{{- if gt (include "openstack-cluster.bits" .start) (include "openstack-cluster.bits" .end) -}}
+{{- fail (printf "clusterNetworking.internalNetwork.allocationPools has start %s above end %s: swap or change them." .start .end) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Each Node gets a part of the pods' network; how large it is says a flag of the controller manager. Argument: root.
+Source: ValidatePodSubnetNodeMask and ValidateServiceSubnetSize of https://github.com/kubernetes/kubernetes/blob/v1.34.4/cmd/kubeadm/app/apis/kubeadm/validation/validation.go
+*/}}
+{{- define "openstack-cluster.validate.sizes" -}}
+{{- range .Values.kubeNetwork.services.cidrBlocks -}}
+{{- $longest := contains ":" . | ternary 124 28 -}}
+{{- if gt (splitList "/" . | last | atoi) $longest -}}
+{{- fail (printf "kubeNetwork.services.cidrBlocks has %s, which is too small for kubeadm: give a network of /%d or larger." . $longest) -}}
+{{- end -}}
+{{- end -}}
+{{- $own := ((.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration).controllerManager | default dict -}}
+{{- $said := dict "allocate-node-cidrs" "true" "node-cidr-mask-size-ipv4" "24" "node-cidr-mask-size-ipv6" "64" -}}
+{{- range $name := keys $said -}}
+{{- range list (($.Values.controllerManager).extraArgs) $own.extraArgs -}}
+{{- with include "openstack-cluster.kubeadm.flag" (dict "flags" . "name" $name) -}}
+{{- $_ := set $said $name . -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if ne (get $said "allocate-node-cidrs") "false" -}}
+{{- range .Values.kubeNetwork.pods.cidrBlocks -}}
+{{- $length := splitList "/" . | last | atoi -}}
+{{- $node := get $said (printf "node-cidr-mask-size-%s" (contains ":" . | ternary "ipv6" "ipv4")) | atoi -}}
+{{- if or (gt $length $node) (gt (sub $node $length) 16) -}}
+{{- fail (printf "kubeNetwork.pods.cidrBlocks has %s, and kubeadm gives each Node a /%d of it: give a network of /%d to /%d." . $node (max 0 (sub $node 16)) $node) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -110,6 +180,9 @@ Arguments: where (text), network.
 */}}
 {{- define "openstack-cluster.validate.noHost" -}}
 {{- $length := splitList "/" .network | last | atoi -}}
+{{- if regexMatch "::.*::|:::" .network -}}
+{{- fail (printf "%s %s is no network, as it has \"::\" twice: write all its groups but one \"::\"." .where .network) -}}
+{{- end -}}
 {{- $host := false -}}
 {{- if not (contains ":" .network) -}}
 {{- $host = include "openstack-cluster.bits" .network | substr $length 32 | contains "1" -}}
@@ -146,7 +219,14 @@ Arguments: where (text), network.
 {{- if and (or .portRangeMin .portRangeMax) (not .protocol) -}}
 {{- fail (printf "%s has ports but no protocol: give tcp or udp." $rule) -}}
 {{- end -}}
-{{- if gt (int .portRangeMin) (int (.portRangeMax | default .portRangeMin)) -}}
+{{- if and .portRangeMax (not .portRangeMin) -}}
+{{- fail (printf "%s has portRangeMax %d without portRangeMin: give the first port too." $rule (int .portRangeMax)) -}}
+{{- end -}}
+{{- if and .etherType .remoteIPPrefix (ne (eq .etherType "IPv6") (contains ":" .remoteIPPrefix)) -}}
+{{- fail (printf "%s has etherType %s and remoteIPPrefix %s: give a network of that IP version, or leave etherType out." $rule .etherType .remoteIPPrefix) -}}
+{{- end -}}
+{{- /* Of ICMP the two are a type and a code. */ -}}
+{{- if and (not (contains "icmp" (.protocol | default "" | lower))) (gt (int .portRangeMin) (int (.portRangeMax | default .portRangeMin))) -}}
 {{- fail (printf "%s has portRangeMin %d above portRangeMax %d: swap or change them." $rule (int .portRangeMin) (int .portRangeMax)) -}}
 {{- end -}}
 {{- end -}}

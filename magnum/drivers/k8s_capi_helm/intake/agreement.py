@@ -59,6 +59,17 @@ def _contradictions(request: ClusterRequest) -> Iterator[tuple[str, str]]:
         for name in _NEED_LOAD_BALANCER:
             if getattr(wanted, name):
                 yield name, "nothing, because the cluster has no load balancer (master_lb_enabled)"
+    elif wanted.api_master_lb_allowed_cidrs:
+        # https://github.com/kubernetes-sigs/cluster-api-provider-openstack/blob/v0.14.7/pkg/cloud/services/loadbalancer/loadbalancer.go
+        name = "api_master_lb_allowed_cidrs"
+        if wanted.octavia_provider == "ovn":
+            yield (
+                name,
+                "nothing, because load balancers of the Octavia provider ovn (octavia_provider) "
+                "keep nobody out",
+            )
+        elif any(":" in network for network in wanted.api_master_lb_allowed_cidrs):
+            yield name, "IPv4 networks, as IPv6 ones would be left out"
     if wanted.api_server_floating_ip and not (
         request.floating_ip and wanted.master_lb_floating_ip_enabled
     ):

@@ -52,9 +52,10 @@ class NetworkLabels:
     api_master_lb_allowed_cidrs: tuple[str, ...] = label(
         forms.CIDRS,
         (),
-        "192.0.2.0/24,2001:db8::/32",
-        "Networks that may reach the Kubernetes API, with commas or spaces between them. The "
-        "management cluster has to be in one of them. Without it everybody may.",
+        "192.0.2.0/24,198.51.100.0/24",
+        "IPv4 networks that may reach the Kubernetes API, with commas or spaces between them. The "
+        "management cluster has to be in one of them. Without it everybody may. Load balancers of "
+        "the provider ovn cannot keep anybody out.",
         aliases=("master_lb_allowed_cidrs",),
     )
     api_server_lb_flavor: str | None = label(

@@ -23,6 +23,7 @@ TABLE: Mapping[str, Any] = {
     "apiVersions.clusterApi": ("1.11", "1.10"),
     "apiVersions.infrastructure": ("v1beta2", "v1beta1"),
     "additionalSyncMachineAnnotations": ([".+"], [".*"]),
+    "remoteGroupID": (openstack_id(1), openstack_id(2)),
     "portRangeMin": (2, 3),
     "portRangeMax": (40000, 40001),
     "trustedCAs": ({"one": keys.TEXTS[-2]}, {"two": keys.TEXTS[-1]}),

@@ -93,13 +93,16 @@ def render(
     *,
     release: str = "demo",
     served: Sequence[str] = (),
+    upgrade: bool = False,
 ) -> list[Object]:
     """The objects of a release.
 
     :param served: group versions that the management cluster is said to serve.
+    :param upgrade: of one that is there already.
     :raises HelmRefused: schema or rules of the chart refuse the values.
     """
-    return documents(text(chart, values, release=release, served=served))
+    flags = ("--is-upgrade",) if upgrade else ()
+    return documents(text(chart, values, release=release, served=served, flags=flags))
 
 
 def text(

@@ -213,7 +213,7 @@ class NetworkTest(unittest.TestCase):
         self.assertNotIn("localAPIEndpoint", str(rendered()))
 
     def test_the_chart_adds_no_rule_that_is_there(self) -> None:
-        rule = {"name": "a", "direction": "ingress"}
+        rule = {"name": "a", "direction": "ingress", "etherType": "IPv6"}
         for key in ("allNodes", "controlPlaneNodes", "workerNodes"):
             change: Any = {f"clusterNetworking__{key}SecurityGroupRules": [rule]}
             groups = cluster(**change)["spec"]["managedSecurityGroups"]
@@ -227,7 +227,67 @@ class NetworkTest(unittest.TestCase):
             groups = cluster(
                 apiServer__port=port, clusterNetworking__controlPlaneNodesSecurityGroupRules=[mine]
             )["spec"]["managedSecurityGroups"]
-            self.assertEqual([mine], groups["controlPlaneNodesSecurityGroupRules"])
+            told = {**mine, "etherType": "IPv4"}
+            self.assertEqual([told], groups["controlPlaneNodesSecurityGroupRules"])
+
+    def test_a_rule_is_told_as_neutron_has_it(self) -> None:
+        """Otherwise the provider cannot make it, or makes it anew each time that it looks."""
+        for given, told in (
+            ({}, {"etherType": "IPv4"}),
+            ({"remoteIPPrefix": "10.0.0.0/8"}, {"etherType": "IPv4"}),
+            (
+                {"remoteIPPrefix": "2001:DB8::/32"},
+                {"etherType": "IPv6", "remoteIPPrefix": "2001:db8::/32"},
+            ),
+            ({"etherType": "IPv6"}, {}),
+            ({"protocol": "TCP"}, {"etherType": "IPv4", "protocol": "tcp"}),
+            (
+                {"protocol": "tcp", "portRangeMin": 80},
+                {"etherType": "IPv4", "portRangeMax": 80},
+            ),
+            (
+                {"protocol": "udp", "portRangeMin": 80, "portRangeMax": 90},
+                {"etherType": "IPv4"},
+            ),
+            # A type without a code is one with any code.
+            ({"protocol": "icmp", "portRangeMin": 8}, {"etherType": "IPv4"}),
+            (
+                {"protocol": "icmp", "portRangeMin": 11, "portRangeMax": 1},
+                {"etherType": "IPv4"},
+            ),
+        ):
+            rule = {"name": "a", "direction": "ingress", **given}
+            self.assertEqual([{**rule, **told}], self.rules(rule))
+        self.assertEqual(
+            [{"name": "a", "direction": "egress", "etherType": "IPv4"}],
+            self.rules({"name": "a", "direction": "egress", "protocol": "any"}),
+        )
+
+    def rules(self, rule: rendering.Object) -> list[rendering.Object]:
+        """What becomes of a rule of workers."""
+        groups = cluster(clusterNetworking__workerNodesSecurityGroupRules=[rule])["spec"]
+        found: list[rendering.Object] = groups["managedSecurityGroups"][
+            "workerNodesSecurityGroupRules"
+        ]
+        return found
+
+    def test_what_does_nothing_for_a_running_cluster_does_not_stop_it(self) -> None:
+        """Its fields cannot be changed, and whoever scales it asks for something else."""
+        for change in (
+            {"loadBalancerProvider": "ovn", "allowedCIDRs": ["192.0.2.0/24"]},
+            {"allowedCIDRs": ["2001:db8::/32"]},
+            {"fixedIP": "10.9.9.9"},
+        ):
+            values = small(**{f"apiServer__{key}": value for key, value in change.items()})
+            with self.assertRaises(rendering.HelmRefused):
+                rendering.render(rendering.CLUSTER, values)
+            rendering.render(rendering.CLUSTER, values, upgrade=True)
+
+    def test_pods_are_given_addresses_by_somebody_else(self) -> None:
+        cluster(
+            kubeNetwork__pods__cidrBlocks=["10.0.0.0/26"],
+            controllerManager={"extraArgs": {"allocate-node-cidrs": "false"}},
+        )
 
     def test_a_bastion_is_said_to_be_off_before_it_may_be_left_out(self) -> None:
         self.assertNotIn("bastion", cluster()["spec"])

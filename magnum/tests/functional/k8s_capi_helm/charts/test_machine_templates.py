@@ -186,7 +186,7 @@ class TextTest(unittest.TestCase):
     def test_text_that_looks_like_something_else_arrives(self) -> None:
         for text in ("1e3", "0x10", "yes", "null", "~", "2026-11-21", "a: b", "0123", "Köln #1"):
             disk = {"size": 1, "volumeType": text, "availabilityZone": "1_000"}
-            rule = {"name": text, "direction": "ingress", "protocol": text}
+            rule = {"name": text, "direction": "ingress", "description": text, "etherType": "IPv4"}
             port = {"description": text, "network": {"name": text}, "tags": [text]}
             machine = {
                 "serverGroupName": text,

@@ -110,7 +110,7 @@ class ReleasedTest(unittest.TestCase):
     def moved(
         self, release: Release, scenario: Scenario, values: Values
     ) -> dict[tuple[str, str], str]:
-        objects = rendering.render(release.chart, values)
+        objects = rendering.render(release.chart, values, upgrade=True)
         return moved(release.lasting(scenario.name), released.lasting(objects))
 
     def unexpected(self, release: Release, scenario: Scenario, values: Values) -> dict[str, str]:
@@ -162,7 +162,9 @@ class RecordTest(unittest.TestCase):
             for core, cloud in (("v1beta1", "v1beta1"), ("v1beta2", "v1beta2")):
                 change = {"apiVersions": {"core": core, "infrastructure": cloud, "clusterApi": ""}}
                 values = rendering.changed(scenarios[name].values, change)
-                told.append(released.lasting(rendering.render(rendering.CLUSTER, values)))
+                told.append(
+                    released.lasting(rendering.render(rendering.CLUSTER, values, upgrade=True))
+                )
             with self.subTest(scenario=name):
                 self.assertEqual({}, moved(*told))
 

@@ -118,6 +118,16 @@ class TestRefusals(LabelCase):
             self.assertIn(f"Label '{name}'", reason)
             self.assertIn("master_lb_enabled", reason)
 
+    def test_whom_the_load_balancer_keeps_out(self) -> None:
+        label = "api_master_lb_allowed_cidrs"
+        reason = self.refused({label: "192.0.2.0/24", "octavia_provider": "ovn"})
+        self.assertIn(f"Label '{label}'", reason)
+        self.assertIn("octavia_provider", reason)
+        reason = self.refused({label: "192.0.2.0/24,2001:db8::/32"})
+        self.assertIn(f"Label '{label}'", reason)
+        self.assertIn("IPv4", reason)
+        self.made(labels={label: "192.0.2.0/24", "octavia_provider": "amphora"})
+
     def test_networks_side_by_side(self) -> None:
         labels = {
             "calico_ipv4pool": "10.100.0.0/16,fd00:10::/56",
