@@ -51,12 +51,14 @@
 {{- if not (and (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $name) (le (len $name) 53)) -}}
 {{- fail (printf "custom has an addon %q, which is no name for a release: use lower case letters, digits and \"-\", 53 at most." $name) -}}
 {{- end -}}
-{{- $own := $.Files.Get (printf "files/addons/%s.yaml" $name) -}}
-{{- range $_, $text := $.Files.Glob "files/addons/*.yaml" -}}
-{{- $own = or $own (contains (printf "\nrelease: %s\n" $name) (toString $text)) -}}
-{{- end -}}
-{{- if $own -}}
+{{- if $.Files.Get (printf "files/addons/%s.yaml" $name) -}}
 {{- fail (printf "custom has an addon %q, but that is the name of one of this chart's: take another name." $name) -}}
+{{- end -}}
+{{- range $path, $_ := $.Files.Glob "files/addons/*.yaml" -}}
+{{- $text := $.Files.Get $path -}}
+{{- if contains (printf "\nrelease: %s\n" $name) $text -}}
+{{- include "cluster-addons.validate.release" (dict "root" $ "name" $name "namespace" $addon.spec.namespace "addon" (fromYaml $text)) -}}
+{{- end -}}
 {{- end -}}
 {{- $wanted := eq $addon.kind "HelmRelease" | ternary "chart" "manifests" -}}
 {{- if not (hasKey $addon.spec $wanted) -}}
@@ -76,6 +78,19 @@
 {{- if not (regexMatch "^[-._a-zA-Z0-9]{1,253}$" $file) -}}
 {{- fail (printf "custom.%s.spec.manifests has a file %q: use letters, digits, \"-\", \"_\" and \".\" in its name." $name $file) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+One release in the cluster cannot have two addons; one that is not there, or is in another namespace, is in nobody's way.
+Arguments: root, name and namespace (of the operator's addon), addon (a file of files/addons with a release of that name).
+*/}}
+{{- define "cluster-addons.validate.release" -}}
+{{- if include "cluster-addons.wanted" (dict "root" .root "when" .addon.when) -}}
+{{- $taken := (include "cluster-addons.values" (dict "root" .root "paths" (pick .addon "namespace")) | fromJson).namespace -}}
+{{- if eq $taken .namespace -}}
+{{- fail (printf "custom has an addon %q in the namespace %q, where one of this chart's is a release of that name: take another name or namespace." .name .namespace) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -248,6 +248,23 @@ class CustomAddonTest(unittest.TestCase):
         self.assertEqual("123", spec["releaseName"])
         self.assertEqual({}, addon_operator.values(self.objects, "123"))
 
+    def test_a_release_of_the_charts_own_is_in_the_way_only_where_it_is(self) -> None:
+        own = {"kind": "Manifests", "spec": {"namespace": "own", "manifests": {"a": "kind: A\n"}}}
+        for name, enabled in (
+            ("prometheus-blackbox-exporter", "monitoring.enabled"),
+            ("etcd-defragmentation", "etcdDefrag.enabled"),
+        ):
+            for on in (False, True):
+                values = rendering.scenarios(rendering.ADDONS)["bare"].values
+                change = {f"custom.{name}": own, enabled: on}
+                objects = rendering.render(rendering.ADDONS, rendering.changed(values, change))
+                found = [one["spec"] for one in rendering.by_kind(objects, "Manifests")]
+                with self.subTest(name=name, on=on):
+                    self.assertIn(
+                        (name, "own"),
+                        [(spec["releaseName"], spec["targetNamespace"]) for spec in found],
+                    )
+
     def test_objects(self) -> None:
         made = addon_operator.manifests(self.objects, "some-objects")
         self.assertCountEqual(["one", "two", "three"], [one["metadata"]["name"] for one in made])
