@@ -33,6 +33,11 @@ def cluster_spec(scenario: str = "minimal", **change: Any) -> Any:
 
 
 class ClusterObjectsTest(unittest.TestCase):
+    def test_an_annotation_has_any_key_that_kubernetes_takes(self) -> None:
+        given = {"Example.ORG/Foo": "bar", "a": "b", "example.org/A_b.c": ""}
+        found = rendering.only(rendered(clusterAnnotations=given), "Cluster")
+        self.assertLessEqual(given.items(), found["metadata"]["annotations"].items())
+
     def test_helm_keeps_what_cluster_api_deletes_in_order(self) -> None:
         for scenario in rendering.scenarios(rendering.CLUSTER).values():
             for found in scenario.objects:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+from typing import Any
 import unittest
 
 from magnum.tests.functional.k8s_capi_helm.charts import machines, rendering
@@ -34,6 +35,42 @@ class TextTest(unittest.TestCase):
             for place, text in enumerate(texts):
                 with self.subTest(text=text):
                     self.assertEqual(text.encode(), written[f"/etc/t{place}"])
+
+    def test_a_file_may_be_as_long_as_cluster_api_takes(self) -> None:
+        for text in ("a" * 10239 + "\n", "ä" * 3840, "\t" * 7680):
+            given = [{"path": "/etc/t", "content": text}]
+            for spec in machines.both(machines.plain(additionalFiles=given)):
+                (found,) = (one for one in spec["files"] if one["path"] == "/etc/t")
+                self.assertEqual(10240, len(found["content"]))
+                self.assertEqual(text.encode(), machines.files(spec)["/etc/t"])
+
+    def test_a_longer_file_is_refused(self) -> None:
+        mirrors = {"docker.io": [f"https://mirror-{one}.example.org" for one in range(200)]}
+        path = "/etc/containerd/certs.d/docker.io/hosts.toml"
+        long: list[tuple[str, dict[str, Any]]] = [
+            ("additionalFiles", {"additionalFiles": [{"path": "/t", "content": "ä" * 3841}]}),
+            ("additionalFiles", {"additionalFiles": [{"path": "/t", "content": "a" * 7681}]}),
+            ("registryMirrors", {"registryMirrors": mirrors}),
+            (
+                "proxy.noProxy",
+                {
+                    "proxy": {
+                        "http": "http://p.example.org:3128",
+                        "noProxy": [f"host-{one}.example.org" for one in range(300)],
+                    }
+                },
+            ),
+        ]
+        for key, change in long:
+            with self.subTest(key=key):
+                said = f"{key} makes the file /[^ ]* too long.*10240"
+                with self.assertRaisesRegex(rendering.HelmRefused, said):
+                    machines.plain(**change)
+        own = {"path": path, "contentFrom": {"secret": {"name": "mine", "key": "a"}}}
+        machines.plain(registryMirrors=mirrors, additionalFiles=[own])
+        spec = {"files": [{"path": "/t", "content": "a" * 10241}]}
+        with self.assertRaisesRegex(rendering.HelmRefused, "kubeadmConfigSpec/files/0/content"):
+            machines.plain(controlPlane__kubeadmConfigSpec=spec)
 
     def test_the_charts_own_files_hold_no_mark_of_a_template(self) -> None:
         for scenario in ("behind-a-proxy", "private-registries"):
