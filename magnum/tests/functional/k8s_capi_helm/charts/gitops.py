@@ -76,7 +76,11 @@ SHAPES: Mapping[tuple[str, str], Mapping[str, Any]] = {
             "destination": {"server": URL, "namespace": NAME},
             "syncPolicy": {
                 "automated": {"prune": bool, "selfHeal": bool},
-                "syncOptions": [re.compile("(ServerSideApply|RespectIgnoreDifferences)=true")],
+                "syncOptions": [
+                    re.compile(
+                        "(ServerSideApply|RespectIgnoreDifferences|FailOnSharedResource)=true"
+                    )
+                ],
             },
             "ignoreDifferences?": [
                 {

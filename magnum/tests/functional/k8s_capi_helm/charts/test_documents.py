@@ -103,19 +103,32 @@ class ExampleTest(unittest.TestCase):
                     self.assertIn(version, found)
 
     def test_the_command_that_lists_templates_lists_them_all(self) -> None:
-        pattern = r'^  name: "?[a-z0-9.-]+-[0-9a-f]{8}"?$'
-        self.assertIn(f"grep -oE '{pattern}'", (DOCUMENTS / "helm.rst").read_text())
+        named = r'^  name: "?[a-z0-9.-]+-[0-9a-f]{8}"?$'
+        pattern = named + r"|^(  |      )(version|failureDomain): "
+        self.assertIn(f"grep -E '{pattern}'", (DOCUMENTS / "helm.rst").read_text())
         for scenario in rendering.scenarios(rendering.CLUSTER).values():
             text = rendering.text(scenario.chart, scenario.values)
-            listed = re.findall(pattern, text, re.MULTILINE)
+            listed = re.findall(named, text, re.MULTILINE)
             names = [
                 found["metadata"]["name"]
                 for kind in ("OpenStackMachineTemplate", "KubeadmConfigTemplate")
                 for found in rendering.by_kind(scenario.objects, kind)
             ]
             missing = set(names) - {name.split()[-1].strip('"') for name in listed}
+            machines = [
+                spec[key]
+                for kind in ("KubeadmControlPlane", "MachineDeployment")
+                for found in rendering.by_kind(scenario.objects, kind)
+                for spec in (found["spec"], found["spec"].get("template", {}).get("spec", {}))
+                for key in ("version", "failureDomain")
+                if key in spec
+            ]
+            said = re.findall(pattern.split("|", 1)[1] + "(.+)", text, re.MULTILINE)
             with self.subTest(scenario=scenario.name):
                 self.assertEqual(set(), missing)
+                self.assertEqual(
+                    sorted(machines), sorted(yaml.safe_load(value) for *_, value in said)
+                )
 
     def test_yaml_in_pages_can_be_read(self) -> None:
         for page, text in blocks():
