@@ -49,7 +49,7 @@ fixedIPs:
   {{- end }}
 {{- end }}
 {{- if or (hasKey .port "securityGroups") (hasKey .port "securityGroupFilters") }}
-# An empty list is not the same as none: no group at all.
+# The provider takes an empty list for none, but templates that have one keep their names.
 securityGroups: {{- include "openstack-cluster.filters" (concat (.port.securityGroups | default list) (.port.securityGroupFilters | default list)) | default "[]" | nindent 2 }}
 {{- end }}
 {{- with .port.hostId }}

@@ -32,6 +32,8 @@ Rules for node groups.
 {{- /* helm lint goes on after a refusal, so that the control plane may have none here. */ -}}
 {{- else if and (or .root.Values.controlPlane.kubernetesVersion .root.Values.kubernetesVersion) (gt ((semver $version).Compare (semver $controlPlane)) 0) -}}
 {{- fail (printf "%s has Kubernetes %s, newer than the control plane's %s: upgrade the control plane first." $where $version $controlPlane) -}}
+{{- else if and (or .root.Values.controlPlane.kubernetesVersion .root.Values.kubernetesVersion) (gt (sub (semver $controlPlane).Minor (semver $version).Minor) 3) -}}
+{{- fail (printf "%s has Kubernetes %s, more than three minor releases older than the control plane's %s, and Cluster API makes no machine with it: upgrade the group first." $where $version $controlPlane) -}}
 {{- end -}}
 {{- if hasKey (($group.kubeadmConfigSpec | default dict).joinConfiguration | default dict) "controlPlane" -}}
 {{- fail (printf "%s: kubeadmConfigSpec.joinConfiguration.controlPlane is for machines of the control plane, and Cluster API makes no worker with it: take it out." $where) -}}
@@ -46,6 +48,13 @@ Rules for node groups.
 {{- include "openstack-cluster.validate.nodeLabels" (dict "root" .root "where" $where "from" $group) -}}
 {{- include "openstack-cluster.validate.nodeAnnotations" (dict "root" .root "where" $where "from" $group) -}}
 {{- include "openstack-cluster.validate.nodeTaints" (dict "where" $where "from" $group) -}}
+{{- if (.root.Values.clusterApi).machineTaintPropagation -}}
+{{- range $group.nodeTaints -}}
+{{- if eq .key "node-role.kubernetes.io/control-plane" -}}
+{{- fail (printf "%s: nodeTaints has %s, which Cluster API takes at no worker while clusterApi.machineTaintPropagation is true: choose another key." $where .key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Arguments: where (text), group, new (whether the cluster is). */}}
@@ -105,8 +114,11 @@ Arguments: root, where (text), from (control plane or node group).
 {{- $root := .root -}}
 {{- $chart := printf "%s/" .root.Values.projectPrefix -}}
 {{- $allowed := "(^|[.])(kubelet|node)[.]kubernetes[.]io/|^(beta[.])?kubernetes[.]io/(arch|os|hostname|instance-type)$|^(topology|failure-domain[.]beta)[.]kubernetes[.]io/(zone|region)$" -}}
-{{- range $key, $_ := .from.nodeLabels -}}
+{{- range $key, $value := .from.nodeLabels -}}
 {{- include "openstack-cluster.validate.key" (dict "where" (printf "%s: nodeLabels" $where) "key" $key) -}}
+{{- if and (eq $key "node-role.kubernetes.io/control-plane") (or (ne $where "controlPlane") (ne (toString $value) "")) -}}
+{{- fail (printf "%s: nodeLabels has %s, by which Cluster API finds the control plane: leave it out." $where $key) -}}
+{{- end -}}
 {{- if include "openstack-cluster.nodeLabels.kept" (dict "root" $root "key" $key) -}}
 {{- if or (hasPrefix "cluster.x-k8s.io/" $key) (hasPrefix $chart $key) -}}
 {{- fail (printf "%s: nodeLabels has %s, by which Cluster API and this chart find machines: choose another key." $where $key) -}}

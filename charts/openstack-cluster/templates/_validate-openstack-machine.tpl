@@ -12,9 +12,16 @@
 {{- if and $from.serverGroupId $from.serverGroupName -}}
 {{- fail (printf "%s has serverGroupId %q and serverGroupName %q: keep one, and set the other to \"\"." $where $from.serverGroupId $from.serverGroupName) -}}
 {{- end -}}
+{{- $group := get ($from.schedulerHints | default dict) "group" | toString -}}
+{{- if and .root.Release.IsInstall (hasKey ($from.schedulerHints | default dict) "group") (or $from.serverGroupId $from.serverGroupName) (ne $group (toString $from.serverGroupId)) -}}
+{{- fail (printf "%s: schedulerHints.group is %s, and serverGroupId or serverGroupName names a server group too: leave one of them out." $where $group) -}}
+{{- end -}}
 {{- range $name, $device := $from.additionalBlockDevices -}}
 {{- if not (regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$" $name) -}}
 {{- fail (printf "%s: additionalBlockDevices has %q, which becomes a tag of the disk: use letters, digits, \"-\", \"_\" and \".\"." $where $name) -}}
+{{- end -}}
+{{- if gt (len $name) 60 -}}
+{{- fail (printf "%s: additionalBlockDevices has %q with %d characters, which becomes a tag of the disk: Nova takes 60 at most." $where $name (len $name)) -}}
 {{- end -}}
 {{- if eq $name "root" -}}
 {{- fail (printf "%s: additionalBlockDevices.root has the name of the boot volume, which is machineRootVolume: give it another." $where) -}}
@@ -30,18 +37,7 @@
 {{- fail (printf "%s: containerdBlockDevice needs a link to the disk that Flatcar does not make: take it out, or set osDistro to ubuntu." $where) -}}
 {{- end -}}
 {{- end -}}
-{{- range $place, $port := ($from.machineNetworking | default dict).ports -}}
-{{- $what := printf "%s: machineNetworking.ports[%d]" $where $place -}}
-{{- if and $port.securityGroups $port.securityGroupFilters -}}
-{{- fail (printf "%s has securityGroups and securityGroupFilters, which is its old name: write all to securityGroups." $what) -}}
-{{- end -}}
-{{- if and $port.hostID $port.hostId -}}
-{{- fail (printf "%s has hostID and hostId, which is its old name: keep hostID." $what) -}}
-{{- end -}}
-{{- if and $port.disablePortSecurity (or $port.securityGroups $port.securityGroupFilters) -}}
-{{- fail (printf "%s has disablePortSecurity, so its security groups cannot be: leave one of them out." $what) -}}
-{{- end -}}
-{{- end -}}
+{{- include "openstack-cluster.validate.ports" . -}}
 {{- if eq $api "v1beta2" -}}
 {{- $metadata := include "openstack-cluster.overlay" (dict "below" .root.Values.machineMetadata "above" $from.machineMetadata) | fromJson -}}
 {{- range $key, $value := $metadata -}}

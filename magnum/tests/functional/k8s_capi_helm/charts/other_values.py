@@ -17,7 +17,7 @@ TABLE: Mapping[str, Any] = {
     "machineCount": (1, 3, 5),
     "cipherSuites": (
         ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"],
-        ["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"],
+        ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"],
     ),
     "clouds": ({"demo": {"auth": {"auth_url": "https://other.example.org"}}, "other": {}},),
     "apiVersions.clusterApi": ("1.11", "1.10"),
@@ -72,6 +72,12 @@ ALSO_IN: Mapping[str, str] = {
     "osDistro": "minimal",
     "machineConfigDrive": "minimal",
 }
+#: An API that is reached by other means than a port on the cluster's network.
+_REACHED: Values = {
+    "enableLoadBalancer": False,
+    "associateFloatingIP": False,
+    "fixedIP": "10.0.0.9",
+}
 _BOUNDED: Values = {"nodeGroups": [{"name": "one", "machineFlavor": "m1.small", **_BOUNDS}]}
 #: What a key outside of node groups, or all keys below a path, need in the cluster.
 COMPANIONS: Mapping[str, Values] = {
@@ -86,6 +92,11 @@ COMPANIONS: Mapping[str, Values] = {
     },
     "apiServer.loadBalancerSubnetFilters": {
         "apiServer": {"loadBalancerNetworkFilter": {"name": "one"}}
+    },
+    "controlPlane.machineNetworking.ports.[].network": {"apiServer": _REACHED},
+    "controlPlane.machineNetworking.ports.[].fixedIPs": {
+        "apiServer": _REACHED,
+        "controlPlane": {"machineNetworking": {"ports": [{"network": {"id": openstack_id(1)}}]}},
     },
     "etcd.encryption": {"etcd": {"encryption": {"enabled": True}}},
     # Where it does kube-proxy's work, addons say something of the control plane.
