@@ -3,13 +3,11 @@
 {{- include "openstack-cluster.validate.oidc" (.Values.oidc | default dict) -}}
 {{- include "openstack-cluster.validate.authWebhook" . -}}
 {{- include "openstack-cluster.validate.encryption" (.Values.etcd.encryption | default dict) -}}
-{{- include "openstack-cluster.validate.certificates" .Values.controlPlane -}}
+{{- include "openstack-cluster.validate.certificates" . -}}
 {{- include "openstack-cluster.validate.flags" . -}}
 {{- include "openstack-cluster.validate.hostPaths" . -}}
 {{- include "openstack-cluster.validate.clusterConfiguration" . -}}
-{{- if and (.Values.tls).cipherSuites (eq (toString (.Values.tls).minVersion) "VersionTLS13") -}}
-{{- fail "tls.cipherSuites cannot be chosen for TLS 1.3, and tls.minVersion is VersionTLS13: leave one of them out." -}}
-{{- end -}}
+{{- include "openstack-cluster.validate.cipherSuites" . -}}
 {{- end -}}
 
 {{- define "openstack-cluster.validate.oidc" -}}
@@ -56,6 +54,11 @@
 {{- end -}}
 {{- $seen = append $seen .type -}}
 {{- end -}}
+{{- range $type := has "AlwaysAllow" $seen | ternary list (list "Node" "RBAC") -}}
+{{- if not (has $type $seen) -}}
+{{- fail (printf "azimuthAuthorizationWebhook.additionalAuthorizers lacks %s, without which no Node can join: add {type: %s, name: %s}." $type $type (lower $type)) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -69,16 +72,63 @@
 {{- if hasKey (.otherProviders | default dict) (toString .provider) -}}
 {{- fail (printf "etcd.encryption.otherProviders has %s, which is etcd.encryption.provider: add its keys to etcd.encryption.keys." .provider) -}}
 {{- end -}}
+{{- if .enabled -}}
+{{- include "openstack-cluster.validate.encryption.resources" .resources -}}
+{{- end -}}
 {{- if and .writePlain (not .enabled) -}}
 {{- fail "etcd.encryption.writePlain is true, but etcd.encryption.enabled is false, so nothing encrypted could be read: set enabled to true, or writePlain to false." -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Cluster API replaces a machine whose certificates end soon, also when it is a minute old. */}}
+{{/* What the API server takes as kinds to encrypt. Argument: resources. */}}
+{{- define "openstack-cluster.validate.encryption.resources" -}}
+{{- $resources := . -}}
+{{- range $resource := $resources -}}
+{{- if regexMatch "^(apiserveripinfo|serviceipallocations|servicenodeportallocations)$|^[^.]*[.](events[.]k8s[.]io|extensions)$" $resource -}}
+{{- fail (printf "etcd.encryption.resources has %s, which the API server does not take: leave it out, or name the kind where it is stored, like events." $resource) -}}
+{{- end -}}
+{{- range without $resources $resource -}}
+{{- if or (eq $resource "*.*") (and (hasPrefix "*." $resource) (eq (trimPrefix "*." $resource) (regexFind "[.].*" . | trimPrefix "."))) -}}
+{{- fail (printf "etcd.encryption.resources has %s and also %s, which is among them: leave out one of them." $resource .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Cluster API replaces a machine whose certificates end soon, also when it is a minute old. Where kubeadm cannot be told
+how long they are good, that is its own 365 days. Argument: root.
+*/}}
 {{- define "openstack-cluster.validate.certificates" -}}
-{{- if .certificateValidityDays -}}
-{{- if le (int .certificateValidityDays) (int .certificatesExpiryDays) -}}
-{{- fail (printf "controlPlane.certificateValidityDays is %d, but machines are replaced %d days before that (controlPlane.certificatesExpiryDays), so without end: let certificates live longer." (int .certificateValidityDays) (int .certificatesExpiryDays)) -}}
+{{- $controlPlane := .Values.controlPlane -}}
+{{- $before := int $controlPlane.certificatesExpiryDays -}}
+{{- $days := 0 -}}
+{{- if include "openstack-cluster.clusterApi.certificateValidity" (dict "root" . "core" (include "openstack-cluster.api.core" .)) -}}
+{{- $days = (($controlPlane.kubeadmConfigSpec).clusterConfiguration).certificateValidityPeriodDays | default $controlPlane.certificateValidityDays | int -}}
+{{- end -}}
+{{- if and $before (le ($days | default 365) $before) -}}
+{{- if $days -}}
+{{- fail (printf "controlPlane.certificateValidityDays is %d, but machines are replaced %d days before that (controlPlane.certificatesExpiryDays), so without end: let certificates live longer." $days $before) -}}
+{{- else -}}
+{{- fail (printf "controlPlane.certificatesExpiryDays is %d, but certificates live kubeadm's 365 days, so machines would be replaced without end: give fewer days, or set certificateValidityDays where Cluster API knows it (core v1beta2)." $before) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Go's HTTP/2 asks for one of two suites, and without it neither API server nor kubelet starts. Flags of the operator's
+own may have another list, or TLS 1.3 alone, which has no list. Argument: root.
+Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
+*/}}
+{{- define "openstack-cluster.validate.cipherSuites" -}}
+{{- $suites := (.Values.tls).cipherSuites -}}
+{{- if and $suites (eq (toString (.Values.tls).minVersion) "VersionTLS13") -}}
+{{- fail "tls.cipherSuites cannot be chosen for TLS 1.3, and tls.minVersion is VersionTLS13: leave one of them out." -}}
+{{- end -}}
+{{- $needed := list "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256" -}}
+{{- if and $suites (not (has (first $needed) $suites)) (not (has (last $needed) $suites)) -}}
+{{- if not (regexMatch "tls-(min-version|cipher-suites)" (toJson (list .Values.apiServer.extraArgs .Values.controlPlane.kubeadmConfigSpec))) -}}
+{{- fail (printf "tls.cipherSuites has neither %s, and without one of them the API server does not start (HTTP/2): add one." (join " nor " $needed)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -102,9 +152,34 @@
 {{- if and (.Values.oidc).issuerUrl (hasKey $own "authentication-config") -}}
 {{- fail "apiServer.extraArgs sets authentication-config, which the API server refuses beside the flags of oidc: describe the issuer in that file, or use oidc." -}}
 {{- end -}}
-{{- range $flag := list "authorization-mode" "authorization-webhook-config-file" -}}
+{{- range $flag := list "authorization-mode" "authorization-webhook-config-file" "authorization-webhook-version"
+      "authorization-webhook-cache-authorized-ttl" "authorization-webhook-cache-unauthorized-ttl" -}}
 {{- if and (ne $.Values.authWebhook "none") (hasKey $own $flag) -}}
 {{- fail (printf "apiServer.extraArgs sets %s, which the API server refuses beside the authorization file of authWebhook %s: use one of them." $flag $.Values.authWebhook) -}}
+{{- end -}}
+{{- end -}}
+{{- with get (.Values.etcd.extraArgs | default dict) "data-dir" -}}
+{{- if not (hasPrefix (printf "%s/" (trimSuffix "/" $.Values.etcd.dataDir)) (printf "%s/" .)) -}}
+{{- fail (printf "etcd.extraArgs sets data-dir to %s, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." . $.Values.etcd.dataDir) -}}
+{{- end -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.port" . -}}
+{{- end -}}
+
+{{/* kubeadm and the kubelet look for the API server at bindPort, load balancer and floating IP lead to apiServer.port. Argument: root. */}}
+{{- define "openstack-cluster.validate.port" -}}
+{{- $server := .Values.apiServer -}}
+{{- $spec := .Values.controlPlane.kubeadmConfigSpec | default dict -}}
+{{- $first := int (($spec.initConfiguration).localAPIEndpoint).bindPort | default (int $server.port) -}}
+{{- $others := int ((($spec.joinConfiguration).controlPlane).localAPIEndpoint).bindPort | default (int $server.port) -}}
+{{- range $where, $port := dict "initConfiguration" $first "joinConfiguration.controlPlane" $others -}}
+{{- if and (or $server.enableLoadBalancer $server.associateFloatingIP) (ne $port (int $server.port)) -}}
+{{- fail (printf "controlPlane.kubeadmConfigSpec.%s.localAPIEndpoint.bindPort is %d, but load balancer and floating IP lead to apiServer.port %d: give both the same." $where $port (int $server.port)) -}}
+{{- end -}}
+{{- end -}}
+{{- with get ($server.extraArgs | default dict) "secure-port" -}}
+{{- if ne . (toString $first) -}}
+{{- fail (printf "apiServer.extraArgs sets secure-port to %s, but kubeadm looks for the API server at %d: use apiServer.port." . $first) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -146,6 +221,48 @@
 {{- $_ := set $seen $what true -}}
 {{- end -}}
 {{- end -}}
+{{- $own := (get ((($.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration) | default dict) $where | default dict).extraVolumes -}}
+{{- include "openstack-cluster.validate.mounts" (dict "root" $ "where" $where "volumes" (concat $chart ((get $.Values $where | default dict).extraVolumes | default list) ($own | default list))) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Volumes beside kubeadm's own. kubeadm puts the later of two with a name in the place of the earlier, and does not look at
+their paths. Arguments: root, where (apiServer, controllerManager or scheduler), volumes.
+Source: https://github.com/kubernetes/kubernetes/blob/master/cmd/kubeadm/app/phases/controlplane/volumes.go
+*/}}
+{{- define "openstack-cluster.validate.mounts" -}}
+{{- $where := .where -}}
+{{- $own := (.root.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration | default dict -}}
+{{- $needed := dict "k8s-certs" ($own.certificatesDir | default "/etc/kubernetes/pki" | toString) -}}
+{{- $kubeadm := dict "ca-certs" "/etc/ssl/certs" "usr-share-ca-certificates" "/usr/share/ca-certificates" -}}
+{{- if eq .root.Values.osDistro "ubuntu" -}}
+{{- $kubeadm = merge $kubeadm (dict "etc-ca-certificates" "/etc/ca-certificates" "usr-local-share-ca-certificates" "/usr/local/share/ca-certificates") -}}
+{{- end -}}
+{{- if eq $where "controllerManager" -}}
+{{- $_ := set $needed "kubeconfig" "/etc/kubernetes/controller-manager.conf" -}}
+{{- if not (contains "flex-volume-plugin-dir" (toJson (list (.root.Values.controllerManager).extraArgs ($own.controllerManager).extraArgs))) -}}
+{{- $_ := set $kubeadm "flexvolume-dir" "/usr/libexec/kubernetes/kubelet-plugins/volume/exec" -}}
+{{- end -}}
+{{- else if eq $where "scheduler" -}}
+{{- $needed = dict "kubeconfig" "/etc/kubernetes/scheduler.conf" -}}
+{{- $kubeadm = dict -}}
+{{- end -}}
+{{- $mounts := merge (dict) $needed $kubeadm -}}
+{{- range .volumes -}}
+{{- if and (kindIs "string" .name) (kindIs "string" .mountPath) -}}
+{{- if ne .mountPath (get $needed .name | default .mountPath) -}}
+{{- fail (printf "%s.extraVolumes calls a volume %s, as kubeadm calls its own at %s, which the program needs: choose another name." $where .name (get $needed .name)) -}}
+{{- end -}}
+{{- $_ := set $mounts .name .mountPath -}}
+{{- end -}}
+{{- end -}}
+{{- $seen := dict -}}
+{{- range $name, $path := $mounts -}}
+{{- if hasKey $seen $path -}}
+{{- fail (printf "%s.extraVolumes mounts %s, where the volume %s of kubeadm, of the chart or of kubeadmConfigSpec is already: leave one of %s and %s out." $where $path (get $seen $path) (get $seen $path) $name) -}}
+{{- end -}}
+{{- $_ := set $seen $path $name -}}
 {{- end -}}
 {{- end -}}
 
@@ -153,6 +270,13 @@
 {{- define "openstack-cluster.validate.clusterConfiguration" -}}
 {{- $spec := .Values.controlPlane.kubeadmConfigSpec | default dict -}}
 {{- $own := $spec.clusterConfiguration | default dict -}}
+{{- if and .Release.IsInstall ($own.etcd).external ($own.etcd).local -}}
+{{- fail "controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd has external and local, and only external would be used: leave one of them out." -}}
+{{- end -}}
+{{- $health := "controlPlaneComponentHealthCheckSeconds" -}}
+{{- if ne (toJson (get (($spec.initConfiguration).timeouts | default dict) $health)) (toJson (get (($spec.joinConfiguration).timeouts | default dict) $health)) -}}
+{{- fail (printf "controlPlane.kubeadmConfigSpec.initConfiguration.timeouts.%s differs from that of joinConfiguration, and Cluster API takes both alike only: give both the same." $health) -}}
+{{- end -}}
 {{- with (($own.etcd | default dict).local | default dict).dataDir -}}
 {{- fail (printf "controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd.local.dataDir is %s, but a disk is mounted at etcd.dataDir: use that key." .) -}}
 {{- end -}}
