@@ -30,11 +30,21 @@ Arguments: root, role (controlPlane or worker), from (control plane or node grou
 {{- $chart }}
 {{- end }}
 {{- range $given }}
-{{ include "openstack-cluster.kubeadm.file" . }}
+{{ include "openstack-cluster.kubeadm.file" (dict "file" . "root" $.root) }}
 {{- end }}
-{{- with $own }}
-{{ toYaml . }}
+{{- if and $own (eq .root.Values.osDistro "flatcar") }}
+{{- range $own }}
+- {{ toJson (empty .permissions | ternary . (merge (dict "permissions" (include "openstack-cluster.kubeadm.permissions" (dict "root" $.root "permissions" .permissions))) .)) }}
 {{- end }}
+{{- else if $own }}
+{{ toYaml $own }}
+{{- end }}
+{{- end -}}
+
+{{/* On Flatcar YAML reads them as a number, octal only with a leading 0. Arguments: root, permissions. */}}
+{{- define "openstack-cluster.kubeadm.permissions" -}}
+{{- if and (eq .root.Values.osDistro "flatcar") (regexMatch "^[1-7][0-7]*$" (toString .permissions)) -}}0{{- end -}}
+{{ .permissions }}
 {{- end -}}
 
 {{/* The chart's own files; bodies that do not depend on values are in files/. */}}
@@ -53,15 +63,15 @@ Arguments: root, role (controlPlane or worker), from (control plane or node grou
 {{- end }}
 {{- end -}}
 
-{{/* One of additionalFiles. */}}
+{{/* One of additionalFiles. Arguments: root, file. */}}
 {{- define "openstack-cluster.kubeadm.file" -}}
-- path: {{ .path | quote }}
-  owner: {{ .owner | default "root:root" | quote }}
-  permissions: {{ .permissions | default "0644" | quote }}
-  {{- if .contentFrom }}
-  contentFrom: {{ toJson .contentFrom }}
+- path: {{ .file.path | quote }}
+  owner: {{ .file.owner | default "root:root" | quote }}
+  permissions: {{ include "openstack-cluster.kubeadm.permissions" (dict "root" .root "permissions" (.file.permissions | default "0644")) | quote }}
+  {{- if .file.contentFrom }}
+  contentFrom: {{ toJson .file.contentFrom }}
   {{- else }}
-  {{- include "openstack-cluster.kubeadm.exactContent" .content | nindent 2 }}
+  {{- include "openstack-cluster.kubeadm.exactContent" .file.content | nindent 2 }}
   {{- end }}
 {{- end -}}
 

@@ -95,8 +95,9 @@ is meant to be one; what else goes there as it is must not look like one. Argume
 {{- if and $own.ignition (not $flatcar) -}}
 {{- fail (printf "%s: kubeadmConfigSpec.ignition is for Flatcar, and osDistro is %s: set osDistro to flatcar, or take it out." $where .root.Values.osDistro) -}}
 {{- end -}}
-{{- if and $own.bootCommands $flatcar -}}
-{{- fail (printf "%s: kubeadmConfigSpec.bootCommands are cloud-init's, which Flatcar does not have: use preKubeadmCommands, or a unit in ignition." $where) -}}
+{{- include "openstack-cluster.validate.kubeadmSources" (dict "where" $where "own" $own) -}}
+{{- if $flatcar -}}
+{{- include "openstack-cluster.validate.flatcar" (dict "root" .root "where" $where "own" $own) -}}
 {{- end -}}
 {{- range $section, $said := pick $own "clusterConfiguration" "initConfiguration" "joinConfiguration" -}}
 {{- range $key := list "apiVersion" "kind" "clusterName" "kubernetesVersion" "networking" "bootstrapTokens" -}}

@@ -34,6 +34,24 @@ class FlatcarTest(unittest.TestCase):
             self.assertIn("update-ca-certificates", spec["preKubeadmCommands"])
             self.assertFalse([one for one in spec["preKubeadmCommands"] if "apt" in one])
 
+    def test_permissions_are_octal_for_yaml_too(self) -> None:
+        own = [
+            {"path": f"/etc/{mode}", "content": "a\n", "permissions": mode}
+            for mode in ("644", "1755", "0600")
+        ]
+        flavor = {"machineFlavor": "m1.small"}
+        for given in (
+            {"additionalFiles": own},
+            {"controlPlane": {**flavor, "kubeadmConfigSpec": {"files": own}}},
+        ):
+            for distro, wanted in (
+                ("flatcar", ["0644", "01755", "0600"]),
+                ("ubuntu", ["644", "1755", "0600"]),
+            ):
+                found = machines.control_plane(machines.plain(osDistro=distro, **given))["files"]
+                modes = {one["path"]: one["permissions"] for one in found}
+                self.assertEqual(wanted, [modes[one["path"]] for one in own])
+
     def test_ones_own_units_stand_in_place_of_the_charts(self) -> None:
         own = machines.control_plane(machines.rendered("flatcar"))["ignition"][
             "containerLinuxConfig"

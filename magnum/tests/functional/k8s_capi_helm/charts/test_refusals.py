@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 import re
+from typing import Any
 import unittest
 
 from magnum.tests.functional.k8s_capi_helm.charts import refusals, rendering
@@ -20,6 +21,73 @@ REFUSED_BY = re.compile(
     r"|execution error at \(\S+/templates/validate\.yaml:"
 )
 _FAIL = re.compile(r'\bfail (?:\(printf )?"((?:[^"\\]|\\.)*)"')
+_ID = rendering.openstack_id(1)
+_PORTS = "controlPlane.machineNetworking"
+_OWN = "controlPlane.kubeadmConfigSpec"
+_DATA = {"device": "/dev/vdb", "filesystem": "ext4", "label": "data"}
+#: Changes of the smallest scenario that a rule must let through.
+WORKS: tuple[dict[str, Any], ...] = (
+    {_PORTS: {"ports": [{"network": {"name": "a"}, "nameSuffix": "x"}, {"nameSuffix": "x"}]}},
+    {_PORTS: {"ports": [{"network": {"name": "k8s-clusterapi-cluster-default-demo"}}]}},
+    {_PORTS: {"ports": [{"network": {"tags": ["theirs"]}}]}},
+    {
+        "clusterNetworking.disablePortSecurity": True,
+        "clusterNetworking.manageSecurityGroups": False,
+        _PORTS: {
+            "ports": [
+                {"disablePortSecurity": False, "securityGroups": [{"id": _ID}]},
+                {"network": {"id": _ID}, "allowedAddressPairs": [{"ipAddress": "10.1.0.0/16"}]},
+            ]
+        },
+    },
+    {"controlPlane.nodeLabels": {"node-role.kubernetes.io/control-plane": ""}},
+    {
+        "controlPlane.kubernetesVersion": "1.36.0",
+        "nodeGroups": [{"name": "lags", "machineCount": 1, "kubernetesVersion": "1.33.4"}],
+    },
+    {"controlPlane.certificatesExpiryDays": 364},
+    {
+        "apiVersions.core": "v1beta2",
+        "controlPlane.certificatesExpiryDays": 400,
+        "controlPlane.certificateValidityDays": 1000,
+    },
+    {
+        "tls.cipherSuites": [
+            "TLS_AES_128_GCM_SHA256",
+            "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
+            "TLS_RSA_WITH_AES_128_CBC_SHA256",
+            "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+        ]
+    },
+    {
+        "tls.cipherSuites": ["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"],
+        "apiServer.extraArgs": {"tls-min-version": "VersionTLS13"},
+    },
+    {
+        "etcd.encryption": {
+            "enabled": True,
+            "resources": ["secrets", "events", "*.apps", "widgets.example.org"],
+            "keys": ["key1"],
+        }
+    },
+    {"apiServer.extraVolumes": [{"name": "ca-certs", "hostPath": "/c", "mountPath": "/c"}]},
+    {"scheduler.extraVolumes": [{"name": "c", "hostPath": "/c", "mountPath": "/etc/ssl/certs"}]},
+    {"etcd.extraArgs": {"data-dir": "/var/lib/etcd/data"}},
+    {"apiServer.port": 8443, "apiServer.extraArgs": {"secure-port": "8443"}},
+    {"controlPlane.serverGroupId": _ID, "controlPlane.schedulerHints": {"group": _ID}},
+    {
+        "osDistro": "flatcar",
+        _OWN: {"diskSetup": {"filesystems": [_DATA]}, "mounts": [["data", "/data"]]},
+    },
+)
+#: Changes that only new clusters are told of.
+LIVED_WITH: tuple[dict[str, Any], ...] = (
+    {_PORTS: {"ports": [{"fixedIPs": [{"ipAddress": "10.0.0.9"}]}]}},
+    {_PORTS: {"ports": [{"network": {"id": _ID}}]}},
+    {"controlPlane.serverGroupId": _ID, "controlPlane.schedulerHints": {"group": "other"}},
+    {f"{_OWN}.clusterConfiguration.etcd": {"local": {"imageTag": "1"}, "external": {"a": "b"}}},
+    {"osDistro": "flatcar", _OWN: {"mounts": [["LABEL=data", "/data"]]}},
+)
 
 
 class RefusalTest(unittest.TestCase):
@@ -40,6 +108,21 @@ class RefusalTest(unittest.TestCase):
             with self.subTest(sentence=sentence):
                 pattern = re.compile(expression(sentence))
                 self.assertTrue(any(map(pattern.search, answers)), "no row makes helm say it")
+
+    def test_what_stands_close_to_a_rule_and_works_is_taken(self) -> None:
+        base = rendering.scenarios(rendering.CLUSTER)["minimal"].values
+        for change in WORKS:
+            with self.subTest(change=change):
+                rendering.render(rendering.CLUSTER, rendering.changed(base, change))
+
+    def test_a_cluster_that_lives_with_it_is_not_kept_from_upgrades(self) -> None:
+        base = rendering.scenarios(rendering.CLUSTER)["minimal"].values
+        for change in LIVED_WITH:
+            with self.subTest(change=change):
+                values = rendering.changed(base, change)
+                rendering.text(rendering.CLUSTER, values, flags=("--is-upgrade",))
+                with self.assertRaises(rendering.HelmRefused):
+                    rendering.render(rendering.CLUSTER, values)
 
     def sentences(self) -> set[str]:
         """Formats of all sentences with which the charts refuse."""
