@@ -43,7 +43,7 @@ TABLE: Mapping[str, Any] = {
 _CAPACITY: Values = {"cpu": "8", "memory": "32Gi", "gpuType": "example.org/gpu", "gpuCount": 2}
 _LIMITS: Values = {"machineCountMin": 1, "machineCountMax": 9}
 _BOUNDS: Values = {"autoscale": True, **_LIMITS}
-#: What a group's key needs in its group to do anything.
+#: What a group's key, or one below it, needs in its group to do anything.
 GROUP_COMPANIONS: Mapping[str, Values] = {
     "machineCountMin": _BOUNDS,
     "machineCountMax": _BOUNDS,
@@ -51,6 +51,9 @@ GROUP_COMPANIONS: Mapping[str, Values] = {
     "autoscalingOptions": _BOUNDS,
     "machineCount": {"autoscale": False},
     "machineRootVolume": {"machineRootVolume": {"diskSize": 40}},
+    "machineNetworking.ports.[].fixedIPs": {
+        "machineNetworking": {"ports": [{"network": {"id": openstack_id(3)}}]}
+    },
     "autoscale": {"machineCount": 1, "machineCountMin": 1, "machineCountMax": 3},
 }
 #: Keys of a group for which no machine may be replaced, whatever their value.

@@ -32,7 +32,10 @@ def group_keys() -> list[Key]:
 def started(scenario: Scenario, key: Key) -> Values:
     """A scenario with what the key needs beside it in its first group, and with another group."""
     groups = scenario.values.get("nodeGroups") or moves.defaults()["nodeGroups"]
-    first = moves.filled(other_values.GROUP_COMPANIONS.get(key.path[2], {}), groups[0])
+    names = [".".join(key.path[2:end]) for end in range(len(key.path), 2, -1)]
+    beside = other_values.GROUP_COMPANIONS
+    needs = next((beside[name] for name in names if name in beside), {})
+    first = moves.filled(needs, groups[0])
     return {**scenario.values, "nodeGroups": [first, *groups[1:], BESIDE]}
 
 
