@@ -67,8 +67,21 @@ _SUITES = (
 )
 
 
-def _several(known: tuple[str, ...], expected: str) -> forms.Form[tuple[str, ...]]:
-    """Words of a closed list, each once, in the order in which they are given."""
+#: Go's HTTP/2 asks for one of them, and without it neither API server nor kubelet starts.
+#: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
+_HTTP2_SUITES = (
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+)
+
+
+def _several(
+    known: tuple[str, ...], expected: str, needed: tuple[str, ...] = ()
+) -> forms.Form[tuple[str, ...]]:
+    """Words of a closed list, each once, in the order in which they are given.
+
+    :param needed: of these at least one.
+    """
     by_key = {word.casefold(): word for word in known}
 
     def read(text: str) -> tuple[str, ...]:
@@ -79,6 +92,8 @@ def _several(known: tuple[str, ...], expected: str) -> forms.Form[tuple[str, ...
             if by_key[part.casefold()] in found:
                 raise forms.Wrong(f"'{part}' is there twice")
             found.append(by_key[part.casefold()])
+        if needed and not set(needed) & set(found):
+            raise forms.Wrong(f"neither {' nor '.join(needed)} is among them")
         return tuple(found)
 
     return forms.Form(read, expected)
@@ -218,8 +233,9 @@ SERVICES = forms.Form(
 )
 CIPHERS = _several(
     _SUITES,
-    "Go's names of cipher suites for TLS 1.2 like TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, with "
-    "commas between them",
+    "Go's names of cipher suites for TLS 1.2, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 or the same of "
+    "ECDSA among them, as HTTP/2 needs it, with commas between them",
+    _HTTP2_SUITES,
 )
 ADMISSION_PLUGINS = _several(
     _PLUGINS,

@@ -104,6 +104,8 @@ BAD = (
     ("api_server_cert_sans", "10.0.0.256", "IP addresses"),
     ("api_server_cert_sans", "a b_c", "DNS names"),
     ("api_server_tls_cipher_suites", "TLS_RSA_WITH_RC4_128_SHA", "is none"),
+    ("api_server_tls_cipher_suites", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "among them"),
+    ("kubelet_tls_cipher_suites", "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "among them"),
     ("audit_log_max_size", "0", "1 or more"),
     ("oidc_issuer_url", "http://sso.example.org", "https://"),
     ("oidc_issuer_url", "https://me:secret@sso.example.org", "without user"),
