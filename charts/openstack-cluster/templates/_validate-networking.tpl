@@ -33,13 +33,6 @@
 {{- if and .Release.IsInstall $networking.routerFilter $networking.disableExternalNetwork (not (include "openstack-cluster.existingNetwork" .)) -}}
 {{- fail "clusterNetworking.routerFilter would not be used, as the OpenStack provider connects a router only where there is an external network: set disableExternalNetwork to false, or bring a network that has its router." -}}
 {{- end -}}
-{{- $versions := list -}}
-{{- range include "openstack-cluster.subnetFilters" . | fromJsonArray -}}
-{{- $versions = append $versions ((.filter | default .).ipVersion | default 0 | int) -}}
-{{- end -}}
-{{- if and (eq (len $versions) 2) (or (deepEqual $versions (list 4 4)) (deepEqual $versions (list 6 6))) -}}
-{{- fail (printf "clusterNetworking.internalNetwork.subnetFilters names two subnets of IPv%d, and the OpenStack provider takes one of each IP version: leave one out." (first $versions)) -}}
-{{- end -}}
 {{- if and $networking.disablePortSecurity $networking.manageSecurityGroups -}}
 {{- fail "clusterNetworking.disablePortSecurity leaves no security groups: set clusterNetworking.manageSecurityGroups to false." -}}
 {{- end -}}
@@ -220,7 +213,7 @@ Arguments: where (text), network.
 {{- fail (printf "%s has ports but no protocol: give tcp or udp." $rule) -}}
 {{- end -}}
 {{- if and .portRangeMax (not .portRangeMin) -}}
-{{- fail (printf "%s has portRangeMax %d without portRangeMin: give the first port too." $rule (int .portRangeMax)) -}}
+{{- fail (printf "%s has portRangeMax %d and no portRangeMin above 0, which is all that the OpenStack provider passes on: give the first port." $rule (int .portRangeMax)) -}}
 {{- end -}}
 {{- if and .etherType .remoteIPPrefix (ne (eq .etherType "IPv6") (contains ":" .remoteIPPrefix)) -}}
 {{- fail (printf "%s has etherType %s and remoteIPPrefix %s: give a network of that IP version, or leave etherType out." $rule .etherType .remoteIPPrefix) -}}

@@ -22,11 +22,21 @@ REFUSED_BY = re.compile(
 )
 _FAIL = re.compile(r'\bfail (?:\(printf )?"((?:[^"\\]|\\.)*)"')
 _ID = rendering.openstack_id(1)
+_RULES = "clusterNetworking.allNodesSecurityGroupRules"
 _PORTS = "controlPlane.machineNetworking"
 _OWN = "controlPlane.kubeadmConfigSpec"
 _DATA = {"device": "/dev/vdb", "filesystem": "ext4", "label": "data"}
 #: Changes of the smallest scenario that a rule must let through.
 WORKS: tuple[dict[str, Any], ...] = (
+    # The provider leaves zeros out, which is any type and code.
+    {_RULES: [{"name": "a", "direction": "ingress", "protocol": "icmp", "portRangeMin": 0}]},
+    {_RULES: [{"name": "a", "direction": "ingress", "protocol": "tcp", "portRangeMin": 0}]},
+    {
+        "clusterNetworking.internalNetwork.subnetFilters": [
+            {"name": "a", "ipVersion": 4},
+            {"name": "b", "ipVersion": 4},
+        ]
+    },
     {_PORTS: {"ports": [{"network": {"name": "a"}, "nameSuffix": "x"}, {"nameSuffix": "x"}]}},
     {_PORTS: {"ports": [{"network": {"name": "k8s-clusterapi-cluster-default-demo"}}]}},
     {_PORTS: {"ports": [{"network": {"tags": ["theirs"]}}]}},
