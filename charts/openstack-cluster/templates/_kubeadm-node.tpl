@@ -92,10 +92,10 @@ and the operator's kubeadmConfigSpec. The labels of all of them are one flag. Ar
 {{- $name := .name -}}
 {{- if kindIs "slice" .flags -}}
 {{- range .flags -}}
-{{- if eq .name $name -}}{{ .value }}{{- end -}}
+{{- if and (eq .name $name) (not (kindIs "invalid" .value)) -}}{{ .value }}{{- end -}}
 {{- end -}}
-{{- else if .flags -}}
-{{ get .flags $name | default "" }}
+{{- else if and .flags (not (kindIs "invalid" (get .flags $name))) -}}
+{{ get .flags $name }}
 {{- end -}}
 {{- end -}}
 

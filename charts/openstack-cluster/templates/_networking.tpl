@@ -159,17 +159,21 @@ A rule as Neutron has it. Of one in capitals or of protocol "any" the provider t
 a rule without etherType, or without the last of its ports, it cannot make. Argument: rule.
 */}}
 {{- define "openstack-cluster.rule" -}}
-{{- $rule := omit . "protocol" "remoteIPPrefix" -}}
+{{- $rule := omit . "protocol" "remoteIPPrefix" "remoteGroupID" -}}
 {{- $prefix := .remoteIPPrefix | default "" | lower -}}
-{{- $_ := set $rule "etherType" (.etherType | default (contains ":" $prefix | ternary "IPv6" "IPv4")) -}}
+{{- $protocol := .protocol | default "" | lower -}}
+{{- $six := or (contains ":" $prefix) (has $protocol (list "icmpv6" "ipv6-icmp" "58")) -}}
+{{- $_ := set $rule "etherType" (.etherType | default (ternary "IPv6" "IPv4" $six)) -}}
+{{- with .remoteGroupID -}}
+{{- $_ := set $rule "remoteGroupID" . -}}
+{{- end -}}
 {{- with $prefix -}}
 {{- $_ := set $rule "remoteIPPrefix" . -}}
 {{- end -}}
-{{- $protocol := .protocol | default "" | lower -}}
 {{- if not (has $protocol (list "" "any")) -}}
 {{- $_ := set $rule "protocol" $protocol -}}
 {{- end -}}
-{{- if and .portRangeMin (not (hasKey . "portRangeMax")) (not (contains "icmp" $protocol)) -}}
+{{- if and .portRangeMin (not (hasKey . "portRangeMax")) (not (regexMatch "icmp|^(1|58)$" $protocol)) -}}
 {{- $_ := set $rule "portRangeMax" .portRangeMin -}}
 {{- end -}}
 {{ toJson $rule }}

@@ -103,12 +103,17 @@ how long they are good, that is its own 365 days. Argument: root.
 {{- $controlPlane := .Values.controlPlane -}}
 {{- $before := int $controlPlane.certificatesExpiryDays -}}
 {{- $days := 0 -}}
+{{- $key := "certificateValidityDays" -}}
 {{- if include "openstack-cluster.clusterApi.certificateValidity" (dict "root" . "core" (include "openstack-cluster.api.core" .)) -}}
-{{- $days = (($controlPlane.kubeadmConfigSpec).clusterConfiguration).certificateValidityPeriodDays | default $controlPlane.certificateValidityDays | int -}}
+{{- $days = int $controlPlane.certificateValidityDays -}}
+{{- with (($controlPlane.kubeadmConfigSpec).clusterConfiguration).certificateValidityPeriodDays -}}
+{{- $days = int . -}}
+{{- $key = "kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays" -}}
+{{- end -}}
 {{- end -}}
 {{- if and $before (le ($days | default 365) $before) -}}
 {{- if $days -}}
-{{- fail (printf "controlPlane.certificateValidityDays is %d, but machines are replaced %d days before that (controlPlane.certificatesExpiryDays), so without end: let certificates live longer." $days $before) -}}
+{{- fail (printf "controlPlane.%s is %d, but machines are replaced %d days before that (controlPlane.certificatesExpiryDays), so without end: let certificates live longer." $key $days $before) -}}
 {{- else -}}
 {{- fail (printf "controlPlane.certificatesExpiryDays is %d, but certificates live kubeadm's 365 days, so machines would be replaced without end: give fewer days, or set certificateValidityDays where Cluster API knows it (core v1beta2)." $before) -}}
 {{- end -}}
@@ -128,7 +133,7 @@ Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
 {{- $needed := list "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256" -}}
 {{- if and $suites (not (has (first $needed) $suites)) (not (has (last $needed) $suites)) -}}
 {{- if not (regexMatch "tls-(min-version|cipher-suites)" (toJson (list .Values.apiServer.extraArgs .Values.controlPlane.kubeadmConfigSpec))) -}}
-{{- fail (printf "tls.cipherSuites has neither %s, and without one of them the API server does not start (HTTP/2): add one." (join " nor " $needed)) -}}
+{{- fail (printf "tls.cipherSuites has neither %s, and without one of them kubelets and API server do not start (HTTP/2): add one." (join " nor " $needed)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -158,8 +163,9 @@ Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
 {{- fail (printf "apiServer.extraArgs sets %s, which the API server refuses beside the authorization file of authWebhook %s: use one of them." $flag $.Values.authWebhook) -}}
 {{- end -}}
 {{- end -}}
+{{- $elsewhere := (((.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration).etcd).external -}}
 {{- with get (.Values.etcd.extraArgs | default dict) "data-dir" -}}
-{{- if not (hasPrefix (printf "%s/" (trimSuffix "/" $.Values.etcd.dataDir)) (printf "%s/" .)) -}}
+{{- if not (or $elsewhere (hasPrefix (printf "%s/" (trimSuffix "/" $.Values.etcd.dataDir)) (printf "%s/" .))) -}}
 {{- fail (printf "etcd.extraArgs sets data-dir to %s, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." . $.Values.etcd.dataDir) -}}
 {{- end -}}
 {{- end -}}
@@ -274,7 +280,7 @@ Source: https://github.com/kubernetes/kubernetes/blob/master/cmd/kubeadm/app/pha
 {{- fail "controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd has external and local, and only external would be used: leave one of them out." -}}
 {{- end -}}
 {{- $health := "controlPlaneComponentHealthCheckSeconds" -}}
-{{- if ne (toJson (get (($spec.initConfiguration).timeouts | default dict) $health)) (toJson (get (($spec.joinConfiguration).timeouts | default dict) $health)) -}}
+{{- if ne (toJson (get (($spec.initConfiguration).timeouts | default dict) $health | default "")) (toJson (get (($spec.joinConfiguration).timeouts | default dict) $health | default "")) -}}
 {{- fail (printf "controlPlane.kubeadmConfigSpec.initConfiguration.timeouts.%s differs from that of joinConfiguration, and Cluster API takes both alike only: give both the same." $health) -}}
 {{- end -}}
 {{- with (($own.etcd | default dict).local | default dict).dataDir -}}

@@ -35,6 +35,10 @@ lines, and a mirror has four. A certificate is short by the schema. Argument: ro
 {{- $key = "registryMirrors" -}}
 {{- else if has $path (list "/etc/kubernetes/proxy.env" "/etc/apt/apt.conf.d/90proxy") -}}
 {{- $key = "proxy.noProxy" -}}
+{{- else if eq (dir $path) (include "openstack-cluster.azimuthWebhook.directory" .root) -}}
+{{- $key = "azimuthAuthorizationWebhook" -}}
+{{- else if contains "KubeProxyConfiguration" .file.content -}}
+{{- $key = "controlPlane.kubeadmConfigSpec.kubeProxyConfiguration" -}}
 {{- end -}}
 {{- $most := eq (.file.encoding | default "") "base64" | ternary "10240 (7680 bytes of text that travels in Base64, like this one)" "10240" -}}
 {{- fail (printf "%s makes the file %s too long: it has %d characters as Cluster API gets it, which takes %s: make it shorter, or let a Secret hold it (contentFrom in additionalFiles)." $key $path (len .file.content) $most) -}}

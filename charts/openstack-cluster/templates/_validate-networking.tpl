@@ -111,6 +111,11 @@
 {{- $where := "clusterNetworking.internalNetwork.allocationPools: " -}}
 {{- $inside = concat $inside (list (list (print $where "start") .start) (list (print $where "end") .end)) -}}
 {{- end -}}
+{{- range $internal.dnsNameservers | default .Values.clusterNetworking.dnsNameservers -}}
+{{- if not (regexMatch "^[0-9.]+$|:" .) -}}
+{{- fail (printf "clusterNetworking.internalNetwork.dnsNameservers has %s, and Neutron takes name servers by address only: give its IP address." .) -}}
+{{- end -}}
+{{- end -}}
 {{- range $inside -}}
 {{- if or (contains ":" (last .)) (not (hasPrefix $network (include "openstack-cluster.bits" (last .)))) -}}
 {{- fail (printf "%s %s is no address of clusterNetworking.internalNetwork.nodeCidr %s: give one of that network." (first .) (last .) $internal.nodeCidr) -}}
@@ -209,7 +214,7 @@ Arguments: where (text), network.
 {{- if and (has "bastion" (.remoteManagedGroups | default list)) (not $bastion) -}}
 {{- fail (printf "%s is for the bastion, and there is none: set bastion.enabled to true, or leave the rule out." $rule) -}}
 {{- end -}}
-{{- if and (or .portRangeMin .portRangeMax) (not .protocol) -}}
+{{- if and (or .portRangeMin .portRangeMax) (has (.protocol | default "" | lower) (list "" "any")) -}}
 {{- fail (printf "%s has ports but no protocol: give tcp or udp." $rule) -}}
 {{- end -}}
 {{- if and .portRangeMax (not .portRangeMin) -}}
@@ -219,7 +224,7 @@ Arguments: where (text), network.
 {{- fail (printf "%s has etherType %s and remoteIPPrefix %s: give a network of that IP version, or leave etherType out." $rule .etherType .remoteIPPrefix) -}}
 {{- end -}}
 {{- /* Of ICMP the two are a type and a code. */ -}}
-{{- if and (not (contains "icmp" (.protocol | default "" | lower))) (gt (int .portRangeMin) (int (.portRangeMax | default .portRangeMin))) -}}
+{{- if and (not (regexMatch "icmp|^(1|58)$" (.protocol | default "" | lower))) (gt (int .portRangeMin) (int (.portRangeMax | default .portRangeMin))) -}}
 {{- fail (printf "%s has portRangeMin %d above portRangeMax %d: swap or change them." $rule (int .portRangeMin) (int .portRangeMax)) -}}
 {{- end -}}
 {{- end -}}

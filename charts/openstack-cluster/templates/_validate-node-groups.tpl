@@ -32,7 +32,7 @@ Rules for node groups.
 {{- /* helm lint goes on after a refusal, so that the control plane may have none here. */ -}}
 {{- else if and (or .root.Values.controlPlane.kubernetesVersion .root.Values.kubernetesVersion) (gt ((semver $version).Compare (semver $controlPlane)) 0) -}}
 {{- fail (printf "%s has Kubernetes %s, newer than the control plane's %s: upgrade the control plane first." $where $version $controlPlane) -}}
-{{- else if and (or .root.Values.controlPlane.kubernetesVersion .root.Values.kubernetesVersion) (gt (sub (semver $controlPlane).Minor (semver $version).Minor) 3) -}}
+{{- else if and .root.Release.IsInstall (or .root.Values.controlPlane.kubernetesVersion .root.Values.kubernetesVersion) (gt (sub (semver $controlPlane).Minor (semver $version).Minor) 3) -}}
 {{- fail (printf "%s has Kubernetes %s, more than three minor releases older than the control plane's %s, and Cluster API makes no machine with it: upgrade the group first." $where $version $controlPlane) -}}
 {{- end -}}
 {{- if hasKey (($group.kubeadmConfigSpec | default dict).joinConfiguration | default dict) "controlPlane" -}}

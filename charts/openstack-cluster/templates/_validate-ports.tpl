@@ -22,7 +22,7 @@ Source: https://github.com/kubernetes-sigs/cluster-api-provider-openstack/blob/m
 {{- end -}}
 {{- /* Provider 0.12 does look at them; a cluster that lives with this must not be kept from upgrades. */ -}}
 {{- if and $root.Release.IsInstall $port.fixedIPs (not $port.network) -}}
-{{- fail (printf "%s has fixedIPs but no network, and the OpenStack provider would not look at them: name the network." $what) -}}
+{{- fail (printf "%s has fixedIPs but no network, and newer OpenStack providers do not look at them then: name the network." $what) -}}
 {{- end -}}
 {{- $suffix := hasKey $port "nameSuffix" | ternary $port.nameSuffix (toString $place) -}}
 {{- $name := toJson (list $suffix $port.network) -}}

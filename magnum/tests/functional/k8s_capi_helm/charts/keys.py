@@ -37,7 +37,6 @@ BY_DEFINITION: dict[str, tuple[Any, Any]] = {
     "optionalDuration": ("7m0s", "8m0s"),
     "cidr": ("10.96.0.0/16", "10.97.0.0/16"),
     "address": ("10.0.0.7", "10.0.0.8"),
-    "addresses": (["192.0.2.7"], ["192.0.2.8"]),
     "optionalAddress": ("203.0.113.7", "203.0.113.8"),
     "optionalFloatingIP": ("203.0.113.7", "203.0.113.8"),
     "id": (openstack_id(1), openstack_id(2)),

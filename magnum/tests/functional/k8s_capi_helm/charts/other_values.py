@@ -24,6 +24,8 @@ TABLE: Mapping[str, Any] = {
     "apiVersions.infrastructure": ("v1beta2", "v1beta1"),
     "additionalSyncMachineAnnotations": ([".+"], [".*"]),
     "remoteGroupID": (openstack_id(1), openstack_id(2)),
+    "dnsNameservers": (["192.0.2.54"], ["192.0.2.55"]),
+    "loadBalancerSubnetFilters": ([{"id": openstack_id(1)}], [{"id": openstack_id(2)}]),
     "portRangeMin": (2, 3),
     "portRangeMax": (40000, 40001),
     "trustedCAs": ({"one": keys.TEXTS[-2]}, {"two": keys.TEXTS[-1]}),

@@ -251,6 +251,9 @@ class NetworkTest(unittest.TestCase):
             ),
             # A type without a code is one with any code.
             ({"protocol": "icmp", "portRangeMin": 8}, {"etherType": "IPv4"}),
+            ({"protocol": "1", "portRangeMin": 8}, {"etherType": "IPv4"}),
+            ({"protocol": "58", "portRangeMin": 128}, {"etherType": "IPv6"}),
+            ({"protocol": "ipv6-icmp"}, {"etherType": "IPv6"}),
             (
                 {"protocol": "icmp", "portRangeMin": 11, "portRangeMax": 1},
                 {"etherType": "IPv4"},

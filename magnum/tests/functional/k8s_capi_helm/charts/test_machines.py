@@ -66,6 +66,16 @@ class TextTest(unittest.TestCase):
                 said = f"{key} makes the file /[^ ]* too long.*10240"
                 with self.assertRaisesRegex(rendering.HelmRefused, said):
                     machines.plain(**change)
+        proxy = {"kubeProxyConfiguration": {"mode": "m" * 10240}}
+        said = "kubeadmConfigSpec.kubeProxyConfiguration makes the file /[^ ]* too long"
+        with self.assertRaisesRegex(rendering.HelmRefused, said):
+            machines.plain(controlPlane__kubeadmConfigSpec=proxy)
+        namespaces = [f"namespace-{one}-of-many-that-there-are" for one in range(300)]
+        said = "azimuthAuthorizationWebhook makes the file /[^ ]* too long"
+        with self.assertRaisesRegex(rendering.HelmRefused, said):
+            machines.rendered(
+                "azimuth-webhook", azimuthAuthorizationWebhook__filteredNamespaces=namespaces
+            )
         own = {"path": path, "contentFrom": {"secret": {"name": "mine", "key": "a"}}}
         machines.plain(registryMirrors=mirrors, additionalFiles=[own])
         spec = {"files": [{"path": "/t", "content": "a" * 10241}]}

@@ -28,6 +28,36 @@ _OWN = "controlPlane.kubeadmConfigSpec"
 _DATA = {"device": "/dev/vdb", "filesystem": "ext4", "label": "data"}
 #: Changes of the smallest scenario that a rule must let through.
 WORKS: tuple[dict[str, Any], ...] = (
+    {
+        "kubeNetwork.pods.cidrBlocks": ["10.0.0.0/26"],
+        f"{_OWN}.clusterConfiguration.controllerManager.extraArgs": {"allocate-node-cidrs": False},
+    },
+    {
+        "kubeNetwork.pods.cidrBlocks": ["10.0.0.0/16"],
+        f"{_OWN}.clusterConfiguration.controllerManager.extraArgs": [
+            {"name": "node-cidr-mask-size-ipv4", "value": None}
+        ],
+    },
+    {
+        "apiServer.loadBalancerNetworkFilter": {"name": "lb"},
+        "apiServer.loadBalancerSubnetFilters": [{"id": _ID, "name": "lb-v4"}],
+    },
+    {_RULES: [{"name": "a", "direction": "ingress", "remoteGroupID": ""}]},
+    {
+        _RULES: [
+            {
+                "name": "a",
+                "direction": "ingress",
+                "protocol": "1",
+                "portRangeMin": 11,
+                "portRangeMax": 1,
+            }
+        ]
+    },
+    {
+        "apiVersions.core": "v1beta2",
+        f"{_OWN}.initConfiguration.timeouts": {"controlPlaneComponentHealthCheckSeconds": None},
+    },
     # The provider leaves zeros out, which is any type and code.
     {_RULES: [{"name": "a", "direction": "ingress", "protocol": "icmp", "portRangeMin": 0}]},
     {_RULES: [{"name": "a", "direction": "ingress", "protocol": "tcp", "portRangeMin": 0}]},
@@ -92,6 +122,24 @@ WORKS: tuple[dict[str, Any], ...] = (
 )
 #: Changes that only new clusters are told of.
 LIVED_WITH: tuple[dict[str, Any], ...] = (
+    {"kubeNetwork.pods.cidrBlocks": ["10.0.0.0/25"]},
+    {"kubeNetwork.services.cidrBlocks": ["10.0.0.0/29"]},
+    {"clusterNetworking.dnsNameservers": ["dns.example.org"]},
+    {"clusterNetworking.internalNetwork.allocationPools": [{"start": "1.1.1.2", "end": "1.1.1.1"}]},
+    {
+        "apiServer.enableLoadBalancer": False,
+        "apiServer.floatingIP": "203.0.113.7",
+        "apiServer.fixedIP": "192.168.3.7",
+    },
+    {
+        "clusterNetworking.disableExternalNetwork": True,
+        "clusterNetworking.routerFilter": {"name": "office"},
+        "apiServer.associateFloatingIP": False,
+    },
+    {
+        "controlPlane.kubernetesVersion": "1.34.1",
+        "nodeGroups": [{"name": "lags", "machineCount": 0, "kubernetesVersion": "1.30.2"}],
+    },
     {_PORTS: {"ports": [{"fixedIPs": [{"ipAddress": "10.0.0.9"}]}]}},
     {_PORTS: {"ports": [{"network": {"id": _ID}}]}},
     {"controlPlane.serverGroupId": _ID, "controlPlane.schedulerHints": {"group": "other"}},
