@@ -220,7 +220,7 @@ class ApiServerTest(unittest.TestCase):
 
     def test_a_wrong_file_is_seen(self) -> None:
         """Or else the tests above would prove nothing."""
-        policy = {"rules": [{"level": "Nonsense"}]}
+        policy = {"rules": [{"level": "Metadata", "omitStages": ["Nonsense"]}]}
         with (
             self.assertRaisesRegex(AssertionError, "Nonsense"),
             self.machine.server({"apiServer.audit.policy": policy}),
