@@ -5,7 +5,9 @@ Services find plug-ins by entry point (https://docs.openstack.org/stevedore/). T
 an installed package, so it writes the metadata that announces them.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+import uuid
 
 ENTRY_POINTS = """\
 [octavia.api.drivers]
@@ -27,9 +29,16 @@ def announce(folder: Path) -> Path:
     """
     metadata = folder / "sandbox_cloud-0.dist-info"
     metadata.mkdir(parents=True, exist_ok=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: sandbox-cloud\nVersion: 0\n")
-    (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
-    link = folder / "sandbox"
-    link.unlink(missing_ok=True)
-    link.symlink_to(Path(__file__).resolve().parents[2])
+    about = "Metadata-Version: 2.1\nName: sandbox-cloud\nVersion: 0\n"
+    _make(metadata / "METADATA", lambda draft: draft.write_text(about))
+    _make(metadata / "entry_points.txt", lambda draft: draft.write_text(ENTRY_POINTS))
+    here = Path(__file__).resolve().parents[2]
+    _make(folder / "sandbox", lambda draft: draft.symlink_to(here))
     return folder
+
+
+def _make(place: Path, make: Callable[[Path], object]) -> None:
+    """Make a file anew so that it is never missing: the services' schemas are made side by side."""
+    draft = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
+    make(draft)
+    draft.replace(place)

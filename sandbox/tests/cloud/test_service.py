@@ -2,7 +2,9 @@
 """What stands between the parent process, a service and the user."""
 
 from collections.abc import Callable, Iterable
+from concurrent import futures
 import io
+import os
 from typing import Any
 import unittest
 
@@ -98,6 +100,17 @@ class TestPlugins(StateCase):
         self.assertTrue((folder / "sandbox" / "cloud" / "plugins" / "network.py").exists())
         text = (folder / "sandbox_cloud-0.dist-info" / "entry_points.txt").read_text()
         self.assertIn("ovn = sandbox.cloud.plugins.loadbalancer:Driver", text)
+        self.assertCountEqual(["sandbox", "sandbox_cloud-0.dist-info"], os.listdir(folder))
+
+    def test_services_announce_it_side_by_side(self) -> None:
+        folder = plugins.announce(self.place / "plugins")
+        found = folder / "sandbox" / "cloud" / "plugins" / "network.py"
+        with futures.ThreadPoolExecutor(8) as pool:
+            done = [pool.submit(plugins.announce, folder) for _ in range(200)]
+            while not all(one.done() for one in done):
+                self.assertTrue(found.exists())
+            for one in done:
+                one.result()
 
 
 class TestCertificates(StateCase):
