@@ -41,13 +41,12 @@ PLAIN = {
 }
 #: Parts of keys that are no free text, whatever their schema says: they must fit something else.
 NOT_FREE = {
-    *("cloudName", "trustedCAs", "additionalAuthorizers"),
+    *("cloudName", "trustedCAs", "additionalAuthorizers", "dnsNameservers"),
     *("additionalSyncMachineLabels", "additionalSyncMachineAnnotations"),
 }
 #: In the scenarios that set these, a stronger key says something else.
 QUIET = {
-    *("clusterNetworking.dnsNameservers.[]", "apiServer.extraArgs.profiling"),
-    *("kubelet.extraArgs.v", "controlPlane.kubeletExtraArgs.v"),
+    *("apiServer.extraArgs.profiling", "kubelet.extraArgs.v", "controlPlane.kubeletExtraArgs.v"),
 }
 #: The autoscaler's list of labels leaves out what is no value of a label.
 LABELS = "capacity.cluster-autoscaler.kubernetes.io/labels"
