@@ -81,6 +81,35 @@ What Kubernetes' servers speak, as JSON: the API server, controller manager, sch
 {{- end -}}
 
 {{/*
+Flags of a program of the control plane as Cluster API takes them, the nearer ones winning: the chart's, extraArgs of the
+program, and the operator's kubeadmConfigSpec.
+Arguments: root, core, program (apiServer, controllerManager, scheduler or etcd).
+*/}}
+{{- define "openstack-cluster.controlPlane.args" -}}
+{{- $own := (.root.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration | default dict -}}
+{{- $said := get $own .program | default dict -}}
+{{- $flags := list (include "openstack-cluster.tls.flags" .root | fromJson) -}}
+{{- if eq .program "etcd" -}}
+{{- $said = $said.local | default dict -}}
+{{- $flags = list (include "openstack-cluster.etcd.flags" .root | fromJson) -}}
+{{- else if eq .program "apiServer" -}}
+{{- $flags = append $flags (include "openstack-cluster.apiServer.flags" .root | fromYaml) -}}
+{{- else -}}
+{{- $flags = append $flags (dict "bind-address" "0.0.0.0") -}}
+{{- if eq .program "controllerManager" -}}
+{{- $flags = append $flags (dict "cloud-provider" "external") -}}
+{{- end -}}
+{{- end -}}
+{{- $flags = concat $flags (list (get .root.Values .program | default dict).extraArgs $said.extraArgs) -}}
+{{- include "openstack-cluster.kubeadm.args" (dict "core" .core "flags" $flags) -}}
+{{- end -}}
+
+{{/* The same as a map, for rules between flags and other values. Arguments: root, program. */}}
+{{- define "openstack-cluster.controlPlane.flags" -}}
+{{- include "openstack-cluster.controlPlane.args" (dict "root" .root "core" "v1beta1" "program" .program) -}}
+{{- end -}}
+
+{{/*
 Flags of a program as Cluster API takes them. A map or list of name and value is laid over the one before it; a
 null takes a flag away. Arguments: core, flags (list, the weakest first).
 */}}

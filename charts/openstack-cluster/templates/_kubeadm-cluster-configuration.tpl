@@ -5,22 +5,16 @@ over it, lists after the chart's. Arguments: root, core.
 {{- define "openstack-cluster.kubeadm.clusterConfiguration" -}}
 {{- $values := .root.Values -}}
 {{- $own := ($values.controlPlane.kubeadmConfigSpec | default dict).clusterConfiguration | default dict -}}
-{{- $everywhere := dict "bind-address" "0.0.0.0" -}}
-{{- $external := dict "cloud-provider" "external" "bind-address" "0.0.0.0" -}}
-{{- $tls := include "openstack-cluster.tls.flags" .root | fromJson -}}
-{{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.apiServer
-      "flags" (list (include "openstack-cluster.apiServer.flags" .root | fromYaml) $tls $values.apiServer.extraArgs)
+{{- with include "openstack-cluster.kubeadm.component" (dict "root" .root "core" .core "program" "apiServer"
       "volumes" (concat (include "openstack-cluster.apiServer.volumes" .root | fromYamlArray) ($values.apiServer.extraVolumes | default list))
       "certSANs" $values.apiServer.certSANs) | trim }}
 apiServer: {{- . | nindent 2 }}
 {{- end }}
-{{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.controllerManager
-      "flags" (list $external $tls ($values.controllerManager).extraArgs)
+{{- with include "openstack-cluster.kubeadm.component" (dict "root" .root "core" .core "program" "controllerManager"
       "volumes" ($values.controllerManager).extraVolumes) | trim }}
 controllerManager: {{- . | nindent 2 }}
 {{- end }}
-{{- with include "openstack-cluster.kubeadm.component" (dict "core" .core "own" $own.scheduler
-      "flags" (list $everywhere $tls ($values.scheduler).extraArgs)
+{{- with include "openstack-cluster.kubeadm.component" (dict "root" .root "core" .core "program" "scheduler"
       "volumes" ($values.scheduler).extraVolumes) | trim }}
 scheduler: {{- . | nindent 2 }}
 {{- end }}
@@ -34,12 +28,12 @@ certificateValidityPeriodDays: {{ $values.controlPlane.certificateValidityDays |
 {{- end -}}
 
 {{/*
-A program of the control plane. Arguments: core, flags (list, the weakest first), volumes, certSANs, own (what
-kubeadmConfigSpec says of it).
+A program of the control plane. Arguments: root, core, program (apiServer, controllerManager or scheduler), volumes,
+certSANs.
 */}}
 {{- define "openstack-cluster.kubeadm.component" -}}
-{{- $own := .own | default dict -}}
-{{- with include "openstack-cluster.kubeadm.args" (dict "core" .core "flags" (append .flags ($own.extraArgs | default dict))) }}
+{{- $own := get ((.root.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration | default dict) .program | default dict -}}
+{{- with include "openstack-cluster.controlPlane.args" . }}
 extraArgs: {{- . | nindent 2 }}
 {{- end }}
 {{- with concat (.volumes | default list) ($own.extraVolumes | default list) }}
@@ -98,8 +92,7 @@ external: {{ toJson $own.external }}
 {{- $local := $own.local | default dict -}}
 local:
   dataDir: {{ $etcd.dataDir | quote }}
-  {{- with include "openstack-cluster.kubeadm.args" (dict "core" .core "flags" (list
-        (include "openstack-cluster.etcd.flags" .root | fromJson) $etcd.extraArgs ($local.extraArgs | default dict))) }}
+  {{- with include "openstack-cluster.controlPlane.args" (dict "root" .root "core" .core "program" "etcd") }}
   extraArgs: {{- . | nindent 4 }}
   {{- end }}
   {{- with include "openstack-cluster.kubeadm.rest" (dict "own" $local "without" (list "dataDir" "extraArgs")) | trim }}

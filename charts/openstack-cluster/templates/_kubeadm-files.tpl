@@ -34,7 +34,7 @@ Arguments: root, role (controlPlane or worker), from (control plane or node grou
 {{- end }}
 {{- if and $own (eq .root.Values.osDistro "flatcar") }}
 {{- range $own }}
-- {{ toJson (kindIs "string" .permissions | not | ternary . (merge (dict "permissions" (include "openstack-cluster.kubeadm.permissions" (dict "root" $.root "permissions" .permissions))) .)) }}
+- {{ toJson (kindIs "string" .permissions | ternary (merge (dict "permissions" (include "openstack-cluster.kubeadm.permissions" (dict "root" $.root "permissions" .permissions))) .) .) }}
 {{- end }}
 {{- else if $own }}
 {{ toYaml $own }}

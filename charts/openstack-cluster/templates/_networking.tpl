@@ -173,10 +173,15 @@ a rule without etherType, or without the last of its ports, it cannot make. Argu
 {{- if not (has $protocol (list "" "any")) -}}
 {{- $_ := set $rule "protocol" $protocol -}}
 {{- end -}}
-{{- if and .portRangeMin (not (hasKey . "portRangeMax")) (not (regexMatch "icmp|^(1|58)$" $protocol)) -}}
+{{- if and .portRangeMin (not (hasKey . "portRangeMax")) (not (include "openstack-cluster.rule.icmp" .)) -}}
 {{- $_ := set $rule "portRangeMax" .portRangeMin -}}
 {{- end -}}
 {{ toJson $rule }}
+{{- end -}}
+
+{{/* Text "true" for ICMP by any of Neutron's names: a rule's two ports are a type and a code then. Argument: rule. */}}
+{{- define "openstack-cluster.rule.icmp" -}}
+{{- if regexMatch "icmp|^(1|58)$" (.protocol | default "" | lower) -}}true{{- end -}}
 {{- end -}}
 
 {{/* Arguments: root, file (of files/security-groups, without its extension). */}}

@@ -122,7 +122,8 @@ how long they are good, that is its own 365 days. Argument: root.
 
 {{/*
 Go's HTTP/2 asks for one of two suites, and without it neither API server nor kubelet starts. Flags of the operator's
-own may have another list, or TLS 1.3 alone, which has no list. Argument: root.
+own may have another list, or TLS 1.3 alone, which has no list; the API server may also be told to leave HTTP/2 out.
+Argument: root.
 Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
 */}}
 {{- define "openstack-cluster.validate.cipherSuites" -}}
@@ -132,8 +133,16 @@ Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
 {{- end -}}
 {{- $needed := list "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256" -}}
 {{- if and $suites (not (has (first $needed) $suites)) (not (has (last $needed) $suites)) -}}
-{{- if not (regexMatch "tls-(min-version|cipher-suites)" (toJson (list .Values.apiServer.extraArgs .Values.controlPlane.kubeadmConfigSpec))) -}}
-{{- fail (printf "tls.cipherSuites has neither %s, and without one of them kubelets and API server do not start (HTTP/2): add one." (join " nor " $needed)) -}}
+{{- $own := .Values.controlPlane.kubeadmConfigSpec | default dict -}}
+{{- $node := dict "root" . "core" "v1beta1" "role" "controlPlane" "from" .Values.controlPlane "own" $own -}}
+{{- range $program, $text := dict
+      "the API server" (include "openstack-cluster.controlPlane.flags" (dict "root" . "program" "apiServer"))
+      "the kubelet" (include "openstack-cluster.kubeadm.kubeletArgs" (dict "of" $node "own" (($own.initConfiguration).nodeRegistration | default dict))) -}}
+{{- $flags := fromYaml $text -}}
+{{- $free := or (eq (get $flags "tls-min-version") "VersionTLS13") (eq (get $flags "disable-http2-serving") "true") -}}
+{{- if and (not $free) (eq (get $flags "tls-cipher-suites") (join "," $suites)) -}}
+{{- fail (printf "tls.cipherSuites has neither %s, and without one of them %s does not start (HTTP/2): add one." (join " nor " $needed) $program) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -164,9 +173,9 @@ Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
 {{- end -}}
 {{- end -}}
 {{- $elsewhere := (((.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration).etcd).external -}}
-{{- with get (.Values.etcd.extraArgs | default dict) "data-dir" -}}
+{{- with get (include "openstack-cluster.controlPlane.flags" (dict "root" . "program" "etcd") | fromYaml) "data-dir" -}}
 {{- if not (or $elsewhere (hasPrefix (printf "%s/" (trimSuffix "/" $.Values.etcd.dataDir)) (printf "%s/" .))) -}}
-{{- fail (printf "etcd.extraArgs sets data-dir to %s, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." . $.Values.etcd.dataDir) -}}
+{{- fail (printf "etcd.extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, sets data-dir to %s, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." . $.Values.etcd.dataDir) -}}
 {{- end -}}
 {{- end -}}
 {{- include "openstack-cluster.validate.port" . -}}
@@ -183,9 +192,9 @@ Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
 {{- fail (printf "controlPlane.kubeadmConfigSpec.%s.localAPIEndpoint.bindPort is %d, but load balancer and floating IP lead to apiServer.port %d: give both the same." $where $port (int $server.port)) -}}
 {{- end -}}
 {{- end -}}
-{{- with get ($server.extraArgs | default dict) "secure-port" -}}
+{{- with get (include "openstack-cluster.controlPlane.flags" (dict "root" . "program" "apiServer") | fromYaml) "secure-port" -}}
 {{- if ne . (toString $first) -}}
-{{- fail (printf "apiServer.extraArgs sets secure-port to %s, but kubeadm looks for the API server at %d: use apiServer.port." . $first) -}}
+{{- fail (printf "apiServer.extraArgs, or clusterConfiguration.apiServer.extraArgs of kubeadmConfigSpec, sets secure-port to %s, but kubeadm looks for the API server at %d: use apiServer.port." . $first) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -202,73 +211,6 @@ Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
       "^encryption-" "etcd.encryption"
       "^tls-|^cipher-suites$" "tls" -}}
 {{- if regexMatch $pattern $flag -}}{{ $key }}{{- end -}}
-{{- end -}}
-{{- end -}}
-
-{{/* Kubernetes takes no pod with two volumes of a name, or two at a place. */}}
-{{- define "openstack-cluster.validate.hostPaths" -}}
-{{- range $where, $chart := dict
-      "apiServer" (include "openstack-cluster.apiServer.volumes" . | fromYamlArray)
-      "controllerManager" list
-      "scheduler" list -}}
-{{- $seen := dict -}}
-{{- range $chart -}}
-{{- if hasKey $seen .mountPath -}}
-{{- fail (printf "apiServer.audit.log.path is in %s, which the chart uses for something else: choose another directory." .mountPath) -}}
-{{- end -}}
-{{- $_ := set $seen .mountPath true -}}
-{{- end -}}
-{{- $seen = dict -}}
-{{- range concat $chart ((get $.Values $where | default dict).extraVolumes | default list) -}}
-{{- range $what := list .name .mountPath -}}
-{{- if hasKey $seen $what -}}
-{{- fail (printf "%s.extraVolumes has %q twice, or the chart itself has it: give each volume a name and a mountPath of its own." $where $what) -}}
-{{- end -}}
-{{- $_ := set $seen $what true -}}
-{{- end -}}
-{{- end -}}
-{{- $own := (get ((($.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration) | default dict) $where | default dict).extraVolumes -}}
-{{- include "openstack-cluster.validate.mounts" (dict "root" $ "where" $where "volumes" (concat $chart ((get $.Values $where | default dict).extraVolumes | default list) ($own | default list))) -}}
-{{- end -}}
-{{- end -}}
-
-{{/*
-Volumes beside kubeadm's own. kubeadm puts the later of two with a name in the place of the earlier, and does not look at
-their paths. Arguments: root, where (apiServer, controllerManager or scheduler), volumes.
-Source: https://github.com/kubernetes/kubernetes/blob/master/cmd/kubeadm/app/phases/controlplane/volumes.go
-*/}}
-{{- define "openstack-cluster.validate.mounts" -}}
-{{- $where := .where -}}
-{{- $own := (.root.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration | default dict -}}
-{{- $needed := dict "k8s-certs" ($own.certificatesDir | default "/etc/kubernetes/pki" | toString) -}}
-{{- $kubeadm := dict "ca-certs" "/etc/ssl/certs" "usr-share-ca-certificates" "/usr/share/ca-certificates" -}}
-{{- if eq .root.Values.osDistro "ubuntu" -}}
-{{- $kubeadm = merge $kubeadm (dict "etc-ca-certificates" "/etc/ca-certificates" "usr-local-share-ca-certificates" "/usr/local/share/ca-certificates") -}}
-{{- end -}}
-{{- if eq $where "controllerManager" -}}
-{{- $_ := set $needed "kubeconfig" "/etc/kubernetes/controller-manager.conf" -}}
-{{- if not (contains "flex-volume-plugin-dir" (toJson (list (.root.Values.controllerManager).extraArgs ($own.controllerManager).extraArgs))) -}}
-{{- $_ := set $kubeadm "flexvolume-dir" "/usr/libexec/kubernetes/kubelet-plugins/volume/exec" -}}
-{{- end -}}
-{{- else if eq $where "scheduler" -}}
-{{- $needed = dict "kubeconfig" "/etc/kubernetes/scheduler.conf" -}}
-{{- $kubeadm = dict -}}
-{{- end -}}
-{{- $mounts := merge (dict) $needed $kubeadm -}}
-{{- range .volumes -}}
-{{- if and (kindIs "string" .name) (kindIs "string" .mountPath) -}}
-{{- if ne .mountPath (get $needed .name | default .mountPath) -}}
-{{- fail (printf "%s.extraVolumes calls a volume %s, as kubeadm calls its own at %s, which the program needs: choose another name." $where .name (get $needed .name)) -}}
-{{- end -}}
-{{- $_ := set $mounts .name .mountPath -}}
-{{- end -}}
-{{- end -}}
-{{- $seen := dict -}}
-{{- range $name, $path := $mounts -}}
-{{- if hasKey $seen $path -}}
-{{- fail (printf "%s.extraVolumes mounts %s, where the volume %s of kubeadm, of the chart or of kubeadmConfigSpec is already: leave one of %s and %s out." $where $path (get $seen $path) (get $seen $path) $name) -}}
-{{- end -}}
-{{- $_ := set $seen $path $name -}}
 {{- end -}}
 {{- end -}}
 

@@ -140,19 +140,12 @@ Source: ValidatePodSubnetNodeMask and ValidateServiceSubnetSize of https://githu
 {{- fail (printf "kubeNetwork.services.cidrBlocks has %s, which is too small for kubeadm: give a network of /%d or larger." . $longest) -}}
 {{- end -}}
 {{- end -}}
-{{- $own := ((.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration).controllerManager | default dict -}}
-{{- $said := dict "allocate-node-cidrs" "true" "node-cidr-mask-size-ipv4" "24" "node-cidr-mask-size-ipv6" "64" -}}
-{{- range $name := keys $said -}}
-{{- range list (($.Values.controllerManager).extraArgs) $own.extraArgs -}}
-{{- with include "openstack-cluster.kubeadm.flag" (dict "flags" . "name" $name) -}}
-{{- $_ := set $said $name . -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- if ne (get $said "allocate-node-cidrs") "false" -}}
+{{- $flags := include "openstack-cluster.controlPlane.flags" (dict "root" . "program" "controllerManager") | fromYaml -}}
+{{- if ne (get $flags "allocate-node-cidrs") "false" -}}
 {{- range .Values.kubeNetwork.pods.cidrBlocks -}}
 {{- $length := splitList "/" . | last | atoi -}}
-{{- $node := get $said (printf "node-cidr-mask-size-%s" (contains ":" . | ternary "ipv6" "ipv4")) | atoi -}}
+{{- $version := contains ":" . | ternary "ipv6" "ipv4" -}}
+{{- $node := get $flags (printf "node-cidr-mask-size-%s" $version) | default (get (dict "ipv4" "24" "ipv6" "64") $version) | atoi -}}
 {{- if or (gt $length $node) (gt (sub $node $length) 16) -}}
 {{- fail (printf "kubeNetwork.pods.cidrBlocks has %s, and kubeadm gives each Node a /%d of it: give a network of /%d to /%d." . $node (max 0 (sub $node 16)) $node) -}}
 {{- end -}}
@@ -224,7 +217,7 @@ Arguments: where (text), network.
 {{- fail (printf "%s has etherType %s and remoteIPPrefix %s: give a network of that IP version, or leave etherType out." $rule .etherType .remoteIPPrefix) -}}
 {{- end -}}
 {{- /* Of ICMP the two are a type and a code. */ -}}
-{{- if and (not (regexMatch "icmp|^(1|58)$" (.protocol | default "" | lower))) (gt (int .portRangeMin) (int (.portRangeMax | default .portRangeMin))) -}}
+{{- if and (not (include "openstack-cluster.rule.icmp" .)) (gt (int .portRangeMin) (int (.portRangeMax | default .portRangeMin))) -}}
 {{- fail (printf "%s has portRangeMin %d above portRangeMax %d: swap or change them." $rule (int .portRangeMin) (int .portRangeMax)) -}}
 {{- end -}}
 {{- end -}}

@@ -60,16 +60,7 @@ def _contradictions(request: ClusterRequest) -> Iterator[tuple[str, str]]:
             if getattr(wanted, name):
                 yield name, "nothing, because the cluster has no load balancer (master_lb_enabled)"
     elif wanted.api_master_lb_allowed_cidrs:
-        # https://github.com/kubernetes-sigs/cluster-api-provider-openstack/blob/v0.14.7/pkg/cloud/services/loadbalancer/loadbalancer.go
-        name = "api_master_lb_allowed_cidrs"
-        if wanted.octavia_provider == "ovn":
-            yield (
-                name,
-                "nothing, because load balancers of the Octavia provider ovn (octavia_provider) "
-                "keep nobody out",
-            )
-        elif any(":" in network for network in wanted.api_master_lb_allowed_cidrs):
-            yield name, "IPv4 networks, as IPv6 ones would be left out"
+        yield from _allowed_networks(request)
     if wanted.api_server_floating_ip and not (
         request.floating_ip and wanted.master_lb_floating_ip_enabled
     ):
@@ -84,6 +75,22 @@ def _contradictions(request: ClusterRequest) -> Iterator[tuple[str, str]]:
         yield "oidc_client_id", "oidc_issuer_url beside it, the URL of the issuer"
     yield from _address_families(request)
     yield from _overlaps(request)
+
+
+def _allowed_networks(request: ClusterRequest) -> Iterator[tuple[str, str]]:
+    """Who may reach the API, where the load balancer or the OpenStack provider would not keep it.
+
+    Source: https://github.com/kubernetes-sigs/cluster-api-provider-openstack/blob/v0.14.7/pkg/cloud/services/loadbalancer/loadbalancer.go
+    """
+    name = "api_master_lb_allowed_cidrs"
+    if request.labels.octavia_provider == "ovn":
+        yield (
+            name,
+            "nothing, because load balancers of the Octavia provider ovn (octavia_provider) keep "
+            "nobody out",
+        )
+    elif any(":" in network for network in request.labels.api_master_lb_allowed_cidrs):
+        yield name, "IPv4 networks, as IPv6 ones would be left out"
 
 
 def _pods(request: ClusterRequest) -> str:

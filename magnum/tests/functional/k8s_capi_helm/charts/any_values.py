@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-import copy
+from collections.abc import Iterator, Mapping
 import re
 from typing import Any
 
@@ -143,10 +142,12 @@ def places(values: Any, above: Place = ()) -> Iterator[Place]:
         yield from places(value, (*above, step))
 
 
-def replaced(values: Any, place: Place, value: Any) -> Any:
-    """Values with another one at a place."""
-    if not place:
-        return value
-    result = copy.copy(values)
-    result[place[0]] = replaced(values[place[0]], place[1:], value)
-    return result
+def written(values: Any, others: Mapping[Place, Any], above: Place = ()) -> Any:
+    """Values with others at some places."""
+    if above in others:
+        return others[above]
+    if isinstance(values, dict):
+        return {step: written(inner, others, (*above, step)) for step, inner in values.items()}
+    if isinstance(values, list):
+        return [written(inner, others, (*above, n)) for n, inner in enumerate(values)]
+    return values

@@ -109,7 +109,7 @@ class WrongShapeTest(unittest.TestCase):
         @hypothesis.given(places, st.sampled_from(any_values.SHAPES))
         def check(place: any_values.Place, shape: Any) -> None:
             try:
-                objects(chart, any_values.replaced(base, place, shape), [])
+                objects(chart, any_values.written(base, {place: shape}), [])
             except rendering.HelmRefused as error:
                 # Helm's own word for values of a dependency that are no map, before any schema.
                 self.assertEqual(("addons",), place)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 import unittest
 
@@ -298,10 +297,9 @@ class NetworkTest(unittest.TestCase):
 
     def test_a_cluster_that_lives_with_networks_that_overlap_may_be_upgraded(self) -> None:
         values = small(clusterNetworking__internalNetwork__nodeCidr="172.16.0.0/24")
-        arguments = ("template", "demo", rendering.CLUSTER, "--values=-")
         with self.assertRaisesRegex(rendering.HelmRefused, "overlap"):
-            rendering.run(*arguments, stdin=json.dumps(values))
-        rendering.run(*arguments, "--is-upgrade", stdin=json.dumps(values))
+            rendering.render(rendering.CLUSTER, values)
+        rendering.render(rendering.CLUSTER, values, upgrade=True)
 
     def test_networks_that_only_touch_are_fine(self) -> None:
         cluster(

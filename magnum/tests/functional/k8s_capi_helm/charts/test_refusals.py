@@ -102,6 +102,12 @@ WORKS: tuple[dict[str, Any], ...] = (
     {
         "tls.cipherSuites": ["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"],
         "apiServer.extraArgs": {"tls-min-version": "VersionTLS13"},
+        "kubelet.extraArgs": {"tls-min-version": "VersionTLS13"},
+    },
+    {
+        "tls.cipherSuites": ["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"],
+        "apiServer.extraArgs": {"disable-http2-serving": "true"},
+        "kubelet.extraArgs": {"tls-cipher-suites": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"},
     },
     {
         "etcd.encryption": {
@@ -178,7 +184,7 @@ class RefusalTest(unittest.TestCase):
         for change in LIVED_WITH:
             with self.subTest(change=change):
                 values = rendering.changed(base, change)
-                rendering.text(rendering.CLUSTER, values, flags=("--is-upgrade",))
+                rendering.render(rendering.CLUSTER, values, upgrade=True)
                 with self.assertRaises(rendering.HelmRefused):
                     rendering.render(rendering.CLUSTER, values)
 

@@ -17,7 +17,7 @@ import unittest
 
 import jsonschema  # type: ignore[import-untyped]
 
-from magnum.tests.functional.k8s_capi_helm.charts import keys, rendering
+from magnum.tests.functional.k8s_capi_helm.charts import any_values, keys, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Scenario, Values
 
 HOSTILE = (
@@ -92,15 +92,6 @@ def free(place: Place) -> list[str]:
     ]
 
 
-def written(values: Any, texts: Mapping[Place, str], above: Place = ()) -> Any:
-    """Values with other texts at some places."""
-    if isinstance(values, dict):
-        return {step: written(inner, texts, (*above, step)) for step, inner in values.items()}
-    if isinstance(values, list):
-        return [written(inner, texts, (*above, n)) for n, inner in enumerate(values)]
-    return texts.get(above, values)
-
-
 def come_out(values: Values) -> dict[Place, str]:
     """Every text of every object, by the object and the way to it."""
     found = {}
@@ -135,7 +126,7 @@ class TextTest(unittest.TestCase):
     def one(self, scenario: Scenario, choice: Mapping[Place, list[str]]) -> set[str]:
         """Names of the keys of a scenario whose text came out, whatever it was."""
         marks = {place: f"mark-{number}-end" for number, place in enumerate(choice)}
-        before = come_out(written(scenario.values, marks))
+        before = come_out(any_values.written(scenario.values, marks))
         where = {
             mark: [place for place, text in before.items() if mark in text]
             for mark in marks.values()
@@ -145,7 +136,7 @@ class TextTest(unittest.TestCase):
                 place: found[(turn + number) % len(found)]
                 for number, (place, found) in enumerate(choice.items())
             }
-            after = come_out(written(scenario.values, texts))
+            after = come_out(any_values.written(scenario.values, texts))
             for place, text in texts.items():
                 for out in where[marks[place]]:
                     with self.subTest(key=name_of(place), text=text, out=out):
