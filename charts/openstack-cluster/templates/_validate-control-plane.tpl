@@ -5,9 +5,9 @@
 {{- include "openstack-cluster.validate.encryption" (.Values.etcd.encryption | default dict) -}}
 {{- include "openstack-cluster.validate.certificates" . -}}
 {{- include "openstack-cluster.validate.flags" . -}}
+{{- include "openstack-cluster.validate.programs" . -}}
 {{- include "openstack-cluster.validate.hostPaths" . -}}
 {{- include "openstack-cluster.validate.clusterConfiguration" . -}}
-{{- include "openstack-cluster.validate.cipherSuites" . -}}
 {{- end -}}
 
 {{- define "openstack-cluster.validate.oidc" -}}
@@ -117,100 +117,6 @@ how long they are good, that is its own 365 days. Argument: root.
 {{- else -}}
 {{- fail (printf "controlPlane.certificatesExpiryDays is %d, but certificates live kubeadm's 365 days, so machines would be replaced without end: give fewer days, or set certificateValidityDays where Cluster API knows it (core v1beta2)." $before) -}}
 {{- end -}}
-{{- end -}}
-{{- end -}}
-
-{{/*
-Go's HTTP/2 asks for one of two suites, and without it neither API server nor kubelet starts. Flags of the operator's
-own may have another list, or TLS 1.3 alone, which has no list; the API server may also be told to leave HTTP/2 out.
-Argument: root.
-Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
-*/}}
-{{- define "openstack-cluster.validate.cipherSuites" -}}
-{{- $suites := (.Values.tls).cipherSuites -}}
-{{- if and $suites (eq (toString (.Values.tls).minVersion) "VersionTLS13") -}}
-{{- fail "tls.cipherSuites cannot be chosen for TLS 1.3, and tls.minVersion is VersionTLS13: leave one of them out." -}}
-{{- end -}}
-{{- $needed := list "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256" -}}
-{{- if and $suites (not (has (first $needed) $suites)) (not (has (last $needed) $suites)) -}}
-{{- $own := .Values.controlPlane.kubeadmConfigSpec | default dict -}}
-{{- $node := dict "root" . "core" "v1beta1" "role" "controlPlane" "from" .Values.controlPlane "own" $own -}}
-{{- range $program, $text := dict
-      "the API server" (include "openstack-cluster.controlPlane.flags" (dict "root" . "program" "apiServer"))
-      "the kubelet" (include "openstack-cluster.kubeadm.kubeletArgs" (dict "of" $node "own" (($own.initConfiguration).nodeRegistration | default dict))) -}}
-{{- $flags := fromYaml $text -}}
-{{- $free := or (eq (get $flags "tls-min-version") "VersionTLS13") (eq (get $flags "disable-http2-serving") "true") -}}
-{{- if and (not $free) (eq (get $flags "tls-cipher-suites") (join "," $suites)) -}}
-{{- fail (printf "tls.cipherSuites has neither %s, and without one of them %s does not start (HTTP/2): add one." (join " nor " $needed) $program) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-
-{{/* A flag has one place. */}}
-{{- define "openstack-cluster.validate.flags" -}}
-{{- $tls := include "openstack-cluster.tls.flags" . | fromJson -}}
-{{- range $where, $given := dict
-      "apiServer" (merge (include "openstack-cluster.apiServer.flags" . | fromYaml) $tls)
-      "controllerManager" $tls
-      "scheduler" $tls
-      "etcd" (include "openstack-cluster.etcd.flags" . | fromJson) -}}
-{{- $own := (get $.Values $where | default dict).extraArgs -}}
-{{- range $flag, $_ := $own -}}
-{{- if hasKey $given $flag -}}
-{{- fail (printf "%s.extraArgs sets %s, which %s sets too: use one of them." $where $flag (include "openstack-cluster.flagKey" $flag)) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- $own := .Values.apiServer.extraArgs | default dict -}}
-{{- if and (.Values.oidc).issuerUrl (hasKey $own "authentication-config") -}}
-{{- fail "apiServer.extraArgs sets authentication-config, which the API server refuses beside the flags of oidc: describe the issuer in that file, or use oidc." -}}
-{{- end -}}
-{{- range $flag := list "authorization-mode" "authorization-webhook-config-file" "authorization-webhook-version"
-      "authorization-webhook-cache-authorized-ttl" "authorization-webhook-cache-unauthorized-ttl" -}}
-{{- if and (ne $.Values.authWebhook "none") (hasKey $own $flag) -}}
-{{- fail (printf "apiServer.extraArgs sets %s, which the API server refuses beside the authorization file of authWebhook %s: use one of them." $flag $.Values.authWebhook) -}}
-{{- end -}}
-{{- end -}}
-{{- $elsewhere := (((.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration).etcd).external -}}
-{{- with get (include "openstack-cluster.controlPlane.flags" (dict "root" . "program" "etcd") | fromYaml) "data-dir" -}}
-{{- if not (or $elsewhere (hasPrefix (printf "%s/" (trimSuffix "/" $.Values.etcd.dataDir)) (printf "%s/" .))) -}}
-{{- fail (printf "etcd.extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, sets data-dir to %s, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." . $.Values.etcd.dataDir) -}}
-{{- end -}}
-{{- end -}}
-{{- include "openstack-cluster.validate.port" . -}}
-{{- end -}}
-
-{{/* kubeadm and the kubelet look for the API server at bindPort, load balancer and floating IP lead to apiServer.port. Argument: root. */}}
-{{- define "openstack-cluster.validate.port" -}}
-{{- $server := .Values.apiServer -}}
-{{- $spec := .Values.controlPlane.kubeadmConfigSpec | default dict -}}
-{{- $first := int (($spec.initConfiguration).localAPIEndpoint).bindPort | default (int $server.port) -}}
-{{- $others := int ((($spec.joinConfiguration).controlPlane).localAPIEndpoint).bindPort | default (int $server.port) -}}
-{{- range $where, $port := dict "initConfiguration" $first "joinConfiguration.controlPlane" $others -}}
-{{- if and (or $server.enableLoadBalancer $server.associateFloatingIP) (ne $port (int $server.port)) -}}
-{{- fail (printf "controlPlane.kubeadmConfigSpec.%s.localAPIEndpoint.bindPort is %d, but load balancer and floating IP lead to apiServer.port %d: give both the same." $where $port (int $server.port)) -}}
-{{- end -}}
-{{- end -}}
-{{- with get (include "openstack-cluster.controlPlane.flags" (dict "root" . "program" "apiServer") | fromYaml) "secure-port" -}}
-{{- if ne . (toString $first) -}}
-{{- fail (printf "apiServer.extraArgs, or clusterConfiguration.apiServer.extraArgs of kubeadmConfigSpec, sets secure-port to %s, but kubeadm looks for the API server at %d: use apiServer.port." . $first) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-
-{{/* The key that gives a flag. Argument: the flag. */}}
-{{- define "openstack-cluster.flagKey" -}}
-{{- $flag := . -}}
-{{- range $pattern, $key := dict
-      "^v$" "apiServer.logLevel"
-      "^oidc-" "oidc"
-      "^authorization-config$|^authentication-token-webhook-" "authWebhook"
-      "^admission-control-" "apiServer.admissionConfiguration"
-      "^audit-" "apiServer.audit"
-      "^encryption-" "etcd.encryption"
-      "^tls-|^cipher-suites$" "tls" -}}
-{{- if regexMatch $pattern $flag -}}{{ $key }}{{- end -}}
 {{- end -}}
 {{- end -}}
 

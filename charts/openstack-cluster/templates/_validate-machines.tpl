@@ -16,6 +16,7 @@
 {{- end -}}
 {{- $controlPlane := dict "root" . "where" "controlPlane" "from" $values.controlPlane -}}
 {{- include "openstack-cluster.validate.kubeadmConfigSpec" $controlPlane -}}
+{{- include "openstack-cluster.validate.kubelet" (set $controlPlane "role" "controlPlane") -}}
 {{- include "openstack-cluster.validate.nodeLabels" $controlPlane -}}
 {{- include "openstack-cluster.validate.nodeTaints" $controlPlane -}}
 {{- end -}}

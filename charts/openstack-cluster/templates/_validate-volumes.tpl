@@ -42,9 +42,8 @@ Source: https://github.com/kubernetes/kubernetes/blob/master/cmd/kubeadm/app/pha
 {{- end -}}
 {{- if eq $where "controllerManager" -}}
 {{- $_ := set $needed "kubeconfig" "/etc/kubernetes/controller-manager.conf" -}}
-{{- if not (hasKey (include "openstack-cluster.controlPlane.flags" (dict "root" .root "program" $where) | fromYaml) "flex-volume-plugin-dir") -}}
-{{- $_ := set $kubeadm "flexvolume-dir" "/usr/libexec/kubernetes/kubelet-plugins/volume/exec" -}}
-{{- end -}}
+{{- $flags := include "openstack-cluster.controlPlane.flags" (dict "root" .root "program" $where) | fromYaml -}}
+{{- $_ := set $kubeadm "flexvolume-dir" (get $flags "flex-volume-plugin-dir" | default "/usr/libexec/kubernetes/kubelet-plugins/volume/exec") -}}
 {{- else if eq $where "scheduler" -}}
 {{- $needed = dict "kubeconfig" "/etc/kubernetes/scheduler.conf" -}}
 {{- $kubeadm = dict -}}

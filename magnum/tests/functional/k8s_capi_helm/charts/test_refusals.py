@@ -25,6 +25,9 @@ _ID = rendering.openstack_id(1)
 _RULES = "clusterNetworking.allNodesSecurityGroupRules"
 _PORTS = "controlPlane.machineNetworking"
 _OWN = "controlPlane.kubeadmConfigSpec"
+_GOOD_SUITE = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+_OTHER_SUITE = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
+_TLS13 = {"tls-min-version": "VersionTLS13"}
 _DATA = {"device": "/dev/vdb", "filesystem": "ext4", "label": "data"}
 #: Changes of the smallest scenario that a rule must let through.
 WORKS: tuple[dict[str, Any], ...] = (
@@ -100,14 +103,24 @@ WORKS: tuple[dict[str, Any], ...] = (
         ]
     },
     {
-        "tls.cipherSuites": ["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"],
-        "apiServer.extraArgs": {"tls-min-version": "VersionTLS13"},
-        "kubelet.extraArgs": {"tls-min-version": "VersionTLS13"},
+        "tls.cipherSuites": [_OTHER_SUITE],
+        "apiServer.extraArgs": _TLS13,
+        "controllerManager.extraArgs": _TLS13,
+        "scheduler.extraArgs": _TLS13,
+        f"{_OWN}.clusterConfiguration.etcd.local.extraArgs": {"cipher-suites": None},
+        "kubelet.extraArgs": _TLS13,
     },
     {
-        "tls.cipherSuites": ["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"],
-        "apiServer.extraArgs": {"disable-http2-serving": "true"},
-        "kubelet.extraArgs": {"tls-cipher-suites": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"},
+        "apiServer.extraArgs": {
+            "tls-cipher-suites": _OTHER_SUITE,
+            "disable-http2-serving": "true",
+        },
+        "controllerManager.extraArgs": {"tls-cipher-suites": _OTHER_SUITE, "secure-port": "0"},
+        "kubelet.extraArgs": {"tls-cipher-suites": f"{_OTHER_SUITE},{_GOOD_SUITE}"},
+    },
+    {
+        f"{_OWN}.clusterConfiguration.etcd.external": {"endpoints": ["https://192.0.2.1:2379"]},
+        "etcd.extraArgs": {"cipher-suites": _OTHER_SUITE},
     },
     {
         "etcd.encryption": {
@@ -128,6 +141,11 @@ WORKS: tuple[dict[str, Any], ...] = (
 )
 #: Changes that only new clusters are told of.
 LIVED_WITH: tuple[dict[str, Any], ...] = (
+    {
+        f"{_OWN}.initConfiguration.nodeRegistration.kubeletExtraArgs": {
+            "tls-cipher-suites": _OTHER_SUITE
+        }
+    },
     {"kubeNetwork.pods.cidrBlocks": ["10.0.0.0/25"]},
     {"kubeNetwork.services.cidrBlocks": ["10.0.0.0/29"]},
     {"clusterNetworking.dnsNameservers": ["dns.example.org"]},

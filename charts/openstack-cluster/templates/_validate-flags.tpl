@@ -1,0 +1,131 @@
+{{/* Rules for the flags of Kubernetes' programs. */}}
+
+{{/* A flag has one place. */}}
+{{- define "openstack-cluster.validate.flags" -}}
+{{- $tls := include "openstack-cluster.tls.flags" . | fromJson -}}
+{{- range $where, $given := dict
+      "apiServer" (merge (include "openstack-cluster.apiServer.flags" . | fromYaml) $tls)
+      "controllerManager" $tls
+      "scheduler" $tls
+      "etcd" (include "openstack-cluster.etcd.flags" . | fromJson) -}}
+{{- $own := (get $.Values $where | default dict).extraArgs -}}
+{{- range $flag, $_ := $own -}}
+{{- if hasKey $given $flag -}}
+{{- fail (printf "%s.extraArgs sets %s, which %s sets too: use one of them." $where $flag (include "openstack-cluster.flagKey" $flag)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What the programs are told in the end, wherever it was said. Argument: root. */}}
+{{- define "openstack-cluster.validate.programs" -}}
+{{- $flags := dict -}}
+{{- range $program := list "apiServer" "controllerManager" "scheduler" "etcd" -}}
+{{- $_ := set $flags $program (include "openstack-cluster.controlPlane.flags" (dict "root" $ "program" $program) | fromYaml) -}}
+{{- end -}}
+{{- $server := $flags.apiServer -}}
+{{- $said := "apiServer.extraArgs, or clusterConfiguration.apiServer.extraArgs of kubeadmConfigSpec, sets" -}}
+{{- if and (hasKey $server "oidc-issuer-url") (hasKey $server "authentication-config") -}}
+{{- fail (printf "%s authentication-config, which the API server refuses beside the flags of oidc: describe the issuer in that file, or use oidc." $said) -}}
+{{- end -}}
+{{- range $flag := list "authorization-mode" "authorization-webhook-config-file" "authorization-webhook-version"
+      "authorization-webhook-cache-authorized-ttl" "authorization-webhook-cache-unauthorized-ttl" -}}
+{{- if and (hasKey $server "authorization-config") (hasKey $server $flag) -}}
+{{- fail (printf "%s %s, which the API server refuses beside an authorization file (authWebhook is %s): use one of them." $said $flag $.Values.authWebhook) -}}
+{{- end -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.port" (dict "root" . "flags" $server "said" $said) -}}
+{{- $elsewhere := (((.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration).etcd).external -}}
+{{- with get $flags.etcd "data-dir" -}}
+{{- if not (or $elsewhere (hasPrefix (printf "%s/" (trimSuffix "/" $.Values.etcd.dataDir)) (printf "%s/" .))) -}}
+{{- fail (printf "etcd.extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, sets data-dir to %s, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." . $.Values.etcd.dataDir) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (.Values.tls).cipherSuites (eq (toString (.Values.tls).minVersion) "VersionTLS13") -}}
+{{- fail "tls.cipherSuites cannot be chosen for TLS 1.3, and tls.minVersion is VersionTLS13: leave one of them out." -}}
+{{- end -}}
+{{- range $program, $name := dict "apiServer" "the API server" "controllerManager" "the controller manager" "scheduler" "the scheduler" -}}
+{{- $told := get $flags $program -}}
+{{- if not (or (has (get $told "disable-http2-serving") (list "true" "True" "TRUE" "t" "T" "1")) (eq (get $told "secure-port") "0")) -}}
+{{- include "openstack-cluster.validate.suites" (dict "root" $ "program" $name "flags" $told "flag" "tls-cipher-suites") -}}
+{{- end -}}
+{{- end -}}
+{{- if not $elsewhere -}}
+{{- if and (get $flags.etcd "cipher-suites") (eq (get $flags.etcd "tls-min-version") "TLS1.3") -}}
+{{- fail "etcd takes no cipher-suites beside tls-min-version TLS1.3, and its extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, set one of them: leave one of them out." -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.suites" (dict "root" . "program" "etcd" "flags" $flags.etcd "flag" "cipher-suites") -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The same of kubelets. A cluster that is there makes no first machine any more.
+Arguments: root, where (text), role (controlPlane or worker), from (control plane or node group).
+*/}}
+{{- define "openstack-cluster.validate.kubelet" -}}
+{{- $where := .where -}}
+{{- $of := dict "root" .root "core" "v1beta1" "role" .role "from" .from -}}
+{{- $own := .from.kubeadmConfigSpec | default dict -}}
+{{- if or (.root.Values.tls).cipherSuites (contains "tls-cipher-suites" (toJson (list (.root.Values.kubelet).extraArgs .from.kubeletExtraArgs $own))) -}}
+{{- $sections := list "joinConfiguration" -}}
+{{- if and .root.Release.IsInstall (eq .role "controlPlane") -}}
+{{- $sections = append $sections "initConfiguration" -}}
+{{- end -}}
+{{- range $sections -}}
+{{- $flags := include "openstack-cluster.kubeadm.kubeletArgs" (dict "of" $of "own" ((get $own . | default dict).nodeRegistration | default dict)) | fromYaml -}}
+{{- include "openstack-cluster.validate.suites" (dict "root" $of.root "program" (printf "the kubelet (%s)" $where) "flags" $flags "flag" "tls-cipher-suites") -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Go's HTTP/2 asks for one of two suites, and a server without them does not start. TLS 1.3 alone has no list.
+Arguments: root, program (text), flags (a map), flag (the name of the one with suites).
+Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
+*/}}
+{{- define "openstack-cluster.validate.suites" -}}
+{{- $needed := list "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256" -}}
+{{- $given := get .flags .flag -}}
+{{- $suites := splitList "," $given -}}
+{{- if not (or (not $given) (eq (get .flags "tls-min-version") "VersionTLS13") (has (first $needed) $suites) (has (last $needed) $suites)) -}}
+{{- $where := eq $given (join "," (.root.Values.tls).cipherSuites) | ternary "tls.cipherSuites" (printf "The flag %s of %s" .flag .program) -}}
+{{- fail (printf "%s has neither %s, and without one of them %s does not start (HTTP/2): add one." $where (join " nor " $needed) .program) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+kubeadm and the kubelet look for the API server at bindPort, load balancer and floating IP lead to apiServer.port.
+Arguments: root, flags (of the API server), said (who may have set them).
+*/}}
+{{- define "openstack-cluster.validate.port" -}}
+{{- $server := .root.Values.apiServer -}}
+{{- $spec := .root.Values.controlPlane.kubeadmConfigSpec | default dict -}}
+{{- $first := int (($spec.initConfiguration).localAPIEndpoint).bindPort | default (int $server.port) -}}
+{{- $others := int ((($spec.joinConfiguration).controlPlane).localAPIEndpoint).bindPort | default (int $server.port) -}}
+{{- range $where, $port := dict "initConfiguration" $first "joinConfiguration.controlPlane" $others -}}
+{{- if and (or $server.enableLoadBalancer $server.associateFloatingIP) (ne $port (int $server.port)) -}}
+{{- fail (printf "controlPlane.kubeadmConfigSpec.%s.localAPIEndpoint.bindPort is %d, but load balancer and floating IP lead to apiServer.port %d: give both the same." $where $port (int $server.port)) -}}
+{{- end -}}
+{{- end -}}
+{{- $port := get .flags "secure-port" -}}
+{{- range list $first $others -}}
+{{- if and $port (ne $port (toString .)) -}}
+{{- fail (printf "%s secure-port to %s, but kubeadm looks for the API server at %d: use apiServer.port." $.said $port .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The key that gives a flag. Argument: the flag. */}}
+{{- define "openstack-cluster.flagKey" -}}
+{{- $flag := . -}}
+{{- range $pattern, $key := dict
+      "^v$" "apiServer.logLevel"
+      "^oidc-" "oidc"
+      "^authorization-config$|^authentication-token-webhook-" "authWebhook"
+      "^admission-control-" "apiServer.admissionConfiguration"
+      "^audit-" "apiServer.audit"
+      "^encryption-" "etcd.encryption"
+      "^tls-|^cipher-suites$" "tls" -}}
+{{- if regexMatch $pattern $flag -}}{{ $key }}{{- end -}}
+{{- end -}}
+{{- end -}}
