@@ -25,20 +25,21 @@
 {{- end -}}
 {{- $server := $flags.apiServer -}}
 {{- $said := "apiServer.extraArgs, or clusterConfiguration.apiServer.extraArgs of kubeadmConfigSpec, sets" -}}
-{{- if and (hasKey $server "oidc-issuer-url") (hasKey $server "authentication-config") -}}
+{{- if and (get $server "authentication-config") (regexMatch "[{,]\"oidc-" (toJson $server)) -}}
 {{- fail (printf "%s authentication-config, which the API server refuses beside the flags of oidc: describe the issuer in that file, or use oidc." $said) -}}
 {{- end -}}
 {{- range $flag := list "authorization-mode" "authorization-webhook-config-file" "authorization-webhook-version"
       "authorization-webhook-cache-authorized-ttl" "authorization-webhook-cache-unauthorized-ttl" -}}
-{{- if and (hasKey $server "authorization-config") (hasKey $server $flag) -}}
+{{- if and (get $server "authorization-config") (hasKey $server $flag) -}}
 {{- fail (printf "%s %s, which the API server refuses beside an authorization file (authWebhook is %s): use one of them." $said $flag $.Values.authWebhook) -}}
 {{- end -}}
 {{- end -}}
 {{- include "openstack-cluster.validate.port" (dict "root" . "flags" $server "said" $said) -}}
 {{- $elsewhere := (((.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration).etcd).external -}}
-{{- with get $flags.etcd "data-dir" -}}
-{{- if not (or $elsewhere (hasPrefix (printf "%s/" (trimSuffix "/" $.Values.etcd.dataDir)) (printf "%s/" .))) -}}
-{{- fail (printf "etcd.extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, sets data-dir to %s, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." . $.Values.etcd.dataDir) -}}
+{{- /* A running cluster may have a patch of kubeadm's that mounts its own directory. */ -}}
+{{- range $flag, $directory := or .Release.IsInstall (hasKey (.Values.etcd.extraArgs | default dict) "data-dir") | ternary (pick $flags.etcd "data-dir") dict -}}
+{{- if not (or $elsewhere (hasPrefix (printf "%s/" (trimSuffix "/" $.Values.etcd.dataDir)) (printf "%s/" $directory))) -}}
+{{- fail (printf "etcd.extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, sets data-dir to %q, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." $directory $.Values.etcd.dataDir) -}}
 {{- end -}}
 {{- end -}}
 {{- if and (.Values.tls).cipherSuites (eq (toString (.Values.tls).minVersion) "VersionTLS13") -}}
@@ -46,15 +47,18 @@
 {{- end -}}
 {{- range $program, $name := dict "apiServer" "the API server" "controllerManager" "the controller manager" "scheduler" "the scheduler" -}}
 {{- $told := get $flags $program -}}
-{{- if not (or (has (get $told "disable-http2-serving") (list "true" "True" "TRUE" "t" "T" "1")) (eq (get $told "secure-port") "0")) -}}
+{{- if not (has (get $told "disable-http2-serving") (list "true" "True" "TRUE" "t" "T" "1")) -}}
 {{- include "openstack-cluster.validate.suites" (dict "root" $ "program" $name "flags" $told "flag" "tls-cipher-suites") -}}
 {{- end -}}
 {{- end -}}
 {{- if not $elsewhere -}}
-{{- if and (get $flags.etcd "cipher-suites") (eq (get $flags.etcd "tls-min-version") "TLS1.3") -}}
-{{- fail "etcd takes no cipher-suites beside tls-min-version TLS1.3, and its extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, set one of them: leave one of them out." -}}
+{{- if and (hasKey $flags.etcd "cipher-suites") (eq (get $flags.etcd "tls-min-version") "TLS1.3") -}}
+{{- fail "etcd takes no cipher-suites beside tls-min-version TLS1.3, and has both by tls, etcd.extraArgs and clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec together: leave one of them out." -}}
 {{- end -}}
+{{- /* etcd speaks HTTP/2 of Go's server only where it serves HTTP by TLS. */ -}}
+{{- if not (hasPrefix "http://" (get $flags.etcd "listen-client-http-urls")) -}}
 {{- include "openstack-cluster.validate.suites" (dict "root" . "program" "etcd" "flags" $flags.etcd "flag" "cipher-suites") -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -87,8 +91,8 @@ Source: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
 {{- $needed := list "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256" -}}
 {{- $given := get .flags .flag -}}
 {{- $suites := splitList "," $given -}}
-{{- if not (or (not $given) (eq (get .flags "tls-min-version") "VersionTLS13") (has (first $needed) $suites) (has (last $needed) $suites)) -}}
-{{- $where := eq $given (join "," (.root.Values.tls).cipherSuites) | ternary "tls.cipherSuites" (printf "The flag %s of %s" .flag .program) -}}
+{{- if not (or (not (hasKey .flags .flag)) (and (not $given) (ne .program "etcd")) (eq (get .flags "tls-min-version") "VersionTLS13") (has (first $needed) $suites) (has (last $needed) $suites)) -}}
+{{- $where := and (ne $given "") (eq $given (join "," (.root.Values.tls).cipherSuites)) | ternary "tls.cipherSuites" (printf "The flag %s of %s" .flag .program) -}}
 {{- fail (printf "%s has neither %s, and without one of them %s does not start (HTTP/2): add one." $where (join " nor " $needed) .program) -}}
 {{- end -}}
 {{- end -}}
@@ -107,10 +111,11 @@ Arguments: root, flags (of the API server), said (who may have set them).
 {{- fail (printf "controlPlane.kubeadmConfigSpec.%s.localAPIEndpoint.bindPort is %d, but load balancer and floating IP lead to apiServer.port %d: give both the same." $where $port (int $server.port)) -}}
 {{- end -}}
 {{- end -}}
-{{- $port := get .flags "secure-port" -}}
-{{- range list $first $others -}}
-{{- if and $port (ne $port (toString .)) -}}
-{{- fail (printf "%s secure-port to %s, but kubeadm looks for the API server at %d: use apiServer.port." $.said $port .) -}}
+{{- /* A cluster that is there makes no first machine any more, and one of one machine may never have made another. */ -}}
+{{- range $flag, $port := pick .flags "secure-port" -}}
+{{- $elsewhere := without (list $first $others) (atoi $port) -}}
+{{- if gt (len $elsewhere) ($.root.Release.IsInstall | ternary 0 1) -}}
+{{- fail (printf "%s secure-port to %q, but kubeadm looks for the API server at %d: use apiServer.port." $.said $port (first $elsewhere)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -60,7 +60,7 @@ Source: https://github.com/kubernetes/kubernetes/blob/master/cmd/kubeadm/app/pha
 {{- $seen := dict -}}
 {{- range $name, $path := $mounts -}}
 {{- if hasKey $seen $path -}}
-{{- fail (printf "%s.extraVolumes mounts %s, where the volume %s of kubeadm, of the chart or of kubeadmConfigSpec is already: leave one of %s and %s out." $where $path (get $seen $path) (get $seen $path) $name) -}}
+{{- fail (printf "%s.extraVolumes, kubeadm, the chart and kubeadmConfigSpec together mount %s twice, as %s and as %s: leave one of them out, or choose another path; flexvolume-dir is where flex-volume-plugin-dir says." $where $path (get $seen $path) $name) -}}
 {{- end -}}
 {{- $_ := set $seen $path $name -}}
 {{- end -}}

@@ -115,8 +115,35 @@ WORKS: tuple[dict[str, Any], ...] = (
             "tls-cipher-suites": _OTHER_SUITE,
             "disable-http2-serving": "true",
         },
-        "controllerManager.extraArgs": {"tls-cipher-suites": _OTHER_SUITE, "secure-port": "0"},
         "kubelet.extraArgs": {"tls-cipher-suites": f"{_OTHER_SUITE},{_GOOD_SUITE}"},
+    },
+    {
+        "etcd.extraArgs": {
+            "cipher-suites": _OTHER_SUITE,
+            "listen-client-http-urls": "http://127.0.0.1:2382",
+        }
+    },
+    {
+        "nodeGroups": [
+            {
+                "name": "none",
+                "machineCount": 0,
+                "kubeletExtraArgs": {"tls-cipher-suites": _OTHER_SUITE},
+            }
+        ]
+    },
+    {"apiServer.extraArgs": {"authentication-config": "/a", "api-audiences": "oidc-users"}},
+    {
+        "oidc.issuerUrl": "https://idp.example.org",
+        "oidc.clientId": "kubernetes",
+        f"{_OWN}.clusterConfiguration.apiServer.extraArgs": {"authentication-config": ""},
+    },
+    {
+        f"{_OWN}.clusterConfiguration.apiServer.extraArgs": {
+            "authorization-config": "",
+            "authorization-mode": "Node,RBAC",
+            "tls-cipher-suites": "",
+        }
     },
     {
         f"{_OWN}.clusterConfiguration.etcd.external": {"endpoints": ["https://192.0.2.1:2379"]},
@@ -141,6 +168,14 @@ WORKS: tuple[dict[str, Any], ...] = (
 )
 #: Changes that only new clusters are told of.
 LIVED_WITH: tuple[dict[str, Any], ...] = (
+    {f"{_OWN}.clusterConfiguration.etcd.local.extraArgs": {"data-dir": "/data"}},
+    {
+        "apiServer.enableLoadBalancer": False,
+        "apiServer.associateFloatingIP": False,
+        "apiServer.fixedIP": "192.168.3.7",
+        f"{_OWN}.joinConfiguration.controlPlane.localAPIEndpoint.bindPort": 8443,
+        f"{_OWN}.clusterConfiguration.apiServer.extraArgs": {"secure-port": "8443"},
+    },
     {
         f"{_OWN}.initConfiguration.nodeRegistration.kubeletExtraArgs": {
             "tls-cipher-suites": _OTHER_SUITE
