@@ -104,7 +104,7 @@ Arguments: root, core, program (apiServer, controllerManager, scheduler or etcd)
 {{- include "openstack-cluster.kubeadm.args" (dict "core" .core "flags" $flags) -}}
 {{- end -}}
 
-{{/* The same as a map, for rules between flags and other values. Arguments: root, program. */}}
+{{/* The same as a YAML map, for rules between flags and other values. Arguments: root, program. */}}
 {{- define "openstack-cluster.controlPlane.flags" -}}
 {{- include "openstack-cluster.controlPlane.args" (dict "root" .root "core" "v1beta1" "program" .program) -}}
 {{- end -}}

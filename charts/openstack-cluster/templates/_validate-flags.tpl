@@ -37,9 +37,11 @@
 {{- include "openstack-cluster.validate.port" (dict "root" . "flags" $server "said" $said) -}}
 {{- $elsewhere := (((.Values.controlPlane.kubeadmConfigSpec).clusterConfiguration).etcd).external -}}
 {{- /* A running cluster may have a patch of kubeadm's that mounts its own directory. */ -}}
-{{- range $flag, $directory := or .Release.IsInstall (hasKey (.Values.etcd.extraArgs | default dict) "data-dir") | ternary (pick $flags.etcd "data-dir") dict -}}
-{{- if not (or $elsewhere (hasPrefix (printf "%s/" (trimSuffix "/" $.Values.etcd.dataDir)) (printf "%s/" $directory))) -}}
-{{- fail (printf "etcd.extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, sets data-dir to %q, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." $directory $.Values.etcd.dataDir) -}}
+{{- $new := or .Release.IsInstall (hasKey (.Values.etcd.extraArgs | default dict) "data-dir") -}}
+{{- if and $new (hasKey $flags.etcd "data-dir") (not $elsewhere) -}}
+{{- $directory := get $flags.etcd "data-dir" -}}
+{{- if not (hasPrefix (printf "%s/" (trimSuffix "/" .Values.etcd.dataDir)) (printf "%s/" $directory)) -}}
+{{- fail (printf "etcd.extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, sets data-dir to %q, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." $directory .Values.etcd.dataDir) -}}
 {{- end -}}
 {{- end -}}
 {{- if and (.Values.tls).cipherSuites (eq (toString (.Values.tls).minVersion) "VersionTLS13") -}}
@@ -112,10 +114,11 @@ Arguments: root, flags (of the API server), said (who may have set them).
 {{- end -}}
 {{- end -}}
 {{- /* A cluster that is there makes no first machine any more, and one of one machine may never have made another. */ -}}
-{{- range $flag, $port := pick .flags "secure-port" -}}
+{{- if hasKey .flags "secure-port" -}}
+{{- $port := get .flags "secure-port" -}}
 {{- $elsewhere := without (list $first $others) (atoi $port) -}}
-{{- if gt (len $elsewhere) ($.root.Release.IsInstall | ternary 0 1) -}}
-{{- fail (printf "%s secure-port to %q, but kubeadm looks for the API server at %d: use apiServer.port." $.said $port (first $elsewhere)) -}}
+{{- if gt (len $elsewhere) (.root.Release.IsInstall | ternary 0 1) -}}
+{{- fail (printf "%s secure-port to %q, but kubeadm looks for the API server at %d: use apiServer.port." .said $port (first $elsewhere)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
