@@ -7,7 +7,7 @@ TOX := $(RUNNER)/bin/tox
 export PATH := $(CURDIR)/$(RUNNER)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test functional kills soak controls record docs charts bench clean
+.PHONY: help demo test functional kills soak controls record docs charts bench audit clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ charts: $(TOX) ## Test the charts, pack them into dist/charts (CHART_KEY, CHART_
 
 bench: $(TOX) ## Time the charts' rendering (REFERENCE_CHART=<checkout>: beside the reference chart) and status
 	@$(TOX) -q run -e bench
+
+audit: $(TOX) ## Compare all pinned versions with known vulnerabilities in a file (ADVISORIES=<OSV directory or zip>)
+	@$(TOX) -q run -e audit -- $(ADVISORIES)
 
 clean: ## Stop the sandboxes; remove what was made here (the cache of Go binaries stays)
 	@if [ -x .tox/sandbox/bin/python ]; then \
