@@ -8,14 +8,17 @@ import threading
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.kube_client import answers
 from magnum.drivers.k8s_capi_helm.kube_client.request import (
     describe,
+    is_about,
     is_missing_kind,
     label_query,
     MERGE_PATCH,
     missing_kind,
     path,
     Request,
+    unreachable,
 )
 from magnum.drivers.k8s_capi_helm.kube_client.wire import Wire
 from magnum.drivers.k8s_capi_helm.model import Json
@@ -90,9 +93,14 @@ class Kinds:
                 self._served.pop(kind, None)
             request = self.request(method, kind, namespace, name, body, extra)
             answer = self._wire.send(request)
-        if answer.code == 404 and not is_missing_kind(answer.code, answer.body):
+        reads = method in ("GET", "DELETE")
+        if is_about(answer.code, answer.body, (name,) if reads else (name, namespace)):
             return None
-        return answer.json(request)
+        found = answer.json(request)
+        if method == "GET" and name is not None:
+            if reason := answers.not_the_object(found, kind, namespace, name):
+                raise unreachable(f"{kind.plural}: {reason}")
+        return found
 
     def request(
         self,
@@ -132,11 +140,12 @@ class Kinds:
         more: list[tuple[str, str]] = []
         while True:
             page = self.exchange("GET", kind, namespace, None, verb="list", query=query + more)
-            if page is None:
-                return
+            if reason := answers.not_a_list(page, kind, namespace, labels or {}):
+                raise unreachable(f"{kind.plural}: {reason}")
+            assert page is not None  # or it would be no list
             # The items of a list of a built-in kind do not say what they are.
             marks = {"apiVersion": page.get("apiVersion"), "kind": kind.name}
-            yield {**page, "items": [{**marks, **item} for item in page.get("items") or ()]}
+            yield {**page, "items": [{**marks, **item} for item in page["items"]]}
             token = (page.get("metadata") or {}).get("continue")
             if not token:
                 return

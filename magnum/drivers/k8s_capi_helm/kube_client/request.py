@@ -8,7 +8,7 @@ https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import json
 import urllib.parse
@@ -94,6 +94,12 @@ def is_missing_kind(code: int, body: bytes) -> bool:
     """
     details = status_of(body).get("details") or {}
     return code == 404 and not details.get("name")
+
+
+def is_about(code: int, body: bytes, wanted: Iterable[str | None]) -> bool:
+    """Whether an answer says of one of the *wanted* names that there is no such object."""
+    details = status_of(body).get("details") or {}
+    return code == 404 and bool(details.get("name")) and details["name"] in tuple(wanted)
 
 
 def refusal(request: Request, code: int, body: bytes) -> errors.DriverError:

@@ -32,8 +32,8 @@ class TestAttempts(wire.WireCase):
     def test_passing_trouble_passes(self) -> None:
         for trouble in ((500, b"oops"), (503, b""), (429, b""), (504, b""), None):
             self.server.seen.clear()
-            self.answer(trouble, trouble, (200, {"ok": 1}))
-            self.assertEqual({"ok": 1}, self.kube.get(names.LEASE, "n", "one"))
+            self.answer(trouble, trouble, (200, self.lease()))
+            self.assertEqual(self.lease(), self.kube.get(names.LEASE, "n", "one"))
             self.assertEqual(["GET"] * 3, self.sent())
 
     def test_trouble_that_stays_is_unreachable_after_three_attempts(self) -> None:
@@ -91,7 +91,7 @@ class TestAttempts(wire.WireCase):
 
     def test_where_there_is_no_namespace_nothing_may_be_read_and_nothing_is_there(self) -> None:
         """The role is bound in each namespace: without one the server does not tell so itself."""
-        forbidden, gone = (403, wire.status("Forbidden")), (404, wire.GONE)
+        forbidden, gone = (403, wire.status("Forbidden")), (404, wire.status("NotFound", name="n"))
         self.answer(forbidden, gone)
         self.assertIsNone(self.kube.get(names.LEASE, "n", "one"))
         self.assertEqual("/api/v1/namespaces/n", self.server.seen[-1].path)
@@ -209,7 +209,8 @@ class TestLists(wire.WireCase):
     def page(self, seen: wire.Seen, *, expired: bool = False) -> wire.Answer:
         if seen.path.count("/") == 3:
             return 200, wire.CORE_GROUPS
-        item = {"metadata": {"name": f"p{len(self.sent())}"}}
+        name, marks = f"p{len(self.sent())}", {"a": "1", "b": "2"}
+        item = {"metadata": {"name": name, "namespace": "n", "labels": marks}}
         if "continue=" in seen.path:
             if expired:
                 return 410, wire.status("Expired")
