@@ -8,7 +8,7 @@ and the old credential lives on until everybody must have looked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 import contextlib
 import dataclasses
 import datetime
@@ -17,7 +17,7 @@ from typing import Any
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
-from magnum.drivers.k8s_capi_helm import errors, founding, names, secrets
+from magnum.drivers.k8s_capi_helm import errors, founding, identity, names, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.grants import granted
@@ -57,7 +57,6 @@ def rotate(
             f"one for project '{asking.project_id}'. Ask again from within the cluster's project."
         )
     _check_keypair(ports, cloud, owner, asking)
-    name = names.credential_secret(owner.release)
     wait = conf.capi_helm.lock_wait
     with (
         _to_be_asked_again(),
@@ -66,7 +65,9 @@ def rotate(
         if hold.record.tombstone:
             # Whoever ends its deletion has looked for credentials and Secrets already.
             raise errors.InvalidRequest("The cluster has been deleted.")
-        before = ports.kube.get(names.SECRET, owner.namespace, name)
+        live = ports.helm.live(owner.namespace, owner.release)
+        place = identity.place(ports.kube, owner, live.values if live else {})
+        before = ports.kube.get(names.SECRET, owner.namespace, place)
         roles = grants(asking, conf, separate=secrets.has_addon_credential(before))
         whose = secrets.user_of(before, owner)
         old = [one.id for one in secrets.credentials_of(before)]
@@ -86,6 +87,7 @@ def rotate(
                 cloud.auth_url(conf.capi_helm.app_cred_interface_type),
                 roles,
                 conf,
+                secret_name=place,
             )
         except (errors.ManagementUnreachable, errors.Busy):
             # The cluster may have the new ones already, or another rotation's; the clean-up looks
@@ -195,13 +197,13 @@ def _delete(
         used = _in_use(ports, owner)
         ids: tuple[str, ...] = (credential.id,)
         if credential.name:
-            ids = cloud().credentials_named(credential.user, credential.name)
-        for one in ids:
-            # A conductor may have died between retiring it and saving another one.
-            if one not in used:
-                cloud().delete_credential(credential.user, one)
-        known = credential.id or credential.name
-        ports.operations.forget(owner.namespace, owner.release, [known])
+            mine = (credential.name, secrets.addon_credential(credential.name))
+            known = cloud().credential_names(credential.user, owner.project_id)
+            ids = tuple(one for one, name in known.items() if name in mine)
+        # A conductor may have died between retiring it and saving another one.
+        _end(cloud(), owner, credential.user, set(ids) - used)
+        noted = credential.id or credential.name
+        ports.operations.forget(owner.namespace, owner.release, [noted])
     except errors.DriverError as error:
         LOG.warning("Application credential %s stays: %s", credential, error.detail)
 
@@ -217,27 +219,31 @@ def remove_all(
     :param cloud: the cloud as Magnum's service user sees it.
     :raises errors.DriverError: Keystone or the management cluster could not be asked.
     """
-    users = {owner.user_id}
+    known: dict[str, set[str]] = {owner.user_id: set()}
     for secret in saved:
-        for credential in secrets.credentials_of(secret):
-            users.add(user := secrets.user_of(secret, owner))
-            cloud().delete_credential(user, credential.id)
+        user = secrets.user_of(secret, owner)
+        known.setdefault(user, set()).update(one.id for one in secrets.credentials_of(secret))
     record = ports.operations.read(owner.namespace, owner.release)
     for retired in record.retired if record else ():
-        users.add(retired.user)
-        if retired.id:
-            cloud().delete_credential(retired.user, retired.id)
-    for user in sorted(users):
-        for found in _named(cloud(), user, names.credential(owner.release)):
-            cloud().delete_credential(user, found)
+        known.setdefault(retired.user, set()).update({retired.id} - {""})
+    for user, ids in sorted(known.items()):
+        there = cloud().credential_names(user, owner.project_id)
+        named = {one for one, name in there.items() if secrets.is_credential_name(owner, name)}
+        _end(cloud(), owner, user, ids | named)
 
 
-def _named(cloud: Cloud, user: str, name: str) -> Sequence[str]:
-    try:
-        return cloud.credentials_named(user, name)
-    except errors.CloudRefused as error:
-        LOG.warning("Whether user %s has more credentials %s: %s", user, name, error.detail)
-        return ()
+def _end(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) -> None:
+    """Delete credentials of a user, and see that they are gone: a proxy answers deletions, too.
+
+    :raises errors.DriverError: Keystone could not be asked, or still has one.
+    """
+    for one in sorted(ids):
+        cloud.delete_credential(user, one)
+    if ids and (left := set(ids) & cloud.credential_names(user, owner.project_id).keys()):
+        raise errors.CloudUnreachable(
+            f"Keystone still has application credential '{min(left)}', which was deleted a moment "
+            "ago. The deletion goes on in the next pass."
+        )
 
 
 def _in_use(ports: Ports, owner: secrets.Owner) -> frozenset[str]:
@@ -245,9 +251,8 @@ def _in_use(ports: Ports, owner: secrets.Owner) -> frozenset[str]:
 
     :raises errors.DriverError: they could not be read.
     """
-    name = names.credential_secret(owner.release)
-    secret = ports.kube.get(names.SECRET, owner.namespace, name)
-    return frozenset(one.id for one in secrets.credentials_of(secret))
+    found = identity.saved(ports.kube, owner)
+    return frozenset(one.id for secret in found for one in secrets.credentials_of(secret))
 
 
 def _touch(ports: Ports, owner: secrets.Owner, now: datetime.datetime) -> None:

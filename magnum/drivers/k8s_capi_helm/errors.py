@@ -174,3 +174,7 @@ class CloudUnreachable(DriverError):
 
 class CloudRefused(DriverError):
     """An OpenStack service refused: not found, forbidden, over quota."""
+
+
+class CloudLacks(CloudRefused):
+    """The catalogue of the cloud has no such service: there is nothing of it, and never was."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import assembly, errors, names, scaling, secrets
+from magnum.drivers.k8s_capi_helm import assembly, errors, identity, names, scaling, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
@@ -124,6 +124,8 @@ def save_credentials(
     auth_url: str,
     grants: Grants,
     conf: Any,
+    *,
+    secret_name: str | None = None,
 ) -> None:
     """Make application credentials of the owner's user and save them as the cluster's Secret.
 
@@ -132,6 +134,7 @@ def save_credentials(
     :param hold: the lock; who has lost it by then saves none.
     :param name: of the credential, which no other one of the user may have; with an ending, of the
         one inside the cluster.
+    :param secret_name: of the Secret, None for that of a new cluster.
     :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
@@ -151,8 +154,8 @@ def save_credentials(
             )
 
         clouds = made(name, grants.machines)
-        inside = None if grants.addons is None else made(f"{name}-addons", grants.addons)
-        secret = secrets.credential_secret(owner, clouds, bundle, inside)
+        inside = None if grants.addons is None else made(secrets.addon_credential(name), grants.addons)
+        secret = secrets.credential_secret(owner, clouds, bundle, inside, name=secret_name)
         hold.check()
         try:
             ports.kube.apply(names.SECRET, secret)
@@ -198,8 +201,7 @@ def note_chart(ports: Ports, request: ClusterRequest, chart: Chart) -> None:
 
 def has_credential(ports: Ports, request: ClusterRequest) -> bool:
     """Whether the credential of the cluster was saved; without it nothing can be built."""
-    name = names.credential_secret(request.release)
-    return ports.kube.get(names.SECRET, request.namespace, name) is not None
+    return bool(identity.saved(ports.kube, secrets.Owner.of(request)))
 
 
 def unfounded(record: Record, now: datetime.datetime) -> errors.DriverError:

@@ -10,10 +10,12 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import (
     belongings,
     helm_values,
+    identity,
     intake,
     names,
     preflight,
     rendering,
+    secrets,
     takeover,
     transition,
 )
@@ -54,6 +56,7 @@ def plan(
     adopts = takeover.is_asked(ports, record, request)
     if adopts:
         request = takeover.as_it_is(ports, whole())
+    new = facts is not None
     if facts is None:
         service = cloud()
         facts = service.facts(request, interface=conf.capi_helm.app_cred_interface_type)
@@ -61,6 +64,9 @@ def plan(
     chart = ports.charts.noted(request.namespace, record.chart_digest) if adopts else None
     chart = chart or transition.new_chart(ports, request.labels)
     values = render(request, facts, conf, chart)
+    if not new:
+        # Whoever has saved the credential may have called the Secret otherwise.
+        values[identity.VALUE] = identity.place(ports.kube, secrets.Owner.of(request), {})
     if adopts:
         takeover.require_same(ports, request, chart, values)
     return Plan(chart, values, adopts)

@@ -25,6 +25,11 @@ _JANITOR_PATIENCE = datetime.timedelta(minutes=1)
 #: A deletion that takes longer than this is told what it waits for in Neutron.
 _PORT_PATIENCE = datetime.timedelta(minutes=1)
 _FEW = 3
+_UNTOLD = (
+    "{error} The cluster is not taken for deleted before that is known. The operator has to see to "
+    "it that this service answers Magnum's service user; the page on deletions says how a deletion "
+    "is ended without it."
+)
 NO_JANITOR = (
     "This cloud's management cluster runs no janitor: when the cluster is deleted, load balancers "
     "and floating IPs of its Services go, and its volumes stay."
@@ -63,22 +68,25 @@ def before_the_end(owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
     Nova is the second witness: a management cluster that was moved, restored or lost knows nothing
     of machines that run.
 
+    Only an answer that nothing is there counts as that. A service that refuses to tell may have all
+    of it; a cloud whose catalogue has no Octavia has no load balancers.
+
     :param cloud: as Magnum's service user sees it.
     :raises errors.CloudUnreachable: Nova, Octavia or Neutron does not answer.
     """
     remains = cloud().remains
     try:
-        servers = remains.servers(owner.release, owner.project_id)
+        servers = remains.servers(owner.release, owner.project_id, owner.namespace)
+        left = () if servers else remains.clear_services(owner.release, owner.project_id)
     except errors.CloudRefused as error:
-        LOG.warning("Servers of %s are not known: %s %s", owner.release, error, error.detail)
-        servers = ()
+        LOG.warning("What %s has left is not known: %s %s", owner.release, error, error.detail)
+        return f"{errors.Cause.PERMISSION}: {_UNTOLD.format(error=error)}"
     if servers:
         return (
             f"management: Nova still has {_listed(servers)} of this cluster, and this management "
             "cluster knows nothing of it: it was moved, restored or lost. Not taken for deleted; "
             "the operator has to look."
         )
-    left = remains.clear_services(owner.release, owner.project_id)
     return f"waiting: {_listed(left)} to go" if left else ""
 
 

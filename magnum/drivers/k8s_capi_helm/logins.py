@@ -15,7 +15,7 @@ import threading
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, names, secrets
+from magnum.drivers.k8s_capi_helm import errors, identity, secrets
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 
@@ -80,13 +80,7 @@ class Logins:
 
 
 def _ask(kube: KubeClient, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
-    marks = {names.LABEL_UUID: owner.cluster_uuid, names.LABEL_CLUSTER_NAME: owner.release}
-    tail = names.credential_secret("")
-    found = [
-        one
-        for one in kube.list(names.SECRET, owner.namespace, marks)
-        if one["metadata"]["name"].endswith(tail)
-    ]
+    found = identity.used(kube, owner)
     remedy = f"A user of its project runs 'openstack coe credential rotate {owner.cluster_uuid}'"
     if not found:
         return f"the cluster's Secret with its application credential is gone. {remedy}"

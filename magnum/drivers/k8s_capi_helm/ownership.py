@@ -13,7 +13,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, intake, names, secrets
+from magnum.drivers.k8s_capi_helm import errors, identity, intake, names, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Record, Verb
 
@@ -77,7 +77,8 @@ def is_proved(ports: Ports, whose: secrets.Owner) -> bool:
     """
     record = ports.operations.read(whose.namespace, whose.release)
     if record is None:
-        if not _has_credential(ports, whose):
+        # magnum-capi-helm labels its Secrets as this driver does.
+        if not identity.saved(ports.kube, whose):
             return False
         record = ports.operations.open(
             whose.namespace,
@@ -150,15 +151,3 @@ def refuse_leaving(cluster: Any) -> None:
     """
     if is_leaving(cluster.nodegroups):
         raise errors.InvalidRequest(f"Cluster '{cluster.name}' is being deleted.")
-
-
-def _has_credential(ports: Ports, whose: secrets.Owner) -> bool:
-    """Whether the credential Secret of this very cluster is there, by its labels.
-
-    magnum-capi-helm labels it as this driver does; where a stack id has two hyphens in a row, it
-    made one of them in the Secret's name.
-    """
-    marks = {names.LABEL_UUID: whose.cluster_uuid, names.LABEL_CLUSTER_NAME: whose.release}
-    listed = ports.kube.list(names.SECRET, whose.namespace, marks)
-    tail = names.credential_secret("")
-    return any(one["metadata"]["name"].endswith(tail) for one in listed)

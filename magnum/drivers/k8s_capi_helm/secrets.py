@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 import dataclasses
+import re
 
 import yaml
 
@@ -23,6 +24,7 @@ _LABEL_LIMIT = 63
 #: Keys of the credential Secret: what machines are made with, and what runs inside the cluster.
 CLOUDS = "clouds.yaml"
 ADDON_CLOUDS = "addon-clouds.yaml"
+_INSIDE = "-addons"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +55,24 @@ class Owner:
             request.user_id,
             request.uuid,
         )
+
+
+def is_credential_name(owner: Owner, text: str) -> bool:
+    """Whether an application credential of that name was made for this very cluster.
+
+    The names are exact, since one release may begin with another's. They are those of
+    :func:`names.credential` with what rotations and :func:`addon_credential` append, and those of
+    magnum-capi-helm, ``magnum-<uuid>-<8 hexadecimal digits>``.
+    """
+    mine = re.escape(names.credential(owner.release))
+    theirs = re.escape(names.credential(owner.cluster_uuid))
+    shape = rf"{mine}(?:-[0-9a-f]{{8}})?(?:{_INSIDE})?|{theirs}(?:-[0-9a-f]{{8}})?"
+    return re.fullmatch(shape, text) is not None
+
+
+def addon_credential(name: str) -> str:
+    """Name of the credential inside the cluster that goes with the one of the machines."""
+    return f"{name}{_INSIDE}"
 
 
 def labels(owner: Owner) -> dict[str, str]:
@@ -125,6 +145,11 @@ def has_addon_credential(secret: Json | None) -> bool:
     return ADDON_CLOUDS in ((secret or {}).get("data") or {})
 
 
+def is_credential_secret(secret: Json) -> bool:
+    """Whether a Secret holds a clouds.yaml, whatever its name is."""
+    return CLOUDS in (secret.get("data") or {})
+
+
 def _credential(text: str | None) -> ApplicationCredential | None:
     if not text:
         return None
@@ -138,7 +163,12 @@ def _credential(text: str | None) -> ApplicationCredential | None:
 
 
 def credential_secret(
-    owner: Owner, clouds: str, cacert: str, addon_clouds: str | None = None
+    owner: Owner,
+    clouds: str,
+    cacert: str,
+    addon_clouds: str | None = None,
+    *,
+    name: str | None = None,
 ) -> Json:
     """The Secret that Cluster API's OpenStack provider and the cluster's addons log in with.
 
@@ -147,11 +177,13 @@ def credential_secret(
     :param addon_clouds: text of the clouds.yaml for what runs inside the cluster, if that is
         another one. It stands in the same Secret because the addon operator gives charts no other;
         the chart copies only this one into the cluster.
+    :param name: of the Secret, by which the cluster's objects refer to it; None for the usual one.
     """
     texts = {CLOUDS: clouds, "cacert": cacert}
     if addon_clouds is not None:
         texts[ADDON_CLOUDS] = addon_clouds
-    secret = _secret(owner, names.credential_secret(owner.release), "Opaque", texts)
+    name = name or names.credential_secret(owner.release)
+    secret = _secret(owner, name, "Opaque", texts)
     # Secrets of CAs are known to ``clusterctl move`` by their names, this one only by this label.
     secret["metadata"]["labels"][names.LABEL_MOVE] = ""
     return secret

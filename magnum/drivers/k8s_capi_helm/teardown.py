@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+import contextlib
 import dataclasses
 import datetime
 from typing import Any
@@ -65,7 +66,7 @@ def advance(
                 return _blocked(ports, owner, observed, cloud, step)
             if step.action in deletion.STOPS:
                 return step
-            if step.action in _ENDING:
+            if step.action in _ENDING and not hold.record.cleared:
                 left = leftovers.before_the_end(owner, cloud)
                 if left:
                     return deletion.Step(deletion.Action.WAIT, left)
@@ -119,20 +120,36 @@ def _carry_out(
         case deletion.Action.UNINSTALL:
             ports.helm.uninstall(owner.namespace, owner.release, hold=hold)
         case deletion.Action.REMOVE_SECRETS:
-            _remove_secrets(ports, owner, cloud)
+            _remove_secrets(ports, owner, cloud, hold)
         case deletion.Action.BURY:
             # Somebody else may have taken the Secrets away, and with them what says which they are.
-            credentials.remove_all(ports, owner, (), cloud)
-            belongings.remove(cloud(), owner)
+            with _in_the_cloud(owner, hold):
+                credentials.remove_all(ports, owner, (), cloud)
+            with _in_the_cloud(owner, hold):
+                belongings.remove(cloud(), owner)
             _remove_templates(ports, owner)
             _sweep_charts(ports, owner)
             ports.operations.bury(owner.namespace, owner.release)
 
 
-def _remove_secrets(ports: Ports, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> None:
+@contextlib.contextmanager
+def _in_the_cloud(owner: secrets.Owner, hold: Hold) -> Iterator[None]:
+    """What has to succeed in OpenStack, unless an operator has declared that nothing is left."""
+    try:
+        yield
+    except (errors.CloudRefused, errors.CloudUnreachable) as error:
+        if not hold.record.cleared:
+            raise
+        LOG.warning("Release %s ends by the operator's word: %s", owner.release, error.detail)
+
+
+def _remove_secrets(
+    ports: Ports, owner: secrets.Owner, cloud: Callable[[], Cloud], hold: Hold
+) -> None:
     """The application credentials first: as long as a Secret is there, a pass comes here again."""
     found = _own_secrets(ports, owner)
-    credentials.remove_all(ports, owner, found, cloud)
+    with _in_the_cloud(owner, hold):
+        credentials.remove_all(ports, owner, found, cloud)
     for secret in found:
         ports.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])
 

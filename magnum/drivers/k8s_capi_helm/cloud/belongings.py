@@ -14,7 +14,13 @@ from typing import Any
 from openstack import exceptions as sdk_exceptions
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import (
+    asking,
+    listed,
+    of_project,
+    Services,
+    still_there,
+)
 from magnum.drivers.k8s_capi_helm.model import Json
 
 #: Since when Nova says whose a server group is.
@@ -72,18 +78,28 @@ class Belongings:
         :raises errors.DriverError: Nova cannot be asked, or does not delete.
         """
         compute = self._services.nova()
-        for group, _, found in list(self._server_groups(release, project_id)):
-            if nodegroup in (None, group):
-                with asking("Nova", f"server group '{names.server_group(release, group)}'"):
-                    compute.delete_server_group(found, ignore_missing=True)
 
-    def _server_groups(self, release: str, project_id: str) -> Iterator[tuple[str, str, str]]:
+        def mine() -> dict[str, str]:
+            there = self._server_groups(release, project_id)
+            return {found: group for group, _, found in there if nodegroup in (None, group)}
+
+        told = mine()
+        for found, group in told.items():
+            with asking("Nova", f"server group '{names.server_group(release, group)}'"):
+                compute.delete_server_group(found, ignore_missing=True)
+        if told and (left := mine()):
+            raise still_there("Nova", f"server group '{', '.join(left)}'")
+
+    def _server_groups(self, release: str, project_id: str) -> list[tuple[str, str, str]]:
         """Nodegroup, policy and id of each server group of a release."""
+        found = listed("Nova", "the server groups", lambda: _of_everybody(self._services.nova()))
         with asking("Nova", "the server groups"):
-            for one in _of_everybody(self._services.nova()):
-                group = names.of_server_group(release, one["name"])
-                if group and one["project_id"] == project_id:
-                    yield group, next(iter(one.get("policies") or ()), ""), str(one["id"])
+            return [
+                (group, next(iter(one.get("policies") or ()), ""), str(one["id"]))
+                for one in found
+                if one["project_id"] == project_id
+                and (group := names.of_server_group(release, one["name"]))
+            ]
 
     @staticmethod
     def _make_server_group(compute: Any, name: str, group: str, policy: str) -> str:
@@ -137,17 +153,19 @@ class Belongings:
 
         :raises errors.DriverError: Neutron cannot be asked, or does not delete.
         """
-        for one in self._api_addresses(release, project_id):
+        told = self._api_addresses(release, project_id)
+        for one in told:
             with asking("Neutron", f"floating IP '{one.floating_ip_address}'"):
                 self._services.neutron().delete_ip(one.id, ignore_missing=True)
+        if told and (left := self._api_addresses(release, project_id)):
+            raise still_there("Neutron", f"floating IP '{left[0].floating_ip_address}'")
 
     def _api_addresses(self, release: str, project_id: str) -> list[Any]:
-        words = names.api_address(release)
-        with asking("Neutron", "the floating IPs"):
-            listed = self._services.neutron().ips(description=words, project_id=project_id)
-            return [
-                one for one in listed if (one.description, one.project_id) == (words, project_id)
-            ]
+        words, what = names.api_address(release), "the floating IPs"
+        query = {"description": words, "project_id": project_id}
+        found = listed("Neutron", what, lambda: self._services.neutron().ips(**query))
+        mine = of_project("Neutron", what, found, project_id)
+        return [one for one in mine if one.description == words]
 
 
 def _of_everybody(compute: Any) -> Iterator[Json]:

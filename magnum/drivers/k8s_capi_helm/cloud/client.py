@@ -14,9 +14,9 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors, preflight
 from magnum.drivers.k8s_capi_helm.cloud import images, machines, networks, offers, quotas
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.logging_in import credentials_named, logged_in
+from magnum.drivers.k8s_capi_helm.cloud.logging_in import credential_names, logged_in
 from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, listed, of_project, Services
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     CloudFacts,
@@ -254,12 +254,12 @@ class Cloud:
                     user_id, credential_id, ignore_missing=True
                 )
 
-    def credentials_named(self, user_id: str, beginning: str) -> tuple[str, ...]:
-        """Ids of a user's application credentials whose names begin so; none of one who is gone.
+    def credential_names(self, user_id: str, project_id: str) -> Mapping[str, str]:
+        """Names of a user's application credentials in a project, by id; none of one who is gone.
 
         :raises errors.DriverError: Keystone does not tell this person, or does not answer.
         """
-        return credentials_named(self._services, user_id, beginning)
+        return credential_names(self._services, user_id, project_id)
 
     def accepts(self, credential: ApplicationCredential) -> bool:
         """Whether Keystone lets an application credential in; who else asks makes no difference.
@@ -288,9 +288,11 @@ class Cloud:
 
         :raises errors.DriverError: Octavia cannot be asked.
         """
-        with asking("Octavia", f"load balancer '{name}'"):
-            listed = self._services.octavia().load_balancers(name=name, project_id=project_id)
-            return any(one.provisioning_status == "ERROR" for one in listed)
+        query = {"name": name, "project_id": project_id}
+        what = f"load balancer '{name}'"
+        found = listed("Octavia", what, lambda: self._services.octavia().load_balancers(**query))
+        mine = of_project("Octavia", what, found, project_id)
+        return any(one.provisioning_status == "ERROR" for one in mine if one.name == name)
 
 
 def _tell(refused: list[str], question: Callable[..., _Answer], *args: Any) -> _Answer | None:

@@ -3,30 +3,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from keystoneauth1 import exceptions as ka_exceptions
 from keystoneauth1 import session as ka_session
 from keystoneauth1.identity import v3
 from openstack import exceptions as sdk_exceptions
 
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import asking, is_about, listed, Services
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
 
 _TIMEOUT = 10.0
 
 
-def credentials_named(services: Services, user_id: str, beginning: str) -> tuple[str, ...]:
-    """Ids of a user's credentials whose names begin so; none of one who is gone.
+def credential_names(services: Services, user_id: str, project_id: str) -> Mapping[str, str]:
+    """Names of a user's credentials for a project, by id; none of a user who is gone.
 
     :raises errors.CloudRefused: Keystone does not tell this person.
     :raises errors.CloudUnreachable: Keystone does not answer.
     """
-    keystone = services.keystone()
-    with asking("Keystone", f"the application credentials '{beginning}'"):
+    keystone, what = services.keystone(), f"the application credentials of user '{user_id}'"
+
+    def question() -> list[Any]:
         try:
-            listed = list(keystone.client.application_credentials(user_id))
-        except sdk_exceptions.NotFoundException:
-            return ()
-    return tuple(one.id for one in listed if (one.name or "").startswith(beginning))
+            return list(keystone.client.application_credentials(user_id))
+        except sdk_exceptions.NotFoundException as error:
+            if is_about(error, user_id):
+                return []
+            raise
+
+    found = listed("Keystone", what, question)
+    return {one.id: one.name or "" for one in found if one.project_id in (None, project_id)}
 
 
 def logged_in(services: Services, credential: ApplicationCredential) -> bool:
@@ -50,6 +58,18 @@ def logged_in(services: Services, credential: ApplicationCredential) -> bool:
     with asking("Keystone", f"application credential '{credential.id}'"):
         try:
             return bool(session.get_token())
-        except (ka_exceptions.Unauthorized, ka_exceptions.NotFound):
-            # 404 where its user or project is gone.
+        except ka_exceptions.Unauthorized:
             return False
+        except ka_exceptions.NotFound as error:
+            # Where it, its user or its project is gone, Keystone says so in its own words.
+            if _is_keystones(error):
+                return False
+            raise
+
+
+def _is_keystones(error: ka_exceptions.NotFound) -> bool:
+    try:
+        body = error.response.json()
+    except (AttributeError, ValueError):
+        return False
+    return isinstance(body, dict) and "Could not find" in str((body.get("error") or {}))

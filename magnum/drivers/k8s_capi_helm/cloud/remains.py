@@ -4,22 +4,22 @@
 OpenStack's cloud controller makes load balancers, floating IPs and security groups for Services and
 writes the cluster's name into them; by that they are found
 (https://github.com/kubernetes/cloud-provider-openstack, "openstack-cloud-controller-manager").
-Everything here is asked as Magnum's service user, who sees all projects.
+Everything here is asked as Magnum's service user, who sees all projects. What was told to go is
+gone when a list does not have it any more: a proxy answers a deletion, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from openstack import exceptions as sdk_exceptions
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
+from magnum.drivers.k8s_capi_helm.cloud import whose
+from magnum.drivers.k8s_capi_helm.cloud.services import asking, listed, of_project, Services
 
 LOG = logging.getLogger(__name__)
-_Found = TypeVar("_Found")
 
 _DEAD_SERVERS = frozenset({"DELETED", "SOFT_DELETED"})
 
@@ -30,63 +30,80 @@ class Remains:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    def servers(self, release: str, project_id: str) -> tuple[str, ...]:
+    def servers(self, release: str, project_id: str, namespace: str) -> tuple[str, ...]:
         """Names of a cluster's servers that Nova still has, whatever a management cluster says.
 
-        :raises errors.DriverError: Nova cannot be asked.
+        Another cluster's name may begin like this one's, so the ports of a server decide whose it
+        is, and where there are none, its name.
+
+        :param namespace: of the cluster on its management cluster.
+        :raises errors.DriverError: Nova or Neutron cannot be asked.
         """
-        compute, beginning = self._services.nova(), f"{release}-"
-        with asking("Nova", "the servers"):
-            listed = list(
-                compute.servers(all_projects=True, project_id=project_id, name=f"^{beginning}")
-            )
-        return tuple(
-            sorted(
-                one.name
-                for one in listed
-                if one.name.startswith(beginning) and one.status not in _DEAD_SERVERS
-            )
+        beginning = f"{release}-"
+        found = listed(
+            "Nova",
+            "the servers",
+            lambda: self._services.nova().servers(
+                all_projects=True, project_id=project_id, name=f"^{beginning}"
+            ),
         )
+        alive = [
+            one
+            for one in of_project("Nova", "the servers", found, project_id)
+            if (one.name or "").startswith(beginning) and one.status not in _DEAD_SERVERS
+        ]
+        mine = (one for one in alive if self._is_mine(one, release, namespace))
+        return tuple(sorted(one.name for one in mine))
 
     def clear_services(self, release: str, project_id: str) -> tuple[str, ...]:
         """Delete what the cluster's Services of type LoadBalancer have left.
 
-        A load balancer that another cluster's Service shares stays, with its floating IP. A service
-        of the cloud that is not there, or refuses, is logged and passed over: nobody would ever get
-        further.
+        A load balancer that another cluster's Service shares stays, with its floating IP. A cloud
+        whose catalogue has no Octavia has no load balancers.
 
         :returns: what is on its way and not gone yet, in words, () once nothing is left.
         :raises errors.CloudUnreachable: a service does not answer.
+        :raises errors.CloudRefused: a service does not tell what there is, or does not delete it.
         """
-        balancers = _if_allowed(release, self._balancers, release, project_id)
+        try:
+            balancers = self._balancers(release, project_id)
+        except errors.CloudLacks as error:
+            LOG.debug("Release %s has no load balancers: %s", release, error.detail)
+            balancers = []
         shared = [one for one in balancers if _is_shared(one, release)]
-        mine = [one for one in balancers if one not in shared]
-        left = _if_allowed(release, self._clear_balancers, mine)
-        kept = {one.vip_port_id for one in shared}
-        _if_allowed(release, self._clear_addresses, release, project_id, kept)
-        left = left or _if_allowed(release, self._clear_groups, release, project_id)
-        return tuple(left)
+        left = self._clear_balancers([one for one in balancers if one not in shared])
+        left += self._clear_addresses(release, project_id, {one.vip_port_id for one in shared})
+        return tuple(left or self._clear_groups(release, project_id))
 
     def ports(self, network_id: str) -> tuple[str, ...]:
         """Ports on a network that are none of Neutron's own, in words.
 
         :raises errors.DriverError: Neutron cannot be asked.
         """
-        with asking("Neutron", "the ports"):
-            listed = list(self._services.neutron().ports(network_id=network_id))
+        found = self._ports(network_id=network_id)
         return tuple(
             f"port {one.id} ({one.device_owner or 'of nobody'})"
-            for one in sorted(listed, key=lambda one: str(one.id))
+            for one in sorted(found, key=lambda one: str(one.id))
             if not (one.device_owner or "").startswith("network:")
         )
 
+    def _is_mine(self, server: Any, release: str, namespace: str) -> bool:
+        ports = self._ports(device_id=server.id)
+        said = whose.by_ports((one.description for one in ports), namespace, release)
+        return whose.is_machine(server.name, release) if said is None else said
+
+    def _ports(self, **query: str) -> list[Any]:
+        return listed("Neutron", "the ports", lambda: self._services.neutron().ports(**query))
+
     def _balancers(self, release: str, project_id: str) -> list[Any]:
-        with asking("Octavia", "the load balancers"):
-            listed = list(self._services.octavia().load_balancers(project_id=project_id))
+        what = "the load balancers"
+        found = listed(
+            "Octavia", what, lambda: self._services.octavia().load_balancers(project_id=project_id)
+        )
         return [
             one
-            for one in listed
-            if one.project_id == project_id and names.is_service_balancer(release, one.name)
+            for one in of_project("Octavia", what, found, project_id)
+            if names.is_service_balancer(release, one.name)
         ]
 
     def _clear_balancers(self, balancers: list[Any]) -> list[str]:
@@ -100,41 +117,51 @@ class Remains:
             left.append(f"load balancer {one.name} ({state})")
         return left
 
+    def _addresses(self, release: str, project_id: str, kept: set[str]) -> list[Any]:
+        what = "the floating IPs"
+        found = listed(
+            "Neutron", what, lambda: self._services.neutron().ips(project_id=project_id)
+        )
+        return [
+            one
+            for one in of_project("Neutron", what, found, project_id)
+            if one.port_id not in kept and names.is_service_address(release, one.description)
+        ]
+
     def _clear_addresses(self, release: str, project_id: str, kept: set[str]) -> list[str]:
-        network = self._services.neutron()
-        with asking("Neutron", "the floating IPs"):
-            listed = list(network.ips(project_id=project_id))
-        for one in listed:
-            mine = one.project_id == project_id and one.port_id not in kept
-            if mine and names.is_service_address(release, one.description):
-                with asking("Neutron", f"floating IP '{one.floating_ip_address}'"):
-                    network.delete_ip(one.id, ignore_missing=True)
-        return []
+        mine = self._addresses(release, project_id, kept)
+        for one in mine:
+            with asking("Neutron", f"floating IP '{one.floating_ip_address}'"):
+                self._services.neutron().delete_ip(one.id, ignore_missing=True)
+        left = self._addresses(release, project_id, kept) if mine else []
+        return [f"floating IP {one.floating_ip_address}" for one in left]
+
+    def _groups(self, release: str, project_id: str) -> list[Any]:
+        what = "the security groups"
+        found = listed(
+            "Neutron", what, lambda: self._services.neutron().security_groups(project_id=project_id)
+        )
+        return [
+            one
+            for one in of_project("Neutron", what, found, project_id)
+            if names.is_service_group(release, one.description)
+        ]
 
     def _clear_groups(self, release: str, project_id: str) -> list[str]:
-        network, left = self._services.neutron(), []
-        with asking("Neutron", "the security groups"):
-            listed = list(network.security_groups(project_id=project_id))
-        for one in listed:
-            if one.project_id != project_id or not names.is_service_group(release, one.description):
-                continue
+        mine, used = self._groups(release, project_id), set()
+        for one in mine:
             with asking("Neutron", f"security group '{one.name}'"):
                 try:
-                    network.delete_security_group(one.id, ignore_missing=True)
+                    self._services.neutron().delete_security_group(one.id, ignore_missing=True)
                 except sdk_exceptions.ConflictException:
-                    left.append(f"security group {one.name} (in use)")
-        return left
+                    used.add(one.id)
+        left = self._groups(release, project_id) if mine else []
+        return [
+            f"security group {one.name}{' (in use)' if one.id in used else ''}" for one in left
+        ]
 
 
 def _is_shared(balancer: Any, release: str) -> bool:
     """Whether a Service of another cluster uses it too: each Service that does adds its tag."""
     tags = [one for one in balancer.tags or () if one.startswith("kube_service_")]
     return not all(names.is_service_balancer(release, one) for one in tags)
-
-
-def _if_allowed(release: str, ask: Callable[..., list[_Found]], *args: Any) -> list[_Found]:
-    try:
-        return ask(*args)
-    except errors.CloudRefused as error:
-        LOG.warning("What Services of %s have left: %s %s", release, error, error.detail)
-        return []

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 import contextlib
+import re
 from typing import Any, Protocol
 
 from keystoneauth1 import exceptions as ka_exceptions
 from openstack import exceptions as sdk_exceptions
+import requests
 
 from magnum.drivers.k8s_capi_helm import errors, patience
 
@@ -105,11 +107,16 @@ def asking(service: str, what: str) -> Iterator[None]:
     """Turn what the libraries raise, while *service* is asked for *what*, into our errors."""
     try:
         yield
+    except (requests.exceptions.JSONDecodeError, KeyError) as error:
+        # openstacksdk reads an answer as JSON and takes what was asked for by its name.
+        raise not_its_own(service, what, repr(error)) from error
     except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:
         raise errors.CloudUnreachable(
             f"{service} does not answer; {what} could not be read. Try again in some minutes.",
             repr(error),
         ) from error
+    except ka_exceptions.EndpointNotFound as error:
+        raise errors.CloudLacks(f"This cloud has no {service}.", repr(error)) from error
     except (sdk_exceptions.HttpException, ka_exceptions.HttpError) as error:
         status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
         if status >= 500 or status == 429:
@@ -121,3 +128,62 @@ def asking(service: str, what: str) -> Iterator[None]:
         raise errors.CloudRefused(f"{service} refused {what}: {said}", repr(error)) from error
     except (sdk_exceptions.SDKException, ka_exceptions.ClientException) as error:
         raise errors.CloudRefused(f"{service} refused {what}: {error}", repr(error)) from error
+
+
+def not_its_own(service: str, what: str, detail: str) -> errors.CloudUnreachable:
+    """The error for an answer that cannot be the service's: a proxy's, a cut one, another's."""
+    return errors.CloudUnreachable(
+        f"{service} gave an answer about {what} that cannot be its own. Try again in some minutes; "
+        "if this stays, ask the operator to check what stands between Magnum and this service.",
+        detail,
+    )
+
+
+def still_there(service: str, what: str) -> errors.CloudUnreachable:
+    """The error for a thing that was told to go, and that a service still has."""
+    return errors.CloudUnreachable(
+        f"{service} still has {what}, which was deleted a moment ago. The deletion goes on in the "
+        "next pass."
+    )
+
+
+def listed(service: str, what: str, question: Callable[[], Iterable[Any]]) -> list[Any]:
+    """All that a service has of something, as openstacksdk reads it page by page.
+
+    :param what: in the plural, for people.
+    :raises errors.CloudUnreachable: it does not answer, or the answer is not a list of that.
+    :raises errors.CloudLacks: the cloud has no such service.
+    :raises errors.CloudRefused: it says no.
+    """
+    with asking(service, what):
+        try:
+            return list(question())
+        except (AttributeError, TypeError) as error:
+            # What openstacksdk stumbles over when parts of an answer are of another form.
+            raise not_its_own(service, what, repr(error)) from error
+
+
+def of_project(service: str, what: str, things: list[Any], project_id: str) -> list[Any]:
+    """The *things*, which were asked for by project.
+
+    :raises errors.CloudUnreachable: one is another project's, so that this is no answer.
+    """
+    for one in things:
+        if one.project_id != project_id:
+            detail = f"{one.id} is of project {one.project_id}, not {project_id}"
+            raise not_its_own(service, what, detail)
+    return things
+
+
+def is_about(error: Exception, thing: str) -> bool:
+    """Whether a 404 says that this very thing is not there, and not that its address is unknown.
+
+    OpenStack's services name the id of what they do not find, in JSON; a proxy, a wrong address or
+    an endpoint that has moved do not, or only as a part of the path.
+    """
+    response = getattr(error, "response", None)
+    try:
+        text = str(response.json()) if response is not None else ""
+    except ValueError:
+        return False
+    return re.search(rf"(?<![\w/.-]){re.escape(thing)}(?![\w/-])", text) is not None

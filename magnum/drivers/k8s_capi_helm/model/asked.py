@@ -219,6 +219,7 @@ class Record:
     :ivar holder: who holds the lock now, "" for nobody.
     :ivar retired: credentials that are to be deleted.
     :ivar owed: what nodegroups still lack of upgrades, the oldest first.
+    :ivar cleared: an operator has declared that nothing of the cluster is left in OpenStack.
     """
 
     cluster_uuid: str
@@ -233,3 +234,4 @@ class Record:
     holder: str = ""
     retired: tuple[Retired, ...] = ()
     owed: tuple[Owed, ...] = ()
+    cleared: bool = False

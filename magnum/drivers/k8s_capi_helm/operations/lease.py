@@ -22,6 +22,8 @@ WRITTEN = f"{PREFIX}/written"
 TOMBSTONE = f"{PREFIX}/tombstone"
 RETIRED = f"{PREFIX}/retired-credentials"
 OWED = f"{PREFIX}/owed-to-nodegroups"
+#: Set by an operator and by nobody else, see the page on deletions.
+CLEARED = f"{PREFIX}/cloud-cleared"
 _VERBS = frozenset(Verb)
 
 
@@ -67,6 +69,7 @@ def record(lease: Json) -> Record:
             for one in json.loads(notes.get(RETIRED) or "[]")
         ),
         owed=tuple(_owed(one) for one in json.loads(notes.get(OWED) or "[]")),
+        cleared=notes.get(CLEARED) == "true",
     )
 
 

@@ -50,8 +50,8 @@ class GoneCloud:
     def delete_credential(self, user_id: str, credential_id: str) -> None:
         self.deleted.append(credential_id)
 
-    def credentials_named(self, user_id: str, beginning: str) -> tuple[str, ...]:
-        return ()
+    def credential_names(self, user_id: str, project_id: str) -> dict[str, str]:
+        return {}
 
 
 class TestLettingGo(ChartCase):

@@ -426,19 +426,27 @@ class TestCredentialsAndFaults(CloudCase):
         self.cloud.delete_credential("u1", "ac-1")
         self.assertEqual({}, self.openstack.credentials)
 
-    def test_credentials_are_found_by_how_their_names_begin(self) -> None:
-        for name in ("magnum-x", "magnum-x-1-addons", "magnum-y"):
+    def test_credentials_are_told_by_project(self) -> None:
+        for name in ("magnum-x", "magnum-y"):
             self.cloud.create_credential("u1", name, "for x", ["member"])
-        self.assertEqual(("ac-1", "ac-2"), self.cloud.credentials_named("u1", "magnum-x"))
-        self.assertEqual((), self.cloud.credentials_named("u1", "magnum-x-2"))
+        wanted = {"ac-1": "magnum-x", "ac-2": "magnum-y"}
+        self.assertEqual(wanted, self.cloud.credential_names("u1", "p1"))
+        self.openstack.credentials["ac-2"]["project_id"] = "p2"
+        self.assertEqual({"ac-1": "magnum-x"}, self.cloud.credential_names("u1", "p1"))
 
     def test_somebody_who_is_gone_has_no_credentials(self) -> None:
-        self.openstack.said = {"/application_credentials": (404, {})}
-        self.assertEqual((), self.cloud.credentials_named("u1", "magnum-x"))
+        words = {"error": {"code": 404, "message": "Could not find user: u1."}}
+        self.openstack.said = {"/application_credentials": (404, words)}
+        self.assertEqual({}, self.cloud.credential_names("u1", "p1"))
+
+    def test_a_404_that_is_not_about_that_person_tells_nothing(self) -> None:
+        for words in ({}, {"path": "/v3/users/u1/application_credentials"}):
+            self.openstack.said = {"/application_credentials": (404, words)}
+            self.assertRaises(errors.CloudRefused, self.cloud.credential_names, "u1", "p1")
 
     def test_credentials_that_may_not_be_listed(self) -> None:
         self.openstack.said = {"/application_credentials": (403, {})}
-        self.assertRaises(errors.CloudRefused, self.cloud.credentials_named, "u1", "magnum-x")
+        self.assertRaises(errors.CloudRefused, self.cloud.credential_names, "u1", "p1")
 
     def test_a_refused_credential_is_refused_with_what_to_do(self) -> None:
         self.openstack.said = {"/application_credentials": (403, {})}
@@ -452,7 +460,8 @@ class TestCredentialsAndFaults(CloudCase):
 
     def test_a_load_balancer_in_error(self) -> None:
         for state, wanted in (("ERROR", True), ("PENDING_CREATE", False), ("ACTIVE", False)):
-            self.openstack.balancers = [{"name": "lb", "id": "1", "provisioning_status": state}]
+            one = {"name": "lb", "id": "1", "provisioning_status": state, "project_id": "p1"}
+            self.openstack.balancers = [one]
             self.assertIs(wanted, self.cloud.is_balancer_failed("lb", "p1"))
         self.openstack.balancers = []
         self.assertFalse(self.cloud.is_balancer_failed("lb", "p1"))

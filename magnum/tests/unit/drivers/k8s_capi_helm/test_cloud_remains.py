@@ -84,15 +84,17 @@ class TestServices(Case):
 class TestServers(Case):
     def test_by_name_and_project(self) -> None:
         for name, more in (
-            (f"{RELEASE}-default-worker-x", {}),
-            (f"{RELEASE}-control-plane-y", {"status": "ERROR"}),
-            (f"{RELEASE}-gone", {"status": "SOFT_DELETED"}),
-            (f"{RELEASE}-elsewhere", {"project_id": "p2"}),
+            (f"{RELEASE}-default-worker-bcdfg-hjklm", {}),
+            (f"{RELEASE}-control-plane-npqrs", {"status": "ERROR"}),
+            (f"{RELEASE}-gone-bcdfg", {"status": "SOFT_DELETED"}),
+            (f"{RELEASE}-elsewhere-bcdfg", {"project_id": "p2"}),
+            (f"{RELEASE}-jump-host", {}),
             ("mine", {}),
         ):
             self.cloud.leave("servers", name=name, **more)
-        found = self.remains.servers(RELEASE, "p1")
-        self.assertEqual((f"{RELEASE}-control-plane-y", f"{RELEASE}-default-worker-x"), found)
+        found = self.remains.servers(RELEASE, "p1", "magnum-p1")
+        wanted = (f"{RELEASE}-control-plane-npqrs", f"{RELEASE}-default-worker-bcdfg-hjklm")
+        self.assertEqual(wanted, found)
 
 
 class TestPorts(Case):

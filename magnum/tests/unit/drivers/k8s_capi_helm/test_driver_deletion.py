@@ -13,7 +13,7 @@ from magnum.drivers.k8s_capi_helm import errors, names, operations
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
-SERVER = f"{RELEASE}-control-plane-abcde"
+SERVER = f"{RELEASE}-control-plane-bcdfg"
 BALANCER = f"kube_service_{RELEASE}_default_web"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.model import Retired
+from magnum.drivers.k8s_capi_helm.operations import lease
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 FIRST = f"id-magnum-{RELEASE}"
@@ -56,18 +57,22 @@ class TestCreate(World):
         self.tick(2)
         self.assertEqual({}, self.cloud.credentials)
 
-    def test_credentials_that_nobody_may_list_keep_no_cluster(self) -> None:
-        def refused(user_id: str, beginning: str) -> Any:
+    def test_credentials_that_nobody_may_list_keep_the_cluster_until_the_operators_word(self) -> None:
+        def refused(user_id: str, project_id: str) -> Any:
             raise errors.CloudRefused("Keystone refused it.")
 
-        self.cloud.credentials_named = refused  # type: ignore[method-assign]
+        self.cloud.credential_names = refused  # type: ignore[method-assign]
         self.made()
         self.delete()
         self.tick()
         self.wither()
         self.tick()
+        self.assertIn("Keystone refused", self.cluster().status_reason)
+        word = {"metadata": {"annotations": {lease.CLEARED: "true"}}}
+        self.kube.patch(names.LEASE, NAMESPACE, names.lease(RELEASE), word)
+        self.tick(2)
         self.assertEqual([], objects.Cluster.list(self.context))
-        self.assertEqual({}, self.cloud.credentials)
+        self.assertEqual([], self.left())
 
     def test_the_chart_is_known_before_helm_begins(self) -> None:
         self.helm.refusal = errors.HelmInterrupted("helm was killed")

@@ -50,6 +50,7 @@ FLOORS = {
     "supervisor": 1,
     "cloud": 1,
     "leftovers": 1,
+    "identity": 1,
     "logins": 1,
     "controllers": 1,
     "patience": 1,

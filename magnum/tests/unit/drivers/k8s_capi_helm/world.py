@@ -165,9 +165,9 @@ class FakeCloud:
     def delete_credential(self, user_id: str, credential_id: str) -> None:
         self.credentials.pop(credential_id, None)
 
-    def credentials_named(self, user_id: str, beginning: str) -> tuple[str, ...]:
+    def credential_names(self, user_id: str, project_id: str) -> dict[str, str]:
         mine = (one for one, user in self.credentials.items() if user == user_id)
-        return tuple(one for one in mine if one.startswith(f"id-{beginning}"))
+        return {one: one.removeprefix("id-") for one in mine}
 
     def accepts(self, credential: ApplicationCredential) -> bool:
         return credential.id in self.credentials and credential.id not in self.dead

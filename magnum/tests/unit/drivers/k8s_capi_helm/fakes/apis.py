@@ -304,4 +304,4 @@ class FakeApis(requests.adapters.BaseAdapter):
 
 
 def _missing(what: str) -> tuple[int, dict[str, Any]]:
-    return 404, {"message": f"{what} is not there"}
+    return 404, {"error": {"code": 404, "message": f"Could not find {what}."}}

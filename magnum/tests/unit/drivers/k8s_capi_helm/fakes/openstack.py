@@ -8,6 +8,7 @@ import itertools
 import types
 from typing import Any
 
+from keystoneauth1 import exceptions as ka_exceptions
 from openstack import exceptions as sdk_exceptions
 
 
@@ -51,7 +52,7 @@ class FakeOpenStack:
 
     def octavia(self) -> Any:
         if not self.has_octavia:
-            raise sdk_exceptions.NotFoundException("no such service", http_status=404)
+            raise ka_exceptions.EndpointNotFound("the catalogue has no 'load-balancer'")
         return types.SimpleNamespace(
             load_balancers=lambda **query: self._listed("load_balancers", query),
             delete_load_balancer=self._delete_load_balancer,
