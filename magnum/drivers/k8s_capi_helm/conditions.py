@@ -56,6 +56,10 @@ GOOD: Mapping[str, str] = {
     "OpenStackAuthenticationSucceeded": "True",
 }
 
+#: Characters of a message that are read. Cluster API's own definitions let a condition say no more
+#: (``maxLength: 10240`` of ``message``); failures of addons and events have no such limit.
+LONGEST = 10240
+
 #: Once true, true for good; Cluster API does not touch them again, so they cannot be stale.
 MILESTONES = frozenset({"ControlPlaneInitialized", "Initialized"})
 
@@ -166,12 +170,17 @@ def condition(thing: Json, kind: str) -> Condition:
     return Condition(
         kind,
         Truth.UNKNOWN if stale else truth,
-        str(found.get("reason") or ""),
-        str(found.get("message") or ""),
+        words(found.get("reason")),
+        words(found.get("message")),
         present=True,
         stale=stale,
         since=instant(found.get("lastTransitionTime")),
     )
+
+
+def words(value: object) -> str:
+    """As much of a text of somebody else's as is ever read for its meaning; "" for what is none."""
+    return value[:LONGEST] if isinstance(value, str) else ""
 
 
 def _older(observed: object, thing: Json) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
 import re
-from typing import Any
 
+from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import GroupState
+from magnum.drivers.k8s_capi_helm.status import lengths, sentences
 
 #: Longest reason, in characters: one line in ``openstack coe cluster show`` and in Horizon.
 REASON_LIMIT = 250
@@ -56,9 +56,8 @@ class Finding:
 
 
 def bounded(text: str, limit: int = REASON_LIMIT) -> str:
-    """*text* as one line of at most *limit* characters."""
-    line = re.sub(r"\s+", " ", text).strip()
-    return line if len(line) <= limit else f"{line[: limit - 3].rstrip()}..."
+    """*text* as one line of at most *limit* characters, which ends with a whole word."""
+    return lengths.shortened(" ".join(conditions.words(text).split()), limit)
 
 
 def both(first: str, last: str) -> str:
@@ -73,6 +72,7 @@ def both(first: str, last: str) -> str:
 
 def cause_of(text: str, otherwise: Cause = Cause.INTERNAL) -> Cause:
     """Who has to move, by the words of a service's or controller's message."""
+    text = conditions.words(text)
     for cause, pattern in _CAUSES:
         if re.search(pattern, text, re.IGNORECASE):
             return cause
@@ -84,31 +84,7 @@ def unwrapped(text: str) -> str:
 
     CAPO passes on a whole HTTP answer, ``... but got 403 instead: {"forbidden": {"message": "Quota
     exceeded ..."}}``; the sentence in its JSON is what the tenant needs. A text without is
-    returned as it is.
+    returned as it is, as far as it is read (:data:`conditions.LONGEST`).
     """
-    start = text.find("{")
-    while start >= 0:
-        try:
-            document, _ = json.JSONDecoder().raw_decode(text[start:])
-        except ValueError:
-            start = text.find("{", start + 1)
-            continue
-        found = _message(document)
-        if found:
-            return found
-        start = text.find("{", start + 1)
-    return text
-
-
-def _message(document: Any) -> str:
-    """The deepest "message" (Nova, Neutron, Cinder, Keystone) or "faultstring" (Octavia)."""
-    if not isinstance(document, dict):
-        return ""
-    for value in document.values():
-        found = _message(value)
-        if found:
-            return found
-    for key in ("message", "faultstring"):
-        if isinstance(document.get(key), str) and document[key].strip():
-            return str(document[key])
-    return ""
+    text = conditions.words(text)
+    return sentences.sentence(text) or text

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 
+from magnum.drivers.k8s_capi_helm import conditions
+
 #: Nova when all hosts that it tried had refused (nova.scheduler.utils.populate_retry).
 _GIVEN_UP = re.compile(
-    r"Exceeded max scheduling attempts (?P<tries>\d+) for instance \S+ Last exception: (?P<why>.+)",
+    r"Exceeded max scheduling attempts (?P<tries>\d{1,6}) for instance \S+ Last exception: (?P<why>.+)",
     re.DOTALL,
 )
 #: Cluster API of a Machine whose node is of another version.
@@ -27,6 +29,7 @@ _IN_USE = re.compile(
 
 def of_neutron(text: str) -> str:
     """Neutron's sentence on a network in use, of which only the ports are news."""
+    text = conditions.words(text)
     found = _IN_USE.search(text)
     if found is None:
         return text
@@ -37,6 +40,7 @@ def of_neutron(text: str) -> str:
 
 def of_nova(text: str) -> str:
     """What the last hypervisor said, where Nova's scheduler tells how often it has tried."""
+    text = conditions.words(text)
     found = _GIVEN_UP.search(text)
     if found is None:
         return text
@@ -45,6 +49,7 @@ def of_nova(text: str) -> str:
 
 def of_kubelet(text: str) -> str:
     """How a machine's kubelet is another than its image promises."""
+    text = conditions.words(text)
     found = _KUBELET.search(text)
     if found is None:
         return f"is not as wanted: {text}"
@@ -56,6 +61,7 @@ def of_kubelet(text: str) -> str:
 
 def of_skew(text: str) -> str:
     """How the versions of a group and of its control plane do not fit."""
+    text = conditions.words(text)
     found = _SKEW.search(text)
     if found is None:
         return text
