@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import enum
 
+from magnum.drivers.k8s_capi_helm import lengths
+
 
 class Cause(enum.StrEnum):
     """The class in front of a reason: who has to move, at a glance."""
@@ -43,6 +45,7 @@ class DriverError(Exception):
     retryable: bool = False
 
     def __init__(self, sentence: str, detail: str = "") -> None:
+        sentence = lengths.sentence(sentence)
         super().__init__(sentence)
         self.sentence = sentence
         self.detail = detail

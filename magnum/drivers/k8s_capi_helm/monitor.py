@@ -9,7 +9,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.conductor import monitors
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import errors, lengths
 from magnum.drivers.k8s_capi_helm.model import Verdict
 from magnum.objects import fields
 
@@ -51,7 +51,8 @@ class Monitor(monitors.MonitorBase):  # type: ignore[misc]
             return
         if verdict is not None:
             self.data["health_status"] = verdict.health
-            self.data["health_status_reason"] = dict(verdict.health_reason)
+            texts = lengths.fitted("health_status_reason", verdict.health_reason)
+            self.data["health_status_reason"] = texts
 
 
 def _part(error: Exception) -> str:

@@ -13,7 +13,15 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm import change, errors, intake, newcomers, ownership, upgrade
+from magnum.drivers.k8s_capi_helm import (
+    change,
+    errors,
+    intake,
+    lengths,
+    newcomers,
+    ownership,
+    upgrade,
+)
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.driver import current
 from magnum.drivers.k8s_capi_helm.model import (
@@ -38,12 +46,15 @@ _MANY = 64
 def put(row: Any, **fields: Any) -> None:
     """Set fields of a cluster's or nodegroup's row, and save what differs from the database.
 
+    Texts are cut to what their columns hold.
+
     Magnum's conductor sets some fields without saving them (a nodegroup's DELETE_IN_PROGRESS), so
     what the object says already need not be what the database says.
     """
     for key, value in fields.items():
-        if getattr(row, key) != value:
-            setattr(row, key, value)
+        fit = lengths.fitted(key, value)
+        if getattr(row, key) != fit:
+            setattr(row, key, fit)
     if row.obj_what_changed():
         row.save()
 

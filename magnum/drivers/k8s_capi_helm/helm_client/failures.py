@@ -17,6 +17,8 @@ LOG = logging.getLogger(__name__)
 
 _DETAIL_LIMIT = 4000
 _SENTENCE_LIMIT = 500
+# Characters of an error: each of hundreds of nodegroups can have a line of the chart's complaints.
+_HEAD, _TAIL = 1 << 16, 1 << 12
 #: A line of Helm's that begins the complaints of a chart, and one of its complaints.
 _CHART = re.compile(r"(?P<name>[^\s:]+):")
 _COMPLAINT = re.compile(r"\s*- (?P<at>at )?'?(?P<path>[^\s':]*)'?: (?P<words>.+)")
@@ -87,7 +89,7 @@ def meaning(words: str, detail: str) -> errors.DriverError:
     :param detail: for the operator: everything that is known of the run.
     """
     # Before its error helm may log warnings, which quote the same error in another form.
-    error = words[words.rfind("\nError: ") + 1 :]
+    error = _read(words[words.rfind("\nError: ") + 1 :])
     for pattern, make in _FAMILIES:
         if found := pattern.search(error):
             return make(found, detail)
@@ -96,6 +98,16 @@ def meaning(words: str, detail: str) -> errors.DriverError:
         "the Magnum conductor for the reason.",
         detail,
     )
+
+
+def _read(error: str) -> str:
+    """As much of an error as is searched: it may quote a tenant's values, or words of a webhook.
+
+    What went wrong stands at its beginning, and what that is because of at its end.
+    """
+    if len(error) <= _HEAD + _TAIL:
+        return error
+    return f"{error[:_HEAD]} ... {error[-_TAIL:]}"
 
 
 def _absent(found: re.Match[str], detail: str) -> errors.DriverError:
@@ -259,7 +271,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
         (r"denied (the )?request: (?P<why>.*)", _denied),
         (r"namespaces \"(?P<namespace>[^\"]+)\" not found", _no_namespace),
         (r"no matches for kind \"(?P<kind>[^\"]+)\"", _no_kind),
-        (r"(?P<why>\S+ \"[^\"]*\" is invalid: .*)", _denied),
+        (r"(?P<why>(?<!\S)\S+ \"[^\"]*\" is invalid: .*)", _denied),
         (r"failed to create typed patch object \([^)]*\): (?P<why>.*)", _denied),
         (r"is forbidden: |\bUnauthorized\b|provide credentials", _forbidden),
         (
@@ -269,7 +281,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
         ),
         (r"execution error at \([^)]*\): (?P<why>.*)", _values),
         (
-            r"(?P<why>[^\n]*exists and cannot be imported into the current release[^\n]*)",
+            r"(?<![^\n])(?P<why>[^\n]*exists and cannot be imported into the current release[^\n]*)",
             _foreign_object,
         ),
         (

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm import conditions, names
 from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.status import inside
 
 #: Of ``metadata``; what is left out is above all managedFields, the longest part of most objects.
 _METADATA = (
@@ -53,11 +54,25 @@ def trimmed(kind: names.Kind, thing: Json) -> Json:
     if kind == names.EVENT:
         kept |= _only(thing, _EVENT)
         kept["involvedObject"] = _only(thing.get("involvedObject") or {}, _REFERENCE)
+        kept["message"] = conditions.words(thing.get("message"))
         return kept
     kept |= _only(thing, ("spec", "status"))
+    if isinstance(kept.get("status"), dict):
+        kept["status"] = _bounded(kept["status"])
     if kind.name in _LONG and isinstance(kept.get("spec"), dict):
         kept["spec"] = _without(kept["spec"], _LONG[kind.name])
     return kept
+
+
+def _bounded(status: Json) -> Json:
+    """A status whose own texts and lists are no longer than they are ever read."""
+    found = dict(status)
+    for key, value in status.items():
+        if isinstance(value, str) and len(value) > conditions.LONGEST:
+            found[key] = conditions.words(value)
+        elif isinstance(value, list) and len(value) > inside.LONGEST_LIST:
+            found[key] = value[: inside.LONGEST_LIST]
+    return found
 
 
 def _only(mapping: Json, keys: tuple[str, ...]) -> Json:

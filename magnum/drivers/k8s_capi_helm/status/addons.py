@@ -46,7 +46,7 @@ def done(addon: Json) -> bool:
         return False
     try:
         handled = json.loads(annotations.get(_HANDLED) or "{}")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return False
     same = isinstance(handled, dict) and handled.get("spec") == addon.get("spec")
     return same and conditions.dig(addon, "status", "phase") == "Deployed"
@@ -119,6 +119,6 @@ def not_deployed(
         if is_core(one) or done(one):
             continue
         found = fault(one)
-        phase = conditions.dig(one, "status", "phase") or "not looked at yet"
+        phase = conditions.words(conditions.dig(one, "status", "phase")) or "not looked at yet"
         texts.append(found.text if found else f"{component(one)}: {phase}")
     return tuple(sorted(texts))

@@ -7,10 +7,10 @@ import dataclasses
 import datetime
 import re
 
-from magnum.drivers.k8s_capi_helm import conditions
+from magnum.drivers.k8s_capi_helm import conditions, lengths
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import GroupState
-from magnum.drivers.k8s_capi_helm.status import lengths, sentences
+from magnum.drivers.k8s_capi_helm.status import sentences
 
 #: Longest reason, in characters: one line in ``openstack coe cluster show`` and in Horizon.
 REASON_LIMIT = 250

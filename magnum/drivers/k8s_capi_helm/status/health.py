@@ -224,7 +224,7 @@ def _of_machine(machine: Json) -> str:
         return f"{name}: being deleted"
     said = conditions.condition(machine, "Ready")
     text = next((line for line in said.message.splitlines() if line.strip()), "not ready")
-    return f"{name}: {text.strip().removeprefix('* ')}"
+    return bounded(f"{name}: {text.strip().removeprefix('* ')}")
 
 
 def _node_groups(observed: Observed, state: MagnumState) -> Part:

@@ -24,8 +24,10 @@ KINDS: dict[tuple[str, str], names.Kind] = {
     ("v1", "Secret"): names.SECRET,
     ("v1", "ConfigMap"): names.CONFIG_MAP,
 }
-#: The list comes from Helm's record in the tenant's cluster, so it may be as long as they like.
+#: The list comes from Helm's record in the tenant's cluster, so it may be as long as they like: that
+#: many are looked for, out of that many that are read. The largest addon has some hundred objects.
 MOST = 50
+LONGEST_LIST = 1000
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
 
 
@@ -44,7 +46,7 @@ def expected(found: tuple[Json, ...] | Missing) -> tuple[Thing, ...]:
 def _things(addon: Json) -> Iterable[Thing]:
     listed = conditions.dig(addon, "status", "resources")
     target = conditions.dig(addon, "spec", "targetNamespace")
-    for entry in listed if isinstance(listed, list) else ():
+    for entry in listed[:LONGEST_LIST] if isinstance(listed, list) else ():
         made: dict[str, Any] = entry if isinstance(entry, dict) else {}
         kind = KINDS.get((str(made.get("apiVersion")), str(made.get("kind"))))
         namespace, name = str(made.get("namespace") or target), str(made.get("name"))

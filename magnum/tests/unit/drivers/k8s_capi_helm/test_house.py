@@ -26,6 +26,7 @@ TESTS = Path(__file__).parent
 FLOORS = {
     "errors": 0,
     "names": 0,
+    "lengths": 0,
     "labels": 0,
     "model": 0,
     "helm_values": 0,

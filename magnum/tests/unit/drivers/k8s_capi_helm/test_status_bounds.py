@@ -9,8 +9,9 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.status import finding, wording
+from magnum.drivers.k8s_capi_helm import conditions, names
+from magnum.drivers.k8s_capi_helm.observer import trimming
+from magnum.drivers.k8s_capi_helm.status import finding, inside, wording
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.counting import calls
 
@@ -63,7 +64,7 @@ class TestReaders(testtools.TestCase):
         for beginning in HOSTILE:
             for size in (10, 1_000, 20_000, 1_000_000):
                 for reader in READERS:
-                    reader(of_size(beginning, size))
+                    self.assertIsNotNone(reader(of_size(beginning, size)))
 
     def test_a_text_of_a_megabyte_takes_no_more_steps_than_the_longest_that_is_read(self) -> None:
         for beginning in HOSTILE:
@@ -123,3 +124,39 @@ class TestConditions(testtools.TestCase):
         for wrong in ({"a": 1}, ["a"] * 10**5, 7, None, True):
             scenes.say(thing, "Available", "False", wrong)
             self.assertEqual("", conditions.condition(thing, "Available").message)
+
+
+class TestTrimming(testtools.TestCase):
+    """What is watched is kept for as long as it lives: no text or list of it is longer than read."""
+
+    def test_an_event_of_a_megabyte(self) -> None:
+        event = {"kind": "Event", "metadata": {"name": "one"}, "message": "x" * (1 << 20)}
+        self.assertEqual(
+            conditions.LONGEST, len(trimming.trimmed(names.EVENT, event)["message"])
+        )
+
+    def test_an_addon_that_lists_and_says_without_end(self) -> None:
+        made = {"apiVersion": "v1", "kind": "Secret", "name": "a", "namespace": "b"}
+        status = {
+            "phase": "Failed",
+            "failureMessage": "denied the request: " + "x" * (1 << 20),
+            "resources": [made] * 20_000,
+        }
+        addon = {"kind": "HelmRelease", "metadata": {"name": "one"}, "status": status}
+        kept = trimming.trimmed(names.HELM_RELEASE, addon)
+        self.assertLess(len(json.dumps(kept)), 200_000)
+        self.assertEqual(20_000, len(status["resources"]))
+
+    def test_of_a_list_without_end_a_part_is_read(self) -> None:
+        look = scenes.observed()
+        made = [
+            {"apiVersion": "v1", "kind": "Secret", "name": f"a{number}", "namespace": "b"}
+            for number in range(40_000)
+        ]
+
+        def steps(count: int) -> int:
+            for addon in look.addons:
+                addon["status"]["resources"] = made[:count]
+            return calls(lambda: inside.expected(look.addons))
+
+        self.assertLessEqual(steps(40_000), steps(inside.LONGEST_LIST) + 10)

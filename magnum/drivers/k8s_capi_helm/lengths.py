@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lengths: what Magnum's columns hold, and texts cut after a whole word so that they fit.
+
+Operators run MySQL or MariaDB in strict mode, where a text that is too long is no text at all: the
+row is not written, in this pass and in every later one. ``Text`` holds 65,535 bytes of UTF-8 there
+(https://dev.mysql.com/doc/refman/8.4/en/storage-requirements.html), and Magnum's tables are made
+with ``mysql_charset`` utf8, which has characters of up to three bytes. ``JSONEncodedDict`` and
+``JSONEncodedList`` are a ``Text`` with JSON, in which a character that is not ASCII takes six bytes
+or twelve (``magnum/db/sqlalchemy/models.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+import json
+import re
+from typing import Any
+
+#: Bytes in a ``Text`` column, and characters in a ``String(255)``.
+TEXT, STRING = 65535, 255
+#: Bytes of a sentence that is raised: Magnum writes it, and may write some words before it.
+SENTENCE = 64000
+#: Bytes of the labels of a cluster, as Magnum keeps them: the other half of the column is for what
+#: templates of later upgrades add.
+LABELS = TEXT // 2
+_ENDING = "..."
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_BEYOND_THREE_BYTES = re.compile("[\U00010000-\U0010ffff]")
+_REPLACEMENT = "\ufffd"
+
+
+def shortened(text: str, limit: int, size: Callable[[str], int] = len) -> str:
+    """A text of at most that size; one that is cut ends with a whole word and "...".
+
+    A word that is longer than half of the limit is cut itself, so that something is left.
+
+    :param size: of a character, which is 1 at least; characters are counted without it.
+    """
+    if size is len and len(text) <= limit:
+        return text
+    used = room = 0
+    for at, one in enumerate(text[: limit + 1]):
+        used += 1 if size is len else size(one)
+        if used <= limit - len(_ENDING):
+            room = at + 1
+        elif used > limit:
+            break
+    else:
+        return text
+    head = text[:room]
+    if not text[room].isspace():
+        whole, space, _ = head.rpartition(" ")
+        if space and len(whole) >= room // 2:
+            head = whole
+    return f"{head.rstrip()}{_ENDING}"[:limit]
+
+
+def sentence(text: str) -> str:
+    """A sentence as it can be raised: Magnum writes it into a ``status_reason``."""
+    return _in_utf8(text, SENTENCE)
+
+
+def fitted(field: str, value: Any) -> Any:
+    """A value for a column of Magnum's clusters or nodegroups, such that the database takes it.
+
+    What a tenant has asked for (labels, names) is never cut: it is refused when it comes.
+
+    :param field: name of the column.
+    """
+    return _COLUMNS[field](value) if value is not None and field in _COLUMNS else value
+
+
+def encoded(value: Any) -> int:
+    """Bytes of a value in a column with JSON."""
+    return len(json.dumps(value))
+
+
+def _in_utf8(text: str, limit: int) -> str:
+    plain = _BEYOND_THREE_BYTES.sub(_REPLACEMENT, _readable(text[: limit + 1]))
+    if 3 * len(plain) <= limit:
+        return plain
+    return shortened(plain, limit, lambda one: len(one.encode()))
+
+
+def _readable(text: str) -> str:
+    """Text without what no database takes for text: halves of characters, and the null."""
+    return _NO_TEXT.sub(_REPLACEMENT, text)
+
+
+def _in_json(one: str) -> int:
+    return encoded(one) - 2
+
+
+def _text(value: str) -> str:
+    return _in_utf8(value, TEXT)
+
+
+def _string(value: str) -> str:
+    return shortened(_BEYOND_THREE_BYTES.sub(_REPLACEMENT, _readable(value[: STRING + 1])), STRING)
+
+
+def _texts(value: Mapping[str, str]) -> dict[str, str]:
+    """The longest texts are cut, all to one size, which is the largest at which all of it fits."""
+    found = {key: _readable(text[: TEXT + 1]) for key, text in value.items()}
+    if encoded(found) <= TEXT:
+        return found
+    room = TEXT - encoded(dict.fromkeys(found, ""))
+    sizes = sorted(encoded(text) - 2 for text in found.values())
+    for place, size in enumerate(sizes):
+        each = room // (len(sizes) - place)
+        if size > each:
+            return {key: shortened(text, each, _in_json) for key, text in found.items()}
+        room -= size
+    return found
+
+
+def _addresses(value: Iterable[str]) -> list[str]:
+    """As many of the first addresses as there is room for; half an address is none."""
+    found: list[str] = []
+    room = TEXT - encoded([])
+    for one in value:
+        text = _readable(str(one))
+        room -= encoded(text) + 2 if len(text) <= STRING else 0
+        if room < 0:
+            break
+        if len(text) <= STRING:
+            found.append(text)
+    return found
+
+
+_COLUMNS: Mapping[str, Callable[[Any], Any]] = {
+    "status_reason": _text,
+    "health_status_reason": _texts,
+    "api_address": _string,
+    "coe_version": _string,
+    "node_addresses": _addresses,
+}
