@@ -15,6 +15,8 @@ from magnum.drivers.k8s_capi_helm.model import Image, Json, NodeGroupRequest
 
 #: Roles of Nodes that are the control plane's.
 _CONTROL_PLANE_ROLES = (MASTER, "control-plane")
+#: Labels or taints of a Node; each is some hundred characters of the release, for each nodegroup.
+_MOST_MARKS = 256
 #: Annotations that Cluster API always keeps on its Nodes
 #: (https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation).
 _KEPT = r"^([^/]+\.)?node\.cluster\.x-k8s\.io/"
@@ -52,6 +54,12 @@ def validate_details(row: Any) -> None:
 
     :raises errors.InvalidRequest: naming group, field and value.
     """
+    for field in ("node_labels", "node_taints"):
+        if len(getattr(row, field) or ()) > _MOST_MARKS:
+            raise errors.InvalidRequest(
+                f"Nodegroup '{row.name}' has {len(getattr(row, field))} entries in {field}, and at "
+                f"most {_MOST_MARKS} can be had. Leave some out."
+            )
     for key, value in (row.node_labels or {}).items():
         _check_mark(row.name, "node_labels", key, value)
     for taint in row.node_taints or ():
@@ -235,6 +243,7 @@ def _labels(row: Any, cluster: Any, conf: Any) -> labels.Labels:
 
 def _check_labels(row: Any, cluster: Any, conf: Any) -> None:
     own, copied = row.labels or {}, cluster.labels or {}
+    labels.check_new(own, f"Nodegroup '{row.name}'")
     labels.check_node_group(own, copied, conf_module.label_defaults(conf))
     mine = _labels(row, cluster, conf)
     sizes = {

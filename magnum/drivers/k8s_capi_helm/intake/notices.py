@@ -40,9 +40,10 @@ def notices(
 
 def _not_of_the_template(cluster: Any) -> Iterator[str]:
     """Of a cluster that was taken over: a new one is refused such a label."""
-    its = cluster.cluster_template.labels or {}
-    for name, text in sorted((cluster.labels or {}).items()):
-        if name in labels.template_only_names() and text.strip() and text != its.get(name):
+    its, own = cluster.cluster_template.labels or {}, cluster.labels or {}
+    for name in sorted(labels.template_only_names() & own.keys()):
+        text = own[name]
+        if text.strip() and text != its.get(name):
             yield f"Label '{name}' has no effect, because only a cluster template can set it."
 
 

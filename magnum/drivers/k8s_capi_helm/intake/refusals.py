@@ -47,6 +47,8 @@ def validate_labels(cluster: Any, conf: Any) -> None:
     :raises errors.InvalidRequest: naming label, value and form.
     """
     texts, its = cluster.labels or {}, cluster.cluster_template.labels or {}
+    labels.check_new(texts, "The cluster")
+    labels.check_new(its, "The cluster template")
     for given in (texts, labels.with_template_only(texts, its)):
         labels.parse(given, conf_module.label_defaults(conf), its)
 

@@ -89,11 +89,13 @@ def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) ->
 
     :param template: ``magnum.objects.ClusterTemplate``, which may be the cluster's own.
     :raises errors.InvalidLabel: a label of it does not have the label's form.
-    :raises errors.InvalidRequest: a label of it asks for what this version cannot do.
+    :raises errors.InvalidRequest: a label of it asks for what this version cannot do, or there are
+        too many.
     """
     old, new = cluster.cluster_template.labels or {}, template.labels or {}
     merged = upgrade.merged_labels(old, new, cluster.labels or {})
     texts = labels.with_template_only(merged, new)
+    labels.check_merged(texts, cluster.labels or {}, "the cluster")
     defaults = conf_module.label_defaults(conf)
     typed = labels.parse(texts, defaults, new, known=cluster.labels or {})
     # What a cluster has from before and nobody can read was never in force; it stops no upgrade.
@@ -105,6 +107,7 @@ def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) ->
     groups = []
     for group in request.node_groups:
         mine = upgrade.merged_labels(cluster.labels or {}, texts, own[group.name])
+        labels.check_merged(mine, own[group.name], f"nodegroup '{group.name}'")
         groups.append(dataclasses.replace(group, labels=_group_labels(mine, sound, conf)))
     request = dataclasses.replace(
         request,

@@ -11,6 +11,7 @@ Horizon lower-cases what is typed. Everything else is taken exactly as it is or 
 character is dropped.
 """
 
+from magnum.drivers.k8s_capi_helm.labels.bounds import check_merged, check_new
 from magnum.drivers.k8s_capi_helm.labels.declaring import Label, Site
 from magnum.drivers.k8s_capi_helm.labels.effective import effective
 from magnum.drivers.k8s_capi_helm.labels.forms import Form, OptionType
@@ -34,6 +35,8 @@ __all__ = [
     "Labels",
     "OptionType",
     "Site",
+    "check_merged",
+    "check_new",
     "check_node_group",
     "effective",
     "given_names",

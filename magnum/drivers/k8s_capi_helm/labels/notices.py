@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 import difflib
+import functools
 
+from magnum.drivers.k8s_capi_helm import lengths
 from magnum.drivers.k8s_capi_helm.labels import declaring, reading, refused, registry
 
 #: Labels that do something only while the other one is above zero.
@@ -74,6 +76,11 @@ _OF_CNI = {
     "cilium_tag": "cilium",
     "cilium_hubble_ui_enabled": "cilium",
 }
+#: Every label about which there is something to say.
+_KNOWN = frozenset({*registry.BY_NAME, *refused.REFUSED, *refused.BUNDLED, *refused.HEAT})
+#: Unknown labels that are named, and characters of a name: clusters from before labels had a bound
+#: may have any number, of any length. No name that is longer is nearly one of those above.
+_NAMED, _LONGEST = 50, 64
 _CINDER_ONLY = ("etcd_blockdevice_volume_type", "etcd_blockdevice_volume_az")
 
 
@@ -107,14 +114,20 @@ def of_node_groups(
     :param cluster: labels of the cluster.
     """
     found: dict[tuple[str, str], list[str]] = {}
+    strangers: set[str] = set()
     for group, own in groups.items():
-        for name, text in sorted(own.items()):
-            reason = "" if text == cluster.get(name) else _idle_in_group(name, text)
-            if reason:
+        for name in sorted(name for name in own if own[name] != cluster.get(name)):
+            if name not in _KNOWN and name not in strangers:
+                if len(strangers) == _NAMED:
+                    continue
+                strangers.add(name)
+            if reason := _idle_in_group(name, own[name]):
                 found.setdefault((name, reason), []).append(f"'{group}'")
     for (name, reason), several in found.items():
         ending = "s" if len(several) > 1 else ""
-        yield f"Label '{name}' of nodegroup{ending} {', '.join(several)} has no effect: {reason}"
+        yield f"Label '{name}' of nodegroup{ending} {_listed(several)} has no effect: {reason}"
+    if len(strangers) == _NAMED:
+        yield f"Of labels of nodegroups that are unknown here, the first {_NAMED} are named."
 
 
 def _idle_in_group(name: str, text: str) -> str:
@@ -137,26 +150,33 @@ def _idle_in_group(name: str, text: str) -> str:
     return f"its value '{text}' should be {expected}." if expected else ""
 
 
+@functools.lru_cache(maxsize=1024)
 def _close(name: str) -> str | None:
-    """The label that was probably meant."""
+    """The label that was probably meant; looking for it takes half a millisecond."""
+    if len(name) > _LONGEST:
+        return None
     found = difflib.get_close_matches(name.lower(), registry.BY_NAME, n=1, cutoff=0.85)
     return found[0] if found else None
 
 
 def _unknown(texts: Mapping[str, str]) -> Iterator[str]:
-    elsewhere = {*refused.REFUSED, *refused.BUNDLED, *refused.HEAT}
-    strange = sorted(set(texts) - set(registry.BY_NAME) - elsewhere)
-    for name in list(strange):
-        if close := _close(name):
-            strange.remove(name)
-            yield f"Label '{name}' is unknown and has no effect: did you mean '{close}'?"
-    if strange:
-        yield f"These labels are unknown to this driver and have no effect: {', '.join(strange)}."
+    strange = sorted(texts.keys() - _KNOWN)
+    close = {name: meant for name in strange[:_NAMED] if (meant := _close(name))}
+    for name, meant in close.items():
+        yield f"Label '{name}' is unknown and has no effect: did you mean '{meant}'?"
+    if rest := [name for name in strange if name not in close]:
+        yield f"These labels are unknown to this driver and have no effect: {_listed(rest)}."
+
+
+def _listed(words: Sequence[str]) -> str:
+    """The first of them, each as long as it can be read, and how many more there are."""
+    named = ", ".join(lengths.shortened(one, _LONGEST) for one in words[:_NAMED])
+    return f"{named} and {len(words) - _NAMED} more" if len(words) > _NAMED else named
 
 
 def _unavailable(texts: Mapping[str, str]) -> Iterator[str]:
     """Labels of other drivers; refused ones are those of a cluster that was there before."""
-    for name in sorted(texts):
+    for name in sorted(texts.keys() & refused.REFUSED.keys()):
         if refused.asks(name, texts[name]):
             yield f"Label '{name}' has no effect. {refused.REFUSED[name]}"
     if bundled := sorted(refused.BUNDLED & set(texts)):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+import functools
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
@@ -34,7 +35,9 @@ def parse(
     :raises InvalidRequest: a label asks for what cannot be had.
     :raises Misconfigured: a site default is wrong.
     """
-    news = {name: text for name, text in texts.items() if (known or {}).get(name) != text}
+    had, news = known or {}, dict[str, str]()
+    if known is not texts:
+        news = {name: text for name, text in texts.items() if had.get(name) != text}
     if template is not None:
         _refuse_unavailable(news)
         _refuse_not_from_template(texts, template)
@@ -84,6 +87,7 @@ def with_template_only(texts: Mapping[str, str], template: Mapping[str, str]) ->
     return {**rest, **{name: text for name, text in template.items() if name in names}}
 
 
+@functools.cache
 def template_only_names() -> frozenset[str]:
     """Every name of the labels that only a template can set."""
     only = (one for one in registry.REGISTRY if declaring.Site.CLUSTER not in one.sites)
@@ -185,7 +189,7 @@ def _first_default(label: declaring.Label, texts: Mapping[str, str], *, lenient:
 
 
 def _refuse_unavailable(texts: Mapping[str, str]) -> None:
-    for name in sorted(texts):
+    for name in sorted(texts.keys() & refused.REFUSED.keys()):
         if refused.asks(name, texts[name]):
             raise errors.InvalidRequest(
                 f"Label '{name}' has the value '{texts[name]}', which cannot be had. "
