@@ -147,19 +147,20 @@ def _is_old_view(thing: Json) -> bool:
     return group in _CORE_GROUPS and version == "v1beta1"
 
 
-def _conditions(thing: Json) -> list[Json]:
+def listed(thing: Json) -> list[Json]:
+    """An object's conditions as they stand in it, of the set that is judged."""
     status = mapping(thing.get("status"))
     if _is_old_view(thing):
-        listed = mapping(status.get("v1beta2")).get("conditions")
+        found = mapping(status.get("v1beta2")).get("conditions")
     else:
         # Providers: the set of their newest contract first, then whatever they have.
-        listed = mapping(status.get("v1beta2")).get("conditions") or status.get("conditions")
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        found = mapping(status.get("v1beta2")).get("conditions") or status.get("conditions")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def condition(thing: Json, kind: str) -> Condition:
     """The condition *kind* of an object, UNKNOWN when absent or older than the object's spec."""
-    found = next((one for one in _conditions(thing) if one.get("type") == kind), None)
+    found = next((one for one in listed(thing) if one.get("type") == kind), None)
     if found is None:
         return Condition(kind)
     try:

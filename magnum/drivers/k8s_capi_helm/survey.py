@@ -139,6 +139,7 @@ def judge(
         observed, verdict = judged(ports.kube, now)
     if not ends:
         verdict = _refreshed(verdict, state)
+    _keep_in_log(cluster, observed, verdict, state)
     values = live.values if live else {}
     verdict = _with(verdict, "labels", _labels(live, state))
     own = intake.own_images(cluster, rows)
@@ -162,6 +163,14 @@ def judge(
     rendered = frozenset(change.node_groups(values))
     unreachable = bool(observed.unreachable)
     return Finding(verdict, record, unreachable, unfinished, lacking, rendered)
+
+
+def _keep_in_log(cluster: Any, observed: Observed, verdict: Verdict, state: MagnumState) -> None:
+    """Log in whole what the tenant is told a part of, when that is new."""
+    before = {state.status_reason, *state.health_reason.values()}
+    told = {verdict.reason or "", *verdict.health_reason.values()} - before
+    for message in status.withheld(observed, told) if told else ():
+        LOG.info("Cluster %s: the whole of what is told of it: %s", cluster.uuid, message)
 
 
 def _rests(row: Any) -> bool:

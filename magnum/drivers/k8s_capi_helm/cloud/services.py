@@ -13,6 +13,7 @@ from openstack import exceptions as sdk_exceptions
 import requests
 
 from magnum.drivers.k8s_capi_helm import errors, patience
+from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 _TIMEOUT = 30.0
 _SHORTEST = 2.0
@@ -125,9 +126,13 @@ def asking(service: str, what: str) -> Iterator[None]:
                 repr(error),
             ) from error
         said = getattr(error, "details", None) or getattr(error, "message", None) or str(error)
-        raise errors.CloudRefused(f"{service} refused {what}: {said}", repr(error)) from error
+        raise errors.CloudRefused(
+            f"{service} refused {what}: {public(str(said))}", f"{error!r} {said}"
+        ) from error
     except (sdk_exceptions.SDKException, ka_exceptions.ClientException) as error:
-        raise errors.CloudRefused(f"{service} refused {what}: {error}", repr(error)) from error
+        raise errors.CloudRefused(
+            f"{service} refused {what}: {public(str(error))}", f"{error!r} {error}"
+        ) from error
 
 
 def not_its_own(service: str, what: str, detail: str) -> errors.CloudUnreachable:

@@ -15,7 +15,8 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import conditions, names
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import Json, Missing
-from magnum.drivers.k8s_capi_helm.status.finding import Finding, unwrapped
+from magnum.drivers.k8s_capi_helm.status.finding import Finding
+from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 #: Without one of each a cluster has no usable nodes or no volumes: they are part of COMPLETE.
 CORE: tuple[frozenset[str], ...] = (
@@ -98,7 +99,7 @@ def fault(addon: Json) -> Finding | None:
     message = conditions.dig(addon, "status", "failureMessage")
     if phase != "Failed" or done(addon):
         return None
-    text = unwrapped(str(message)) if message else "its installation failed"
+    text = public(str(message)) if message else "its installation failed"
     return Finding(f"{component(addon)}: {text}", Cause.ADDON)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.model import Json, Missing
+from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 
 def wrong(found: tuple[Json, ...] | Missing) -> str | None:
@@ -15,5 +16,5 @@ def wrong(found: tuple[Json, ...] | Missing) -> str | None:
         return "is not there: nodegroups keep their numbers"
     said = conditions.condition(found[0], "Available")
     if said.bad:
-        return f"does not run, nodegroups keep their numbers: {said.message or said.reason}"
+        return f"does not run, nodegroups keep their numbers: {public(said.message or said.reason)}"
     return "" if said.good else None

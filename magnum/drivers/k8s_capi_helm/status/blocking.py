@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import faults, wording
-from magnum.drivers.k8s_capi_helm.status.finding import unwrapped
+from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 #: The object's own controller has done its part: whoever else holds it has to be named.
 _ENDED = "DeletionCompleted"
@@ -61,7 +61,7 @@ def _words(thing: Json, observed: Observed) -> str:
     """Why the object is still there: its controller's words, else since when and held by whom."""
     ready = conditions.condition(thing, "InstanceReady")
     if ready.bad and "Delete" in ready.reason and ready.message:
-        return unwrapped(ready.message)
+        return public(ready.message)
     failed = faults.newest_failure(
         observed.events, {(str(thing.get("kind")), conditions.name(thing))}, observed.at
     )

@@ -18,7 +18,8 @@ from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import GroupState, Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import addons, infrastructure, machines, wording
-from magnum.drivers.k8s_capi_helm.status.finding import cause_of, Finding, unwrapped
+from magnum.drivers.k8s_capi_helm.status.finding import cause_of, Finding
+from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 #: Cluster API's own default for a node to appear; until then a booting machine is no fault.
 NODE_PATIENCE = datetime.timedelta(minutes=10)
@@ -111,11 +112,11 @@ def _fault_of_server(server: Json, scope: Scope) -> Finding | None:
     name = conditions.name(server)
     said = conditions.condition(server, "InstanceReady")
     if said.bad and said.message and said.reason not in _WAITING:
-        return Finding(f"{unwrapped(said.message)} (server {name})", cause_of(said.message))
+        return Finding(f"{public(said.message)} (server {name})", cause_of(said.message))
     if conditions.dig(server, "status", "instanceState") == "ERROR":
         known = scope.observed.server_faults
         text = known.get(str(conditions.dig(server, "status", "instanceID")), "")
-        text = wording.of_nova(unwrapped(text)) or "Nova has put the server into ERROR"
+        text = wording.of_nova(public(text)) or "Nova has put the server into ERROR"
         return Finding(f"{text} (server {name})", cause_of(text))
     made = conditions.instant(conditions.metadata(server).get("creationTimestamp"))
     status = conditions.mapping(server.get("status"))
@@ -139,11 +140,11 @@ def _openstack_fault(scope: Scope) -> Finding | None:
     for kind in infrastructure.PARTS:
         said = conditions.condition(owner, kind)
         if said.bad and (said.message or said.reason):
-            text = unwrapped(said.message or said.reason)
+            text = public(said.message or said.reason)
             return Finding(text, cause_of(said.message or kind, Cause.NETWORK))
     failure = conditions.dig(owner, "status", "failureMessage")
     if failure:
-        return Finding(unwrapped(str(failure)), cause_of(str(failure), Cause.NETWORK))
+        return Finding(public(str(failure)), cause_of(str(failure), Cause.NETWORK))
     return None
 
 
@@ -185,7 +186,7 @@ def first_bullet(message: str) -> str:
     """
     lines = [one.strip().removeprefix("* ") for one in message.splitlines() if one.strip()]
     head = next((i for i, one in enumerate(lines) if not one.endswith(":")), len(lines) - 1)
-    return unwrapped(" ".join(lines[: head + 1]))
+    return public(" ".join(lines[: head + 1]))
 
 
 def preflight(scope: Scope) -> Finding | None:
@@ -254,7 +255,7 @@ def newest_failure(
             newest = (at, str(event.get("message") or event.get("reason")), name)
     if newest is None:
         return None
-    return Finding(f"{unwrapped(newest[1])} ({newest[2]})", cause_of(newest[1]))
+    return Finding(f"{public(newest[1])} ({newest[2]})", cause_of(newest[1]))
 
 
 def _not_fine(scope: Scope) -> set[tuple[str, str]]:

@@ -23,7 +23,8 @@ from magnum.drivers.k8s_capi_helm.status import (
     machines,
     workers,
 )
-from magnum.drivers.k8s_capi_helm.status.finding import bounded, unwrapped
+from magnum.drivers.k8s_capi_helm.status.finding import bounded
+from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 HEALTHY = "HEALTHY"
 UNHEALTHY = "UNHEALTHY"
@@ -122,10 +123,10 @@ def _from_conditions(thing: Json, kinds: Iterable[str]) -> Part:
     for kind in kinds:
         said = conditions.condition(thing, kind)
         if said.bad:
-            return UNHEALTHY, f"{kind}: {said.message or said.reason or 'no'}"
+            return UNHEALTHY, f"{kind}: {public(said.message or said.reason) or 'no'}"
         if not said.good and not unknown:
             why = "not looked at since its last change" if said.stale else "not reported"
-            unknown = f"{kind}: {said.message or why}"
+            unknown = f"{kind}: {public(said.message) or why}"
     return (UNKNOWN, unknown) if unknown else (HEALTHY, READY)
 
 
@@ -145,7 +146,7 @@ def _cluster(owner: Json | Missing) -> Part:
     if conditions.condition(owner, "RemoteConnectionProbe").bad:
         # Nobody can see the nodes: what Cluster API still says of them is old.
         said = conditions.condition(owner, "RemoteConnectionProbe")
-        return UNKNOWN, said.message or "the cluster's API does not answer"
+        return UNKNOWN, public(said.message) or "the cluster's API does not answer"
     if not conditions.generation_seen(owner):
         return UNKNOWN, "not looked at since its last change"
     return _from_conditions(owner, ("Available",))
@@ -157,7 +158,7 @@ def _api(owner: Json | Missing) -> Part:
     said = conditions.condition(owner, "RemoteConnectionProbe")
     if said.good:
         return HEALTHY, "ok"
-    return UNKNOWN, said.message or "not probed yet"
+    return UNKNOWN, public(said.message) or "not probed yet"
 
 
 def _infrastructure(owner: Json | Missing) -> Part:
@@ -167,14 +168,14 @@ def _infrastructure(owner: Json | Missing) -> Part:
     for kind in infrastructure.PARTS:
         said = conditions.condition(owner, kind)
         if said.bad:
-            return UNHEALTHY, f"{kind}: {unwrapped(said.message or said.reason)}"
+            return UNHEALTHY, f"{kind}: {public(said.message or said.reason)}"
     gap = infrastructure.openstack_missing(owner)
     if gap is not None:
         failure = conditions.dig(owner, "status", "failureMessage")
         begun = conditions.initialized(owner, "provisioned", "ready")
         # What was never there is no fault yet: the lifecycle tells how far it is.
         bad = bool(failure) or begun or conditions.deleting(owner)
-        return (UNHEALTHY if bad else UNKNOWN), unwrapped(str(failure or gap.text))
+        return (UNHEALTHY if bad else UNKNOWN), public(str(failure or gap.text))
     return HEALTHY, READY
 
 
@@ -194,7 +195,7 @@ def _control_plane(observed: Observed) -> Part:
         return part
     said = conditions.condition(owner, "Available")
     if said.good and said.message:
-        return UNHEALTHY, said.message
+        return UNHEALTHY, public(said.message)
     return _from_conditions(owner, ("Available",))
 
 
@@ -224,7 +225,7 @@ def _of_machine(machine: Json) -> str:
         return f"{name}: being deleted"
     said = conditions.condition(machine, "Ready")
     text = next((line for line in said.message.splitlines() if line.strip()), "not ready")
-    return bounded(f"{name}: {text.strip().removeprefix('* ')}")
+    return bounded(f"{name}: {public(text.strip().removeprefix('* '))}")
 
 
 def _node_groups(observed: Observed, state: MagnumState) -> Part:

@@ -617,4 +617,44 @@ _FUNCTIONAL = (
     ),
 )
 
-MUTANTS = (*_NAIVE, *_STATUS, *_CHANGE, *_DELETION, *_FOUNDING, *_CHARTS, *_ENVTEST, *_FUNCTIONAL)
+_WORDS = (
+    Mutant(
+        "addresses-to-tenants",
+        "Addresses of the cloud's services stand in what tenants read.",
+        f"{DRIVER}/status/public_text.py",
+        '        (rf"{_URL}", ""),\n',
+        "",
+        Suite.UNIT,
+        ("test_public_text",),
+    ),
+    Mutant(
+        "health-as-it-came",
+        "The health repeats a controller's message word for word.",
+        f"{DRIVER}/status/health.py",
+        "{public(said.message or said.reason) or 'no'}",
+        "{said.message or said.reason or 'no'}",
+        Suite.UNIT,
+        ("test_public_text",),
+    ),
+    Mutant(
+        "services-as-they-came",
+        "What a service of OpenStack refused is told with its library's words.",
+        f"{DRIVER}/cloud/services.py",
+        "{public(str(said))}",
+        "{said}",
+        Suite.UNIT,
+        ("test_public_text",),
+    ),
+)
+
+MUTANTS = (
+    *_NAIVE,
+    *_STATUS,
+    *_CHANGE,
+    *_DELETION,
+    *_FOUNDING,
+    *_CHARTS,
+    *_ENVTEST,
+    *_FUNCTIONAL,
+    *_WORDS,
+)
