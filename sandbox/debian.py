@@ -20,11 +20,12 @@ _TOOLS = ("apt-get", "dpkg-deb")
 _SAID = 600
 
 
-def tree(package: str, proof: str) -> Path:
+def tree(package: str, proof: str, *, instead: str = "without it (--transport memory)") -> Path:
     """Where the files of a package, and of all that it needs and the machine lacks, lie as below /.
 
     :param proof: path of one of its files without the leading ``/``; a machine that has it has
         the package installed, and then that is taken.
+    :param instead: how to do where it cannot be had, for the person who reads the refusal.
     :raises SandboxError: it is neither installed nor can it be downloaded.
     """
     if Path("/", proof).exists():
@@ -32,9 +33,9 @@ def tree(package: str, proof: str) -> Path:
     place = cache_root() / "debian" / f"{package}-{_release()}"
     with file_lock(place.with_name(".lock")):
         if not (place / proof).exists():
-            _require_tools(package)
+            _require_tools(package, instead)
             with progress.step(f"unpack {package} of {_release()}, once") as step:
-                _fill(package, place)
+                _fill(package, place, instead)
                 step.size(place)
     return place
 
@@ -67,16 +68,16 @@ def _release() -> str:
     return f"{said.get('ID', 'unknown')}-{said.get('VERSION_ID', '0')}"
 
 
-def _require_tools(package: str) -> None:
+def _require_tools(package: str, instead: str) -> None:
     missing = [name for name in _TOOLS if shutil.which(name) is None]
     if missing:
         raise SandboxError(
             f"{package} is not installed here, and without {' and '.join(missing)} it cannot be "
-            f"downloaded from Debian; install {package}, or do without (--transport memory)"
+            f"downloaded from Debian; install {package}, or go on {instead}"
         )
 
 
-def _fill(package: str, place: Path) -> None:
+def _fill(package: str, place: Path, instead: str) -> None:
     work = place.with_name(f".{place.name}.{os.getpid()}")
     shutil.rmtree(work, ignore_errors=True)
     for folder in ("lists/partial", "cache/archives/partial", "debs", "root"):
@@ -88,6 +89,8 @@ def _fill(package: str, place: Path) -> None:
             _run(package, ["dpkg-deb", "-x", str(archive), str(work / "root")], work)
         shutil.rmtree(place, ignore_errors=True)
         (work / "root").rename(place)
+    except SandboxError as error:
+        raise SandboxError(f"{error}, or go on {instead}") from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -125,6 +128,6 @@ def _run(package: str, argv: list[str], folder: Path) -> str:
         raise SandboxError(
             f"{package} cannot be got from Debian: {argv[0]} ended with {done.returncode}: "
             f"{done.stdout[-_SAID:].strip()}\nLook at the machine's apt sources and network, "
-            f"install {package} yourself, or do without (--transport memory)"
+            f"install {package} yourself"
         )
     return done.stdout

@@ -35,6 +35,7 @@ class DriverError(Exception):
     """Base of everything this driver raises; a library's own error never crosses a port.
 
     :param sentence: for the tenant: what is wrong, with which value, and what to do. No secrets.
+        Magnum saves it as it is, so it is kept as a database takes it.
     :param detail: for the operator's log: the other side's words, exit codes, paths. No secrets.
     """
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-import contextlib
 import dataclasses
 import os
 import threading
@@ -12,18 +11,10 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.common import exception
-from magnum.drivers.k8s_capi_helm import (
-    change,
-    errors,
-    intake,
-    lengths,
-    newcomers,
-    ownership,
-    upgrade,
-)
+from magnum.drivers.k8s_capi_helm import change, errors, intake, newcomers, ownership, upgrade
 from magnum.drivers.k8s_capi_helm.assembly import Ports
-from magnum.drivers.k8s_capi_helm.driver import current
+from magnum.drivers.k8s_capi_helm.driver import current, saving
+from magnum.drivers.k8s_capi_helm.driver.saving import put as put
 from magnum.drivers.k8s_capi_helm.model import (
     GroupVerdict,
     Operation,
@@ -41,22 +32,6 @@ Status = fields.ClusterStatus
 _MARKS = ("node_labels", "node_taints")
 _locks: dict[tuple[int, int], threading.Lock] = {}
 _MANY = 64
-
-
-def put(row: Any, **fields: Any) -> None:
-    """Set fields of a cluster's or nodegroup's row, and save what differs from the database.
-
-    Texts are cut to what their columns hold.
-
-    Magnum's conductor sets some fields without saving them (a nodegroup's DELETE_IN_PROGRESS), so
-    what the object says already need not be what the database says.
-    """
-    for key, value in fields.items():
-        fit = lengths.fitted(key, value)
-        if getattr(row, key) != fit:
-            setattr(row, key, fit)
-    if row.obj_what_changed():
-        row.save()
 
 
 def intend(row: Any, status: str) -> None:
@@ -286,8 +261,7 @@ def _is_unheard(cluster: Any, row: Any) -> bool:
 
 def _write_group(row: Any, verdict: GroupVerdict) -> None:
     if verdict.gone:
-        with contextlib.suppress(exception.NodeGroupNotFound):  # another conductor's pass did it
-            row.destroy()
+        saving.destroy(row)
         return
     _write_sizes(row, verdict, status=verdict.status, status_reason=verdict.reason)
 

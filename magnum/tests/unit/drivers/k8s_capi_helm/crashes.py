@@ -21,7 +21,6 @@ import types
 from typing import Any
 
 import fixtures
-from oslo_db.sqlalchemy import enginefacade
 from oslo_service import loopingcall
 
 from magnum import objects
@@ -31,7 +30,7 @@ from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.driver import Driver, passes
 from magnum.service import periodic
-from magnum.tests.unit.drivers.k8s_capi_helm import world
+from magnum.tests.unit.drivers.k8s_capi_helm import databases, world
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import barbican
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
 
@@ -164,8 +163,7 @@ class MortalWorld(world.World):
         return Door(port, name, self.camera)
 
     def _open_database(self) -> None:
-        with enginefacade.writer.get_engine().connect() as connection:
-            self._sqlite = connection.connection.dbapi_connection
+        self._database = databases.current()
         named = vars(objects).values()
         kinds = {one for one in named if isinstance(one, type) and hasattr(one, "dbapi")}
         for kind in kinds:
@@ -204,12 +202,12 @@ class MortalWorld(world.World):
     def develop(self) -> tuple[bytes, ...]:
         """A photograph."""
         kept = (pickle.dumps(_lasting(fake)) for fake in self._lasting_fakes())
-        return self._sqlite.serialize(), *kept
+        return self._database.photograph(), *kept
 
     def restore(self, taken: Photograph) -> None:
         """Everything is as on a photograph, and a new conductor begins."""
         self.minutes = taken.minutes
-        self._sqlite.deserialize(taken.picture[0])
+        self._database.restore(taken.picture[0])
         for fake, kept in zip(self._lasting_fakes(), taken.picture[1:], strict=True):
             vars(fake).update(pickle.loads(kept))  # noqa: S301 - our own
         self.conductor()

@@ -51,7 +51,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.service import periodic
 from magnum.tests.unit.db import base
-from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
+from magnum.tests.unit.drivers.k8s_capi_helm import databases, fakes, scenes
 
 CONF = magnum.conf.CONF
 conf.register_opts(CONF)
@@ -183,6 +183,7 @@ class World(base.DbTestCase):
     """Base of the driver's tests."""
 
     def setUp(self) -> None:
+        databases.use()
         super().setUp()
         _unmute()
         self.context.project_id, self.context.user_id = "p1", "u1"

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MariaDB: one server on loopback with a data directory of its own, for tests of Magnum's records.
+
+It is the database with which operators run Magnum, configured as strictly as they have it: InnoDB,
+REPEATABLE READ, and tables in utf8mb3, which is what Magnum's migrations ask for. Whether a commit
+has reached the disk is nobody's business here.
+"""
+
+import functools
+import os
+from pathlib import Path
+import secrets
+import shutil
+import time
+
+from sandbox import debian, processes, progress
+from sandbox.cloud.ini import write_private
+from sandbox.state import State
+
+NAME = "mariadb"
+USER = "magnum"
+#: Magnum's own database, made by its migrations; each test process copies the tables of it.
+SCHEMA = "magnum"
+START_TIMEOUT = 90.0
+_HOST = "127.0.0.1"
+_SERVER = "usr/sbin/mariadbd"
+_INSTALLER = "usr/bin/mariadb-install-db"
+
+
+def fetch() -> Path:
+    """Where the program is; downloaded at the first time.
+
+    :raises SandboxError: it is neither installed nor can it be downloaded.
+    """
+    return debian.tree("mariadb-server", _SERVER, instead="without tests on MariaDB")
+
+
+def start(state: State) -> str:
+    """Start a server with an empty database of Magnum; returns the URL for SQLAlchemy.
+
+    :raises SandboxError: it cannot be had, or does not come up.
+    """
+    place = fetch()
+    data, password = state.root / NAME / "data", secrets.token_hex(16)
+    with progress.step("start MariaDB") as step:
+        stop(state)
+        shutil.rmtree(data, ignore_errors=True)
+        data.parent.mkdir(parents=True, exist_ok=True)
+        environment = _environment(place)
+        processes.run(
+            state,
+            f"{NAME}-install",
+            [str(place / _INSTALLER), *_common(place, data), *_NO_LOGINS],
+            env=environment,
+            timeout=START_TIMEOUT,
+        )
+        first = data.parent / "first.sql"
+        write_private(first, _first_statements(password))
+        port = state.port(NAME)
+        processes.start(
+            state,
+            NAME,
+            [str(place / _SERVER), *_common(place, data), *_options(place, port, first)],
+            env=environment,
+            cwd=data,
+            ready=functools.partial(answers, port, password),
+            timeout=START_TIMEOUT,
+        )
+        step.note(f"{processes.memory_mib(processes.members(state, NAME)):.0f} MiB of memory")
+    return f"mysql+pymysql://{USER}:{password}@{_HOST}:{port}/{SCHEMA}"
+
+
+def stop(state: State) -> None:
+    """End it."""
+    processes.stop(state, NAME, timeout=30.0)
+
+
+def answers(port: int, password: str) -> bool:
+    """Whether the user can log in."""
+    import pymysql
+
+    try:
+        pymysql.connect(
+            host=_HOST,
+            port=port,
+            user=USER,
+            password=password,
+            database=SCHEMA,
+            connect_timeout=2,
+        ).close()
+    except pymysql.MySQLError:
+        time.sleep(0.1)
+        return False
+    return True
+
+
+_NO_LOGINS = ("--skip-test-db", "--auth-root-authentication-method=normal")
+
+
+def _common(place: Path, data: Path) -> list[str]:
+    """See https://mariadb.com/kb/en/mariadbd-options/; no file of the machine is read."""
+    found = ["--no-defaults", f"--basedir={place / 'usr'}", f"--datadir={data}"]
+    # It refuses to run as root unless it is told to.
+    return [*found, "--user=root"] if os.geteuid() == 0 else found
+
+
+def _options(place: Path, port: int, first: Path) -> list[str]:
+    return [
+        "--socket=mariadb.sock",  # below the data directory: a longer path would not do
+        f"--bind-address={_HOST}",
+        f"--port={port}",
+        f"--init-file={first}",
+        f"--lc-messages-dir={place / 'usr/share/mysql'}",
+        f"--plugin-dir={place / 'usr/lib/mysql/plugin'}",
+        "--skip-name-resolve",
+        "--skip-log-bin",
+        "--transaction-isolation=REPEATABLE-READ",
+        "--character-set-server=utf8mb3",
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-doublewrite=0",
+        "--innodb-buffer-pool-size=64M",
+    ]
+
+
+def _first_statements(password: str) -> str:
+    """One statement a line: what the server does before anybody can log in."""
+    return (
+        f"CREATE DATABASE {SCHEMA} CHARACTER SET utf8mb3;\n"
+        f"CREATE USER {USER}@'{_HOST}' IDENTIFIED BY '{password}';\n"
+        f"GRANT ALL ON *.* TO {USER}@'{_HOST}';\n"
+    )
+
+
+def _environment(place: Path) -> dict[str, str]:
+    found = dict(os.environ)
+    own = [str(path) for path in debian.libraries(place)]
+    if own:
+        others = found.get("LD_LIBRARY_PATH")
+        found["LD_LIBRARY_PATH"] = os.pathsep.join([*own, *([others] if others else [])])
+    return found
