@@ -38,6 +38,8 @@ MARK = "K8S_CAPI_HELM_STAGE"
 FAILED = re.compile(r"^\{\d+\} (\S.*?) \[[\d.]+s\] \.\.\. FAILED$", re.M)
 #: What stestr prints at the end of each run, once per run.
 TOTAL = re.compile(r"^ - (Passed|Failed|Skipped|Expected Fail|Unexpected Success): (\d+)$", re.M)
+#: What a stage says whose tests cannot be run here (tools/with_database.py).
+NOT_TESTED = re.compile(r"^(Not tested .*)$", re.M)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Stage:
     ``minutes`` is its longest time: one that takes longer is stopped and has failed. ``counts``
     says that stestr runs in it; ``binaries`` that it needs the built binaries of the sandbox;
     ``live`` that its lines are worth seeing while it runs; ``verdict`` that it is there to check
-    something, so that its run ends with a sum.
+    something, so that its run ends with a sum; ``may_skip`` that all of its tests are skipped, and
+    say why, where a program that they need cannot be had.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Stage:
     sandbox: bool = False
     live: bool = False
     verdict: bool = True
+    may_skip: bool = False
 
     def command(self) -> list[str]:
         """How the stage is run by hand, too."""
@@ -91,6 +95,8 @@ STAGES = {
         Stage("packaging", "packaging", 15, counts=True),
         Stage("unit", "py3", 20, counts=True),
         Stage("crashes", "crashes", 30, live=True),
+        Stage("mariadb-core", "mariadb-core", 15, counts=True, sandbox=True, may_skip=True),
+        Stage("mariadb", "mariadb", 90, counts=True, sandbox=True, live=True, may_skip=True),
         Stage("sandbox", "sandbox-tests", 20, counts=True, binaries=True, sandbox=True),
         Stage("charts", "charts", 20, counts=True, binaries=True, sandbox=True),
         Stage("envtest", "envtest", 20, counts=True, binaries=True, sandbox=True),
@@ -121,16 +127,16 @@ STAGES = {
     )
 }
 TEST = (
-    *("pep8", "mypy", "docs", "releasenotes", "packaging", "unit"),
+    *("pep8", "mypy", "docs", "releasenotes", "packaging", "unit", "mariadb-core"),
     *("sandbox", "charts", "envtest", "functional-core"),
 )
 
 
-def tally(log: str, returncode: int, counts: bool) -> Tally:
+def tally(log: str, returncode: int, counts: bool, may_skip: bool = False) -> Tally:
     """What a stage's output and exit status come to.
 
     A stage that fails without a failed test (it could not start, say) is a failure all the same,
-    and so is one that should have run tests and ran none.
+    and so is one that should have run tests and ran none; skipped ones are none unless it may skip.
     """
     if not counts:
         return Tally(failed=1) if returncode else Tally(passed=1)
@@ -139,7 +145,8 @@ def tally(log: str, returncode: int, counts: bool) -> Tally:
         numbers[outcome] += int(number)
     passed = numbers["Passed"] + numbers["Expected Fail"]
     failed = numbers["Failed"] + numbers["Unexpected Success"]
-    if not failed and (returncode or not passed):
+    ran = passed or (may_skip and numbers["Skipped"])
+    if not failed and (returncode or not ran):
         failed = 1
     return Tally(passed, failed, numbers["Skipped"])
 
@@ -324,7 +331,10 @@ class Runner:
         self._current.discard(run)
         counted = Tally()
         if stage:
-            counted = tally(run.log.read_text(errors="replace"), status, stage.counts)
+            log = run.log.read_text(errors="replace")
+            counted = tally(log, status, stage.counts, stage.may_skip)
+            if stage.may_skip and not stage.live:
+                print("\n".join(NOT_TESTED.findall(log)), flush=True)
             self.sum += counted
         installed = mebibytes(directory) - before
         facts = [str(counted)] if stage and stage.counts else []

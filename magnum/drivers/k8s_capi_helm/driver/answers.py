@@ -8,6 +8,7 @@ import functools
 import time
 from typing import ParamSpec, TypeVar
 
+from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from oslo_messaging import opts
 
@@ -59,6 +60,13 @@ def known(error: Exception, uuid: str) -> errors.DriverError:
         LOG.warning("Cluster %s: %s %s", uuid, error, error.detail)
         return error
     LOG.error("Cluster %s: a request met what it should not have.", uuid, exc_info=error)
+    if isinstance(error, (db_exception.DBConnectionError, db_exception.DBDeadlock)):
+        return errors.DriverError(
+            f"{errors.Cause.INTERNAL}: Magnum's database does not answer, so this request could not "
+            "be saved. Delete the cluster if it was being created, and send the request again in "
+            "some minutes.",
+            type(error).__name__,
+        )
     return errors.DriverError(
         f"{errors.Cause.INTERNAL}: the request met an error that nobody foresaw. Ask the cloud's "
         f"operator to look into the log of the Magnum conductor, for cluster {uuid}.",

@@ -21,11 +21,11 @@ from magnum.drivers.k8s_capi_helm import lengths
 
 LOG = logging.getLogger(__name__)
 #: Seconds of the first pause, doubled each time and by lot after a deadlock; 6 seconds in all.
-_FIRST_PAUSE, _LONGEST_PAUSE, _TRIES = 0.1, 2.0, 6
+_FIRST_PAUSE, _LONGEST_PAUSE, TRIES = 0.1, 2.0, 6
 _again = db_api.wrap_db_retry(
     retry_interval=_FIRST_PAUSE,
     max_retry_interval=_LONGEST_PAUSE,
-    max_retries=_TRIES,
+    max_retries=TRIES,
     retry_on_deadlock=True,
     retry_on_disconnect=True,
     jitter=True,

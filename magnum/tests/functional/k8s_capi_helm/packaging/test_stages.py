@@ -68,6 +68,20 @@ class TestTally(unittest.TestCase):
         ("everything was skipped", STESTR.format(2, 0, 2, 0, 0), 0, True, (0, 1, 2)),
     )
 
+    def test_a_stage_that_may_skip_says_so_in_the_sum(self) -> None:
+        skipped = "Not tested on MariaDB: there is no apt-get\n - Skipped: 1"
+        for log, status, expected in (
+            (skipped, 0, (0, 0, 1)),
+            (skipped, 1, (0, 1, 1)),
+            (STESTR.format(0, 0, 0, 0, 0), 0, (0, 1, 0)),
+            (STESTR.format(5, 4, 1, 0, 0), 0, (4, 0, 1)),
+        ):
+            with self.subTest(log):
+                self.assertEqual(stages.Tally(*expected), stages.tally(log, status, True, True))
+        self.assertEqual(
+            ["Not tested on MariaDB: there is no apt-get"], stages.NOT_TESTED.findall(skipped)
+        )
+
     def test_what_each_stage_comes_to(self) -> None:
         for title, log, status, counts, expected in self.CASES:
             with self.subTest(title):
