@@ -59,4 +59,3 @@ def destroy(row: Any) -> None:
     """Destroy a nodegroup's record; one that is gone, by another conductor's pass, is as good."""
     with contextlib.suppress(exception.NodeGroupNotFound):
         _again(row.destroy)()
-
