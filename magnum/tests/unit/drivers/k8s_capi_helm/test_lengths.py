@@ -29,6 +29,7 @@ class Row:
     """A cluster or nodegroup that counts how often it is saved."""
 
     def __init__(self) -> None:
+        self.uuid = "u1"
         self.status_reason = self.api_address = self.coe_version = self.node_addresses = None
         self.saved = 0
 
