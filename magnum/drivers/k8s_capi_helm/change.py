@@ -188,7 +188,7 @@ def row_of(values: Json, group: str | None, operations: Iterable[Operation]) -> 
     if _told(operations):
         marks = {"node_labels": "nodeLabels", "node_taints": "nodeTaints"}
         fields |= {field: copy.deepcopy(entry.get(key)) for field, key in marks.items()}
-    before = [one.bounds for one in operations if one.bounds is not None]
+    before = [row for one in operations for row in (*one.earlier, one.bounds) if row is not None]
     if is_autoscaled(entry):
         # The newest that led to these; a row without an upper bound left it to the labels.
         now = bounds(entry)

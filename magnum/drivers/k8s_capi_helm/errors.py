@@ -138,6 +138,16 @@ class ReleaseLost(DriverError):
     cause = Cause.MANAGEMENT
 
 
+class ReleaseOutdated(DriverError):
+    """Helm's record of the release is older than what was applied: its newest revisions are gone."""
+
+    cause = Cause.MANAGEMENT
+
+
+class RecordFull(InvalidRequest):
+    """The Lease of a release holds all that it may; nothing was touched."""
+
+
 class HelmUnusable(DriverError):
     """The helm binary is missing, cannot be run, or has an unsupported version."""
 

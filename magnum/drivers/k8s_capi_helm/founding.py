@@ -5,12 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import contextlib
+import dataclasses
 import datetime
 from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import assembly, errors, identity, names, scaling, secrets
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    errors,
+    identity,
+    names,
+    revisions,
+    scaling,
+    secrets,
+)
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
@@ -184,11 +193,12 @@ def _take_back(cloud: Cloud, user_id: str, credential_id: str) -> None:
         LOG.error("Application credential %s is left behind: %s", credential_id, error.detail)
 
 
-def note_chart(ports: Ports, request: ClusterRequest, chart: Chart) -> None:
-    """Write down which chart a release is to have.
+def note_start(ports: Ports, request: ClusterRequest, chart: Chart, record: Record) -> None:
+    """Write down which chart a release is to have, and that its revisions begin to be counted.
 
     Should this conductor die after Helm and before it has said so, nobody else would know.
 
+    :param record: of the release, which is not there (any more).
     :raises errors.DriverError: the management cluster cannot be used.
     """
     ports.operations.remember(
@@ -196,6 +206,7 @@ def note_chart(ports: Ports, request: ClusterRequest, chart: Chart) -> None:
         request.release,
         chart_source=chart.source or None,
         chart_digest=chart.digest,
+        revisions=dataclasses.replace(record.revisions, begun=revisions.FIRST),
     )
 
 

@@ -13,6 +13,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import (
     belongings,
     change,
+    conditions,
     errors,
     helm_values,
     intake,
@@ -32,6 +33,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Operation,
     Verb,
 )
+from magnum.drivers.k8s_capi_helm.status import machines
 
 LOG = logging.getLogger(__name__)
 
@@ -185,11 +187,21 @@ def entries(
 
 
 def clear(ports: Ports, namespace: str, release: str, group: str) -> None:
-    """Take away what a refused revision has left of a nodegroup that is not in the release.
+    """Take away what a refused revision has left of a new nodegroup that is not in the release.
 
     Helm writes object by object and knows nothing any more of those before the refused one; a
-    MachineDeployment among them would build servers that nobody asks for.
+    MachineDeployment among them would build servers that nobody asks for. One of whose machines has
+    a Node is no such thing, whatever is believed of it, and stays.
+
+    :param group: which Helm has refused in this very pass, and whose row is being created.
+    :raises errors.DriverError: the management cluster cannot be used.
     """
     selector = {names.LABEL_CHART_CLUSTER: release, names.LABEL_NODE_GROUP: group}
+    owners = ports.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
+    listed = ports.kube.list(names.MACHINE, namespace, {names.LABEL_CLUSTER_NAME: release})
+    for one in machines.of_group(listed, group, owners):
+        if node := conditions.dig(one, "status", "nodeRef", "name"):
+            LOG.error("Refused nodegroup %s of %s has node %s and stays", group, release, node)
+            return
     for kind in _OBJECTS:
         kube_client.sweep(ports.kube, kind, namespace, selector, level=logging.WARNING)

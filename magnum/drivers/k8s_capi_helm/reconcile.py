@@ -27,6 +27,7 @@ from magnum.drivers.k8s_capi_helm import (
     owed,
     ownership,
     rendering,
+    revisions,
     scaling,
     status,
     takeover,
@@ -43,6 +44,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     LiveRelease,
     Operation,
     Record,
+    Revisions,
     Target,
     Verb,
 )
@@ -90,8 +92,7 @@ def bring_up(
         works on the release, the management cluster is away) is left to a later pass.
     """
     request = rows.request()
-    live = ports.helm.live(request.namespace, request.release)
-    record = ports.operations.read(request.namespace, request.release)
+    record, live = revisions.read(ports, request.namespace, request.release)
     request = ownership.staying(request, record)
     due = transition.is_due(ports, record, live, request)
     if is_deployed(live, request, record) and not (due or scaling.is_due(record)):
@@ -122,12 +123,11 @@ def bring_up_held(
     :raises errors.DriverError: as :func:`bring_up`.
     """
     request = rows.request()
-    record = ports.operations.read(request.namespace, request.release)
+    record, live = revisions.read(ports, request.namespace, request.release)
     if ownership.is_being_deleted(record):
         raise errors.Busy("The cluster is being deleted.")
     # Read after the rows: what a later request has written over a deletion there was before that.
     request = ownership.staying(request, record)
-    live = ports.helm.live(request.namespace, request.release)
     if not is_deployed(live, request, record):
         goes_on = live is not None
         if live is None:
@@ -222,7 +222,7 @@ def _found(
     """Make a release that is not there (any more); True if its objects were, and are taken over."""
     request = newcomers.founders(request)
     plan = installation.plan(ports, hold.record, request, rows.whole, cloud, conf, facts)
-    founding.note_chart(ports, request, plan.chart)
+    founding.note_start(ports, request, plan.chart, hold.record)
     asked = () if plan.adopts else change.pending(None, request)
     done = _apply(ports, hold, request, plan.chart, plan.values, asked, conf, adopt=plan.adopts)
     return done, plan.adopts
@@ -252,7 +252,7 @@ def _bring_on(
     wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
     chart = transition.interrupted(ports, record, live, rows.target)
     chart = chart or _chart(ports, base, hold.record)
-    adopts = takeover.is_half_done(live, hold.record)
+    adopts, refused = takeover.is_half_done(live, hold.record), list[str]()
 
     def attempt(some: Collection[str], *, anew: bool = False) -> LiveRelease:
         chosen = isolation.without(operations, {*new, *changed} - set(some))
@@ -264,6 +264,7 @@ def _bring_on(
 
     def refuse(name: str, error: errors.DriverError) -> None:
         if name in new:
+            refused.append(name)
             rows.refuse(name, error)
         else:
             put = functools.partial(rows.restore, name, error)
@@ -274,10 +275,10 @@ def _bring_on(
     # What runs now goes through Helm once more before a change of it is blamed.
     sound = functools.partial(attempt, (), anew=bool(changed))
     done = isolation.admit([*found.ready, *changed], attempt, sound, refuse)
-    for name in set(new) - set(change.node_groups(done.values)):
-        newcomers.clear(ports, request.namespace, request.release, name)
     if found.waiting is not None:
         raise found.waiting
+    for group in (one for one in groups if one.is_new and one.name in refused):
+        newcomers.clear(ports, request.namespace, request.release, group.name)
     return done
 
 
@@ -292,23 +293,22 @@ def _apply(
     *,
     adopt: bool = False,
 ) -> LiveRelease:
+    place = request.namespace, request.release
     ports.charts.secure(request.namespace, chart)
     try:
-        place = request.namespace, request.release
         done = ports.helm.apply(*place, chart, values, hold=hold, adopt=adopt)
     except errors.ValuesRefused as error:
         raise rendering.explained(error, request, conf) from None
     hold.check()
-    now = datetime.datetime.now(datetime.UTC)
-    seen = observer.look(ports.kube, request.namespace, request.release, now)
+    seen = observer.look(ports.kube, *place, datetime.datetime.now(datetime.UTC))
     ports.operations.remember(
-        request.namespace,
-        request.release,
+        *place,
         first_look="",
         group_looks={},
         written=status.written(seen),
         chart_source=chart.source or None,
         chart_digest=chart.digest,
+        revisions=Revisions(newest=done.revision, applied=done.revision),
     )
     told = ", ".join(operation.id for operation in operations) or "an interrupted run"
     release = f"{request.release} is at revision {done.revision}"

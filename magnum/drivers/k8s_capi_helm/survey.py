@@ -21,6 +21,7 @@ from magnum.drivers.k8s_capi_helm import (
     observer,
     ownership,
     reconcile,
+    revisions,
     status,
     takeover,
     witnesses,
@@ -33,6 +34,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     MagnumState,
     Observed,
     Record,
+    Revisions,
     Verdict,
 )
 
@@ -47,6 +49,7 @@ class Finding:
     :ivar lacking: the rows ask for something that the release does not have, which is known to have
         had all of it once.
     :ivar rendered: nodegroups that the release has, by their names in the chart's values.
+    :ivar unnoted: revisions of the release that the record does not know of, None for none.
     """
 
     verdict: Verdict
@@ -55,6 +58,7 @@ class Finding:
     unfinished: frozenset[str] = frozenset()
     lacking: bool = False
     rendered: frozenset[str] = frozenset()
+    unnoted: Revisions | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class _Release:
     :ivar joining: whether it is all but for nodegroups whose requests are still being checked.
     :ivar answered: whether there was an answer.
     :ivar kept: it was not read now, but a while ago.
+    :ivar outdated: why the release that is there is not believed; there is none in *live* then.
     """
 
     record: Record | None = None
@@ -73,6 +78,12 @@ class _Release:
     joining: bool = False
     answered: bool = False
     kept: bool = False
+    outdated: errors.ReleaseOutdated | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether there is no release, also none that is not believed."""
+        return self.answered and self.live is None and self.outdated is None
 
 
 def judge(
@@ -113,7 +124,7 @@ def judge(
         applied=read.applied,
         joining=read.joining,
         refusal=refusal,
-        waiting=waiting,
+        waiting=waiting or read.outdated,
     )
 
     def judged(reader: observer.Reader, at: datetime.datetime) -> tuple[Observed, Verdict]:
@@ -149,12 +160,12 @@ def judge(
         followers.lacking(record, values),
         leftovers.notice(observed),
         status.astray(observed, state),
-        takeover.notice(record, observed) if read.answered and live is None else "",
+        takeover.notice(record, observed) if read.is_lost else revisions.notice(read.outdated),
     )
     verdict = _with(verdict, "notice", " ".join(one for one in told if one))
     unfinished = followers.unfinished(record, values, own)
     failed = verdict.status.endswith("_FAILED") and not state.refusal
-    if failed and live is not None and not read.applied:
+    if failed and (live is not None or read.outdated) and not read.applied:
         # Its time is over, and Helm has not taken it yet: no row may say that it is done.
         unfinished |= followers.carried_on(record)
     # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.
@@ -162,7 +173,8 @@ def judge(
     lacking = known and not read.applied
     rendered = frozenset(change.node_groups(values))
     unreachable = bool(observed.unreachable)
-    return Finding(verdict, record, unreachable, unfinished, lacking, rendered)
+    unnoted = revisions.unnoted(record, live)
+    return Finding(verdict, record, unreachable, unfinished, lacking, rendered, unnoted)
 
 
 def _keep_in_log(cluster: Any, observed: Observed, verdict: Verdict, state: MagnumState) -> None:
@@ -250,7 +262,10 @@ def _read(
             return _Release(*kept, applied=True, answered=True, kept=True)
         record = ports.operations.read(namespace, release)
         live = ports.helm.live(namespace, release)
-        if place is not None:
+        if outdated := revisions.outdated(record, live):
+            LOG.warning("Cluster %s: %s %s", cluster.uuid, outdated, outdated.detail)
+            return _Release(record, answered=True, outdated=outdated)
+        if place is not None and revisions.unnoted(record, live) is None:
             ports.resting.keep(request, place, record, live)
         request = ownership.staying(request, record)
         applied = reconcile.is_applied(live, request, record)

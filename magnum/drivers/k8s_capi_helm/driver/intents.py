@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm import (
     newcomers,
     ownership,
     patience,
+    revisions,
 )
 from magnum.drivers.k8s_capi_helm.driver import passes, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
@@ -135,7 +136,9 @@ def cannot_be_asked(cluster: Any, nodegroup: Any, conf: Any) -> bool:
         return False  # nobody can tell; the passes work from the rows then
     if ownership.is_group_leaving(record, nodegroup, name):
         status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
-    elif _was_never_made(ports, nodegroup, name, live, record):
+    elif revisions.outdated(record, live) is None and _was_never_made(
+        ports, nodegroup, name, live, record
+    ):
         status, sentence = Status.CREATE_FAILED, "was never made. Delete it, and create it again."
     else:
         return False

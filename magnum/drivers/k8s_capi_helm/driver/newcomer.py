@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm import (
     newcomers,
     ownership,
     patience,
+    revisions,
     scaling,
 )
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
@@ -118,9 +119,12 @@ def _is_leaving(ports: assembly.Ports, cluster: Any, row: Any, conf: Any) -> boo
 
 
 def live_release(ports: assembly.Ports, cluster: Any, conf: Any) -> LiveRelease | None:
-    """The live release; None where there is none, and while nobody can read it."""
+    """The live release; None where there is none, and while nobody can read it.
+
+    :raises errors.ReleaseOutdated: it is older than what runs.
+    """
     with contextlib.suppress(errors.ManagementUnreachable):
-        return ports.helm.live(intake.namespace(cluster, conf), cluster.stack_id)
+        return revisions.live(ports, intake.namespace(cluster, conf), cluster.stack_id)
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import assembly, change, errors, intake, ownership
+from magnum.drivers.k8s_capi_helm import assembly, change, errors, intake, ownership, revisions
 from magnum.drivers.k8s_capi_helm.driver import intents, newcomer, rows, sizes
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
 from magnum.drivers.k8s_capi_helm.model import Verb
@@ -75,10 +75,12 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
 def delete(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     """Take a nodegroup away; its row goes when its last machine has.
 
-    :raises errors.DriverError: nothing proves that the cluster is of this driver and here, or the
-        management cluster refuses.
+    :raises errors.DriverError: nothing proves that the cluster is of this driver and here, its
+        release is older than what runs, or the management cluster refuses.
     """
-    ownership.require(assembly.ports(conf), cluster, conf)
+    ports = assembly.ports(conf)
+    ownership.require(ports, cluster, conf)
+    revisions.require(ports, intake.namespace(cluster, conf), cluster.stack_id)
     rows.intend(nodegroup, Status.DELETE_IN_PROGRESS)
     intents.begin(cluster, conf, Verb.NODEGROUP_DELETE, nodegroup.name, row=nodegroup.uuid)
     intents.carry_on(context, cluster, conf)

@@ -50,6 +50,7 @@ _OPERATORS_TURN = (
     errors.NotHere,
     errors.HelmUnusable,
     errors.Misconfigured,
+    errors.ReleaseOutdated,
 )
 
 

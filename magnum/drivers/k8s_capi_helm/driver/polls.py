@@ -86,6 +86,9 @@ def _go_on(
     now: datetime.datetime,
 ) -> None:
     """What the health poll does for a cluster that Magnum's status task does not visit."""
+    if found.record is not None and found.unnoted is not None:
+        place = intake.namespace(cluster, conf), cluster.stack_id
+        ports.operations.note(*place, found.record.revisions, found.unnoted)
     credentials.clean_up(
         ports, ownership.owner(cluster, conf), found.record, passes.admin_cloud, now
     )

@@ -15,6 +15,7 @@ from magnum.drivers.k8s_capi_helm import (
     observer,
     ownership,
     removal,
+    revisions,
     scaling,
 )
 from magnum.drivers.k8s_capi_helm.driver import intents, passes, room, rows
@@ -141,8 +142,11 @@ def _keep_minimum(nodegroup: Any, least: int) -> None:
 
 
 def _live(ports: assembly.Ports, request: ClusterRequest) -> LiveRelease | None:
-    """None while nobody can read it."""
+    """None while nobody can read it.
+
+    :raises errors.ReleaseOutdated: it is older than what runs.
+    """
     try:
-        return ports.helm.live(request.namespace, request.release)
+        return revisions.live(ports, request.namespace, request.release)
     except errors.ManagementUnreachable:
         return None

@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm import (
     ownership,
     reconcile,
     rendering,
+    revisions,
     scaling,
     transition,
     upgrade,
@@ -47,7 +48,7 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     intake.validate_upgrade(cluster, template)
     _refuse_leaving(nodegroup)
     request = passes.request(cluster, conf)
-    live = ports.helm.live(request.namespace, request.release)
+    live = revisions.live(ports, request.namespace, request.release)
     if live is None:
         raise errors.InvalidRequest(
             "The cluster has no release on the management cluster, so it is not known what it "

@@ -64,7 +64,8 @@ class HelmClient:
         if secret is None:
             return None
         found = releases.decode(secret)
-        return dataclasses.replace(found, status=halves.standing(secrets, found.status))
+        status, whole = halves.standing(secrets, found.status), halves.whole(secrets)
+        return dataclasses.replace(found, status=status, whole=whole)
 
     def deployed(self, namespace: str, release: str) -> LiveRelease | None:
         """The newest revision that was applied as a whole, without a helm process; None without.

@@ -33,7 +33,6 @@ HALF_DONE = "half-done"
 _DEPLOYED = "deployed"
 _FAILED = "failed"
 _INSTALLING = "pending-install"
-_WHOLE = (_DEPLOYED, "superseded")
 _KEEP = ("helm.sh/resource-policy", "keep")
 
 
@@ -104,8 +103,14 @@ def standing(secrets: Iterable[Json], status: str) -> str:
     if status == _DEPLOYED:
         return HALF_DONE if remaining(listed) else status
     began = any(_note(one, MARK) == _INSTALLING for one in listed)
-    whole = any(releases.label(one, "status") in _WHOLE for one in listed)
+    whole = any(releases.label(one, "status") in releases.WHOLE for one in listed)
     return _INSTALLING if began and not whole else status
+
+
+def whole(secrets: Iterable[Json]) -> int:
+    """The newest revision that was applied as a whole; 0 for none."""
+    found = (one for one in secrets if releases.label(one, "status") in releases.WHOLE)
+    return max((releases.revision(one) for one in found), default=0)
 
 
 def go_over(kube: KubeClient, namespace: str, release: str, stop: Callable[[], bool]) -> None:

@@ -24,6 +24,8 @@ from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease
 
 #: Words of Helm for a release that a helm run is, or was, in the middle of.
 PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
+#: Statuses of revisions that were applied as a whole.
+WHOLE = ("deployed", "superseded")
 #: Label of a revision that was applied as a whole and that no later one has taken the place of.
 DEPLOYED = {"status": "deployed"}
 _GZIP = b"\x1f\x8b"
@@ -106,22 +108,24 @@ def is_server_side(secret: Json) -> bool:
 
 
 def decode(secret: Json) -> LiveRelease:
-    """What a Secret says of its revision.
+    """What a Secret says of its revision; older ones may have been applied besides.
 
     :raises errors.HelmRefused: it is not what Helm writes.
     """
     try:
         release = _unpacked(secret)
-        metadata = release["chart"]["metadata"]
+        metadata, number = release["chart"]["metadata"], int(release["version"])
+        status = release["info"]["status"]
         return LiveRelease(
             name=release["name"],
             namespace=release["namespace"],
-            revision=int(release["version"]),
-            status=release["info"]["status"],
+            revision=number,
+            status=status,
             chart_name=metadata["name"],
             chart_version=metadata["version"],
             chart_family=(metadata.get("annotations") or {}).get(names.CHART_FAMILY_ANNOTATION, ""),
             values=release.get("config") or {},
+            whole=number if status in WHOLE else 0,
         )
     except _MALFORMED as error:
         raise _unreadable(secret, error) from None

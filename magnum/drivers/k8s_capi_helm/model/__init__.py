@@ -12,6 +12,7 @@ from magnum.drivers.k8s_capi_helm.model.asked import (
     Owed,
     Record,
     Retired,
+    Revisions,
     Target,
     Verb,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "Record",
     "Resource",
     "Retired",
+    "Revisions",
     "Silence",
     "Subnet",
     "Target",

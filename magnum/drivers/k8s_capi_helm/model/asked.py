@@ -151,6 +151,7 @@ class Operation:
     :ivar fields: of a nodegroup's update, the fields of its row that it changes.
     :ivar bounds: of an update that changes them, the fewest and the most machines that its row
         said before; None where it does not.
+    :ivar earlier: the same of requests before it that it stands for, the first first.
     :ivar row: of a nodegroup's creation or deletion, uuid of its row: a later group may have its
         name. "" where an older version has written it down.
     """
@@ -167,6 +168,7 @@ class Operation:
     fields: tuple[str, ...] = ()
     bounds: tuple[int | None, int | None] | None = None
     row: str = ""
+    earlier: tuple[tuple[int | None, int | None], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -204,6 +206,21 @@ class Owed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Revisions:
+    """What is known of the revisions that Helm has made of a release.
+
+    :ivar newest: number of the newest one that was ever seen, 0 for none.
+    :ivar applied: of the newest one that was applied as a whole, 0 for none.
+    :ivar begun: of the one that an installation makes, while nobody has seen it; 0 for no such run.
+        An installation of a release that was lost begins to count anew.
+    """
+
+    newest: int = 0
+    applied: int = 0
+    begun: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Record:
     """What the release's Lease holds and no Magnum row does.
 
@@ -220,6 +237,7 @@ class Record:
     :ivar retired: credentials that are to be deleted.
     :ivar owed: what nodegroups still lack of upgrades, the oldest first.
     :ivar cleared: an operator has declared that nothing of the cluster is left in OpenStack.
+    :ivar revisions: of the release; one that is older than these is not believed.
     """
 
     cluster_uuid: str
@@ -235,3 +253,4 @@ class Record:
     retired: tuple[Retired, ...] = ()
     owed: tuple[Owed, ...] = ()
     cleared: bool = False
+    revisions: Revisions = Revisions()

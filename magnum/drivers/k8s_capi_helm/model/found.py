@@ -210,6 +210,7 @@ class LiveRelease:
 
     :ivar status: Helm's word: deployed, failed, pending-install, pending-upgrade, uninstalling ...
     :ivar values: the values that were given (not the chart's defaults).
+    :ivar whole: the newest of its revisions that was applied as a whole, 0 for none.
     """
 
     name: str
@@ -220,3 +221,4 @@ class LiveRelease:
     chart_version: str
     chart_family: str
     values: Json
+    whole: int = 0

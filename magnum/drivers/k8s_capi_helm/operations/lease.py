@@ -10,7 +10,15 @@ import json
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Json, Operation, Owed, Record, Retired, Verb
+from magnum.drivers.k8s_capi_helm.model import (
+    Json,
+    Operation,
+    Owed,
+    Record,
+    Retired,
+    Revisions,
+    Verb,
+)
 
 PREFIX = "k8s-capi-helm.magnum.openstack.org"
 OPERATIONS = f"{PREFIX}/operations"
@@ -24,6 +32,8 @@ RETIRED = f"{PREFIX}/retired-credentials"
 OWED = f"{PREFIX}/owed-to-nodegroups"
 #: Set by an operator and by nobody else, see the page on deletions.
 CLEARED = f"{PREFIX}/cloud-cleared"
+#: An operator may take this one away: what Helm has is believed then, and noted anew.
+REVISIONS = f"{PREFIX}/revisions"
 _VERBS = frozenset(Verb)
 
 
@@ -51,7 +61,7 @@ def record(lease: Json) -> Record:
     return Record(
         cluster_uuid=labels.get(names.LABEL_UUID, ""),
         project_id=labels.get(names.LABEL_PROJECT, ""),
-        operations=tuple(_operation(e) for e in pending(lease) if e.get("verb") in _VERBS),
+        operations=tuple(operation(one) for one in pending(lease) if is_known(one)),
         chart_source=notes.get(CHART_SOURCE, ""),
         chart_digest=notes.get(CHART_DIGEST, ""),
         first_look=notes.get(FIRST_LOOK, ""),
@@ -70,6 +80,7 @@ def record(lease: Json) -> Record:
         ),
         owed=tuple(_owed(one) for one in json.loads(notes.get(OWED) or "[]")),
         cleared=notes.get(CLEARED) == "true",
+        revisions=_revisions(json.loads(notes.get(REVISIONS) or "{}")),
     )
 
 
@@ -77,6 +88,16 @@ def pending(lease: Json) -> list[dict[str, Any]]:
     """The entries of pending operations, also those that another version wrote; oldest first."""
     text = (lease["metadata"].get("annotations") or {}).get(OPERATIONS)
     return json.loads(text) if text else []
+
+
+def is_known(entry: Mapping[str, Any]) -> bool:
+    """Whether this version knows the verb of an entry."""
+    return entry.get("verb") in _VERBS
+
+
+def is_deletion(operation: Operation) -> bool:
+    """Whether an operation is the deletion of the whole cluster."""
+    return operation.verb is Verb.DELETE
 
 
 def entry(operation: Operation) -> dict[str, Any]:
@@ -92,6 +113,7 @@ def entry(operation: Operation) -> dict[str, Any]:
         **({"fields": list(operation.fields)} if operation.fields else {}),
         **({} if operation.bounds is None else {"bounds": list(operation.bounds)}),
         **({"row": operation.row} if operation.row else {}),
+        **({"earlier": [list(one) for one in operation.earlier]} if operation.earlier else {}),
     }
 
 
@@ -110,6 +132,11 @@ def owed(upgrades: Iterable[Owed]) -> str:
     """What upgrades owe, as it stands in the Lease."""
     listed = [dataclasses.asdict(one) for one in upgrades]
     return json.dumps(listed) if listed else ""
+
+
+def revisions(known: Revisions) -> str:
+    """What is known of revisions, as it stands in the Lease."""
+    return mapping({key: one for key, one in dataclasses.asdict(known).items() if one})
 
 
 def annotate(lease: Json, key: str, value: str) -> None:
@@ -175,7 +202,8 @@ def not_alone(operation: Operation) -> errors.InvalidRequest:
     )
 
 
-def _operation(entry: dict[str, Any]) -> Operation:
+def operation(entry: Mapping[str, Any]) -> Operation:
+    """The operation of an entry that this version knows."""
     deadline, upgrade = entry.get("deadline"), entry.get("upgrade") or {}
     least, most = entry.get("bounds") or (None, None)
     return Operation(
@@ -191,7 +219,13 @@ def _operation(entry: dict[str, Any]) -> Operation:
         fields=tuple(entry.get("fields") or ()),
         bounds=(least, most) if entry.get("bounds") else None,
         row=entry.get("row") or "",
+        earlier=tuple((low, high) for low, high in entry.get("earlier") or ()),
     )
+
+
+def _revisions(entry: Mapping[str, int]) -> Revisions:
+    numbers = (entry.get(key, 0) for key in ("newest", "applied", "begun"))
+    return Revisions(*numbers)
 
 
 def _owed(entry: dict[str, Any]) -> Owed:

@@ -11,7 +11,7 @@ import random
 from magnum.drivers.k8s_capi_helm import errors, names, patience
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json, Record
-from magnum.drivers.k8s_capi_helm.operations import lease
+from magnum.drivers.k8s_capi_helm.operations import lease, room
 
 # Of many requests at once that change a Lease each time one alone is through, and a server that is
 # slow makes the turns long.
@@ -45,6 +45,7 @@ class Leases:
 
         :param change: of the Lease; to change it twice is to change it once.
         :raises errors.Conflict: there is no Lease, or others were always faster.
+        :raises errors.RecordFull: it would hold more than it may.
         :raises errors.DriverError: the management cluster cannot be used.
         """
         for _ in range(_TURNS):
@@ -81,4 +82,6 @@ class Leases:
 def _changed(found: Json, change: Callable[[Json], None]) -> Json:
     changed = copy.deepcopy(found)
     change(changed)
+    if changed != found:
+        room.tidy(changed)
     return changed

@@ -9,8 +9,8 @@ import json
 import time
 
 from magnum.drivers.k8s_capi_helm import errors, kube_client, names
-from magnum.drivers.k8s_capi_helm.model import Json, Operation, Owed, Record, Retired
-from magnum.drivers.k8s_capi_helm.operations import lease
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, Owed, Record, Retired, Revisions
+from magnum.drivers.k8s_capi_helm.operations import lease, pending, room
 from magnum.drivers.k8s_capi_helm.operations.leases import Leases
 from magnum.drivers.k8s_capi_helm.operations.lock import Hold, Lock
 
@@ -82,19 +82,20 @@ class Operations:
     def add(
         self, namespace: str, release: str, operation: Operation, *, alone: bool = False
     ) -> Record:
-        """Write an operation down as pending; one with the same id is there only once.
+        """Write an operation down as pending, as one with others that are about the same thing.
 
         :param alone: not beside another one of its verb.
+        :raises errors.RecordFull: too many are pending; a deletion is always taken.
         :raises errors.InvalidRequest: there is such another one.
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
 
         def change(found: Json) -> None:
-            pending = [entry for entry in lease.pending(found) if entry.get("id") != operation.id]
-            if alone and any(entry.get("verb") == operation.verb for entry in pending):
+            others = [entry for entry in lease.pending(found) if entry.get("id") != operation.id]
+            if alone and any(entry.get("verb") == operation.verb for entry in others):
                 raise lease.not_alone(operation)
-            lease.annotate(found, lease.OPERATIONS, json.dumps([*pending, lease.entry(operation)]))
+            room.put(found, pending.added(lease.pending(found), operation), operation)
 
         return self._leases.change(namespace, release, change)
 
@@ -108,8 +109,8 @@ class Operations:
         def change(found: Json) -> None:
             entries, new = lease.pending(found), lease.entry(operation)
             if any(entry.get("id") == operation.id for entry in entries):
-                pending = [new if entry.get("id") == operation.id else entry for entry in entries]
-                lease.annotate(found, lease.OPERATIONS, json.dumps(pending))
+                changed = [new if entry.get("id") == operation.id else entry for entry in entries]
+                lease.annotate(found, lease.OPERATIONS, json.dumps(changed))
 
         return self._leases.change(namespace, release, change)
 
@@ -127,8 +128,8 @@ class Operations:
             record = lease.record(found)
             refused = {one.id for one in record.operations if one.id in done and not one.accepted}
             left = [one for one in record.owed if one.id not in refused]
-            pending = [entry for entry in lease.pending(found) if entry.get("id") not in done]
-            lease.annotate(found, lease.OPERATIONS, json.dumps(pending) if pending else "")
+            kept = [entry for entry in lease.pending(found) if entry.get("id") not in done]
+            lease.annotate(found, lease.OPERATIONS, json.dumps(kept) if kept else "")
             lease.annotate(found, lease.OWED, lease.owed(left))
 
         return self._leases.change(namespace, release, change)
@@ -143,6 +144,7 @@ class Operations:
         written: Mapping[str, int] | None = None,
         chart_source: str | None = None,
         chart_digest: str | None = None,
+        revisions: Revisions | None = None,
     ) -> Record:
         """Set fields of the record; None leaves a field as it is, "" clears it.
 
@@ -155,12 +157,27 @@ class Operations:
             lease.WRITTEN: None if written is None else lease.mapping(written),
             lease.CHART_SOURCE: chart_source,
             lease.CHART_DIGEST: chart_digest,
+            lease.REVISIONS: None if revisions is None else lease.revisions(revisions),
         }
 
         def change(found: Json) -> None:
             for key, value in fields.items():
                 if value is not None:
                     lease.annotate(found, key, value)
+
+        return self._leases.change(namespace, release, change)
+
+    def note(self, namespace: str, release: str, known: Revisions, new: Revisions) -> Record:
+        """Write down what was seen of a release's revisions, unless somebody else has since.
+
+        :param known: what stood there when *new* was seen.
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+
+        def change(found: Json) -> None:
+            if lease.record(found).revisions == known:
+                lease.annotate(found, lease.REVISIONS, lease.revisions(new))
 
         return self._leases.change(namespace, release, change)
 
@@ -178,6 +195,7 @@ class Operations:
     def retire(self, namespace: str, release: str, credential: Retired) -> Record:
         """Write down that a credential is to be deleted some time after another took its place.
 
+        :raises errors.RecordFull: too many are.
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
@@ -185,7 +203,7 @@ class Operations:
         def change(found: Json) -> None:
             known, new = lease.record(found).retired, (credential.id, credential.name)
             others = [one for one in known if (one.id, one.name) != new]
-            lease.annotate(found, lease.RETIRED, lease.retired([*others, credential]))
+            room.put_retired(found, [*others, credential])
 
         return self._leases.change(namespace, release, change)
 

@@ -375,8 +375,8 @@ class TestCapacity(ScaledCase):
         self.assertEqual(before, self.entry()["capacity"])
 
     def test_charts_that_do_not_know_it_are_not_sent_it(self) -> None:
-        live = self.helm.releases[NAMESPACE, RELEASE]
         for number, change in enumerate(({"chart_family": ""}, {"chart_version": "1.0.0"})):
+            live = self.helm.releases[NAMESPACE, RELEASE]
             self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, **change)
             self.ports.charts.of_release = lambda live, digest: self.ports.charts.wanted(None)
             self.add_group(f"more{number}", 0, max_node_count=4)

@@ -7,11 +7,10 @@ name.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import likeness, names
-from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm import errors, likeness, names
+from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 DEPLOYMENT = f"{RELEASE}-default-worker"
@@ -55,11 +54,16 @@ class TestTakenOver(LostRecordCase):
         self.assertEqual(["adopt"], self.runs())
 
     def test_a_helm_that_was_killed_over_it_is_not_its_end(self) -> None:
-        killed = dataclasses.replace(self.live, status="pending-install")
-        self.helm.releases[NAMESPACE, RELEASE] = killed
+        def killed(live: LiveRelease) -> None:
+            self.helm.midway = None
+            raise errors.HelmInterrupted("It was killed.")
+
+        self.helm.midway = killed
         self.resize(3)
-        self.assertEqual(["adopt"], self.runs())
-        self.assertEqual(3, self.helm.runs[0][2]["nodeGroups"][0]["machineCount"])
+        self.assertEqual("pending-install", self.helm.live(NAMESPACE, RELEASE).status)
+        self.tick()
+        self.assertEqual(["adopt", "adopt"], self.runs())
+        self.assertEqual(3, self.helm.runs[1][2]["nodeGroups"][0]["machineCount"])
 
     def test_a_nodegroup_that_is_not_there_yet_comes_after_it(self) -> None:
         self.add_group("more", 2)

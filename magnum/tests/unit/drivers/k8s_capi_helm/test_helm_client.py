@@ -150,6 +150,10 @@ class TestFakeHelm(suite.HelmTests, testtools.TestCase):
         self.addCleanup(directory.cleanup)
         self.chart = suite.write_chart(pathlib.Path(directory.name) / "chart")
 
+    def lose(self, namespace: str, revision: int) -> None:
+        kept = dict.fromkeys(range(1, revision), "superseded")
+        self.helm.show(namespace, suite.RELEASE, kept)
+
 
 class TestWords(testtools.TestCase):
     """Families of stderr texts."""
@@ -276,6 +280,16 @@ class TestReleaseSecrets(testtools.TestCase):
         found = releases.newest(suite.secret(number, "superseded", {}) for number in (2, 11, 9))
         self.assertEqual(11, releases.revision(found or {}))
         self.assertIsNone(releases.newest([]))
+
+    def test_the_newest_that_was_applied_as_a_whole(self) -> None:
+        kube, place = FakeKube(), (suite.NAMESPACE, suite.RELEASE)
+        helm = client.HelmClient(kube, timeout=1.0)
+        statuses = ("superseded", "deployed", "failed", "superseded")
+        for number, status, whole in zip(range(1, 5), statuses, (1, 2, 2, 4), strict=True):
+            kube.put(names.SECRET, suite.secret(number, status, {}))
+            live = helm.live(*place)
+            assert live is not None
+            self.assertEqual((status, number, whole), (live.status, live.revision, live.whole))
 
     @given(st.binary())
     def test_garbage_is_refused_without_quoting_it(self, garbage: bytes) -> None:

@@ -66,6 +66,7 @@ FLOORS = {
     "certificates": 2,
     "intake": 2,
     "ownership": 2,
+    "revisions": 2,
     "founding": 2,
     "credentials": 2,
     "removal": 1,

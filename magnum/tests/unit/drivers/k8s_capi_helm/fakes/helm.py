@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import copy
 import dataclasses
 import json
@@ -25,6 +25,7 @@ class FakeHelm:
         so that Helm keeps them as a failed revision.
     :ivar runs: helm runs so far: (verb, release, values); verbs are apply, adopt and uninstall.
     :ivar renders: the objects of a release with given values, for who wants to see them before.
+    :ivar releases: the newest revision of each release.
     :ivar reads: how often a live release was read.
     :ivar on_apply: called with each release that was applied; puts the chart's objects in place.
     :ivar on_uninstall: called with the namespace and the name of each release that was taken away.
@@ -42,18 +43,36 @@ class FakeHelm:
         self.midway: Callable[[LiveRelease], None] | None = None
         self.reads = 0
         self.releases: dict[tuple[str, str], LiveRelease] = {}
-        self._deployed: dict[tuple[str, str], LiveRelease] = {}
+        #: Revisions of each release by number, as Helm keeps them in a Secret each.
+        self.history: dict[tuple[str, str], dict[int, LiveRelease]] = {}
         self._lock = threading.RLock()
 
     def live(self, namespace: str, release: str) -> LiveRelease | None:
         self.reads += 1
-        return copy.deepcopy(self.releases.get((namespace, release)))
+        live = self.releases.get((namespace, release))
+        if live is None:
+            return None
+        kept = {**self.history.get((namespace, release), {}), live.revision: live}
+        whole = [number for number, one in kept.items() if one.status in releases.WHOLE]
+        return dataclasses.replace(copy.deepcopy(live), whole=max(whole, default=0))
 
     def deployed(self, namespace: str, release: str) -> LiveRelease | None:
         live = self.releases.get((namespace, release))
         if live is not None and live.status != "deployed":
-            live = self._deployed.get((namespace, release))
+            kept = self.history.get((namespace, release), {})
+            whole = [one for one in kept.values() if one.status == "deployed"]
+            live = max(whole, key=lambda one: one.revision, default=None)
         return copy.deepcopy(live)
+
+    def show(self, namespace: str, release: str, shown: Mapping[int, str]) -> None:
+        """Keep some revisions only, with these statuses: what a loss or a restore leaves."""
+        place = namespace, release
+        found = self.history[place]
+        kept = {one: dataclasses.replace(found[one], status=shown[one]) for one in sorted(shown)}
+        self.history[place] = kept
+        self.releases.pop(place, None)
+        if kept:
+            self.releases[place] = kept[max(kept)]
 
     def apply(
         self,
@@ -73,18 +92,20 @@ class FakeHelm:
             wrong = self.refuses(values)
             if wrong is not None and not self.is_half_way:
                 raise wrong
+            number = before.revision + 1 if before else 1
             live = LiveRelease(
                 name=release,
                 namespace=namespace,
-                revision=before.revision + 1 if before else 1,
+                revision=number,
                 status="deployed" if wrong is None else "failed",
                 chart_name=chart.name,
                 chart_version=chart.version,
                 chart_family=chart.family,
                 values=json.loads(json.dumps(values)),
+                whole=number if wrong is None else 0,
             )
             self._begin(live, before)
-            self.releases[namespace, release] = live
+            self._end(live)
         if wrong is not None:
             raise wrong
         if self.on_apply is not None:
@@ -141,12 +162,24 @@ class FakeHelm:
     def _begin(self, live: LiveRelease, before: LiveRelease | None) -> None:
         """Helm keeps a revision as pending first, and makes its objects then."""
         place, status = (live.namespace, live.name), "upgrade" if before else "install"
+        kept = self.history.setdefault(place, {})
         if before is None:
-            self._deployed.pop(place, None)
-        elif before.status == "deployed":
-            self._deployed[place] = before
-        self.releases[place] = dataclasses.replace(live, status=f"pending-{status}")
+            kept.clear()
+        else:
+            kept[before.revision] = before
+        begun = dataclasses.replace(live, status=f"pending-{status}")
+        self.releases[place] = kept[live.revision] = begun
         self._midway(*place)
+
+    def _end(self, live: LiveRelease) -> None:
+        """Helm marks what was deployed before as superseded when a revision is through."""
+        place = live.namespace, live.name
+        kept = self.history[place]
+        if live.status == "deployed":
+            for number, one in kept.items():
+                if one.status == "deployed":
+                    kept[number] = dataclasses.replace(one, status="superseded")
+        self.releases[place] = kept[live.revision] = live
 
     def _recovered(self, namespace: str, release: str) -> LiveRelease | None:
         """What is live; a revision that was never ended has failed."""

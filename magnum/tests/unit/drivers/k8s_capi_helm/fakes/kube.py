@@ -18,6 +18,8 @@ from magnum.drivers.k8s_capi_helm.kube_client import request as wording
 from magnum.drivers.k8s_capi_helm.model import Json
 
 _Key = tuple[str, str, str, str]
+#: Bytes of annotations that an API server takes.
+_ANNOTATIONS = 256 * 1024
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 
 
@@ -277,6 +279,12 @@ class FakeKube:
                 raise errors.ManagementRefused(
                     f"The management cluster refused '{value}' as the value of label '{label}'."
                 )
+        notes = fresh["metadata"].get("annotations") or {}
+        if sum(len(text.encode()) for pair in notes.items() for text in pair) > _ANNOTATIONS:
+            raise errors.ManagementRefused(
+                "The management cluster refused an object.",
+                f"metadata.annotations: Too long: may not be more than {_ANNOTATIONS} bytes",
+            )
         fresh["metadata"]["resourceVersion"] = self._next()
         self._note("MODIFIED" if key in self._objects else "ADDED", key, fresh)
         self._objects[key] = fresh

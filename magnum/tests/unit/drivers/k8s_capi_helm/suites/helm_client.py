@@ -10,6 +10,7 @@ import json
 import pathlib
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.chart_store import files
 from magnum.drivers.k8s_capi_helm.model import Chart, Json
 from magnum.drivers.k8s_capi_helm.names import CHART_FAMILY, CHART_FAMILY_ANNOTATION, Kind
@@ -159,6 +160,20 @@ class HelmTests(HelmSuite):
             self.helm.apply(namespace, RELEASE, self.chart, {"text": str(number)})
         live = self.helm.live(namespace, RELEASE)
         self.assertEqual((11, {"text": "10"}), (live.revision, live.values))
+
+    def test_what_is_left_when_the_newest_is_lost_says_so(self) -> None:
+        namespace = self.make_namespace()
+        for text in "ab":
+            self.helm.apply(namespace, RELEASE, self.chart, {"text": text})
+        self.assertEqual(2, self.helm.live(namespace, RELEASE).whole)
+        self.lose(namespace, 2)
+        live = self.helm.live(namespace, RELEASE)
+        self.assertEqual((1, "superseded", 1), (live.revision, live.status, live.whole))
+
+    def lose(self, namespace: str, revision: int) -> None:
+        """Somebody deletes the Secret of a revision."""
+        name = f"sh.helm.release.v1.{RELEASE}.v{revision}"
+        self.kube.delete(names.SECRET, namespace, name)
 
     def test_uninstall_takes_it_away_and_may_be_repeated(self) -> None:
         namespace = self.make_namespace()
