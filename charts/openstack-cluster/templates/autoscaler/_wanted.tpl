@@ -6,15 +6,26 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The MachineDeployments whose number it sets, as a JSON list of names. Argument: root. */}}
+{{- define "openstack-cluster.autoscaler.scales" -}}
+{{- $names := list -}}
+{{- range include "openstack-cluster.nodeGroups" . | fromJsonArray -}}
+{{- if include "openstack-cluster.nodeGroup.autoscales" . -}}
+{{- $names = append $names (include "openstack-cluster.name.nodeGroup" (dict "root" $ "group" .name)) -}}
+{{- end -}}
+{{- end -}}
+{{ toJson $names }}
+{{- end -}}
+
 {{- define "openstack-cluster.autoscaler.name" -}}
 {{- include "openstack-cluster.name" (dict "parts" (list .Release.Name "autoscaler")) -}}
 {{- end -}}
 
-{{/* The image, below the registry prefix by its whole name. Argument: root. */}}
+{{/*
+The image: what is put before the names of the cluster's images does not reach it, for it runs on the management
+cluster. Argument: root.
+*/}}
 {{- define "openstack-cluster.autoscaler.image" -}}
-{{- with (.Values.global | default dict).imageRegistryPrefix -}}
-{{ . }}/
-{{- end -}}
 {{ .Values.autoscaler.image.repository }}:{{ .Values.autoscaler.image.tag | default (include "openstack-cluster.autoscaler.tag" .) }}
 {{- end -}}
 
