@@ -87,12 +87,14 @@ class RefusedLabels(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         found = nodes.definition_list()
         for name, reason in refused.REFUSED.items():
-            item = nodes.definition_list_item()
-            item += nodes.term("", "", nodes.literal("", name))
-            item += nodes.definition("", nodes.paragraph("", reason))
-            found += item
+            found += described(name, reason)
+        operators = nodes.definition_list()
+        for name, reason in refused.OPERATORS.items():
+            operators += described(name, f"It has no effect: {reason}")
         return [
             found,
+            nodes.paragraph("", "What the cloud's operator chooses, and no label:"),
+            operators,
             listed(
                 "Versions that come with the charts or with Kubernetes, so that these labels have "
                 "no effect: ",
@@ -102,6 +104,14 @@ class RefusedLabels(SphinxDirective):
                 "Labels for Magnum's former Heat driver, without effect: ", sorted(refused.HEAT)
             ),
         ]
+
+
+def described(name: str, text: str) -> nodes.definition_list_item:
+    """A name and what is to be said of it."""
+    item = nodes.definition_list_item()
+    item += nodes.term("", "", nodes.literal("", name))
+    item += nodes.definition("", nodes.paragraph("", text))
+    return item
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

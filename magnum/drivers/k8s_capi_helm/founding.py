@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm import (
     errors,
     identity,
     names,
+    pod_security,
     revisions,
     scaling,
     secrets,
@@ -43,16 +44,16 @@ ROLE = "magnum-k8s-capi-helm"
 _FOUNDING_TIME = datetime.timedelta(minutes=3)
 
 
-def open_namespace(ports: Ports, namespace: str, project_id: str) -> None:
+def open_namespace(ports: Ports, namespace: str, project_id: str, level: str) -> None:
     """Make the project's namespace and bind the driver's own role in it; both may be there.
 
-    They are made, never changed: the driver has no right to change them everywhere.
+    They are made, never changed: the driver has no right to change them everywhere. What it may do
+    in a namespace that was there is :func:`enforce`.
+
+    :param level: the Pod Security Standard that a new namespace enforces.
     """
-    _ensure(
-        ports,
-        names.NAMESPACE,
-        {"metadata": {"name": namespace, "labels": {names.LABEL_PROJECT: project_id}}},
-    )
+    marks = {names.LABEL_PROJECT: project_id, **pod_security.labels(level)}
+    _ensure(ports, names.NAMESPACE, {"metadata": {"name": namespace, "labels": marks}})
     _ensure(
         ports,
         names.ROLE_BINDING,
@@ -66,6 +67,25 @@ def open_namespace(ports: Ports, namespace: str, project_id: str) -> None:
             "subjects": [_own_subject(ports)],
         },
     )
+
+
+def enforce(ports: Ports, namespace: str, level: str) -> None:
+    """Let a namespace enforce a Pod Security Standard, unless it says itself which one.
+
+    The driver's role in the namespace gives the right to; nothing gives it elsewhere. As long as a
+    Deployment there does not keep to ``restricted`` the namespace is left alone, or its pods could
+    not start again: an autoscaler of an older release, which its next operation corrects.
+
+    :raises errors.DriverError: the management cluster does not answer, or refuses.
+    """
+    found = ports.kube.get(names.NAMESPACE, None, namespace)
+    if found is None or pod_security.ENFORCE in (found["metadata"].get("labels") or {}):
+        return
+    deployments = ports.kube.list(names.DEPLOYMENT, namespace)
+    pods = [one["spec"]["template"]["spec"] for one in deployments]
+    if all(pod_security.is_restricted(pod) for pod in pods):
+        merge = {"metadata": {"labels": pod_security.labels(level)}}
+        ports.kube.patch(names.NAMESPACE, None, namespace, merge)
 
 
 def open_record(

@@ -250,15 +250,16 @@ def control_plane(release_name: str) -> str:
 
 def tells_capacity(chart_family: str, chart_version: str) -> bool:
     """Whether a chart has the key ``capacity`` of a nodegroup, which is none of the contract."""
-    return _is_ours_since(_CAPACITY_SINCE, chart_family, chart_version)
+    return is_ours_since(_CAPACITY_SINCE, chart_family, chart_version)
 
 
 def takes_containerd_disk(chart_family: str, chart_version: str) -> bool:
     """Whether a chart has the key ``containerdBlockDevice``, which is none of the contract."""
-    return _is_ours_since(_CONTAINERD_DISK_SINCE, chart_family, chart_version)
+    return is_ours_since(_CONTAINERD_DISK_SINCE, chart_family, chart_version)
 
 
-def _is_ours_since(since: tuple[int, int], chart_family: str, chart_version: str) -> bool:
+def is_ours_since(since: tuple[int, int], chart_family: str, chart_version: str) -> bool:
+    """Whether a chart is this project's, of that minor release or later."""
     numbers = re.match(r"v?(\d+)\.(\d+)\.", chart_version)
     known = numbers is not None and tuple(map(int, numbers.groups())) >= since
     return known and chart_family == CHART_FAMILY

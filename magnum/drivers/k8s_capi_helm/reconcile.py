@@ -22,6 +22,7 @@ from magnum.drivers.k8s_capi_helm import (
     founding,
     installation,
     isolation,
+    management,
     newcomers,
     observer,
     owed,
@@ -94,7 +95,7 @@ def bring_up(
     request = rows.request()
     record, live = revisions.read(ports, request.namespace, request.release)
     request = ownership.staying(request, record)
-    due = transition.is_due(ports, record, live, request)
+    due = transition.is_due(ports, record, live, request) or management.is_due(live, conf)
     if is_deployed(live, request, record) and not (due or scaling.is_due(record)):
         return
     if live is None and record and not founding.has_credential(ports, request):
@@ -128,7 +129,7 @@ def bring_up_held(
         raise errors.Busy("The cluster is being deleted.")
     # Read after the rows: what a later request has written over a deletion there was before that.
     request = ownership.staying(request, record)
-    if not is_deployed(live, request, record):
+    if not is_deployed(live, request, record) or management.is_due(live, conf):
         goes_on = live is not None
         if live is None:
             # What was taken over is as it was: what the rows ask for besides comes now.
@@ -163,7 +164,7 @@ def _upgrade(
         whole = followers.are_all(live.values, operation, request)
         values = upgrade.released(live.values, groups, operation.batch, owing, shared=whole)
         if values != live.values:
-            old = _chart(ports, live, hold.record)
+            old = ports.charts.of_release(live, hold.record.chart_digest)
             _apply(ports, hold, request, old, values, (operation,), conf)
         left = owed.rest(owing, groups, values, shared=whole)
         ports.operations.owe(live.namespace, live.name, left)
@@ -173,7 +174,7 @@ def _upgrade(
     facts = cloud().software(target.request, interface=conf.capi_helm.app_cred_interface_type)
     values, owing = transition.begun(live.values, request, target, operation, facts, conf, owing)
     new = transition.chart(ports, operation, target, live, conf)
-    chart = new or _chart(ports, live, hold.record)
+    chart = new or ports.charts.of_release(live, hold.record.chart_digest)
     # Once Helm has it and the rows follow, they do not tell any more what is new.
     ports.operations.owe(live.namespace, live.name, owing)
     if values != live.values or chart.digest != hold.record.chart_digest:
@@ -251,14 +252,14 @@ def _bring_on(
     base, ready = transition.joined(ports, record, base, request, found.ready)
     wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
     chart = transition.interrupted(ports, record, live, rows.target)
-    chart = chart or _chart(ports, base, hold.record)
+    chart = chart or ports.charts.of_release(base, hold.record.chart_digest)
     adopts, refused = takeover.is_half_done(live, hold.record), list[str]()
 
     def attempt(some: Collection[str], *, anew: bool = False) -> LiveRelease:
         chosen = isolation.without(operations, {*new, *changed} - set(some))
         values = change.next_values(base.values, wanted, chosen)
         now = None if anew else ports.helm.live(request.namespace, request.release)
-        if now is not None and now.status == "deployed" and now.values == values:
+        if now is not None and management.is_in_place(now, values, conf):
             return now
         return _apply(ports, hold, request, chart, values, chosen, conf, adopt=adopts)
 
@@ -294,11 +295,13 @@ def _apply(
     adopt: bool = False,
 ) -> LiveRelease:
     place = request.namespace, request.release
+    values = management.secured(values, chart, conf)
     ports.charts.secure(request.namespace, chart)
     try:
         done = ports.helm.apply(*place, chart, values, hold=hold, adopt=adopt)
     except errors.ValuesRefused as error:
         raise rendering.explained(error, request, conf) from None
+    management.guard(ports, request.namespace, conf)
     hold.check()
     seen = observer.look(ports.kube, *place, datetime.datetime.now(datetime.UTC))
     ports.operations.remember(
@@ -314,7 +317,3 @@ def _apply(
     release = f"{request.release} is at revision {done.revision}"
     LOG.info("Release %s, chart %s %s, for %s.", release, chart.name, chart.version, told)
     return done
-
-
-def _chart(ports: Ports, live: LiveRelease, record: Record) -> Chart:
-    return ports.charts.of_release(live, record.chart_digest)

@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm import (
     followers,
     intake,
     leftovers,
+    management,
     names,
     newcomers,
     observer,
@@ -50,6 +51,7 @@ class Finding:
         had all of it once.
     :ivar rendered: nodegroups that the release has, by their names in the chart's values.
     :ivar unnoted: revisions of the release that the record does not know of, None for none.
+    :ivar outdated: its autoscaler is another one than the operator has set.
     """
 
     verdict: Verdict
@@ -59,6 +61,7 @@ class Finding:
     lacking: bool = False
     rendered: frozenset[str] = frozenset()
     unnoted: Revisions | None = None
+    outdated: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -160,6 +163,7 @@ def judge(
         followers.lacking(record, values),
         leftovers.notice(observed),
         status.astray(observed, state),
+        management.notice(live, conf),
         takeover.notice(record, observed) if read.is_lost else revisions.notice(read.outdated),
     )
     verdict = _with(verdict, "notice", " ".join(one for one in told if one))
@@ -173,8 +177,16 @@ def judge(
     lacking = known and not read.applied
     rendered = frozenset(change.node_groups(values))
     unreachable = bool(observed.unreachable)
-    unnoted = revisions.unnoted(record, live)
-    return Finding(verdict, record, unreachable, unfinished, lacking, rendered, unnoted)
+    return Finding(
+        verdict,
+        record,
+        unreachable,
+        unfinished,
+        lacking,
+        rendered,
+        unnoted=revisions.unnoted(record, live),
+        outdated=management.is_due(live, conf),
+    )
 
 
 def _keep_in_log(cluster: Any, observed: Observed, verdict: Verdict, state: MagnumState) -> None:

@@ -144,6 +144,9 @@ def _is_being_made(record: Record) -> bool:
 
 def _changes(rendered: Json, there: Json | None) -> Iterator[str]:
     about = f"{rendered['kind']} '{rendered['metadata']['name']}'"
+    marks = rendered["metadata"].get("labels") or {}
+    if marks.get(names.LABEL_CHART_COMPONENT) == names.AUTOSCALER:
+        return  # it is the operator's, as set today, and no machine hangs on it
     if there is None:
         if rendered["kind"] in _ROOTS:
             yield about

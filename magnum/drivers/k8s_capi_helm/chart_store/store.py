@@ -14,7 +14,7 @@ import tempfile
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.chart_store import choice, files
+from magnum.drivers.k8s_capi_helm.chart_store import choice, files, mending
 from magnum.drivers.k8s_capi_helm.chart_store.copies import Copies
 from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
@@ -73,7 +73,7 @@ class ChartStore:
         :raises errors.DriverError: helm or the repository cannot be used.
         """
         place = choice.chosen(name, repository, self._own, self._others())
-        return self._fetched(place, version or self._default_version)
+        return self._mended(self._fetched(place, version or self._default_version))
 
     def secure(self, namespace: str, chart: Chart) -> None:
         """Keep a chart that is about to be applied where every conductor finds it.
@@ -92,7 +92,7 @@ class ChartStore:
             self._copies.sweep(namespace, used)
 
     def of_release(self, live: LiveRelease, digest: str) -> Chart:
-        """The very chart that a release has now.
+        """The very chart that a release has now, but for what :mod:`mending` takes out of it.
 
         :param digest: of the chart when it was applied, "" when nobody wrote that down.
         :raises errors.ChartNotFound: it is neither in the store nor at the source.
@@ -100,20 +100,21 @@ class ChartStore:
         """
         kept = self._kept(live, digest) or self._restored(live.namespace, digest)
         if kept is not None:
-            return kept
+            return self._mended(kept)
         details = []
         for place in self._sources(live, digest):
             try:
                 chart = self._fetched(place, live.chart_version)
+                mended = self._mended(chart)
             except errors.ChartNotFound as error:
                 details.append(error.detail)
                 continue
             if chart.name != live.chart_name or chart.family != live.chart_family:
                 details.append(f"the source has {chart.family} {chart.name}")
-            elif digest and chart.digest != digest:
+            elif digest not in ("", chart.digest, mended.digest):
                 details.append(f"the source has other contents: {chart.digest}")
             else:
-                return chart
+                return mended
         raise _lost(live, digest, "; ".join(details))
 
     def noted(self, namespace: str, digest: str) -> Chart | None:
@@ -123,8 +124,9 @@ class ChartStore:
         """
         for place in self._directory.glob(f"*/*/{digest}") if digest else ():
             if files.has_digest(place, digest):
-                return dataclasses.replace(files.read(place), digest=digest)
-        return self._restored(namespace, digest)
+                return self._mended(dataclasses.replace(files.read(place), digest=digest))
+        found = self._restored(namespace, digest)
+        return found and self._mended(found)
 
     # ---------------------------------------------------------------------------------------------
     def _kept(self, live: LiveRelease, digest: str) -> Chart | None:
@@ -148,6 +150,13 @@ class ChartStore:
             if found is not None and files.has_digest(found, digest):
                 return dataclasses.replace(files.keep(found, self._directory), digest=digest)
         return None
+
+    def _mended(self, chart: Chart) -> Chart:
+        """A chart as it may be given to Helm."""
+        if not mending.is_due(chart):
+            return chart
+        with self._scratch() as scratch:
+            return mending.mended(chart, self._directory, scratch)
 
     def _others(self) -> tuple[choice.Place, ...]:
         return choice.allowed(self._allowed, self._own)

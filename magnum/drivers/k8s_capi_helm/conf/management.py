@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from magnum.drivers.k8s_capi_helm import pod_security
+
 OPTIONS = [
     cfg.StrOpt(
         "kubeconfig_file",
@@ -19,6 +21,40 @@ OPTIONS = [
         help="Beginning of the name of each project's namespace on the management cluster. It has "
         "to differ between Magnum services that share a management cluster, and must not be "
         "changed while there are clusters.",
+    ),
+    cfg.StrOpt(
+        "pod_security_level",
+        default=pod_security.RESTRICTED,
+        choices=pod_security.LEVELS,
+        help="The Pod Security Standard that Kubernetes enforces in the namespaces of projects on "
+        "the management cluster. The cluster autoscaler keeps to 'restricted'; choose another one "
+        "only for a cluster chart of your own that runs more there. A namespace that has a level "
+        "keeps it, and one that was there before gets it as soon as everything in it keeps to it.",
+    ),
+    cfg.StrOpt(
+        "autoscaler_image",
+        default="",
+        help="Name of the cluster autoscaler's image without a tag, for example in a mirror: "
+        "registry.example.org/mirror/autoscaling/cluster-autoscaler. It runs on the management "
+        "cluster, so no label can name it. Leave it empty for the cluster chart's own, "
+        "registry.k8s.io/autoscaling/cluster-autoscaler. A change reaches a cluster with its next "
+        "operation.",
+    ),
+    cfg.ListOpt(
+        "autoscaler_image_tags",
+        default=[],
+        deprecated_opts=[cfg.DeprecatedOpt("autoscaler_tag", group="capi_helm_cluster_labels")],
+        help="Tags of that image, each as MINOR=TAG for clusters of one minor release of "
+        "Kubernetes, like 1.34=v1.34.3, or TAG alone for all others. '@sha256:...' may follow the "
+        "tag. Without one the chart's own holds. A change reaches a cluster with its next "
+        "operation.",
+    ),
+    cfg.BoolOpt(
+        "correct_autoscalers",
+        default=False,
+        help="Whether the health poll brings the autoscaler of clusters that are not changed to "
+        "what these options say, without waiting for their next operation. No machine is "
+        "replaced. Until then a cluster's health says that its autoscaler is another one.",
     ),
     cfg.FloatOpt(
         "management_connect_timeout",

@@ -90,7 +90,8 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         ports, cloud, end = assembly.ports(CONF), assembly.cloud(context), answers.end()
         plan = plans.plan(ports, cloud, context, cluster, groups, CONF)
         request, release = plan.request, plan.request.release
-        founding.open_namespace(ports, request.namespace, request.project_id)
+        level = CONF.capi_helm.pod_security_level
+        founding.open_namespace(ports, request.namespace, request.project_id, level)
         now = passes.utc_now()
         limit = intake.deadline(now, timeout or cluster.create_timeout)
         # The Lease comes first: nothing proves a release without one, and a row with its name could

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 import copy
 import gzip
 import json
@@ -19,7 +19,7 @@ import zlib
 
 import yaml
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors, helm_values, names
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease
 
 #: Words of Helm for a release that a helm run is, or was, in the middle of.
@@ -126,9 +126,20 @@ def decode(secret: Json) -> LiveRelease:
             chart_family=(metadata.get("annotations") or {}).get(names.CHART_FAMILY_ANNOTATION, ""),
             values=release.get("config") or {},
             whole=number if status in WHOLE else 0,
+            takes_prefix=any(_autoscaler_templates(release["chart"], helm_values.takes_prefix)),
         )
     except _MALFORMED as error:
         raise _unreadable(secret, error) from None
+
+
+def _autoscaler_templates(chart: Json, ask: Callable[[str], bool]) -> Iterator[bool]:
+    """What is so of the templates that make the autoscaler; Helm keeps those of the chart itself.
+
+    :param ask: called with the text of each.
+    """
+    for one in chart.get("templates") or ():
+        if one["name"].startswith(f"{helm_values.TEMPLATES}/"):
+            yield ask(base64.b64decode(one["data"] or "").decode(errors="replace"))
 
 
 def _unpacked(secret: Json) -> Json:

@@ -13,6 +13,14 @@ from collections.abc import Sequence
 from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.helm_values import infrastructure, nodes, outside, programs
 from magnum.drivers.k8s_capi_helm.helm_values.addons import addons
+from magnum.drivers.k8s_capi_helm.helm_values.autoscaler import (
+    has_prefix,
+    names_image,
+    takes_prefix,
+    TEMPLATES,
+    with_image,
+    without_prefix,
+)
 from magnum.drivers.k8s_capi_helm.helm_values.families import check_family
 from magnum.drivers.k8s_capi_helm.helm_values.infrastructure import (
     has_floating_ip,
@@ -34,6 +42,7 @@ from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json
 
 __all__ = [
     "OWNED",
+    "TEMPLATES",
     "boot_volume_size",
     "capacity",
     "check_family",
@@ -41,12 +50,17 @@ __all__ = [
     "first_count",
     "group_counts",
     "has_floating_ip",
+    "has_prefix",
     "is_owned",
+    "names_image",
     "needs_api_address",
     "node_group",
     "render",
     "server_group",
     "server_group_policy",
+    "takes_prefix",
+    "with_image",
+    "without_prefix",
 ]
 
 
@@ -105,8 +119,6 @@ def render(
         }
         for group in request.node_groups
     ]
-    if labels.autoscaler_tag:
-        values["autoscaler"] = {"image": {"tag": labels.autoscaler_tag}}
     values["addons"] = addons(request, facts, storage_class_default, allowed_topologies)
     return values
 

@@ -27,6 +27,8 @@ OWNED: tuple[tuple[str, ...], ...] = (
     *(("controlPlane", key) for key in ("machineCount", *_MACHINES)),
     *(("nodeGroupDefaults", key) for key in ("autoscale", *_MACHINES)),
     ("nodeGroups",),
+    # What of it is the operator's stands in [capi_helm], for clusters that exist as well.
+    *(("autoscaler", "image", key) for key in ("repository", "tag")),
     ("addons", "clusterName"),
     ("addons", "cni", "type"),
 )

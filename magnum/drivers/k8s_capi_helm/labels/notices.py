@@ -64,7 +64,6 @@ _NEEDS = {
     "manila_csi_share_network_id": "manila_csi_share_type",
     "manila_csi_plugin_tag": "manila_csi_enabled",
     "k8s_keystone_auth_tag": "keystone_auth_enabled",
-    "autoscaler_tag": "auto_scaling_enabled",
     "node_problem_detector_tag": "npd_enabled",
 }
 #: Labels that are about one of the networks of pods.
@@ -77,7 +76,15 @@ _OF_CNI = {
     "cilium_hubble_ui_enabled": "cilium",
 }
 #: Every label about which there is something to say.
-_KNOWN = frozenset({*registry.BY_NAME, *refused.REFUSED, *refused.BUNDLED, *refused.HEAT})
+_KNOWN = frozenset(
+    {
+        *registry.BY_NAME,
+        *refused.REFUSED,
+        *refused.BUNDLED,
+        *refused.OPERATORS,
+        *refused.HEAT,
+    }
+)
 #: Unknown labels that are named, and characters of a name: clusters from before labels had a bound
 #: may have any number, of any length. No name that is longer is nearly one of those above.
 _NAMED, _LONGEST = 50, 64
@@ -137,6 +144,8 @@ def _idle_in_group(name: str, text: str) -> str:
         return refused.REFUSED[name] if refused.asks(name, text) else ""
     if label is None and name in refused.BUNDLED:
         return "the charts and Kubernetes bring versions of their own."
+    if label is None and name in refused.OPERATORS:
+        return refused.OPERATORS[name]
     if label is None and name in refused.HEAT:
         return "it is for Magnum's former Heat driver."
     if label is None:
@@ -184,6 +193,8 @@ def _unavailable(texts: Mapping[str, str]) -> Iterator[str]:
             "The charts and Kubernetes bring versions of their own, so these labels have no "
             f"effect: {', '.join(bundled)}."
         )
+    for name in sorted(refused.OPERATORS.keys() & set(texts)):
+        yield f"Label '{name}' has no effect: {refused.OPERATORS[name]}"
     if heat := sorted(refused.HEAT & set(texts)):
         yield (
             "These labels are for Magnum's former Heat driver and have no effect: "

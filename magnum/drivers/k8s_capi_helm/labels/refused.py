@@ -76,6 +76,13 @@ BUNDLED = frozenset(
         "traefik_ingress_controller_tag",
     }
 )
+#: What the cloud's operator chooses, for it runs beside the cloud's other clusters, and why.
+OPERATORS: Mapping[str, str] = {
+    "autoscaler_tag": (
+        "the cluster autoscaler runs outside of the cluster, in the version that this cloud's "
+        "operator has for the cluster's Kubernetes."
+    ),
+}
 #: What only Magnum's Heat driver needed.
 HEAT = frozenset(
     {

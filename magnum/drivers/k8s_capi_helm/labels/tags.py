@@ -23,7 +23,8 @@ class TagLabels:
         words.PREFIX,
         None,
         "registry.example.org/mirror/",
-        "A registry and path that are put before the whole name of every system image: "
+        "A registry and path that are put before the whole name of every system image that the "
+        "cluster's machines run: "
         "with registry.example.org, registry.k8s.io/pause becomes "
         "registry.example.org/registry.k8s.io/pause.",
         own_chart=True,
@@ -42,5 +43,4 @@ class TagLabels:
     )
     manila_csi_plugin_tag: str | None = _tag("v1.31.0", "v1.35.0", "the Manila CSI driver")
     k8s_keystone_auth_tag: str | None = _tag("v1.31.0", "v1.35.0", "k8s-keystone-auth")
-    autoscaler_tag: str | None = _tag("v1.31.0", "v1.35.0", "the cluster autoscaler")
     node_problem_detector_tag: str | None = _tag("v0.8.19", "v0.8.21", "node-problem-detector")

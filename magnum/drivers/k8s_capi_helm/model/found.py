@@ -211,6 +211,7 @@ class LiveRelease:
     :ivar status: Helm's word: deployed, failed, pending-install, pending-upgrade, uninstalling ...
     :ivar values: the values that were given (not the chart's defaults).
     :ivar whole: the newest of its revisions that was applied as a whole, 0 for none.
+    :ivar takes_prefix: its chart takes the autoscaler from the registry of a tenant's label.
     """
 
     name: str
@@ -222,3 +223,4 @@ class LiveRelease:
     chart_family: str
     values: Json
     whole: int = 0
+    takes_prefix: bool = False

@@ -110,7 +110,7 @@ class LeastPrivilegeCase(testtools.TestCase):
         """A namespace as the driver makes it for a project."""
         name = f"suite-{uuid.uuid4().hex[:12]}"
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        founding.open_namespace(ports, name, "project-1")
+        founding.open_namespace(ports, name, "project-1", "restricted")
         self.addCleanup(self.admin.delete, names.NAMESPACE, None, name)
         # The driver's first act there, too, is to make a Lease: that waits until the role holds.
         first = {"metadata": {"name": "first", "namespace": name}}
@@ -171,7 +171,7 @@ class TestLimits(LeastPrivilegeCase):
     def test_a_namespace_can_be_opened_twice(self) -> None:
         name = self.make_namespace()
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        founding.open_namespace(ports, name, "project-1")
+        founding.open_namespace(ports, name, "project-1", "restricted")
         secret = {"metadata": {"name": "one", "namespace": name}, "stringData": {"a": "b"}}
         self.assertTrue(self.kube.apply(names.SECRET, secret)["metadata"]["uid"])
 

@@ -87,6 +87,19 @@ class TestTakenOver(LostRecordCase):
         self.assertIn("Resize it to the size that it has", self.upgrade(self.template))
         self.assertEqual([], self.runs())
 
+    def test_the_autoscaler_is_the_operators_of_today(self) -> None:
+        """Another image, or limits that it had not, keep nothing from being taken over."""
+        about = {
+            "name": f"{RELEASE}-autoscaler",
+            "namespace": NAMESPACE,
+            "labels": {names.LABEL_CHART_COMPONENT: names.AUTOSCALER},
+        }
+        old = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": about, "spec": {"a": 1}}
+        self.kube.put(names.DEPLOYMENT, old)
+        self.helm.renders = lambda values: [{**old, "spec": {"a": 2}}]
+        self.resize(1)
+        self.assertEqual(["adopt"], self.runs())
+
     def test_the_health_says_so(self) -> None:
         self.poll()
         notice = self.cluster().health_status_reason["notice"]

@@ -273,6 +273,16 @@ class TestReleaseSecrets(testtools.TestCase):
             releases.decode(suite.secret(1, "deployed", {}, annotations={})).chart_family,
         )
 
+    def test_whether_a_tenants_registry_reaches_its_autoscaler(self) -> None:
+        hole = "{{ .Values.global.imageRegistryPrefix }}/"
+        for place, text, expected in (
+            ("templates/autoscaler/_wanted.tpl", hole, True),
+            ("templates/autoscaler/_wanted.tpl", "{{ .Values.autoscaler.image }}", False),
+            ("templates/_containerd.tpl", hole, False),
+        ):
+            secret = suite.secret(1, "deployed", {}, templates={place: text})
+            self.assertEqual(expected, releases.decode(secret).takes_prefix, place)
+
     def test_an_uncompressed_one(self) -> None:
         self.assertEqual(2, releases.decode(suite.secret(2, "deployed", {}, pack=bytes)).revision)
 

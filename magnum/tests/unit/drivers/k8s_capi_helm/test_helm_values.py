@@ -71,7 +71,6 @@ COMPANIONS = {
     "audit_log_max_age": {"audit_log_enabled": "true"},
     "audit_log_max_backup": {"audit_log_enabled": "true"},
     "audit_log_max_size": {"audit_log_enabled": "true"},
-    "autoscaler_tag": {"auto_scaling_enabled": "true", "max_node_count": "4"},
     "k8s_keystone_auth_tag": {"keystone_auth_enabled": "true"},
     "manila_csi_plugin_tag": {"manila_csi_enabled": "true"},
     "manila_csi_share_network_id": {"manila_csi_enabled": "true", "manila_csi_share_type": "x"},

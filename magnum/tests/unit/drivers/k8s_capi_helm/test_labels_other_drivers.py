@@ -193,7 +193,7 @@ class TestInjection(testtools.TestCase):
 
 class TestEveryName(testtools.TestCase):
     def test_labels_of_other_drivers_have_a_line(self) -> None:
-        known = {*labels.BY_NAME, *refused.REFUSED}
+        known = {*labels.BY_NAME, *refused.REFUSED, *refused.OPERATORS}
         for names in (MAGNUM_CAPI_HELM, MAGNUM_CLUSTER_API, HEAT):
             self.assertEqual([], [name for name in names if name not in known])
 
@@ -201,8 +201,21 @@ class TestEveryName(testtools.TestCase):
         self.assertEqual([], [name for name in MAGNUM_CAPI_HELM if name not in labels.BY_NAME])
 
     def test_a_name_stands_in_one_place(self) -> None:
-        places = (set(labels.BY_NAME), set(refused.REFUSED), refused.BUNDLED, refused.HEAT)
+        mappings = (labels.BY_NAME, refused.REFUSED, refused.OPERATORS)
+        places = (*map(set, mappings), refused.BUNDLED, refused.HEAT)
         self.assertEqual(sum(map(len, places)), len(set().union(*places)))
+
+
+class TestOperators(testtools.TestCase):
+    """What runs beside the clouds' other clusters, no label chooses."""
+
+    def test_a_template_with_one_is_taken_and_told(self) -> None:
+        for name in refused.OPERATORS:
+            texts = {name: "evil:latest\n{{ x }}"}
+            self.assertEqual(labels.Labels(), labels.parse(texts, {}, texts))
+            [said] = labels.notices(texts)
+            self.assertIn(f"Label '{name}' has no effect: ", said)
+            self.assertNotIn("evil", said)
 
 
 class TestRefused(testtools.TestCase):

@@ -10,7 +10,7 @@ import json
 import pathlib
 import threading
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import chart_store, errors
 from magnum.drivers.k8s_capi_helm.helm_client import releases
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
 from magnum.drivers.k8s_capi_helm.operations import Hold
@@ -103,6 +103,7 @@ class FakeHelm:
                 chart_family=chart.family,
                 values=json.loads(json.dumps(values)),
                 whole=number if wrong is None else 0,
+                takes_prefix=chart_store.takes_prefix(chart),
             )
             self._begin(live, before)
             self._end(live)

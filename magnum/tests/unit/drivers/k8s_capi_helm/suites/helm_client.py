@@ -77,8 +77,12 @@ def secret(
     annotations: Json | None = None,
     pack: Any = gzip.compress,
     method: str | None = None,
+    templates: Json | None = None,
 ) -> Json:
-    """The Secret of a revision, as Helm writes it."""
+    """The Secret of a revision, as Helm writes it.
+
+    :param templates: of the chart, texts by name.
+    """
     if annotations is None:
         annotations = {CHART_FAMILY_ANNOTATION: CHART_FAMILY}
     release = {
@@ -92,7 +96,11 @@ def secret(
                 "name": "openstack-cluster",
                 "version": "1.0.0",
                 "annotations": annotations,
-            }
+            },
+            "templates": [
+                {"name": name, "data": base64.b64encode(text.encode()).decode()}
+                for name, text in (templates or {}).items()
+            ],
         },
     }
     if method is not None:
