@@ -85,7 +85,7 @@ def ports(conf: Any) -> Ports:
 
 def cloud(context: Any) -> Cloud:
     """OpenStack as the person (or the service user) of *context* sees it."""
-    return Cloud(endpoints.Clients(context))
+    return Cloud(endpoints.Clients(context), sees_all=bool(context.is_admin))
 
 
 def ca_bundle(conf: Any) -> str:

@@ -33,7 +33,9 @@ def make(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts
     groups = make_server_groups(cloud, request, (request.control_plane, *request.node_groups))
     address = None
     if helm_values.needs_api_address(request) and facts.external_network_id:
-        address = cloud.belongings.make_api_address(request.release, facts.external_network_id)
+        address = cloud.belongings.make_api_address(
+            request.release, request.project_id, facts.external_network_id
+        )
     return dataclasses.replace(facts, server_groups=groups, api_address=address)
 
 

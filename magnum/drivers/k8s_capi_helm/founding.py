@@ -91,6 +91,7 @@ def enforce(ports: Ports, namespace: str, level: str) -> None:
 def open_record(
     ports: Ports,
     request: ClusterRequest,
+    facts: CloudFacts,
     now: datetime.datetime,
     deadline: datetime.datetime | None,
 ) -> None:
@@ -98,6 +99,8 @@ def open_record(
 
     With it goes the number of machines that no chart gives to a nodegroup of the autoscaler's.
     Magnum makes a cluster with one nodegroup of workers.
+
+    :param facts: what the user who asks saw in the cloud.
     """
     first = scaling.first(request.node_groups, request.labels)
     ports.operations.open(
@@ -116,6 +119,7 @@ def open_record(
             groups=tuple(first),
             deadline=deadline,
             count=next(iter(first.values()), None),
+            resolved=facts.resolved,
         ),
     )
 

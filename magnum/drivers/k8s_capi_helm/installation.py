@@ -21,7 +21,16 @@ from magnum.drivers.k8s_capi_helm import (
 )
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import Chart, CloudFacts, ClusterRequest, Json, Record
+from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
+    CloudFacts,
+    ClusterRequest,
+    Json,
+    NOTHING,
+    Record,
+    Resolved,
+    Verb,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,7 +68,8 @@ def plan(
     new = facts is not None
     if facts is None:
         service = cloud()
-        facts = service.facts(request, interface=conf.capi_helm.app_cred_interface_type)
+        interface, known = conf.capi_helm.app_cred_interface_type, _resolved(record)
+        facts = service.facts(request, interface=interface, known=known)
         facts = belongings.found(service, request, facts)
     chart = ports.charts.noted(request.namespace, record.chart_digest) if adopts else None
     chart = chart or transition.new_chart(ports, request.labels)
@@ -70,6 +80,12 @@ def plan(
     if adopts:
         takeover.require_same(ports, request, chart, values)
     return Plan(chart, values, adopts)
+
+
+def _resolved(record: Record) -> Resolved:
+    """What the user who asked for a cluster saw, as long as its creation is pending."""
+    creations = (one.resolved for one in record.operations if one.verb is Verb.CREATE)
+    return next(creations, NOTHING)
 
 
 def render(

@@ -30,7 +30,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     Json,
     LiveRelease,
     NodeGroupRequest,
+    NOTHING,
     Operation,
+    Resolved,
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.status import machines
@@ -68,6 +70,17 @@ def recent(ports: Ports, now: datetime.datetime) -> Callable[[Any], bool]:
     :param now: aware, UTC.
     """
     return lambda row: ports.sightings.age(row.uuid, now) < CHECKED_BY_THEN
+
+
+def resolved(noted: Iterable[Operation], group: NodeGroupRequest) -> Resolved:
+    """What the names of a nodegroup stood for when somebody asked for it, or for a change of it."""
+    about = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_UPDATE)
+    found = NOTHING
+    for one in noted:
+        mine = one.verb in about and group.name in one.groups and one.row in ("", group.uuid)
+        if mine and one.resolved != NOTHING:
+            found = one.resolved
+    return found
 
 
 def is_on_record(noted: Iterable[Operation], name: str, uuid: str) -> bool:
@@ -111,16 +124,18 @@ def founders(request: ClusterRequest) -> ClusterRequest:
 def rendered(
     groups: Iterable[NodeGroupRequest],
     request: ClusterRequest,
+    noted: Iterable[Operation],
     cloud: Callable[[], Cloud],
     conf: Any,
     live: LiveRelease,
 ) -> Entries:
     """The entry of each new nodegroup, or what is wrong with it.
 
-    Of the cloud only their flavors and images are asked for, all together as long as nothing is
-    wrong: the image, networks and volume types of a cluster are those of its live release, and may
-    be gone or others by now.
+    Of the cloud only flavors and images are asked for that are not on record, all together as long
+    as nothing is wrong: the image, networks and volume types of a cluster are those of its live
+    release, and may be gone or others by now.
 
+    :param noted: the operations on record.
     :param live: the release.
     """
     ready: dict[str, Json] = {}
@@ -141,13 +156,11 @@ def rendered(
                 "nodegroup and create it again."
             )
     groups = [group for group in groups if group.name not in refused]
-    rest = [groups] if groups else []
+    rest, noted = [groups] if groups else [], tuple(noted)
     while rest:
         some = rest.pop()
         try:
-            flavors = service.flavors(group.flavor for group in some)
-            images = service.named_images(group.image for group in some if group.image)
-            made = entries(live, request, some, flavors, images, conf)
+            made = _entries(live, request, some, noted, service, conf)
         except errors.DriverError as error:
             if len(some) > 1:
                 rest += [[group] for group in reversed(some)]
@@ -160,6 +173,33 @@ def rendered(
                 own = helm_values.server_group(group, request.labels, ids)
                 ready[group.name] = {**entry, **own}
     return Entries(ready, refused, waiting)
+
+
+def _entries(
+    live: LiveRelease,
+    request: ClusterRequest,
+    groups: Sequence[NodeGroupRequest],
+    noted: Iterable[Operation],
+    service: Cloud,
+    conf: Any,
+) -> list[Json]:
+    """The entries of nodegroups, each of what its names stand for on record or else now.
+
+    :raises errors.DriverError: as of :func:`entries`, or the cloud cannot be asked.
+    """
+    known = [resolved(noted, group) for group in groups]
+    pairs = list(zip(groups, known, strict=True))
+    texts = {one.flavor for one, found in pairs if one.flavor not in found.flavors}
+    flavors = service.flavors(request.project_id, texts) if texts else {}
+    texts = {one.image for one, found in pairs if one.image and one.image not in found.images}
+    images = service.named_images(request.project_id, texts) if texts else {}
+    return [
+        entry
+        for group, found in pairs
+        for entry in entries(
+            live, request, [group], {**flavors, **found.flavors}, {**images, **found.images}, conf
+        )
+    ]
 
 
 def entries(

@@ -171,7 +171,8 @@ def _upgrade(
         return
     target = rows.target(operation)
     operation = transition.with_late(operation, request, live.values, target)
-    facts = cloud().software(target.request, interface=conf.capi_helm.app_cred_interface_type)
+    interface = conf.capi_helm.app_cred_interface_type
+    facts = cloud().software(target.request, interface=interface, known=operation.resolved)
     values, owing = transition.begun(live.values, request, target, operation, facts, conf, owing)
     new = transition.chart(ports, operation, target, live, conf)
     chart = new or ports.charts.of_release(live, hold.record.chart_digest)
@@ -246,9 +247,9 @@ def _bring_on(
     new = [n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups]
     changed = isolation.changed(operations)
     groups = [group for group in request.node_groups if group.name in new]
-    found = newcomers.rendered(groups, request, cloud, conf, base)
+    found = newcomers.rendered(groups, request, noted, cloud, conf, base)
     wanted = change.sizes(base.values, request, noted)
-    scaling.tell_capacity(base, wanted, request, cloud)
+    scaling.tell_capacity(base, wanted, request, noted, cloud)
     base, ready = transition.joined(ports, record, base, request, found.ready)
     wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
     chart = transition.interrupted(ports, record, live, rows.target)

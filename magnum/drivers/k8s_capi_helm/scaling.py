@@ -90,10 +90,16 @@ def replicas(ports: Ports, namespace: str, release: str, group: str) -> int | No
 
 
 def tell_capacity(
-    live: LiveRelease, wanted: Json, request: ClusterRequest, cloud: Callable[[], Cloud]
+    live: LiveRelease,
+    wanted: Json,
+    request: ClusterRequest,
+    noted: Iterable[Operation],
+    cloud: Callable[[], Cloud],
 ) -> None:
     """Add to the entries of groups that are turned over to the autoscaler what their Nodes have.
 
+    :param noted: the operations on record, with the flavors that were found when they were asked
+        for.
     :raises errors.CloudUnreachable: Nova does not answer.
     """
     if not names.tells_capacity(live.chart_family, live.chart_version):
@@ -102,13 +108,15 @@ def tell_capacity(
     flavors = {group.name: group.flavor for group in request.node_groups}
     for name in have.keys() & want.keys():
         if change.is_autoscaled(want[name]) and not change.is_autoscaled(have[name]):
+            known = {key: one for op in noted for key, one in op.resolved.flavors.items()}
             try:
-                found = cloud().flavors([flavors[name]])
+                text = flavors[name]
+                found = known if text in known else cloud().flavors(request.project_id, [text])
             except errors.CloudRefused as error:
                 LOG.warning("Nodegroup %s cannot grow from zero: %s", name, error)
                 continue
             disk = helm_values.boot_volume_size(live.values, have[name])
-            want[name][change.CAPACITY] = helm_values.capacity(found[flavors[name]], disk)
+            want[name][change.CAPACITY] = helm_values.capacity(found[text], disk)
 
 
 def _set(ports: Ports, live: LiveRelease, group: str, count: int) -> None:

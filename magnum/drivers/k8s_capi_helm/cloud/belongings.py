@@ -115,7 +115,7 @@ class Belongings:
             ) from error
 
     # Floating IPs (Neutron) -----------------------------------------------------------------------
-    def make_api_address(self, release: str, network_id: str) -> str:
+    def make_api_address(self, release: str, project_id: str, network_id: str) -> str:
         """A floating IP for the Kubernetes API, in the project of the person who asks.
 
         :param network_id: of the external network that it is of.
@@ -124,10 +124,8 @@ class Belongings:
         :raises errors.CloudUnreachable: Neutron does not answer.
         """
         network, words = self._services.neutron(), names.api_address(release)
-        with asking("Neutron", "the floating IPs"):
-            for one in network.ips(description=words):
-                if one.description == words:
-                    return str(one.floating_ip_address)
+        if found := self._api_addresses(release, project_id):
+            return str(found[0].floating_ip_address)
         try:
             with asking("Neutron", "a floating IP"):
                 made = network.create_ip(floating_network_id=network_id, description=words)

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
 from typing import Any, TypeVar
 
 from openstack import exceptions as sdk_exceptions
-from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, preflight
-from magnum.drivers.k8s_capi_helm.cloud import images, machines, networks, offers, quotas
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import asked, images, machines, networks, quotas
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
 from magnum.drivers.k8s_capi_helm.cloud.logging_in import credential_names, logged_in
 from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
@@ -23,29 +22,37 @@ from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     Flavor,
     Image,
-    Network,
     NodeGroupRequest,
-    Offer,
+    NOTHING,
     Quota,
     QuotaKey,
-    Subnet,
+    Resolved,
 )
 
-LOG = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
 
 class Cloud:
-    """The cloud as one person (or Magnum's service user) sees it."""
+    """The cloud as one person (or Magnum's service user) sees it.
 
-    def __init__(self, clients: Clients) -> None:
-        self._services = Services(clients)
+    What a request names is what a member of its project finds under that name, whoever asks.
+
+    :param sees_all: whether the services show this person what is in all projects.
+    """
+
+    def __init__(self, clients: Clients, *, sees_all: bool = False) -> None:
+        self._services = Services(clients, sees_all=sees_all)
         self.belongings = Belongings(self._services)
         self.remains = Remains(self._services)
 
     # Facts for a render ---------------------------------------------------------------------------
     def facts(
-        self, request: ClusterRequest, *, interface: str = "public", new: bool = False
+        self,
+        request: ClusterRequest,
+        *,
+        interface: str = "public",
+        new: bool = False,
+        known: Resolved = NOTHING,
     ) -> CloudFacts:
         """Everything that one render needs to know, each thing asked for once.
 
@@ -55,31 +62,19 @@ class Cloud:
 
         :param new: the cluster is being made and its user asks, so that the keypair, which belongs
             to the user, is looked for as well, and the floating IP, which has to be free.
+        :param known: what names stood for when they were looked up; these are not looked for again.
         :raises errors.CloudRefused: Glance or Nova says no to a plain question.
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
-        groups = (request.control_plane, *request.node_groups)
-        seen, subnets = self._networks(request, refused)
-        project, fixed = request.project_id, request.fixed_network
-        own = [group.image for group in groups if group.image]
-        facts = dataclasses.replace(
-            self._software(request, interface, refused, own, preflight.of_cluster(request)),
-            flavors=machines.flavors(self._services, [group.flavor for group in groups]),
-            networks=seen,
-            subnets=subnets,
-            external_network_id=preflight.only(
-                preflight.external(request.external_network, seen, project)
-            ),
-            fixed_network_id=preflight.only(preflight.named(fixed, seen, project)),
-            fixed_subnet_id=preflight.only(preflight.named(request.fixed_subnet, subnets, project)),
-        )
+        facts = asked.of_cluster(self._services, request, known, refused)
+        facts = dataclasses.replace(facts, auth_url=self.auth_url(interface))
         if new and request.keypair:
-            has = _tell(refused, machines.has_keypair, self._services, request.keypair)
+            has = asked.tell(refused, machines.has_keypair, self._services, request.keypair)
             facts = dataclasses.replace(facts, has_keypair=has)
         if new and (address := request.labels.api_server_floating_ip):
-            known = _tell(refused, networks.floating_ips, self._services, address)
-            facts = dataclasses.replace(facts, floating_ips=known)
+            there = asked.tell(refused, networks.floating_ips, self._services, address)
+            facts = dataclasses.replace(facts, floating_ips=there)
         return dataclasses.replace(facts, refused=tuple(refused))
 
     def has_keypair(self, name: str) -> bool:
@@ -90,22 +85,22 @@ class Cloud:
         """
         return machines.has_keypair(self._services, name)
 
-    def software(self, request: ClusterRequest, *, interface: str = "public") -> CloudFacts:
+    def software(
+        self, request: ClusterRequest, *, interface: str = "public", known: Resolved = NOTHING
+    ) -> CloudFacts:
         """What an upgrade needs to know: the image, and what the labels name.
 
         Flavors, networks and images of single nodegroups are not asked for: an upgrade leaves them
         as they are.
 
+        :param known: as of :meth:`facts`.
         :raises errors.CloudRefused: Glance says no.
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
-        groups = (request.control_plane, *request.node_groups)
-        return dataclasses.replace(
-            self._software(request, interface, refused, [], preflight.of_machines(request)),
-            flavors={one.flavor: Flavor("", one.flavor, 0, 0, 0) for one in groups},
-            refused=tuple(refused),
-        )
+        facts = asked.of_software(self._services, request, known, refused)
+        url = self.auth_url(interface)
+        return dataclasses.replace(facts, auth_url=url, refused=tuple(refused))
 
     def group_facts(self, request: ClusterRequest, group: NodeGroupRequest) -> CloudFacts:
         """What is to be known of a new nodegroup of a running cluster: what it has of its own.
@@ -114,43 +109,33 @@ class Cloud:
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
-        extras = (group.labels or request.labels).extra_network_names
-        return CloudFacts(
-            image_id="",
-            kubernetes_version="",
-            os_distro="",
-            auth_url="",
-            flavors=machines.flavors(self._services, [group.flavor]),
-            images=images.images(self._services, [group.image] if group.image else []),
-            networks=_tell(refused, networks.networks, self._services, extras) if extras else None,
-            offers=self._offered(refused, preflight.of_group(group, request)),
-            refused=tuple(refused),
-        )
+        facts = asked.of_group(self._services, request, group, refused)
+        return dataclasses.replace(facts, refused=tuple(refused))
 
-    def flavors(self, wanted: Iterable[str]) -> Mapping[str, Flavor]:
-        """Flavors by the texts, names or ids, that they are asked for with.
+    def flavors(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Flavor]:
+        """Flavors that a project can use by the texts, names or ids, that they are asked for with.
 
         :raises errors.CloudRefused: one of them is not there.
         :raises errors.CloudUnreachable: Nova does not answer.
         """
         texts = sorted(set(wanted))
-        return _complete("flavor", texts, machines.flavors(self._services, texts))
+        return _complete("flavor", texts, machines.flavors(self._services, texts, project_id))
 
-    def named_images(self, wanted: Iterable[str]) -> Mapping[str, Image]:
-        """Images by the texts, names or ids, that they are asked for with.
+    def named_images(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Image]:
+        """Images that a project sees by the texts, names or ids, that they are asked for with.
 
         :raises errors.CloudRefused: one of them is not there.
         :raises errors.CloudUnreachable: Glance does not answer.
         """
         texts = sorted(set(wanted))
-        return _complete("image", texts, images.images(self._services, texts))
+        return _complete("image", texts, images.images(self._services, texts, project_id))
 
-    def known_flavors(self, wanted: Iterable[str]) -> Mapping[str, Flavor]:
+    def known_flavors(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Flavor]:
         """Flavors as :meth:`flavors`, without those that are not there.
 
         :raises errors.DriverError: Nova cannot be asked.
         """
-        return machines.flavors(self._services, wanted)
+        return machines.flavors(self._services, wanted, project_id)
 
     def quotas(self, project_id: str, more: Mapping[QuotaKey, int]) -> Mapping[QuotaKey, Quota]:
         """Those quotas of the project of which something more is needed.
@@ -165,53 +150,6 @@ class Cloud:
             url = self._services.url_of("identity", interface)
         base = url.rstrip("/")
         return base if base.endswith("/v3") else f"{base}/v3"
-
-    def _software(
-        self,
-        request: ClusterRequest,
-        interface: str,
-        refused: list[str],
-        own_images: Iterable[str],
-        named: Iterable[preflight.Named],
-    ) -> CloudFacts:
-        """Images and what labels name; the rest is for others to fill in."""
-        found = images.images(self._services, [request.image, *own_images])
-        image = found.get(request.image)
-        types = _tell(refused, offers.volume_types, self._services)
-        offered = self._offered(refused, [one for one in named if one[2] is not Offer.VOLUME_TYPE])
-        return CloudFacts(
-            image_id=image.id if image else "",
-            kubernetes_version=image.kubernetes_version if image else "",
-            os_distro=image.os_distro if image else "",
-            flavors={},
-            auth_url=self.auth_url(interface),
-            volume_types=types or (),
-            images=found,
-            offers=offered if types is None else {**offered, Offer.VOLUME_TYPE: types},
-        )
-
-    def _offered(
-        self, refused: list[str], named: Iterable[preflight.Named]
-    ) -> dict[Offer, tuple[str, ...]]:
-        """What there is of everything that labels name, each kind asked for once."""
-        found = {}
-        for offer in sorted(preflight.kinds(named)):
-            known = _tell(refused, offers.offered, self._services, offer)
-            if known is not None:
-                found[offer] = known
-        return found
-
-    def _networks(
-        self, request: ClusterRequest, refused: list[str]
-    ) -> tuple[tuple[Network, ...] | None, tuple[Subnet, ...] | None]:
-        names = {request.external_network, request.fixed_network}
-        for labels in (request.labels, *(one.labels for one in request.node_groups)):
-            names.update(labels.extra_network_names if labels else ())
-        wanted = sorted(name for name in names if name)
-        found = _tell(refused, networks.networks, self._services, wanted)
-        if not request.fixed_subnet:
-            return found, None
-        return found, _tell(refused, networks.subnets, self._services, [request.fixed_subnet])
 
     # Application credentials ----------------------------------------------------------------------
     def create_credential(
@@ -293,16 +231,6 @@ class Cloud:
         found = listed("Octavia", what, lambda: self._services.octavia().load_balancers(**query))
         mine = of_project("Octavia", what, found, project_id)
         return any(one.provisioning_status == "ERROR" for one in mine if one.name == name)
-
-
-def _tell(refused: list[str], question: Callable[..., _Answer], *args: Any) -> _Answer | None:
-    """The answer; None where the service says no, and then its sentence is kept."""
-    try:
-        return question(*args)
-    except errors.CloudRefused as error:
-        LOG.warning("%s %s", error, error.detail)
-        refused.append(str(error))
-        return None
 
 
 def _complete(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Glance's images, by name or id."""
+"""Glance's images by name or id, as a member of the project finds them."""
 
 from __future__ import annotations
 
@@ -10,41 +10,56 @@ from openstack import exceptions as sdk_exceptions
 from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import visibility
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
 from magnum.drivers.k8s_capi_helm.model import Image
 
 _GIBIBYTE = 1024**3
 
 
-def images(services: Services, wanted: Iterable[str]) -> Mapping[str, Image]:
+def images(services: Services, wanted: Iterable[str], project_id: str) -> Mapping[str, Image]:
     """Images by the texts, names or ids, that they are asked for with; what is missing is left out.
 
+    :param project_id: whose request it is; what it cannot see is missing, whoever asks.
     :raises errors.CloudRefused: several have a name.
     :raises errors.CloudUnreachable: Glance does not answer.
     """
     found = {}
     for name in sorted(set(wanted)):
         with asking("Glance", f"image '{name}'"):
-            image = _find(services.glance(), name)
+            image = _find(services, name, project_id)
         if image is not None:
             found[name] = _read(image)
     return found
 
 
-def _find(glance: Any, name: str) -> Any:
+def _find(services: Services, name: str, project_id: str) -> Any:
     """One request where the id or a visible name is right; the library's own way takes two more."""
     if uuidutils.is_uuid_like(name):
         try:
-            return glance.get_image(name)
+            image = services.glance().get_image(name)
         except sdk_exceptions.NotFoundException:
             pass
-    named = list(glance.images(name=name)) or list(glance.images(name=name, is_hidden=True))
+        else:
+            if visibility.shows_image(services, image, project_id):
+                return image
+    named = _named(services, project_id, name=name)
+    named = named or _named(services, project_id, name=name, is_hidden=True)
     if len(named) > 1:
+        ids = ", ".join(sorted(str(one.id) for one in named))
         raise errors.CloudRefused(
-            f"Image '{name}' is not unique: {len(named)} have it. Use a cluster template that "
-            "gives its id."
+            f"Image '{name}' is not unique: {len(named)} have it ({ids}). Use a cluster template "
+            "that gives its id."
         )
     return named[0] if named else None
+
+
+def _named(services: Services, project_id: str, **query: Any) -> list[Any]:
+    if not services.sees_all:
+        return list(services.glance().images(**query))
+    # Of the project's own images, those for the community are only shown to who asks for all.
+    listed = services.glance().images(visibility="all", **query)
+    return [one for one in listed if visibility.lists_image(services, one, project_id)]
 
 
 def _read(image: Any) -> Image:

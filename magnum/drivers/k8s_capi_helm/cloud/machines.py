@@ -7,26 +7,32 @@ from collections.abc import Iterable, Mapping
 
 from openstack import exceptions as sdk_exceptions
 
+from magnum.drivers.k8s_capi_helm.cloud import visibility
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
 from magnum.drivers.k8s_capi_helm.model import Flavor
 
 
-def flavors(services: Services, wanted: Iterable[str]) -> Mapping[str, Flavor]:
+def flavors(services: Services, wanted: Iterable[str], project_id: str) -> Mapping[str, Flavor]:
     """Flavors by the texts, ids or names, that they are asked for with; missing ones are left out.
 
     All are listed at once: that is one request however many are wanted. Tenants see those that
     they can use, whatever is asked for; an administrator sees private ones only when asking so.
 
+    :param project_id: whose request it is; what it cannot use is missing, whoever asks.
     :raises errors.CloudRefused: Nova says no.
     :raises errors.CloudUnreachable: Nova does not answer.
     """
+    found = {}
     with asking("Nova", "the flavors"):
-        known = [
-            Flavor(str(one.id), one.name, one.vcpus, one.ram, one.disk)
-            for one in services.nova().flavors(is_public="None")
-        ]
-    by_text = {flavor.name: flavor for flavor in known} | {flavor.id: flavor for flavor in known}
-    return {text: by_text[text] for text in wanted if text in by_text}
+        listed = list(services.nova().flavors(is_public="None"))
+        by_id, by_name = {str(one.id): one for one in listed}, {one.name: one for one in listed}
+        for text in sorted(set(wanted)):
+            meant = [known[text] for known in (by_id, by_name) if text in known]
+            for one in meant:
+                if visibility.allows_flavor(services, one, project_id):
+                    found[text] = Flavor(str(one.id), one.name, one.vcpus, one.ram, one.disk)
+                    break
+    return found
 
 
 def has_keypair(services: Services, name: str) -> bool:

@@ -8,17 +8,22 @@ from typing import Any
 
 from oslo_utils import uuidutils
 
+from magnum.drivers.k8s_capi_helm.cloud import visibility
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
 from magnum.drivers.k8s_capi_helm.model import FloatingIp, Network, Subnet
 
 
-def networks(services: Services, wanted: Iterable[str]) -> tuple[Network, ...]:
-    """All networks that have one of these names or ids.
+def networks(services: Services, wanted: Iterable[str], project_id: str) -> tuple[Network, ...]:
+    """All networks that have one of these names or ids and that a project sees, whoever asks.
 
     :raises errors.CloudRefused: Neutron says no.
     :raises errors.CloudUnreachable: Neutron does not answer.
     """
     with asking("Neutron", "networks"):
+        listed = list(_named(services.neutron().networks, wanted))
+        reached = visibility.reached_networks(
+            services, {str(one.id): str(one.project_id or "") for one in listed}, project_id
+        )
         return tuple(
             Network(
                 id=str(one.id),
@@ -27,17 +32,22 @@ def networks(services: Services, wanted: Iterable[str]) -> tuple[Network, ...]:
                 external=bool(one.is_router_external),
                 subnets=tuple(one.subnet_ids or ()),
             )
-            for one in _named(services.neutron().networks, wanted)
+            for one in listed
+            if str(one.id) in reached
         )
 
 
-def subnets(services: Services, wanted: Iterable[str]) -> tuple[Subnet, ...]:
-    """All subnets that have one of these names or ids.
+def subnets(services: Services, wanted: Iterable[str], project_id: str) -> tuple[Subnet, ...]:
+    """All subnets that have one of these names or ids and that a project sees, whoever asks.
 
     :raises errors.CloudRefused: Neutron says no.
     :raises errors.CloudUnreachable: Neutron does not answer.
     """
     with asking("Neutron", "subnets"):
+        listed = list(_named(services.neutron().subnets, wanted))
+        # A subnet is seen with its network.
+        others = {str(one.network_id): "" for one in listed if one.project_id != project_id}
+        reached = visibility.reached_networks(services, others, project_id)
         return tuple(
             Subnet(
                 id=str(one.id),
@@ -45,7 +55,8 @@ def subnets(services: Services, wanted: Iterable[str]) -> tuple[Subnet, ...]:
                 network_id=str(one.network_id),
                 project_id=str(one.project_id or ""),
             )
-            for one in _named(services.neutron().subnets, wanted)
+            for one in listed
+            if one.project_id == project_id or str(one.network_id) in reached
         )
 
 

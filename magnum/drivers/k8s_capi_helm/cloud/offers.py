@@ -6,22 +6,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm.cloud import visibility
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
 from magnum.drivers.k8s_capi_helm.model import Offer
 
 
-def volume_types(services: Services) -> tuple[str, ...]:
-    """Names of Cinder's types, in Cinder's order.
+def volume_types(services: Services, project_id: str) -> tuple[str, ...]:
+    """Names of Cinder's types that a project can use, in Cinder's order.
 
     :raises errors.CloudRefused: Cinder says no.
     :raises errors.CloudUnreachable: Cinder does not answer.
     """
     with asking("Cinder", "volume types"):
-        return tuple(kind.name for kind in services.cinder().types())
+        # Asked in any other way, Cinder shows an administrator the private types of his own.
+        query = {"is_public": "None"} if services.sees_all else {}
+        return tuple(
+            kind.name
+            for kind in services.cinder().types(**query)
+            if visibility.allows_volume_type(services, kind, project_id)
+        )
 
 
-def offered(services: Services, offer: Offer) -> tuple[str, ...]:
-    """Names of everything of one kind that can be chosen.
+def offered(services: Services, offer: Offer, project_id: str) -> tuple[str, ...]:
+    """Names of everything of one kind that a project can choose.
 
     An id will not do: Cluster API's OpenStack provider looks for names, and takes the default
     flavor of load balancers where none has the name.
@@ -30,7 +37,7 @@ def offered(services: Services, offer: Offer) -> tuple[str, ...]:
     :raises errors.CloudUnreachable: it does not answer.
     """
     if offer is Offer.VOLUME_TYPE:
-        return volume_types(services)
+        return volume_types(services, project_id)
     service, question = _QUESTIONS[offer]
     with asking(service, f"each {offer}"):
         found = [one for one in question(services) if getattr(one, "is_enabled", True) is not False]

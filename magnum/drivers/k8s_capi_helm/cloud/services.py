@@ -36,10 +36,14 @@ class Clients(Protocol):
 
 
 class Services:
-    """The services of a cloud as one person sees them; each proxy has timeout and retries."""
+    """The services of a cloud as one person sees them; each proxy has timeout and retries.
 
-    def __init__(self, clients: Clients) -> None:
+    :ivar sees_all: whether the services show this person what is in all projects.
+    """
+
+    def __init__(self, clients: Clients, *, sees_all: bool = False) -> None:
         self._clients = clients
+        self.sees_all = sees_all
         self._proxies: dict[str, Any] = {}
         self._usual: float | None = None
 

@@ -96,7 +96,7 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         limit = intake.deadline(now, timeout or cluster.create_timeout)
         # The Lease comes first: nothing proves a release without one, and a row with its name could
         # not be deleted. A Lease whose row does not know its name is found by its label.
-        founding.open_record(ports, request, now, limit)
+        founding.open_record(ports, request, plan.facts, now, limit)
         if not endings.name_release(context, cluster, release, CONF):
             return
         with ports.operations.hold(

@@ -20,7 +20,14 @@ from magnum.drivers.k8s_capi_helm import (
 )
 from magnum.drivers.k8s_capi_helm.driver import passes, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import LiveRelease, Operation, Record, Verb
+from magnum.drivers.k8s_capi_helm.model import (
+    LiveRelease,
+    NOTHING,
+    Operation,
+    Record,
+    Resolved,
+    Verb,
+)
 from magnum.drivers.k8s_capi_helm.status import reasons
 
 LOG = logging.getLogger(__name__)
@@ -39,6 +46,7 @@ def begin(
     fields: tuple[str, ...] = (),
     bounds: tuple[int | None, int | None] | None = None,
     row: str = "",
+    resolved: Resolved = NOTHING,
 ) -> Operation:
     """Save the intent: Magnum's status first, then the pending operation.
 
@@ -51,6 +59,7 @@ def begin(
     :param fields: of a nodegroup's update, the fields that it changes.
     :param bounds: of an update that changes them, what they were.
     :param row: of a nodegroup's creation or deletion, uuid of its row.
+    :param resolved: what the names of the request stand for, as the person who asks sees it.
     :returns: the operation.
     :raises errors.DriverError: the operation could not be written down, and had to be.
     """
@@ -70,6 +79,7 @@ def begin(
         fields=fields,
         bounds=bounds,
         row=row,
+        resolved=resolved,
     )
     try:
         _write_down(cluster, conf, operation)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any
 
 from oslo_log import log as logging
@@ -23,16 +24,34 @@ from magnum.drivers.k8s_capi_helm import (
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.driver import passes, room, rows
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import ClusterRequest, LiveRelease, NodeGroupRequest
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    LiveRelease,
+    NodeGroupRequest,
+    NOTHING,
+    Resolved,
+)
 
 LOG = logging.getLogger(__name__)
 
 
-def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any) -> int | None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Checked:
+    """A nodegroup that can be made.
+
+    :ivar count: machines to hand over to it, because the autoscaler will size it; None for no
+        number.
+    :ivar resolved: what its names stand for, as the person who asks sees it.
+    """
+
+    count: int | None
+    resolved: Resolved
+
+
+def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any) -> Checked:
     """Refuse a nodegroup that cannot be, or else make its server group.
 
     :param row: of the nodegroup; it is among the cluster's already.
-    :returns: machines to hand over to it, because the autoscaler will size it; None for no number.
     :raises errors.DriverError: it cannot be made, and nothing of the cluster has changed.
     """
     intake.validate_new_nodegroup(row, cluster, conf)
@@ -46,11 +65,11 @@ def check(ports: assembly.Ports, context: Any, cluster: Any, row: Any, conf: Any
     mine = [group for group in request.node_groups if group.name == row.name]
     # Nobody waits for it, and what the cloud does not give now nobody can ask for later.
     with patience.until(None):
-        _make(assembly.cloud(context), request, mine, row, live, conf)
+        resolved = _make(assembly.cloud(context), request, mine, row, live, conf)
     if _is_leaving(ports, cluster, row, conf):
         _withdraw(cluster, row, conf)
         raise errors.InvalidRequest(f"Nodegroup '{row.name}' was deleted while it was being made.")
-    return next(iter(scaling.first(mine, request.labels).values()), None)
+    return Checked(next(iter(scaling.first(mine, request.labels).values()), None), resolved)
 
 
 def _make(
@@ -60,12 +79,17 @@ def _make(
     row: Any,
     live: LiveRelease | None,
     conf: Any,
-) -> None:
-    """Look whether the cloud has what a nodegroup needs, and make its server group."""
+) -> Resolved:
+    """Look whether the cloud has what a nodegroup needs, and make its server group.
+
+    :returns: what its names stand for; nothing where the cloud does not answer.
+    """
+    resolved = NOTHING
     for group in mine:
         facts = room.for_group(cloud, request, group, live.values if live else {}, conf)
         if facts and live:
             newcomers.entries(live, request, mine, facts.flavors, facts.images, conf)
+        resolved = facts.resolved if facts else NOTHING
     try:
         belongings.make_server_groups(cloud, request, mine)
     except errors.CloudUnreachable as error:
@@ -76,6 +100,7 @@ def _make(
             "server_group_policies=none.",
             error.detail,
         ) from error
+    return resolved
 
 
 def refuse(

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import assembly, change, errors, intake, ownership, revisions
-from magnum.drivers.k8s_capi_helm.driver import intents, newcomer, rows, sizes
+from magnum.drivers.k8s_capi_helm.driver import intents, newcomer, room, rows, sizes
 from magnum.drivers.k8s_capi_helm.driver.rows import Status
-from magnum.drivers.k8s_capi_helm.model import Verb
+from magnum.drivers.k8s_capi_helm.model import NOTHING, Verb
 
 
 def create(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
@@ -17,11 +17,19 @@ def create(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     try:
         ownership.require(ports, cluster, conf)
         ownership.refuse_leaving(cluster)
-        first = newcomer.check(ports, context, cluster, nodegroup, conf)
+        checked = newcomer.check(ports, context, cluster, nodegroup, conf)
         # Its row follows the autoscaler from the beginning, so only the record keeps a number.
         verb, name, row = Verb.NODEGROUP_CREATE, nodegroup.name, nodegroup.uuid
-        known = first is not None
-        intents.begin(cluster, conf, verb, name, must_be_known=known, count=first, row=row)
+        intents.begin(
+            cluster,
+            conf,
+            verb,
+            name,
+            must_be_known=checked.count is not None,
+            count=checked.count,
+            row=row,
+            resolved=checked.resolved,
+        )
     except errors.DriverError as error:
         newcomer.refuse(ports, cluster, nodegroup, conf, error)
         return
@@ -63,6 +71,7 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
             count=bounds.count,
             fields=fields,
             bounds=rows.bounds(old) if set(fields) & set(change.BOUNDS) else None,
+            resolved=room.flavor(context, cluster, nodegroup) if bounds.scales else NOTHING,
         )
     except errors.DriverError as error:
         rows.refuse(nodegroup, error, **before)

@@ -15,7 +15,14 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import assembly, change, errors, intake, preflight, upgrade
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json, NodeGroupRequest
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudFacts,
+    ClusterRequest,
+    Json,
+    NodeGroupRequest,
+    NOTHING,
+    Resolved,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -80,10 +87,23 @@ def for_resize(
         return
     cloud = assembly.cloud(context)
     try:
-        flavors = cloud.known_flavors([growth.flavor])
+        flavors = cloud.known_flavors(request.project_id, [growth.flavor])
     except errors.DriverError as error:
         LOG.warning("Release %s: %s %s", request.release, error, error.detail)
         return
     needs = preflight.machine_needs([growth], flavors)
     quotas = cloud.quotas(request.project_id, needs)
     preflight.refuse(preflight.quota_problems(needs, quotas))
+
+
+def flavor(context: Any, cluster: Any, row: Any) -> Resolved:
+    """What the flavor of a nodegroup is, as the person who asks sees it.
+
+    :returns: nothing where Nova does not tell.
+    """
+    try:
+        found = assembly.cloud(context).known_flavors(cluster.project_id, [row.flavor_id])
+    except errors.DriverError as error:
+        LOG.warning("Flavor of nodegroup %s: %s %s", row.uuid, error, error.detail)
+        return NOTHING
+    return Resolved(flavors=found)

@@ -29,10 +29,13 @@ class Bounds:
 
     :ivar must_be_known: only the record can tell that the autoscaler's bounds are to change.
     :ivar count: machines to hand over, because the group has fewer or more than its new bounds.
+    :ivar scales: whether the group may be turned over to the autoscaler, which is told then what
+        its flavor has.
     """
 
     must_be_known: bool = False
     count: int | None = None
+    scales: bool = False
 
 
 def resize(
@@ -102,7 +105,7 @@ def rebound(
     name = intake.entries(cluster.nodegroups)[nodegroup.name]
     entry = change.node_groups(live.values if live else {}).get(name, {})
     if not change.is_autoscaled(entry):
-        return Bounds(must_be_known=True)
+        return Bounds(must_be_known=True, scales=True)
     have = scaling.replicas(ports, request.namespace, request.release, name)
     record = ports.operations.read(request.namespace, request.release)
     spoken = {*fields, *change.rebounded(record.operations if record else ()).get(name, ())}

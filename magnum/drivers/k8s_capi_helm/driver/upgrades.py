@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from oslo_log import log as logging
@@ -70,6 +71,7 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     target = intake.target(cluster, cluster.nodegroups, conf, template)
     cloud = assembly.cloud(context)
     facts = cloud.software(target.request, interface=conf.capi_helm.app_cred_interface_type)
+    operation = dataclasses.replace(operation, resolved=facts.resolved)
     record = ports.operations.read(request.namespace, request.release)
     first, owing = transition.begun(
         live.values, request, target, operation, facts, conf, record.owed if record else ()

@@ -26,9 +26,11 @@ from magnum.drivers.k8s_capi_helm.model.found import (
     Image,
     LiveRelease,
     Network,
+    NOTHING,
     Offer,
     Quota,
     QuotaKey,
+    Resolved,
     Resource,
     Subnet,
 )
@@ -43,6 +45,7 @@ from magnum.drivers.k8s_capi_helm.model.seen import (
 )
 
 __all__ = [
+    "NOTHING",
     "ApplicationCredential",
     "Chart",
     "CloudFacts",
@@ -67,6 +70,7 @@ __all__ = [
     "Quota",
     "QuotaKey",
     "Record",
+    "Resolved",
     "Resource",
     "Retired",
     "Revisions",

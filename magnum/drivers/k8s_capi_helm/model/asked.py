@@ -9,6 +9,7 @@ import datetime
 import enum
 
 from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.model.found import NOTHING, Resolved
 from magnum.drivers.k8s_capi_helm.model.seen import Json
 
 
@@ -154,6 +155,8 @@ class Operation:
     :ivar earlier: the same of requests before it that it stands for, the first first.
     :ivar row: of a nodegroup's creation or deletion, uuid of its row: a later group may have its
         name. "" where an older version has written it down.
+    :ivar resolved: what its names stood for when it was asked for; nothing where the cloud could
+        not be asked then, or an older version has written it down.
     """
 
     id: str
@@ -169,6 +172,7 @@ class Operation:
     bounds: tuple[int | None, int | None] | None = None
     row: str = ""
     earlier: tuple[tuple[int | None, int | None], ...] = ()
+    resolved: Resolved = NOTHING
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -70,6 +70,29 @@ class FloatingIp:
     in_use: bool = False
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Resolved:
+    """What the names of a request stood for when somebody asked for it, as that person saw it.
+
+    It is kept with the request: whoever carries it out later is shown other things under these
+    names.
+
+    :ivar images: by the text, name or id, that the request used; ``flavors`` the same.
+    :ivar external_network_id: "" where nobody asked for networks.
+    :ivar fixed_network_id: "" without one, ``fixed_subnet_id`` the same.
+    """
+
+    images: Mapping[str, Image] = dataclasses.field(default_factory=dict)
+    flavors: Mapping[str, Flavor] = dataclasses.field(default_factory=dict)
+    external_network_id: str = ""
+    fixed_network_id: str = ""
+    fixed_subnet_id: str = ""
+
+
+#: Nobody has looked anything up.
+NOTHING = Resolved()
+
+
 class Offer(enum.StrEnum):
     """Of what a cloud has several to choose from; the value is its name in a sentence."""
 
@@ -163,6 +186,17 @@ class CloudFacts:
     offers: Mapping[Offer, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     quotas: Mapping[QuotaKey, Quota] = dataclasses.field(default_factory=dict)
     refused: tuple[str, ...] = ()
+
+    @property
+    def resolved(self) -> Resolved:
+        """What names stand for, to be kept with the request."""
+        return Resolved(
+            images=self.images,
+            flavors={text: one for text, one in self.flavors.items() if one.id},
+            external_network_id=self.external_network_id or "",
+            fixed_network_id=self.fixed_network_id or "",
+            fixed_subnet_id=self.fixed_subnet_id or "",
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.model import (
     Json,
+    NOTHING,
     Operation,
     Owed,
     Record,
@@ -19,6 +20,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Revisions,
     Verb,
 )
+from magnum.drivers.k8s_capi_helm.operations import resolution
 
 PREFIX = "k8s-capi-helm.magnum.openstack.org"
 OPERATIONS = f"{PREFIX}/operations"
@@ -114,6 +116,7 @@ def entry(operation: Operation) -> dict[str, Any]:
         **({} if operation.bounds is None else {"bounds": list(operation.bounds)}),
         **({"row": operation.row} if operation.row else {}),
         **({"earlier": [list(one) for one in operation.earlier]} if operation.earlier else {}),
+        **({} if operation.resolved == NOTHING else resolution.entry(operation.resolved)),
     }
 
 
@@ -220,6 +223,7 @@ def operation(entry: Mapping[str, Any]) -> Operation:
         bounds=(least, most) if entry.get("bounds") else None,
         row=entry.get("row") or "",
         earlier=tuple((low, high) for low, high in entry.get("earlier") or ()),
+        resolved=resolution.resolved(entry),
     )
 
 

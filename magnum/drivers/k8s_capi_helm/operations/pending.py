@@ -16,7 +16,7 @@ import dataclasses
 import datetime
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import NOTHING, Operation, Verb
 from magnum.drivers.k8s_capi_helm.operations import lease
 
 #: How many times the time of one request a series of them has.
@@ -67,6 +67,7 @@ def joined(first: Operation, new: Operation) -> Operation:
         fields=tuple(dict.fromkeys((*first.fields, *new.fields))),
         bounds=bounds,
         earlier=earlier,
+        resolved=first.resolved if new.resolved == NOTHING else new.resolved,
     )
     if first.deadline is not None and first.deadline < new.started:
         return result

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Network, Subnet
-from magnum.drivers.k8s_capi_helm.preflight.message import quoted
+from magnum.drivers.k8s_capi_helm.preflight.message import listed, quoted
 
 _Either = TypeVar("_Either", Network, Subnet)
 #: One IPv4 and one IPv6 subnet are what the OpenStack provider takes of a network.
@@ -119,4 +119,5 @@ def _one(kind: str, name: str, meant: list[_Either], *, where: str = "") -> Iter
         yield f"{kind} {quoted(name)}{where} does not exist. Give the {what} of one."
     elif len(meant) > 1:
         way = "Rename one of them." if where else "Give its id."
-        yield f"{kind} {quoted(name)}{where} is not unique: {len(meant)} have it. {way}"
+        ids = listed(one.id for one in meant)
+        yield f"{kind} {quoted(name)}{where} is not unique: {len(meant)} have it ({ids}). {way}"

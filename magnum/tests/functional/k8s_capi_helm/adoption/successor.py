@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 import sys
@@ -14,10 +13,9 @@ import conductor
 import facts
 
 from magnum.drivers.k8s_capi_helm import assembly
-from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
-from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, Flavor
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes import views
 from magnum.tests.unit.drivers.k8s_capi_helm.world import FakeCloud
 
 
@@ -43,24 +41,16 @@ class Cloud(FakeCloud):
     def __init__(self) -> None:
         super().__init__()
         self.openstack = OpenStack()
-        self.belongings = Belongings(Services(self.openstack))
 
-    def facts(self, request: Any, *, interface: str = "public", new: bool = False) -> Any:
-        self._read()
-        network = facts.read()["external_network"]["id"]
-        found = super().facts(request, interface=interface, new=new)
-        return dataclasses.replace(found, external_network_id=network)
-
-    def software(self, request: Any, *, interface: str = "public") -> Any:
-        self._read()
-        return super().software(request, interface=interface)
-
-    def flavors(self, wanted: Any) -> dict[str, Flavor]:
-        found = facts.read()["flavors"]
-        return {
-            name: Flavor(found[name]["id"], name, found[name]["vcpus"], found[name]["ram"], 20)
-            for name in wanted
+    def things(self) -> views.Things:
+        found = facts.read()
+        self.external = found["external_network"]["id"]
+        self.flavor_sizes = {name: {**one, "disk": 20} for name, one in found["flavors"].items()}
+        self.images = {
+            name: (one["id"], one["kube_version"]) for name, one in found["images"].items()
         }
+        self.volume_types = tuple(found["volume_types"])
+        return super().things()
 
     def create_credential(
         self, user_id: str, name: str, text: str, roles: Any
@@ -71,17 +61,10 @@ class Cloud(FakeCloud):
     def delete_credential(self, user_id: str, credential_id: str) -> None:
         facts.drop_credential(credential_id)
 
-    def _read(self) -> None:
-        found = facts.read()
-        self.images = {
-            name: (one["id"], one["kube_version"]) for name, one in found["images"].items()
-        }
-        self.volume_types = tuple(found["volume_types"])
-
 
 def play() -> None:
     cloud = Cloud()
-    assembly.cloud = lambda context: cloud
+    assembly.cloud = cloud.seen_by
     # As if another package of the driver were installed.
     assembly._BUNDLED = Path(os.environ.get(facts.BUNDLED, assembly._BUNDLED))
 

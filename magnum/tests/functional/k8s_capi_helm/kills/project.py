@@ -6,7 +6,6 @@ That is in a file, because it outlives the conductors that use it.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from pathlib import Path
@@ -14,10 +13,7 @@ import types
 from typing import Any
 import uuid
 
-from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
-from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, Flavor
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
 from magnum.tests.functional.k8s_capi_helm.adoption.setting import TEMPLATE
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import FakeCloud
@@ -121,22 +117,7 @@ class Cloud(FakeCloud):
         self.credentials = project.read()["credentials"]
         self.images = dict(_IMAGES)
         self.openstack = OpenStack(project)
-        services = Services(self.openstack)
-        self.belongings, self.remains = Belongings(services), Remains(services)
-
-    def facts(self, request: Any, *, interface: str = "public", new: bool = False) -> Any:
-        found = super().facts(request, interface=interface, new=new)
-        return dataclasses.replace(found, external_network_id=_NETWORK)
-
-    def software(self, request: Any, *, interface: str = "public") -> Any:
-        # As the real one: an upgrade asks for no flavor, and so none of a nodegroup is missing.
-        found = super().software(request, interface=interface)
-        groups = (request.control_plane, *request.node_groups)
-        known = {one.flavor: Flavor("", one.flavor, 0, 0, 0) for one in groups}
-        return dataclasses.replace(found, flavors=known)
-
-    def flavors(self, wanted: Any) -> dict[str, Flavor]:
-        return {name: Flavor(f"id-{name}", name, 2, 4096, 20) for name in wanted}
+        self.external = _NETWORK
 
     def create_credential(
         self, user_id: str, name: str, text: str, roles: Any

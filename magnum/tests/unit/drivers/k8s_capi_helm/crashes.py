@@ -25,9 +25,6 @@ from oslo_service import loopingcall
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import assembly, chart_store, names, operations
-from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.driver import Driver, passes
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm import databases, world
@@ -149,11 +146,13 @@ class MortalWorld(world.World):
         self.helm.midway = self._half_done
         self.keys = barbican.FakeBarbican()
         self.openstack = self.cloud.openstack
-        services = Services(self.door(self.openstack, "openstack"))
-        self.cloud.belongings, self.cloud.remains = Belongings(services), Remains(services)
-        self.cloud_door = self.door(self.cloud, "cloud")
+        self.cloud.between = lambda clients: self.door(clients, "openstack")
         where = f"{assembly.__name__}.cloud"
-        self.useFixture(fixtures.MonkeyPatch(where, lambda context: self.cloud_door))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                where, lambda context: self.door(self.cloud.seen_by(context), "cloud")
+            )
+        )
         self._open_database()
         self.useFixture(fixtures.MonkeyPatch(f"{passes.__name__}.utc_now", self.now))
         self._conductors = itertools.count(1)

@@ -106,8 +106,8 @@ class TestServerGroups(Case):
 
 class TestApiAddress(Case):
     def test_made_once_on_the_external_network(self) -> None:
-        made = self.mine.make_api_address(RELEASE, "net-1")
-        self.assertEqual(made, self.mine.make_api_address(RELEASE, "net-1"))
+        made = self.mine.make_api_address(RELEASE, "p1", "net-1")
+        self.assertEqual(made, self.mine.make_api_address(RELEASE, "p1", "net-1"))
         [there] = self.cloud.addresses
         self.assertEqual((made, "net-1"), (there.floating_ip_address, there.floating_network_id))
         self.assertEqual(made, self.mine.api_address(RELEASE, "p1"))
@@ -116,13 +116,13 @@ class TestApiAddress(Case):
 
     def test_a_full_quota_is_said_with_what_to_do(self) -> None:
         self.cloud.quota = 0
-        error = self.assertRaises(errors.CloudRefused, self.mine.make_api_address, RELEASE, "net-1")
+        error = self.assertRaises(errors.CloudRefused, self.mine.make_api_address, RELEASE, "p1", "net-1")
         for part in ("Quota exceeded", "--master-lb-enabled"):
             self.assertIn(part, str(error))
 
     def test_only_the_one_that_was_made_is_deleted(self) -> None:
-        self.mine.make_api_address(RELEASE, "net-1")
-        other = self.mine.make_api_address(OTHER, "net-1")
+        self.mine.make_api_address(RELEASE, "p1", "net-1")
+        other = self.mine.make_api_address(OTHER, "p1", "net-1")
         self.mine.delete_api_address(RELEASE, "p1")
         self.mine.delete_api_address(RELEASE, "p1")
         self.assertEqual([other], [one.floating_ip_address for one in self.cloud.addresses])
@@ -139,7 +139,7 @@ class TestFailures(Case):
             for call in (
                 lambda: self.mine.make_server_groups(RELEASE, {"workers": SOFT}),
                 lambda: self.mine.delete_server_groups(RELEASE, "p1"),
-                lambda: self.mine.make_api_address(RELEASE, "net-1"),
+                lambda: self.mine.make_api_address(RELEASE, "p1", "net-1"),
                 lambda: self.mine.delete_api_address(RELEASE, "p1"),
             ):
                 self.assertRaises(wanted, call)

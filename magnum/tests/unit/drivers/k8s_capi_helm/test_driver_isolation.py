@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Flavor, Json
+from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 WORDS = "at '/nodeGroups/1/machineFlavor': it is bad"
@@ -168,21 +168,15 @@ class TestRefusedHalfWay(IsolationCase):
 
 
 class TestRefusedByTheCloud(IsolationCase):
-    def flavors(self, wanted: Any) -> dict[str, Flavor]:
-        wanted = set(wanted)
-        if "gone" in wanted:
-            raise errors.CloudRefused("Flavor 'gone' does not exist")
-        if "later" in wanted:
-            raise errors.CloudUnreachable("Nova does not answer.")
-        return {name: Flavor(f"id-{name}", name, 2, 4096, 20) for name in wanted}
-
     def test_a_flavor_that_went_before_the_pass(self) -> None:
         self.made()
+        self.cloud.flavor_sizes["gone"] = self.cloud.flavor_sizes["small"]
         with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
             self.add_group("w0", flavor_id="gone")
             self.add_group("w1")
             self.resize(3)
-        self.cloud.flavors = self.flavors
+        self.cloud.gone = ("gone",)
+        self.forget_resolved()
         self.tick()
         self.settle()
         self.assertEqual(["default-worker", "w1"], self.groups())
@@ -192,15 +186,15 @@ class TestRefusedByTheCloud(IsolationCase):
 
     def test_a_cloud_that_is_away_delays_only_what_needs_it(self) -> None:
         self.made()
-        self.cloud.flavors = self.flavors
-        self.add_group("w0", flavor_id="later")
+        self.cloud.refusal = errors.CloudUnreachable("Nova does not answer.")
+        self.add_group("w0")
         self.resize(3)
         values = self.helm.live(NAMESPACE, RELEASE).values
         self.assertEqual([3], [one["machineCount"] for one in values["nodeGroups"]])
         self.assertEqual({"w0": "CREATE_IN_PROGRESS"}, self.statuses())
         self.tick()
         self.assertIn("Nova does not answer", self.cluster().status_reason)
-        del self.cloud.flavors
+        self.cloud.refusal = None
         self.tick()
         self.settle()
         self.assertEqual({"w0": "CREATE_COMPLETE"}, self.statuses())

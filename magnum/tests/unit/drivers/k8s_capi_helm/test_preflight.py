@@ -172,7 +172,7 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     (
         request(external_network="public"),
         {"networks": (PUBLIC, dataclasses.replace(PUBLIC, id="n-9"))},
-        "External network 'public' is not unique: 2 have it. Give its id.",
+        "External network 'public' is not unique: 2 have it (n-1, n-9). Give its id.",
     ),
     (
         request(fixed_network="nowhere"),
@@ -213,8 +213,8 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     (
         request({"extra_network_names": "mine"}),
         {"networks": (PUBLIC, MINE, dataclasses.replace(MINE, id="n-5", project_id="p2"))},
-        "Network 'mine' of label 'extra_network_names' is not unique: 2 have it. Rename one of "
-        "them.",
+        "Network 'mine' of label 'extra_network_names' is not unique: 2 have it (n-2, n-5). "
+        "Rename one of them.",
     ),
     (
         request({"availability_zone": "az-9"}),

@@ -35,148 +35,18 @@ from magnum.drivers.k8s_capi_helm import (
     operations,
     upgrade,
 )
-from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
-from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.departures import Departures
 from magnum.drivers.k8s_capi_helm.driver import Driver, passes
-from magnum.drivers.k8s_capi_helm.model import (
-    ApplicationCredential,
-    CloudFacts,
-    Flavor,
-    Image,
-    Offer,
-    Quota,
-    QuotaKey,
-)
 from magnum.service import periodic
 from magnum.tests.unit.db import base
 from magnum.tests.unit.drivers.k8s_capi_helm import databases, fakes, scenes
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.cloud import FakeCloud, SECRET_TEXT
+
+__all__ = ["NAMESPACE", "RELEASE", "SECRET_TEXT", "FakeCloud", "World"]
 
 CONF = magnum.conf.CONF
 conf.register_opts(CONF)
 NAMESPACE, RELEASE = scenes.NAMESPACE, scenes.RELEASE
-SECRET_TEXT = "the-secret-of-the-credential"  # noqa: S105 - of a fake
-
-
-class FakeCloud:
-    """OpenStack in memory, with Cloud's methods; ``refusal`` is raised by every question."""
-
-    def __init__(self) -> None:
-        self.refusal: Exception | None = None
-        self.credentials: dict[str, str] = {}
-        #: Roles by id of every credential that there ever was.
-        self.roles: dict[str, list[str]] = {}
-        self.distro = "ubuntu"
-        #: Id and Kubernetes version by name of the image.
-        self.images = {"ubuntu-kube": ("image-1", scenes.VERSION)}
-        #: Distribution by name of the image, where it is another.
-        self.distros: dict[str, str] = {}
-        self.volume_types: tuple[str, ...] = ("fast",)
-        self.faults: dict[str, str] = {}
-        self.failed_balancers: set[tuple[str, str]] = set()
-        #: What the driver makes in the project, by the real port over proxies in memory.
-        self.openstack = fakes.FakeOpenStack()
-        self.belongings = Belongings(Services(self.openstack))
-        self.remains = Remains(Services(self.openstack))
-        #: Ids of credentials that Keystone accepts no more.
-        self.dead: set[str] = set()
-        self.keypairs: tuple[str, ...] = ("mine",)
-        self.limits: dict[QuotaKey, Quota] = {}
-        #: Flavors that are not there.
-        self.gone: tuple[str, ...] = ()
-
-    def facts(self, request: Any, *, interface: str = "public", new: bool = False) -> CloudFacts:
-        if self.refusal:
-            raise self.refusal
-        image, version = self.images.get(request.image, ("", ""))
-        groups = (request.control_plane, *request.node_groups)
-        return CloudFacts(
-            image_id=image,
-            kubernetes_version=version,
-            os_distro=self.distro,
-            flavors=self.known_flavors(group.flavor for group in groups),
-            auth_url="http://keystone/v3",
-            external_network_id="net-1",
-            volume_types=self.volume_types,
-            images=self._pictured(one.image for one in request.node_groups if one.image),
-            offers={Offer.VOLUME_TYPE: self.volume_types},
-            has_keypair=request.keypair in self.keypairs if new else None,
-        )
-
-    def software(self, request: Any, *, interface: str = "public") -> CloudFacts:
-        plain = dataclasses.replace(request, node_groups=())
-        facts = self.facts(plain, interface=interface)
-        return dataclasses.replace(facts, external_network_id=None)
-
-    def group_facts(self, request: Any, group: Any) -> CloudFacts:
-        if self.refusal and group.image:
-            raise self.refusal
-        pictured = self._pictured([group.image] if group.image else [])
-        offered = {Offer.VOLUME_TYPE: self.volume_types}
-        there = self._there([group.flavor])
-        return CloudFacts("", "", "", there, "", images=pictured, offers=offered)
-
-    def known_flavors(self, wanted: Any) -> dict[str, Flavor]:
-        if self.refusal:
-            raise self.refusal
-        return self._there(wanted)
-
-    def _there(self, wanted: Any) -> dict[str, Flavor]:
-        return {name: one for name, one in self.flavors(wanted).items() if name not in self.gone}
-
-    def quotas(self, project_id: str, more: Any) -> dict[QuotaKey, Quota]:
-        return {key: quota for key, quota in self.limits.items() if key in more}
-
-    def flavors(self, wanted: Any) -> dict[str, Flavor]:
-        return {name: Flavor(f"id-{name}", name, 2, 4096, 20) for name in wanted}
-
-    def named_images(self, wanted: Any) -> dict[str, Image]:
-        texts = list(wanted)
-        for name in texts:
-            if self.refusal:
-                raise self.refusal
-            if name not in self.images:
-                raise errors.CloudRefused(f"Image '{name}' does not exist.")
-        return self._pictured(texts)
-
-    def _pictured(self, wanted: Any) -> dict[str, Image]:
-        return {
-            name: Image(*self.images[name], self.distros.get(name, self.distro))
-            for name in wanted
-            if name in self.images
-        }
-
-    def has_keypair(self, name: str) -> bool:
-        return name in self.keypairs
-
-    def auth_url(self, interface: str) -> str:
-        return "http://keystone/v3"
-
-    def create_credential(
-        self, user_id: str, name: str, text: str, roles: Any
-    ) -> ApplicationCredential:
-        if self.refusal:
-            raise self.refusal
-        self.credentials[f"id-{name}"] = user_id
-        self.roles[f"id-{name}"] = list(roles)
-        return ApplicationCredential(f"id-{name}", SECRET_TEXT, name)
-
-    def delete_credential(self, user_id: str, credential_id: str) -> None:
-        self.credentials.pop(credential_id, None)
-
-    def credential_names(self, user_id: str, project_id: str) -> dict[str, str]:
-        mine = (one for one, user in self.credentials.items() if user == user_id)
-        return {one: one.removeprefix("id-") for one in mine}
-
-    def accepts(self, credential: ApplicationCredential) -> bool:
-        return credential.id in self.credentials and credential.id not in self.dead
-
-    def is_balancer_failed(self, name: str, project_id: str) -> bool:
-        return (name, project_id) in self.failed_balancers
-
-    def server_faults(self, server_ids: Any) -> dict[str, str]:
-        return {one: self.faults[one] for one in server_ids if one in self.faults}
 
 
 class World(base.DbTestCase):
@@ -207,7 +77,7 @@ class World(base.DbTestCase):
         self.driver = Driver()
         for place, name, stand_in in (
             (assembly, "ports", lambda conf: self.ports),
-            (assembly, "cloud", lambda context: self.cloud),
+            (assembly, "cloud", lambda context: self.cloud.seen_by(context)),
             (names, "release", lambda name: RELEASE),
             (magnum_driver.Driver, "get_driver_for_cluster", lambda *args: self.driver),
             (magnum_driver.Driver, "get_driver", lambda *args: self.driver),
@@ -402,6 +272,17 @@ class World(base.DbTestCase):
         text = json.dumps(self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE)))
         year = datetime.datetime.now(datetime.UTC).year
         self.kube.put(names.LEASE, json.loads(text.replace(f"{year}-", "2020-")))
+
+    def forget_resolved(self) -> None:
+        """The Lease is as an older version has written it."""
+        found = self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE))
+        notes = found["metadata"]["annotations"]
+        for key, text in notes.items():
+            if key.endswith("/operations"):
+                listed = json.loads(text)
+                self.assertTrue([one for one in listed if one.pop("resolved", None)])
+                notes[key] = json.dumps(listed)
+        self.kube.put(names.LEASE, found)
 
     def left(self) -> list[str]:
         """What is on the management cluster, but for the project's namespace and role."""

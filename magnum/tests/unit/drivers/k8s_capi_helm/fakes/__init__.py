@@ -7,9 +7,10 @@ OpenStack is in memory one step further down, below the real openstacksdk.
 """
 
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.apis import FakeApis
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.catalogue import FakeCatalogue
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.helm import FakeHelm
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.kube import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.openstack import FakeOpenStack
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.workload import FakeWorkload
 
-__all__ = ["FakeApis", "FakeHelm", "FakeKube", "FakeOpenStack", "FakeWorkload"]
+__all__ = ["FakeApis", "FakeCatalogue", "FakeHelm", "FakeKube", "FakeOpenStack", "FakeWorkload"]

@@ -11,9 +11,18 @@ import urllib.parse
 import requests
 
 from magnum.drivers.k8s_capi_helm import endpoints
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.views import (
+    KINDS,
+    OPERATOR,
+    SERVICE,
+    Things,
+    Viewer,
+)
 
 BASE = "http://cloud.example"
 PROJECT, USER = "p1", "u1"
+#: Token of a person of the project, and of somebody who sees all projects.
+_TOKEN, _ADMINISTRATOR = "token", "token-of-an-administrator"
 #: Catalogue type -> path of its endpoint.
 ENDPOINTS = {
     "identity": "/identity/v3",
@@ -51,6 +60,9 @@ def _version(number: str, path: str, newest: str = "") -> dict[str, Any]:
 class FakeApis(requests.adapters.BaseAdapter):
     """A small cloud, as far as the driver asks.
 
+    A neighbour has something of the same name for everything that a request can name; whom it is
+    shown to depends on the token, by the services' own rules.
+
     :ivar asked: method and path of every request, in order.
     :ivar endpoints: path of the endpoint by type, as the catalogue has it.
     :ivar absent: types that the catalogue does not have.
@@ -61,6 +73,11 @@ class FakeApis(requests.adapters.BaseAdapter):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[str] = []
+        self.neighbours: tuple[str, ...] = KINDS
+        #: What is shared with whom: as of Things, besides what is the operator's and for all.
+        self.members: dict[str, dict[str, str]] = {}
+        self.access: dict[str, list[str]] = {}
+        self.rbac: list[dict[str, Any]] = []
         self.endpoints = dict(ENDPOINTS)
         self.absent: set[str] = set()
         self.down: set[str] = set()
@@ -120,7 +137,8 @@ class FakeApis(requests.adapters.BaseAdapter):
 
     def clients(self, context: Any) -> Any:
         """Magnum's own clients of a person, whose requests come here."""
-        context.auth_token, context.auth_token_info = "token", self._token()
+        token = _ADMINISTRATOR if context.is_admin else _TOKEN
+        context.auth_token, context.auth_token_info = token, self._token()
         found = endpoints.Clients(context)
         found.keystone().session.session.mount(BASE, self)
         return found
@@ -181,17 +199,48 @@ class FakeApis(requests.adapters.BaseAdapter):
                 return {"versions": [_version("v3.0", "/volume/v3/", "3.71")]}
         return None
 
+    def _things(self) -> Things:
+        """What can be named: the operator's is everybody's, if nothing else is said of it."""
+        of_all = {"owner": OPERATOR, "visibility": "public"}
+        external = [one["id"] for one in self.networks if one["project_id"] != PROJECT]
+        found = Things(
+            images=[{**of_all, **one} for one in self.images],
+            members=dict(self.members),
+            flavors=list(self.flavors),
+            volume_types=[{"id": name, "name": name} for name in self.volume_types],
+            access=dict(self.access),
+            networks=list(self.networks),
+            subnets=list(self.subnets),
+            rbac=[
+                *({"object_id": one, "action": "access_as_external", "target_tenant": "*"}
+                  for one in external),
+                *self.rbac,
+            ],
+        )
+        if self.neighbours:
+            found.add_neighbour(self.neighbours)
+        return found
+
     def _image(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
-        if rest.startswith("images/"):
-            found = [one for one in self.images if one["id"] == rest.removeprefix("images/")]
-            return (200, found[0]) if found else _missing(rest)
-        hidden = query.get("os_hidden", ["False"])[0].lower() == "true"
-        named = [one for one in self.images if one["name"] in query["name"]]
-        return 200, {"images": [one for one in named if one["os_hidden"] == hidden]}
+        viewer, things = _viewer(request), self._things()
+        _, _, image_id = rest.partition("/")
+        if rest.endswith("/members"):
+            members = things.listed_members(viewer, image_id.removesuffix("/members"))
+            return _missing(rest) if members is None else (200, {"members": members})
+        if image_id:
+            image = things.image(viewer, image_id)
+            return (200, image) if image else _missing(rest)
+        filters = {key: values[0] for key, values in query.items()}
+        return 200, {"images": things.listed_images(viewer, filters)}
 
     def _compute(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
         if rest == "flavors/detail":
-            return 200, {"flavors": self.flavors}
+            asked = query.get("is_public", [None])[0]
+            return 200, {"flavors": self._things().listed_flavors(_viewer(request), asked)}
+        if rest.endswith("/os-flavor-access"):
+            _, flavor, _ = rest.split("/")
+            allowed = self._things().access.get(flavor, ())
+            return 200, {"flavor_access": [{"tenant_id": one} for one in allowed]}
         if rest == "os-availability-zone":
             state = {"available": True}
             zones = [{"zoneName": name, "zoneState": state} for name in self.zones]
@@ -221,6 +270,9 @@ class FakeApis(requests.adapters.BaseAdapter):
             kinds = ("network", "subnet", "router", "port", "security_group", "floatingip")
             return 200, {"quota": {**dict.fromkeys(kinds, UNLIMITED), **self.neutron_quota}}
         kind = rest.rpartition("/")[2]
+        if kind in ("networks", "subnets", "rbac-policies"):
+            listed = getattr(self._things(), f"listed_{kind.partition('-')[0]}")
+            return 200, {kind.replace("-", "_"): listed(_viewer(request), query)}
         found = getattr(self, kind)
         for key in ("id", "name", "floating_ip_address"):
             found = [one for one in found if one.get(key) in query.get(key, [one.get(key)])]
@@ -228,7 +280,12 @@ class FakeApis(requests.adapters.BaseAdapter):
 
     def _volume(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
         if rest == "types":
-            return 200, {"volume_types": [{"id": n, "name": n} for n in self.volume_types]}
+            asked = query.get("is_public", [None])[0]
+            return 200, {"volume_types": self._things().listed_types(_viewer(request), asked)}
+        if rest.endswith("/os-volume-type-access"):
+            _, kind, _ = rest.split("/")
+            allowed = self._things().access.get(kind, ())
+            return 200, {"volume_type_access": [{"project_id": one} for one in allowed]}
         if rest == "os-availability-zone":
             zones = [{"zoneName": n, "zoneState": {}} for n in self.volume_zones]
             return 200, {"availabilityZoneInfo": zones}
@@ -305,3 +362,8 @@ class FakeApis(requests.adapters.BaseAdapter):
 
 def _missing(what: str) -> tuple[int, dict[str, Any]]:
     return 404, {"error": {"code": 404, "message": f"Could not find {what}."}}
+
+
+def _viewer(request: Any) -> Viewer:
+    """Whose token a request has."""
+    return SERVICE if request.headers["X-Auth-Token"] == _ADMINISTRATOR else Viewer(PROJECT)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+import copy
 import itertools
 import types
 from typing import Any
@@ -11,9 +12,14 @@ from typing import Any
 from keystoneauth1 import exceptions as ka_exceptions
 from openstack import exceptions as sdk_exceptions
 
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.views import NEIGHBOUR, Viewer
+
 
 class FakeOpenStack:
-    """Clients of a person (or service user) of ``project``; ``asked`` lists every request.
+    """Clients of a person of ``project``; ``asked`` lists every request.
+
+    An administrator, as :meth:`seen_by` gives one, sees what is in other projects, too. There a
+    neighbour has something of the same name for everything that is there.
 
     ``page`` is how many server groups Nova lists at once; ``quota`` is how many of them, and how
     many floating IPs, may be there; ``failing`` is raised by every request.
@@ -21,6 +27,7 @@ class FakeOpenStack:
 
     def __init__(self, project: str = "p1") -> None:
         self.project = project
+        self.everything = False
         self.groups: list[Any] = []
         self.addresses: list[Any] = []
         #: What machines and Services have left, made by :meth:`leave`; by kind.
@@ -68,6 +75,19 @@ class FakeOpenStack:
             delete_security_group=self._delete_security_group,
         )
 
+    def seen_by(self, viewer: Viewer) -> FakeOpenStack:
+        """The same project's things as somebody else sees them."""
+        other = copy.copy(self)
+        other.project, other.everything = viewer.project, viewer.everything
+        return other
+
+    def _seen(self, listed: Iterable[Any]) -> list[Any]:
+        """What this person sees of what there is in all projects."""
+        there = list(listed)
+        if not self.everything:
+            return there
+        return [*(_twin(one) for one in there), *there]
+
     def leave(self, kind: str, **fields: Any) -> Any:
         """Something that nobody has taken away."""
         usual = {
@@ -101,7 +121,8 @@ class FakeOpenStack:
         assert all(query.pop(key, None) == value for key, value in wanted.items()), query
         if kind == "servers":
             query["name"] = query["name"].removeprefix("^")
-        for one in list(self.left[kind]):
+        # A port is looked for by its network, and whoever owns it is in the way there.
+        for one in list(self.left[kind]) if kind == "ports" else self._seen(self.left[kind]):
             name = query.pop("name", "")
             if one.name.startswith(name) and all(getattr(one, k) == v for k, v in query.items()):
                 yield one
@@ -112,16 +133,14 @@ class FakeOpenStack:
         for one in self.left["load_balancers"]:
             if one.id == one_id:
                 one.provisioning_status = "PENDING_DELETE"
-        self.left["load_balancers"] = [
-            one for one in self.left["load_balancers"] if one.id != one_id or one_id in self.stuck
-        ]
+        if one_id not in self.stuck:
+            _delete(self.left["load_balancers"], one_id)
 
     def _delete_security_group(self, one_id: str, *, ignore_missing: bool) -> None:
         self._ask(f"delete security group {one_id}")
         if one_id in self.stuck:
             raise sdk_exceptions.ConflictException("in use", http_status=409)
-        kept = [one for one in self.left["security_groups"] if one.id != one_id]
-        self.left["security_groups"] = kept
+        _delete(self.left["security_groups"], one_id)
 
     # Nova -----------------------------------------------------------------------------------------
     def _server_groups(self) -> Iterator[Any]:
@@ -139,7 +158,7 @@ class FakeOpenStack:
                 "project_id": one.project_id,
                 "policies": one.policies or [one.policy],
             }
-            for one in self.groups[start : start + self.page]
+            for one in self._seen(self.groups)[start : start + self.page]
         ]
         return types.SimpleNamespace(status_code=200, json=lambda: {"server_groups": page})
 
@@ -161,12 +180,12 @@ class FakeOpenStack:
 
     def _delete_server_group(self, group_id: str, *, ignore_missing: bool) -> None:
         self._ask(f"delete server group {group_id}")
-        self.groups = [one for one in self.groups if one.id != group_id]
+        _delete(self.groups, group_id)
 
     # Neutron --------------------------------------------------------------------------------------
     def _ips(self, **query: str) -> Iterator[Any]:
         self._ask("list floating IPs")
-        for one in list(self.addresses):
+        for one in self._seen(self.addresses):
             if all(getattr(one, key) == value for key, value in query.items()):
                 yield one
 
@@ -190,7 +209,7 @@ class FakeOpenStack:
 
     def _delete_ip(self, address_id: str, *, ignore_missing: bool) -> None:
         self._ask(f"delete floating IP {address_id}")
-        self.addresses = [one for one in self.addresses if one.id != address_id]
+        _delete(self.addresses, address_id)
 
     def _ask(self, what: str) -> None:
         self.asked.append(what)
@@ -198,3 +217,16 @@ class FakeOpenStack:
             self.before(what)
         if self.failing:
             raise self.failing
+
+
+def _twin(thing: Any) -> Any:
+    """What a neighbour has under the same name."""
+    return types.SimpleNamespace(
+        **{**vars(thing), "id": f"n-{thing.id}", "project_id": NEIGHBOUR}
+    )
+
+
+def _delete(listed: list[Any], one_id: str) -> None:
+    """Delete in place, for everybody who sees it."""
+    assert not one_id.startswith("n-"), f"{one_id} is the neighbour's"
+    listed[:] = [one for one in listed if one.id != one_id]

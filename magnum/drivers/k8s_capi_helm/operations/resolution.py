@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the names of a request stood for, as it is written in the Lease: short, and in one key.
+
+Lists and not objects: an annotation is bounded, and each pending operation has this in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.model import Flavor, Image, NOTHING, Resolved
+
+_KEY = "resolved"
+
+
+def entry(found: Resolved) -> dict[str, Any]:
+    """The key of an operation, and what it says."""
+    images = {
+        text: [one.id, one.kubernetes_version, one.os_distro] for text, one in found.images.items()
+    }
+    flavors = {
+        text: [one.id, one.name, one.vcpus, one.ram, one.disk]
+        for text, one in found.flavors.items()
+    }
+    networks = [found.external_network_id, found.fixed_network_id, found.fixed_subnet_id]
+    parts = {"images": images, "flavors": flavors, "networks": networks if any(networks) else []}
+    return {_KEY: {name: part for name, part in parts.items() if part}}
+
+
+def resolved(operation: Mapping[str, Any]) -> Resolved:
+    """What an operation says of it; nothing where an older version has written it down."""
+    found = operation.get(_KEY)
+    if not found:
+        return NOTHING
+    external, fixed, subnet = found.get("networks") or ("", "", "")
+    return Resolved(
+        images={text: Image(*facts) for text, facts in (found.get("images") or {}).items()},
+        flavors={text: Flavor(*facts) for text, facts in (found.get("flavors") or {}).items()},
+        external_network_id=external,
+        fixed_network_id=fixed,
+        fixed_subnet_id=subnet,
+    )

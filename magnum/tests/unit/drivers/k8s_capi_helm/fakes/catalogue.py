@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Glance, Nova, Neutron and Cinder as far as requests name something there, for one viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+import types
+from typing import Any
+
+from openstack import exceptions as sdk_exceptions
+from openstack.block_storage.v3 import type as volume_type
+from openstack.compute.v2 import flavor
+from openstack.image.v2 import image, member
+from openstack.network.v2 import network, rbac_policy, subnet
+
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.views import Json, Things, Viewer
+
+
+class FakeCatalogue:
+    """Clients of a viewer, with the resources that openstacksdk makes of the APIs' JSON.
+
+    :param asked: gets the project of who asks, and what it was about, of every question.
+    :param addresses: answers questions about floating IPs.
+    """
+
+    def __init__(
+        self,
+        things: Things,
+        viewer: Viewer,
+        asked: list[str],
+        *,
+        auth_url: str,
+        keypairs: tuple[str, ...] = (),
+        addresses: Callable[..., Iterable[Any]] = lambda **query: (),
+    ) -> None:
+        self._things, self._viewer = things, viewer
+        self._auth_url, self._keypairs = auth_url, keypairs
+        self._asked = asked
+        self._addresses = addresses
+        self._session = types.SimpleNamespace(timeout=None)
+
+    def keystone(self) -> Any:
+        return types.SimpleNamespace(session=self._session)
+
+    def url_for(self, **query: str) -> str:
+        return self._auth_url
+
+    def glance(self) -> Any:
+        return types.SimpleNamespace(
+            get_image=self._get_image, images=self._images, members=self._members
+        )
+
+    def nova(self) -> Any:
+        return types.SimpleNamespace(
+            flavors=self._flavors,
+            get_flavor_access=lambda one: self._access("tenant_id", one),
+            availability_zones=lambda: (),
+            get_keypair=self._keypair,
+        )
+
+    def neutron(self) -> Any:
+        return types.SimpleNamespace(
+            networks=lambda **query: self._listed("networks", network.Network, query),
+            subnets=lambda **query: self._listed("subnets", subnet.Subnet, query),
+            rbac_policies=lambda **query: self._listed("rbac", rbac_policy.RBACPolicy, query),
+            ips=self._addresses,
+        )
+
+    def cinder(self) -> Any:
+        return types.SimpleNamespace(
+            types=self._types,
+            get_type_access=lambda one: self._access("project_id", one),
+            availability_zones=lambda: (),
+        )
+
+    def octavia(self) -> Any:
+        nothing = tuple[Any, ...]
+        return types.SimpleNamespace(providers=nothing, flavors=nothing, availability_zones=nothing)
+
+    def _ask(self, what: str) -> None:
+        self._asked.append(f"{self._viewer.project}: {what}")
+
+    def _get_image(self, image_id: str) -> Any:
+        self._ask(f"image {image_id}")
+        found = self._things.image(self._viewer, image_id)
+        if found is None:
+            raise sdk_exceptions.NotFoundException("no such image", http_status=404)
+        return image.Image.existing(**found)
+
+    def _images(self, *, is_hidden: bool = False, **query: str) -> Iterator[Any]:
+        self._ask(f"images {query.get('name')}")
+        wanted = {**query, "os_hidden": str(is_hidden)}
+        for one in self._things.listed_images(self._viewer, wanted):
+            yield image.Image.existing(**one)
+
+    def _members(self, image_id: str) -> Iterator[Any]:
+        self._ask(f"members {image_id}")
+        for one in self._things.listed_members(self._viewer, image_id) or ():
+            yield member.Member.existing(**one)
+
+    def _flavors(self, *, is_public: str | None = None) -> Iterator[Any]:
+        self._ask("flavors")
+        for one in self._things.listed_flavors(self._viewer, is_public):
+            yield flavor.Flavor.existing(**one)
+
+    def _types(self, *, is_public: str | None = None) -> Iterator[Any]:
+        self._ask("types")
+        for one in self._things.listed_types(self._viewer, is_public):
+            yield volume_type.Type.existing(**one)
+
+    def _access(self, key: str, one: Any) -> list[Json]:
+        self._ask(f"access {getattr(one, 'id', one)}")
+        listed = self._things.access.get(getattr(one, "id", one), ())
+        return [{key: project} for project in listed]
+
+    def _keypair(self, name: str) -> Any:
+        if name not in self._keypairs:
+            raise sdk_exceptions.NotFoundException("no such keypair", http_status=404)
+        return types.SimpleNamespace(name=name)
+
+    def _listed(self, kind: str, resource: Any, query: dict[str, Any]) -> Iterator[Any]:
+        self._ask(f"{kind} {query}")
+        wanted = {
+            key: list(values) if isinstance(values, (list, tuple)) else [values]
+            for key, values in query.items()
+        }
+        found = getattr(self._things, f"listed_{kind}")(self._viewer, wanted)
+        yield from (resource.existing(**one) for one in found)
