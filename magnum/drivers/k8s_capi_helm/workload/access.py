@@ -19,6 +19,8 @@ from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.model import Json
 
 _LARGEST = 1 << 16
+#: What a document of another shape leads to when it is read.
+_NONE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def access(secret: Json) -> Access | None:
             certificate=_text(user["client-certificate-data"]),
             key=_text(user["client-key-data"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error, yaml.YAMLError):
+    except (*_NONE, binascii.Error, yaml.YAMLError):
         # No word of what is in it goes any further.
         return None
 

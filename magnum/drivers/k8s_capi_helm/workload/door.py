@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connection to a tenant's API server that ends when its time is over, whatever the server does.
+"""Looking through a connection to a tenant's API server, which ends when its time is over.
 
 A timeout of a socket begins anew with every byte, so a server that sends one now and then would
 hold a thread for ever. A watch at the side cuts the connection.
@@ -17,6 +17,7 @@ import threading
 import types
 
 from magnum.drivers.k8s_capi_helm.workload.access import Access
+from magnum.drivers.k8s_capi_helm.workload.channel import Channel
 
 #: Seconds for a connection to come about, without a byte of an answer, and for the whole.
 CONNECT, READ, WHOLE = 2.0, 4.0, 10.0
@@ -47,7 +48,8 @@ class Door:
         self._connection = http.client.HTTPConnection(access.host, access.port)
         # One that the server has closed is not opened again unwatched.
         self._connection.auto_open = 0
-        self._sock: ssl.SSLSocket | None = None
+        self._sock: socket.socket | None = None
+        self._channel: Channel | None = None
         self._watch = threading.Timer(whole, self._cut)
         self._watch.daemon = True
         self._late = False
@@ -65,15 +67,12 @@ class Door:
     def _open(self) -> None:
         where = (self._access.host, self._access.port)
         trust = _trust(self._access)
-        self._sock = trust.wrap_socket(
-            socket.create_connection(where, timeout=CONNECT),
-            server_hostname=self._access.host,
-            # Not before the watch knows the socket.
-            do_handshake_on_connect=False,
-        )
-        self._connection.sock = self._sock
+        self._sock = socket.create_connection(where, timeout=CONNECT)
+        self._channel = Channel(self._sock, trust, self._access.host)
+        self._connection.sock = self._channel
         self._sock.settimeout(READ)
-        self._sock.do_handshake()
+        # Not before the watch knows the socket.
+        self._channel.shake_hands()
 
     def __exit__(
         self,
@@ -87,18 +86,21 @@ class Door:
         """End it; nothing can be asked any more."""
         self._watch.cancel()
         self._connection.close()
+        if self._sock is not None:
+            self._sock.close()
 
     def has(self, path: str) -> bool:
         """Whether there is an object at an API path.
 
         :raises Unanswered: the server says neither.
         """
-        if self._late:
+        if self._late or self._channel is None:
             raise Unanswered("it took too long as a whole")
         with _told():
+            self._channel.ask()
             self._connection.request("GET", path, headers=_HEADERS)
             answer = self._connection.getresponse()
-            if len(answer.read(LARGEST + 1)) > LARGEST:
+            if (answer.length or 0) > LARGEST or len(answer.read(LARGEST + 1)) > LARGEST:
                 raise Unanswered(f"GET {path}: the answer is longer than {LARGEST} bytes")
         if answer.status not in (200, 404):
             raise Unanswered(f"GET {path}: HTTP {answer.status}")
@@ -109,7 +111,7 @@ class Door:
         if self._sock is not None:
             with contextlib.suppress(OSError):
                 # Closing it would not wake the thread that waits for it.
-                socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
+                self._sock.shutdown(socket.SHUT_RDWR)
 
 
 @contextlib.contextmanager

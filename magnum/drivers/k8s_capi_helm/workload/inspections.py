@@ -17,11 +17,13 @@ from magnum.drivers.k8s_capi_helm.kube_client.request import path
 from magnum.drivers.k8s_capi_helm.model import Inside, Json, Observed, Thing
 from magnum.drivers.k8s_capi_helm.status import inside
 from magnum.drivers.k8s_capi_helm.workload.access import access
+from magnum.drivers.k8s_capi_helm.workload.budget import Budget
 from magnum.drivers.k8s_capi_helm.workload.door import Door, Unanswered
 
 LOG = logging.getLogger(__name__)
 
-#: How soon it is looked again where something was missing: somebody may be about to mend it.
+#: How soon it is looked again where something is missing for the first time: somebody may be about
+#: to mend it. Twice as long after each time.
 _SOON = datetime.timedelta(minutes=1)
 #: How long a cluster that cannot be reached is left alone at most.
 _SELDOM = datetime.timedelta(hours=1)
@@ -38,12 +40,16 @@ class Reader(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Look:
-    """The last one: when, for what, what was found, and how many in a row were in vain."""
+    """The last one: when, for what, what was found, and how many in a row were in vain.
+
+    :ivar poor: how many in a row found something missing.
+    """
 
     at: datetime.datetime
     wanted: tuple[Thing, ...] = ()
     found: Inside | None = None
     vain: int = 0
+    poor: int = 0
 
 
 class Inspections:
@@ -65,6 +71,7 @@ class Inspections:
         self._chance = chance
         self._enter = enter
         self._lock = threading.Lock()
+        self._budget = Budget()
         self._known: dict[str, _Look] = {}
 
     def inside(
@@ -82,16 +89,26 @@ class Inspections:
             # The first look at a cluster counts as one that was at any time before.
             before = observed.at - self._every * self._chance()
             last = self._known.setdefault(f"{namespace}/{release}", _Look(before, wanted))
-            if last.wanted == wanted and observed.at - last.at < self._patience(last):
+        if last.wanted == wanted and observed.at - last.at < self._patience(last):
+            return last.found
+        with self._budget.look(namespace, vain=last.vain > 0) as free:
+            if not free or not self._take(f"{namespace}/{release}", last, observed.at):
                 return last.found
-            # Taken for done already, so that no other thread looks at the same time.
-            self._known[f"{namespace}/{release}"] = dataclasses.replace(last, at=observed.at)
-        found = self._look(kube, namespace, release, wanted)
+            found = self._look(kube, namespace, release, wanted)
         with self._lock:
             vain = last.vain + 1 if found.unknown else 0
+            poor = last.poor + 1 if found.missing else 0
             self._forget(observed.at - max(_FORGOTTEN, 2 * self._every))
-            self._known[f"{namespace}/{release}"] = _Look(observed.at, wanted, found, vain)
+            self._known[f"{namespace}/{release}"] = _Look(observed.at, wanted, found, vain, poor)
         return found
+
+    def _take(self, key: str, last: _Look, at: datetime.datetime) -> bool:
+        """Take a look for done already; False where another thread has, which looks now."""
+        with self._lock:
+            if self._known.get(key) is not last:
+                return False
+            self._known[key] = dataclasses.replace(last, at=at)
+            return True
 
     def _forget(self, before: datetime.datetime) -> None:
         """Clusters that are there are looked at more often; what is missing in one stays known."""
@@ -101,7 +118,8 @@ class Inspections:
 
     def _patience(self, last: _Look) -> datetime.timedelta:
         if last.found is not None and last.found.missing:
-            return min(_SOON, self._every)
+            # Whoever mends it sees that soon; what nobody mends is no reason to look more often.
+            return min(_SOON * float(1 << min(last.poor - 1, 10)), self._every)
         doubled = self._every * float(1 << min(last.vain, 10))
         return min(max(_SELDOM, self._every), doubled)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import threading
 from typing import Any
 
 import fixtures
@@ -13,7 +14,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, names
 from magnum.drivers.k8s_capi_helm.model import Inside, Missing
-from magnum.drivers.k8s_capi_helm.workload import Inspections
+from magnum.drivers.k8s_capi_helm.workload import budget, Inspections
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube, FakeWorkload
 from magnum.tests.unit.drivers.k8s_capi_helm.test_workload_access import kubeconfig_secret
@@ -67,6 +68,47 @@ class TestInspections(InspectionsCase):
         self.assertEqual(found, self.look(0.5))
         self.workload.gone = set()
         self.assertEqual(Inside(), self.look(0.6))
+
+    def test_what_nobody_mends_is_looked_for_as_often_as_what_is_there(self) -> None:
+        self.workload.gone = {OCCM}
+        for after, looks in ((0, 1), (1.1, 2), (1.1, 2), (1, 3), (3.8, 3), (0.4, 4), (4.8, 4), (5, 5)):
+            self.look(after)
+            self.assertEqual(looks, len(self.workload.asked), after)
+        self.workload.gone = set()
+        self.assertEqual(Inside(), self.look(5.1))
+        self.workload.gone = {OCCM}
+        self.look(5.1)
+        self.look(1.1)
+        self.assertEqual(8, len(self.workload.asked))
+
+    def put_secret(self, namespace: str, release: str) -> None:
+        secret = kubeconfig_secret()
+        secret["metadata"] |= {"namespace": namespace, "name": names.kubeconfig_secret(release)}
+        self.kube.put(names.SECRET, secret)
+
+    def test_a_tenant_whose_servers_keep_looks_waiting_delays_nobody(self) -> None:
+        self.workload.held = held = threading.Event()
+        self.addCleanup(held.set)
+        look, threads = self.observed(), []
+        for number in range(20):
+            self.put_secret(scenes.NAMESPACE, f"one-{number}")
+            place = (self.kube, scenes.NAMESPACE, f"one-{number}", look)
+            if number < budget.TENANT:
+                threads.append(threading.Thread(target=self.inspections.inside, args=place))
+                threads[-1].start()
+                self.assertTrue(self.workload.entered.acquire(timeout=20))
+            else:
+                self.assertIsNone(self.inspections.inside(*place))
+        self.assertEqual(budget.TENANT, len(self.workload.asked))
+        self.workload.held = None
+        self.put_secret("magnum-other", "other")
+        found = self.inspections.inside(self.kube, "magnum-other", "other", look)
+        self.assertEqual(Inside(), found)
+        held.set()
+        for thread in threads:
+            thread.join(20)
+        found = self.inspections.inside(self.kube, scenes.NAMESPACE, "one-19", look)
+        self.assertEqual(Inside(), found)
 
     def test_a_cluster_out_of_reach_is_left_alone_longer_and_longer(self) -> None:
         self.workload.away = True

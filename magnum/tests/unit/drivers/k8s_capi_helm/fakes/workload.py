@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.workload import Access, Unanswered
@@ -15,6 +16,8 @@ class FakeWorkload:
     :ivar gone: API paths of what is not, where ``full``.
     :ivar full: whatever is asked for is there, but for what is gone.
     :ivar asked: the paths of each door that was opened.
+    :ivar held: until this happens it answers nothing; None to answer at once.
+    :ivar entered: goes up by one with each door that is opened.
     """
 
     def __init__(self, *, full: bool = False) -> None:
@@ -25,6 +28,8 @@ class FakeWorkload:
         self.away = False
         self.asked: list[list[str]] = []
         self.access: Access | None = None
+        self.held: threading.Event | None = None
+        self.entered = threading.Semaphore(0)
 
     def __call__(self, access: Access, **more: Any) -> FakeDoor:
         self.access = access
@@ -39,6 +44,7 @@ class FakeDoor:
 
     def __enter__(self) -> FakeDoor:
         self._workload.asked.append([])
+        self._workload.entered.release()
         if self._workload.away:
             raise Unanswered("TimeoutError: timed out")
         return self
@@ -51,6 +57,9 @@ class FakeDoor:
 
     def has(self, path: str) -> bool:
         self._workload.asked[-1].append(path)
+        held = self._workload.held
+        if held is not None and not held.wait(60):
+            raise Unanswered("TimeoutError: timed out")
         if self._workload.refusing:
             raise Unanswered(f"GET {path}: HTTP 403")
         if self._workload.full:

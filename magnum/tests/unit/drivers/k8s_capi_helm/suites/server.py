@@ -81,7 +81,7 @@ class Server:
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 pieces = [content[i : i + 1] for i in range(len(content))]
-                with contextlib.suppress(ConnectionError):  # whoever asked waits no longer
+                with contextlib.suppress(ConnectionError, ssl.SSLError):  # nobody waits any more
                     for piece in pieces if outer.drops else [content]:
                         self.wfile.write(piece)
                         outer.released.wait(outer.drops)
