@@ -118,7 +118,7 @@ def make(conf: Any) -> Ports:
         breaker_failures=group.management_breaker_failures,
         breaker_pause=group.management_breaker_pause,
     )
-    helm = helm_client.HelmClient(kube, timeout=group.helm_timeout)
+    helm = helm_client.HelmClient(kube, timeout=group.helm_timeout, runs=group.max_helm_runs)
     holder = f"{socket.gethostname()}/{os.getpid()}/{uuidutils.generate_uuid()[:8]}"
     return Ports(
         kube=kube,

@@ -88,6 +88,15 @@ _CHART = [
         help="Seconds after which a run of helm is ended. Has to be more than 15 below "
         "lease_duration.",
     ),
+    cfg.IntOpt(
+        "max_helm_runs",
+        default=4,
+        min=1,
+        help="Runs of helm at once in each process of magnum-conductor: its parent, which runs the "
+        "periodic tasks, and each of its [conductor] workers. A run takes a second or two of CPU "
+        "and some 100 MiB of memory. Others wait, and projects take turns; what cannot wait any "
+        "longer is left to the periodic task, which carries it out.",
+    ),
 ]
 
 _OPERATIONS = [

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+import contextlib
 import dataclasses
 import json
 import pathlib
-import re
 import threading
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors, names, patience
 from magnum.drivers.k8s_capi_helm.helm_client import failures, halves, releases
 from magnum.drivers.k8s_capi_helm.helm_client.command import identity, SupervisedCommand
+from magnum.drivers.k8s_capi_helm.helm_client.turns import Turns
+from magnum.drivers.k8s_capi_helm.helm_client.versions import supported
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
 from magnum.drivers.k8s_capi_helm.operations import Hold
@@ -24,11 +26,9 @@ from magnum.drivers.k8s_capi_helm.operations import Hold
 LOG = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
-#: Oldest version that can be used, by major version. Helm 4 before 4.1.1 takes an object whose
-#: apiVersion changes for another one, and deletes it (https://github.com/helm/helm/pull/31772).
-OLDEST = {3: (3, 17, 0), 4: (4, 1, 1)}
 _VERSION_TIMEOUT = 20.0
+#: Runs of helm at once in a process.
+RUNS = 4
 
 
 class HelmClient:
@@ -39,12 +39,21 @@ class HelmClient:
     :param executable: a path, or a name to look up in ``PATH``.
     :param timeout: seconds for one helm run; shorter than the lease of a release, so that a run has
         ended before somebody else can take the lock.
+    :param runs: of helm at once; those that wait are run project by project.
     """
 
-    def __init__(self, kube: KubeClient, *, executable: str = "helm", timeout: float) -> None:
+    def __init__(
+        self,
+        kube: KubeClient,
+        *,
+        executable: str = "helm",
+        timeout: float,
+        runs: int = RUNS,
+    ) -> None:
         self._kube = kube
         self._executable = executable
         self._timeout = timeout
+        self._turns = Turns(runs)
         self._guard = threading.Lock()
         self._known_version = ""
         self._known_binary: tuple[object, ...] = ()
@@ -94,7 +103,7 @@ class HelmClient:
 
         :param hold: the lock under which this is done: once it is lost, helm is killed.
         :param adopt: whether objects that are there are made the release's, whosever they are.
-        :raises errors.Busy: somebody else changes the release.
+        :raises errors.Busy: somebody else changes the release, or it is not its project's turn.
         :raises errors.HelmInterrupted: helm ended half-way; to be tried again.
         :raises errors.HelmRefused: the chart or the management cluster refuses.
         :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
@@ -104,21 +113,22 @@ class HelmClient:
         stop = hold.lost if hold is not None else _never
         newest = self._recover(namespace, release)
         before = 0 if newest is None else releases.revision(newest)
-        if stop():
-            raise failures.taken_over(namespace, release, "helm began")
         by_server = newest is None or releases.is_server_side(newest)
-        command = self._command(stop=stop, force=by_server and not version.startswith("3."))
-        self._run(
-            command.install_or_upgrade(
-                release,
-                chart.path,
-                values,
-                create_namespace=False,
-                namespace=namespace,
-                reset_values=True,
-                take_ownership=adopt,
+        with self._turn(namespace, stop):
+            if stop():
+                raise failures.taken_over(namespace, release, "helm began")
+            command = self._command(stop=stop, force=by_server and not version.startswith("3."))
+            self._run(
+                command.install_or_upgrade(
+                    release,
+                    chart.path,
+                    values,
+                    create_namespace=False,
+                    namespace=namespace,
+                    reset_values=True,
+                    take_ownership=adopt,
+                )
             )
-        )
         done = self._compare(namespace, release, before, values)
         halves.go_over(self._kube, namespace, release, stop)
         return done
@@ -131,7 +141,8 @@ class HelmClient:
             to be rendered.
         """
         self.version()
-        self._run(self._command().check(release, chart.path, values, namespace))
+        with self._turn(namespace):
+            self._run(self._command().check(release, chart.path, values, namespace))
 
     def preview(self, namespace: str, release: str, chart: Chart, values: Json) -> list[Json]:
         """The objects that a release would have, had it to be installed; nothing is written.
@@ -140,7 +151,8 @@ class HelmClient:
         :raises errors.DriverError: as for :meth:`apply`.
         """
         self.version()
-        text = self._run(self._command().preview(release, chart.path, values, namespace))
+        with self._turn(namespace):
+            text = self._run(self._command().preview(release, chart.path, values, namespace))
         return releases.documents(text)
 
     def uninstall(self, namespace: str, release: str, *, hold: Hold | None = None) -> None:
@@ -157,9 +169,13 @@ class HelmClient:
         if self._newest(namespace, release) is None:
             return
         self.version()
+        stop = hold.lost if hold is not None else _never
         try:
-            command = self._command(stop=hold.lost if hold is not None else None)
-            self._run(command.uninstall(release, namespace=namespace))
+            with self._turn(namespace, stop):
+                if stop():
+                    raise failures.taken_over(namespace, release, "helm began")
+                command = self._command(stop=stop)
+                self._run(command.uninstall(release, namespace=namespace))
         except failures.ReleaseAbsent:
             LOG.debug("Release %s/%s was gone already", namespace, release)
 
@@ -175,9 +191,11 @@ class HelmClient:
         :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
         """
         self.version()
-        command = self._command(unpack=into)
         try:
-            pulled = self._run(command.pull(reference, repo=repository, version=version))
+            # A chart is nobody's alone: those that are fetched have turns like a project.
+            with self._turn(""):
+                command = self._command(unpack=into)
+                pulled = self._run(command.pull(reference, repo=repository, version=version))
         except errors.HelmInterrupted as error:
             raise errors.HelmInterrupted(
                 "The repository of the chart does not answer. The request can be sent again; if "
@@ -246,6 +264,13 @@ class HelmClient:
     def _revisions(self, namespace: str, release: str) -> list[Json]:
         return self._kube.list(names.SECRET, namespace, releases.labels(release))
 
+    def _turn(
+        self, namespace: str, stop: Callable[[], bool] | None = None
+    ) -> contextlib.AbstractContextManager[None]:
+        """A turn of a project, for which one waits as long as for a run: one may be in the way."""
+        wait = patience.left(self._timeout)
+        return self._turns.turn(namespace, wait=wait, stop=stop or _never)
+
     def _command(
         self,
         *,
@@ -273,23 +298,6 @@ class HelmClient:
                 "Helm's answer could not be understood. It will be tried again.",
                 "helm wrote no JSON to stdout",
             ) from None
-
-
-def supported(text: str) -> str:
-    """The plain version in what ``helm version`` says.
-
-    :raises errors.HelmUnusable: it is not one of the supported versions.
-    """
-    found = _VERSION.match(text.strip())
-    parts = tuple(int(part) for part in found.groups()) if found else (0, 0, 0)
-    oldest = OLDEST.get(parts[0])
-    if oldest is None or parts < oldest:
-        raise errors.HelmUnusable(
-            f"Helm on this Magnum conductor is {text.strip()[:40] or 'of unknown version'}: "
-            "supported are 3.17 and later, and 4.1.1 and later. Ask the operator to install one.",
-            f"helm version says {text.strip()[:200]!r}",
-        )
-    return ".".join(str(part) for part in parts)
 
 
 def _plain(values: Json) -> Json:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_client import client, command, failures, releases
+from magnum.drivers.k8s_capi_helm.helm_client import command, failures, releases, versions
 from magnum.drivers.k8s_capi_helm.supervisor import End, Finished
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeHelm, FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
@@ -241,11 +241,11 @@ class TestVersion(testtools.TestCase):
             ("v4.1.1", "4.1.1"),
             ("v4.2.4+g123", "4.2.4"),
         ):
-            self.assertEqual(plain, client.supported(text))
+            self.assertEqual(plain, versions.supported(text))
 
     def test_not_supported(self) -> None:
         for text in ("v2.17.0", "v3.16.4", "v4.0.0", "v4.1.0", "v5.0.0", "", "nonsense"):
-            error = self.assertRaises(errors.HelmUnusable, client.supported, text)
+            error = self.assertRaises(errors.HelmUnusable, versions.supported, text)
             self.assertIn(text or "unknown version", str(error))
             self.assertIn("3.17", str(error))
 
