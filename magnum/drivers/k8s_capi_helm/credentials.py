@@ -99,6 +99,8 @@ def rotate(
         with contextlib.suppress(errors.DriverError):
             # It is done; what stays on record is found to be in use by the clean-up.
             ports.operations.forget(owner.namespace, owner.release, [new])
+            # From now on they have been seen.
+            _due(ports, owner, ports.operations.read(owner.namespace, owner.release), now)
     _touch(ports, owner, now)
 
 
@@ -174,20 +176,26 @@ def clean_up(
 
     :param cloud: the cloud as Magnum's service user sees it: the old owner may be gone.
     """
-    if not _due(record, now):
+    if not _due(ports, owner, record, now):
         return
     try:
-        # Who rotates holds the lock: what is being made is not in use yet, and the times on record
-        # may be of another clock.
+        # Who rotates holds the lock: what is being made is not in use yet.
         with ports.operations.hold(owner.namespace, owner.release, wait=0) as hold:
-            for credential in _due(hold.record, now):
+            for credential in _due(ports, owner, hold.record, now):
                 _delete(ports, owner, credential, cloud)
     except errors.DriverError as error:
         LOG.warning("Credentials of %s stay: %s", owner.release, error.detail)
 
 
-def _due(record: Record | None, now: datetime.datetime) -> list[Retired]:
-    return [one for one in (record.retired if record else ()) if now - one.since > _GRACE]
+def _due(
+    ports: Ports, owner: secrets.Owner, record: Record | None, now: datetime.datetime
+) -> list[Retired]:
+    """Those that have been on record for long enough, as far as this process has seen it itself."""
+
+    def age(one: Retired) -> datetime.timedelta:
+        return ports.sightings.age((owner.release, one.id or one.name), one.since, now)
+
+    return [one for one in (record.retired if record else ()) if age(one) > _GRACE]
 
 
 def _delete(

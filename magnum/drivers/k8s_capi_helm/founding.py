@@ -239,10 +239,15 @@ def has_credential(ports: Ports, request: ClusterRequest) -> bool:
     return bool(identity.saved(ports.kube, secrets.Owner.of(request)))
 
 
-def unfounded(record: Record, now: datetime.datetime) -> errors.DriverError:
-    """No release and no credential: the create is on its way, or it died on the way."""
+def unfounded(ports: Ports, record: Record, now: datetime.datetime) -> errors.DriverError:
+    """No release and no credential: the create is on its way, or it died on the way.
+
+    Which of both is told by how long this process has seen it so: who makes it may be on a host
+    with another clock.
+    """
     started = min((operation.started for operation in record.operations), default=None)
-    if started is not None and now - started < _FOUNDING_TIME:
+    seen = ports.sightings.age((record.cluster_uuid, "credential"), started, now)
+    if started is not None and seen < _FOUNDING_TIME:
         return errors.Busy("The cluster's credential is being made.")
     return errors.DriverError(
         "The creation was interrupted before the cluster's credential was saved, and only the "

@@ -17,6 +17,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import conditions, errors, names, secrets
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.status import written_times
 
 LOG = logging.getLogger(__name__)
 
@@ -36,13 +37,17 @@ NO_JANITOR = (
 )
 
 
-def notice(observed: Observed) -> str:
-    """What a tenant should know of a cluster that no janitor looks after, "" if one does."""
+def notice(observed: Observed, said: str = "") -> str:
+    """What a tenant should know of a cluster that no janitor looks after, "" if one does.
+
+    :param said: the notices that its row has now.
+    """
     owner = observed.infrastructure
     if isinstance(owner, Missing) or conditions.deleting(owner) or _has_janitor(owner):
         return ""
     made = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
-    return NO_JANITOR if made and observed.at - made > _JANITOR_PATIENCE else ""
+    told = NO_JANITOR in said or written_times.lasts(made, observed, _JANITOR_PATIENCE)
+    return NO_JANITOR if told else ""
 
 
 def in_the_way(observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
@@ -56,7 +61,7 @@ def in_the_way(observed: Observed, owner: secrets.Owner, cloud: Callable[[], Clo
     try:
         remains = cloud().remains
         left = remains.clear_services(owner.release, owner.project_id)
-        return _listed(left or _ports(network, observed.at, cloud))
+        return _listed(left or _ports(network, observed, cloud))
     except errors.DriverError as error:
         LOG.warning("What %s has left is not known: %s %s", owner.release, error, error.detail)
         return ""
@@ -95,12 +100,12 @@ def _has_janitor(owner: Json) -> bool:
     return isinstance(listed, list) and names.JANITOR_FINALIZER in listed
 
 
-def _ports(network: Json, now: datetime.datetime, cloud: Callable[[], Cloud]) -> tuple[str, ...]:
+def _ports(network: Json, observed: Observed, cloud: Callable[[], Cloud]) -> tuple[str, ...]:
     """Who keeps Neutron from deleting a network that Cluster API has made."""
     asked = conditions.instant(conditions.metadata(network).get("deletionTimestamp"))
     made = conditions.dig(network, "spec", "managedSubnets")
     network_id = conditions.dig(network, "status", "network", "id")
-    if not (made and network_id and asked and now - asked > _PORT_PATIENCE):
+    if not (made and network_id and written_times.lasts(asked, observed, _PORT_PATIENCE)):
         return ()
     return cloud().remains.ports(str(network_id))
 

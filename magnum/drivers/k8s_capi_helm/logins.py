@@ -48,20 +48,23 @@ class Logins:
         now: datetime.datetime,
         *,
         soon: bool,
+        said: str = "",
     ) -> str:
         """A sentence for the tenant if it is not accepted; "" if it is or nobody knows.
 
         :param cloud: any cloud; who logs in is the credential itself.
         :param now: aware, UTC.
         :param soon: something waits, so that an answer of a minute ago is old.
+        :param said: what the cluster's row says of its credential: the last answer, while this
+            process has none of its own.
         """
         patience = _SOON if soon else _SELDOM
         with self._lock:
             # The first look at a cluster at rest counts as one that was at any time before.
             before = now - _SELDOM * self._chance()
-            asked, known = self._known.get(owner.cluster_uuid, (before, ""))
+            asked, known = self._known.get(owner.cluster_uuid, (before, said))
             first = owner.cluster_uuid not in self._known
-            if not (first and soon) and now - asked < (_SOON if known else patience):
+            if not (first and soon) and abs(now - asked) < (_SOON if known else patience):
                 self._known[owner.cluster_uuid] = (asked, known)
                 return known
             # Taken for asked already, so that no other thread asks at the same time.

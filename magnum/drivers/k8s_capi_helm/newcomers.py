@@ -69,7 +69,7 @@ def recent(ports: Ports, now: datetime.datetime) -> Callable[[Any], bool]:
 
     :param now: aware, UTC.
     """
-    return lambda row: ports.sightings.age(row.uuid, now) < CHECKED_BY_THEN
+    return lambda row: ports.sightings.age(row.uuid, row.created_at, now) < CHECKED_BY_THEN
 
 
 def resolved(noted: Iterable[Operation], group: NodeGroupRequest) -> Resolved:

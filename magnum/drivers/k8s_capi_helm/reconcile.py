@@ -99,13 +99,13 @@ def bring_up(
     if is_deployed(live, request, record) and not (due or scaling.is_due(record)):
         return
     if live is None and record and not founding.has_credential(ports, request):
-        unfounded = founding.unfounded(record, now)
+        unfounded = founding.unfounded(ports, record, now)
         if unfounded.retryable:  # and the lock is left to whoever founds it
             raise unfounded
     wait = conf.capi_helm.lock_wait if patient else 0
     with ports.operations.hold(request.namespace, request.release, wait=wait) as hold:
         if live is None and not founding.has_credential(ports, request):
-            raise founding.unfounded(hold.record, now)
+            raise founding.unfounded(ports, hold.record, now)
         bring_up_held(ports, hold, rows, cloud, conf)
 
 

@@ -3,43 +3,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 import datetime
 import threading
+import time
 
-#: What nobody has asked about for so long is gone, or has come to its end.
-_FORGOTTEN = datetime.timedelta(hours=1)
+#: Seconds. What nobody has asked about for so long is gone, or has come to its end.
+_FORGOTTEN = 3600.0
+#: Clocks of two hosts differ by less: on this, and on nothing narrower, the times of others count.
+CLOCKS_DIFFER = datetime.timedelta(days=1)
 
 
 class Sightings:
     """Safe to share between threads.
 
-    The times in Magnum's rows are by the clock of the host that wrote them. Whoever would hold them
-    against a clock that is ahead would give a request up that is being carried out elsewhere; so
-    what counts is how long it was watched, by one clock. After a restart that begins anew.
+    The times in Magnum's rows and in Leases are by the clock of the host that wrote them. Whoever
+    would hold them against a clock that is ahead would give a request up that is being carried out
+    elsewhere; so what counts is how long it was watched, by one clock that only goes up. After a
+    restart that begins anew, once: what is more than a day older than that by its own time is taken
+    for as old, so that conductors that never live long enough to watch it do not keep it for ever.
+
+    :param clock: seconds that only ever go up.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
-        self._seen: dict[Hashable, tuple[datetime.datetime, datetime.datetime]] = {}
-        self._tidied: datetime.datetime | None = None
+        self._seen: dict[Hashable, tuple[float, float]] = {}
+        self._tidied = clock()
 
-    def age(self, what: Hashable, now: datetime.datetime) -> datetime.timedelta:
-        """How long ago it was seen first; zero if that is now.
+    def age(
+        self,
+        what: Hashable,
+        stated: datetime.datetime | None = None,
+        now: datetime.datetime | None = None,
+    ) -> datetime.timedelta:
+        """For how long it was seen at least; zero if that begins now.
 
         :param what: the row, and whatever makes it another one for who asks.
-        :param now: aware, UTC.
+        :param stated: since when it is there by its own time (aware), None if it does not say.
+        :param now: the same clock as who wrote that would have it, but for a day (aware).
         """
         with self._lock:
-            first, _ = self._seen.get(what, (now, now))
-            self._seen[what] = first, now
-            self._tidy(now)
-        return max(now - first, datetime.timedelta())
+            seconds = self._clock()
+            first, _ = self._seen.get(what, (seconds, seconds))
+            self._seen[what] = first, seconds
+            self._tidy(seconds)
+        seen = datetime.timedelta(seconds=seconds - first)
+        if stated is None or now is None:
+            return seen
+        return max(seen, now - stated - CLOCKS_DIFFER)
 
-    def _tidy(self, now: datetime.datetime) -> None:
-        if self._tidied is not None and abs(now - self._tidied) < _FORGOTTEN:
+    def _tidy(self, now: float) -> None:
+        if now - self._tidied < _FORGOTTEN:
             return
         self._tidied = now
-        self._seen = {
-            one: times for one, times in self._seen.items() if abs(now - times[1]) < _FORGOTTEN
-        }
+        self._seen = {one: at for one, at in self._seen.items() if now - at[1] < _FORGOTTEN}

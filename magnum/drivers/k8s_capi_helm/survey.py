@@ -133,12 +133,15 @@ def judge(
     def judged(reader: observer.Reader, at: datetime.datetime) -> tuple[Observed, Verdict]:
         observed = observer.look(reader, namespace, release, at)
         if not observed.unreachable:
-            silent = ports.controllers.silent(ports.kube, now)
-            observed = dataclasses.replace(observed, silent=silent)
+            observed = ports.controllers.heard(ports.kube, observed, _said(state))
             owner, resting = ownership.owner(cluster, conf), cluster.status.endswith("_COMPLETE")
-            observed = witnesses.heard(ports, observed, owner, live, cloud, resting=resting)
+            said = state.health_reason.get("credential", "")
+            observed = witnesses.heard(
+                ports, observed, owner, live, cloud, resting=resting, said=said
+            )
             if polled and resting:
-                inside = ports.inspections.inside(ports.kube, namespace, release, observed)
+                said = state.health_reason.get("inside", "")
+                inside = ports.inspections.inside(ports.kube, namespace, release, observed, said)
                 observed = dataclasses.replace(observed, inside=inside)
         return observed, status.judge(observed, state, now)
 
@@ -161,7 +164,7 @@ def judge(
         *intake.notices(cluster, conf, values, rows),
         followers.behind(record, values, own),
         followers.lacking(record, values),
-        leftovers.notice(observed),
+        leftovers.notice(observed, state.health_reason.get("notice", "")),
         status.astray(observed, state),
         management.notice(live, conf),
         takeover.notice(record, observed) if read.is_lost else revisions.notice(read.outdated),
@@ -187,6 +190,11 @@ def judge(
         unnoted=revisions.unnoted(record, live),
         outdated=management.is_due(live, conf),
     )
+
+
+def _said(state: MagnumState) -> str:
+    """What the rows say of a cluster now, in words."""
+    return "\n".join((state.status_reason or "", *state.health_reason.values()))
 
 
 def _keep_in_log(cluster: Any, observed: Observed, verdict: Verdict, state: MagnumState) -> None:

@@ -44,11 +44,13 @@ def advance(
     cloud: Callable[[], Cloud],
     conf: Any,
     now: datetime.datetime,
+    said: str = "",
 ) -> deletion.Step:
     """Carry a deletion on as far as it goes now, under the release's lock.
 
     :param cloud: the cloud as Magnum's service user sees it; removes the application credential and
         what else was made for the cluster.
+    :param said: what the cluster's row says now.
     :returns: the step at which the pass stopped: DONE, WAIT or NO_PROOF.
     :raises errors.DriverError: the management cluster or Keystone could not be asked.
     """
@@ -63,7 +65,7 @@ def advance(
             observed = observer.look(ports.kube, owner.namespace, owner.release, now)
             step = _next(ports, owner, observed, proof=proof)
             if step.action is deletion.Action.WAIT:
-                return _blocked(ports, owner, observed, cloud, step)
+                return _blocked(ports, owner, observed, cloud, step, said)
             if step.action in deletion.STOPS:
                 return step
             if step.action in _ENDING and not hold.record.cleared:
@@ -81,14 +83,14 @@ def _blocked(
     observed: Observed,
     cloud: Callable[[], Cloud],
     step: deletion.Step,
+    said: str,
 ) -> deletion.Step:
     """The step with what it hangs on in the cloud, which no object may tell."""
     if observed.unreachable:
         return step
-    silent = ports.controllers.silent(ports.kube, observed.at)
-    if silent:
-        seen = dataclasses.replace(observed, silent=silent)
-        told = reasons.without(seen, step.reason, observed.at)
+    observed = ports.controllers.heard(ports.kube, observed, said)
+    if observed.silent:
+        told = reasons.without(observed, step.reason)
         return dataclasses.replace(step, reason=told)
     dead = ports.logins.problem(ports.kube, owner, cloud, observed.at, soon=True)
     if dead:

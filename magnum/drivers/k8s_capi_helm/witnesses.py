@@ -24,17 +24,21 @@ def heard(
     cloud: Callable[[], Cloud],
     *,
     resting: bool,
+    said: str = "",
 ) -> Observed:
     """The look with what the others say; each is asked only where that may matter.
 
     :param live: the release, whose credential and autoscaler are asked about; None for neither.
     :param resting: whether the cluster is complete; then its credential is tried less often.
+    :param said: what its row says of its credential.
     """
     observed = _with_faults(observed, cloud)
     observed = _with_balancer(observed, owner, cloud)
     if live is None:
         return observed
-    problem = ports.logins.problem(ports.kube, owner, cloud, observed.at, soon=not resting)
+    problem = ports.logins.problem(
+        ports.kube, owner, cloud, observed.at, soon=not resting, said=said
+    )
     return dataclasses.replace(
         observed, credential=problem, autoscaler=_autoscaler(ports, owner, live)
     )

@@ -165,7 +165,7 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
         return
     ports, owner, now = assembly.ports(conf), ownership.owner(cluster, conf), utc_now()
     try:
-        step = teardown.advance(ports, owner, admin_cloud, conf, now)
+        step = teardown.advance(ports, owner, admin_cloud, conf, now, cluster.status_reason or "")
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         step = deletion.Step(deletion.Action.WAIT, reason=str(error))
@@ -256,7 +256,8 @@ def _is_to_be_waited_for(error: errors.DriverError, cluster: Any, now: datetime.
 
 def _has_just_begun(cluster: Any, conf: Any) -> bool:
     """Whether the create may still be on its way to what has to be there first."""
-    return assembly.ports(conf).sightings.age(cluster.uuid, utc_now()) < _CREATE_START_LIMIT
+    seen = assembly.ports(conf).sightings
+    return seen.age(cluster.uuid, cluster.created_at, utc_now()) < _CREATE_START_LIMIT
 
 
 def _fail_unfounded(cluster: Any, conf: Any) -> None:

@@ -50,18 +50,24 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
     except errors.DriverError as error:
         # What was seen is true all the same; the next poll tries again.
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-    return _with_refusal(context, cluster, judged, found, now)
+    return _with_refusal(ports, context, cluster, judged, found, now)
 
 
 def _with_refusal(
-    context: Any, cluster: Any, judged: list[Any], found: survey.Finding, now: datetime.datetime
+    ports: assembly.Ports,
+    context: Any,
+    cluster: Any,
+    judged: list[Any],
+    found: survey.Finding,
+    now: datetime.datetime,
 ) -> Verdict:
     """The verdict; a cluster that a refused request left UPDATE_FAILED is released after a while.
 
     Magnum lets no upgrade and no update through from UPDATE_FAILED, and nothing else would ever
     end it. So the refusal is shown long enough for everybody who waits for the request; if
     everything is in place then, as it was before, the cluster is UPDATE_COMPLETE again and keeps
-    the words. Since when stands in the health's reasons, which every conductor reads.
+    the words. Since when stands in the health's reasons, for people and for conductors that come
+    later; how long that is a conductor tells by what it has seen itself.
     """
     verdict = found.verdict
     whole = bool(verdict.fingerprint) and not found.unreachable and not found.unfinished
@@ -69,10 +75,11 @@ def _with_refusal(
         return verdict
     before = (cluster.health_status_reason or {}).get(_REQUEST, "")
     since = conditions.instant(before.removeprefix(_REFUSED)) or now
-    if now - since >= _REFUSAL_SHOWN:
+    shown = f"{since:%Y-%m-%dT%H:%M:%SZ}"
+    if ports.sightings.age((cluster.uuid, _REQUEST, shown), since, now) >= _REFUSAL_SHOWN:
         rows.release(context, cluster, judged)
         return verdict
-    texts = {**verdict.health_reason, _REQUEST: f"{_REFUSED}{since:%Y-%m-%dT%H:%M:%SZ}"}
+    texts = {**verdict.health_reason, _REQUEST: f"{_REFUSED}{shown}"}
     return dataclasses.replace(verdict, health_reason=texts)
 
 
@@ -181,7 +188,8 @@ def _is_forgotten(
     it; its conductor died.
     """
     asked = tuple((row.uuid, row.updated_at, row.node_count) for row in groups)
-    age = ports.sightings.age((cluster.uuid, asked), now)
+    times = [at for row in groups for at in (row.updated_at, row.created_at) if at is not None]
+    age = ports.sightings.age((cluster.uuid, asked), max(times, default=None), now)
     return cluster.status.endswith("_COMPLETE") and age >= newcomers.CHECKED_BY_THEN
 
 

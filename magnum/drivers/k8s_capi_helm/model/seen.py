@@ -68,7 +68,10 @@ class Observed:
     A single object is its JSON, ``Missing.NOT_FOUND`` or ``Missing.UNREADABLE``; a list is a tuple
     of JSON or ``Missing.UNREADABLE``.
 
-    :ivar at: when the look began (aware, UTC).
+    :ivar at: when the look began (aware, UTC), by the conductor's clock: for how old it is, and for
+        what is as late as the world is. No time on the management cluster is compared with it.
+    :ivar asof: the same by the clocks of the management cluster; None: no later than the newest
+        time in the look.
     :ivar addons: HelmRelease and Manifests of the cluster.
     :ivar server_faults: Nova's fault text by server id, for servers that are in ERROR.
     :ivar failed_balancer: name of the API's load balancer if Octavia has it in ERROR, else "".
@@ -96,3 +99,4 @@ class Observed:
     inside: Inside | None = None
     silent: tuple[Silence, ...] = ()
     unreachable: str = ""
+    asof: datetime.datetime | None = None

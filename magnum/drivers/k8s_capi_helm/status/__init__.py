@@ -7,6 +7,7 @@ already; none reads anything. What is absent, unreadable or stale is never a yes
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 
 from magnum.drivers.k8s_capi_helm import conditions
@@ -29,6 +30,7 @@ from magnum.drivers.k8s_capi_helm.status import (
     infrastructure,
     reasons,
     workers,
+    written_times,
 )
 from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding
 from magnum.drivers.k8s_capi_helm.status.groups import astray
@@ -57,9 +59,11 @@ def judge(observed: Observed, state: MagnumState, now: datetime.datetime) -> Ver
 
     A cluster that is being deleted gets only a reason here; deletion.py decides about it.
 
-    :param now: aware, UTC.
+    :param now: the conductor's clock (aware, UTC), for the age of the look, and for deadlines,
+        which conductors write down. Nothing that controllers wrote is compared with it.
     """
     observed = _fresh(observed, now)
+    observed = dataclasses.replace(observed, asof=written_times.asof(observed))
     gap = _missing(observed, state)
     found = "" if gap else fingerprint.of(observed, state)
     agreed = bool(found) and found == state.first_look
@@ -144,7 +148,7 @@ def _lifecycle(
     """
     if state.status == "DELETE_IN_PROGRESS":
         waited = f"waiting: {blocking.told(observed)}"
-        return state.status, bounded(reasons.without(observed, waited, now))
+        return state.status, bounded(reasons.without(observed, waited))
     if state.status.endswith("_COMPLETE"):
         return state.status, None
     if state.status not in _JUDGED:
@@ -156,7 +160,7 @@ def _lifecycle(
         return f"{verb}_COMPLETE", None
     if gap is None:
         return state.status, _once_more(state, stage)
-    reason = reasons.told(gap, observed, state, now)
+    reason = reasons.told(gap, observed, state)
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason)
     if stage == "FAILED":

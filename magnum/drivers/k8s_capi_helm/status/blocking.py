@@ -62,9 +62,7 @@ def _words(thing: Json, observed: Observed) -> str:
     ready = conditions.condition(thing, "InstanceReady")
     if ready.bad and "Delete" in ready.reason and ready.message:
         return public(ready.message)
-    failed = faults.newest_failure(
-        observed.events, {(str(thing.get("kind")), conditions.name(thing))}, observed.at
-    )
+    failed = faults.newest_failure(observed, {(str(thing.get("kind")), conditions.name(thing))})
     if failed is not None:
         return wording.of_neutron(failed.text)
     said = conditions.condition(thing, "Deleting")
@@ -75,4 +73,4 @@ def _words(thing: Json, observed: Observed) -> str:
         return ""
     listed = conditions.metadata(thing).get("finalizers")
     held = ", ".join(str(one) for one in listed) if isinstance(listed, list) else ""
-    return f"being deleted since {asked:%H:%M} UTC{', held by ' + held if held else ''}"
+    return f"being deleted since {asked:%Y-%m-%d %H:%M} UTC{', held by ' + held if held else ''}"

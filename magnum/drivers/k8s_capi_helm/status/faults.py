@@ -17,7 +17,13 @@ import re
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import GroupState, Json, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import addons, infrastructure, machines, wording
+from magnum.drivers.k8s_capi_helm.status import (
+    addons,
+    infrastructure,
+    machines,
+    wording,
+    written_times,
+)
 from magnum.drivers.k8s_capi_helm.status.finding import cause_of, Finding
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
@@ -26,6 +32,8 @@ NODE_PATIENCE = datetime.timedelta(minutes=10)
 #: Until then an OpenStackServer without resolved image, flavor and network is just new.
 RESOLVE_PATIENCE = datetime.timedelta(seconds=30)
 EVENT_AGE = datetime.timedelta(minutes=30)
+#: So many characters of a reason tell it from others, also where it was cut.
+_BEGINNING = 80
 
 #: Reasons of OpenStackServer conditions that only say that it is not its turn yet.
 _WAITING = frozenset(
@@ -52,14 +60,26 @@ class Scope:
     """The objects that one reason is about: those of a group, or all of the cluster.
 
     :ivar whole: it is the cluster's reason, not a group's.
+    :ivar said: what the rows say now: what was told once is told as long as it is so.
     """
 
-    now: datetime.datetime
     observed: Observed
     machines: tuple[Json, ...]
     sets: tuple[Json, ...]
     servers: tuple[Json, ...]
     whole: bool
+    said: str = ""
+
+    def lasts(
+        self, since: datetime.datetime | None, longest: datetime.timedelta, text: str
+    ) -> bool:
+        """Whether something has lasted that long, by its writer's clock, or was told already.
+
+        A conductor that has just begun may know less of that clock than the one before it.
+
+        :param text: that it is told with.
+        """
+        return text[:_BEGINNING] in self.said or written_times.lasts(since, self.observed, longest)
 
 
 def readable(listed: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
@@ -67,12 +87,15 @@ def readable(listed: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
     return () if isinstance(listed, Missing) else listed
 
 
-def scope_of(observed: Observed, now: datetime.datetime, group: GroupState | None) -> Scope:
-    """The objects of *group*, or of everything for None."""
+def scope_of(observed: Observed, group: GroupState | None, said: str = "") -> Scope:
+    """The objects of *group*, or of everything for None.
+
+    :param said: what the rows say now.
+    """
     every, sets = readable(observed.machines), readable(observed.machine_sets)
     servers = readable(observed.servers)
     if group is None:
-        return Scope(now, observed, every, sets, servers, True)
+        return Scope(observed, every, sets, servers, True, said)
     if group.is_control_plane:
         mine, sets = machines.of_control_plane(every), ()
     else:
@@ -81,7 +104,7 @@ def scope_of(observed: Observed, now: datetime.datetime, group: GroupState | Non
         sets = machines.of_group(sets, group.name, owners)
     wanted = {machines.server_name(one) for one in mine}
     servers = tuple(one for one in servers if conditions.name(one) in wanted)
-    return Scope(now, observed, mine, sets, servers, False)
+    return Scope(observed, mine, sets, servers, False, said)
 
 
 def deepest(scope: Scope) -> Finding | None:
@@ -121,8 +144,9 @@ def _fault_of_server(server: Json, scope: Scope) -> Finding | None:
     made = conditions.instant(conditions.metadata(server).get("creationTimestamp"))
     status = conditions.mapping(server.get("status"))
     resolved = status.get("resolved") or status.get("instanceID")
-    if not resolved and made and scope.now - made > RESOLVE_PATIENCE:
-        return Finding(f"image, flavor or network of server {name} cannot be found", Cause.IMAGE)
+    text = f"image, flavor or network of server {name} cannot be found"
+    if not resolved and scope.lasts(made, RESOLVE_PATIENCE, text):
+        return Finding(text, Cause.IMAGE)
     return None
 
 
@@ -151,13 +175,13 @@ def _openstack_fault(scope: Scope) -> Finding | None:
 # Machines -----------------------------------------------------------------------------------------
 def _machine_fault(scope: Scope) -> Finding | None:
     for machine in sorted(scope.machines, key=conditions.name):
-        found = _fault_of_machine(machine, scope.now)
+        found = _fault_of_machine(machine, scope)
         if found is not None:
             return found
     return None
 
 
-def _fault_of_machine(machine: Json, now: datetime.datetime) -> Finding | None:
+def _fault_of_machine(machine: Json, scope: Scope) -> Finding | None:
     name = conditions.name(machine)
     checked = conditions.condition(machine, "HealthCheckSucceeded")
     if checked.bad and "InfrastructureReady" not in checked.message:
@@ -174,8 +198,10 @@ def _fault_of_machine(machine: Json, now: datetime.datetime) -> Finding | None:
         text, why = first_bullet(up.message), f"{up.reason} {up.message}"
         return Finding(f"machine {name}: {text}", cause_of(why, Cause.NETWORK))
     node = conditions.condition(machine, "NodeHealthy")
-    if up.good and up.since and now - up.since > NODE_PATIENCE and node.present and not node.good:
-        return Finding(f"machine {name}: {first_bullet(node.message)}", Cause.BOOTSTRAP)
+    if up.good and node.present and not node.good:
+        text = f"machine {name}: {first_bullet(node.message)}"
+        if scope.lasts(up.since, NODE_PATIENCE, f"{Cause.BOOTSTRAP}: {text}"):
+            return Finding(text, Cause.BOOTSTRAP)
     return None
 
 
@@ -226,7 +252,7 @@ def _addon_fault(scope: Scope) -> Finding | None:
 # Events -------------------------------------------------------------------------------------------
 def _event_fault(scope: Scope) -> Finding | None:
     """The newest failure of an object that is not fine now: an old fault is no reason."""
-    return newest_failure(scope.observed.events, _not_fine(scope), scope.now)
+    return newest_failure(scope.observed, _not_fine(scope))
 
 
 def tells_of_failure(event: Json) -> bool:
@@ -237,21 +263,20 @@ def tells_of_failure(event: Json) -> bool:
     return str(event.get("reason") or "").lower().startswith("failed")
 
 
-def newest_failure(
-    events: tuple[Json, ...] | Missing, suspects: set[tuple[str, str]], now: datetime.datetime
-) -> Finding | None:
+def newest_failure(observed: Observed, suspects: set[tuple[str, str]]) -> Finding | None:
     """The newest event, not older than EVENT_AGE, that tells of a failure of one of *suspects*.
 
     :param suspects: (kind, name) of objects.
     """
     newest: tuple[datetime.datetime, str, str] | None = None
-    for event in readable(events):
-        at = _event_time(event)
+    for event in readable(observed.events):
+        at = written_times.of_event(event)
         name = str(conditions.dig(event, "involvedObject", "name") or "")
         kind = str(conditions.dig(event, "involvedObject", "kind") or "")
         if not tells_of_failure(event) or at is None or (kind, name) not in suspects:
             continue
-        if now - at <= EVENT_AGE and (newest is None or at > newest[0]):
+        young = not written_times.lasts(at, observed, EVENT_AGE)
+        if young and (newest is None or at > newest[0]):
             newest = (at, str(event.get("message") or event.get("reason")), name)
     if newest is None:
         return None
@@ -274,14 +299,6 @@ def _not_fine(scope: Scope) -> set[tuple[str, str]]:
     if not isinstance(owner, Missing) and infrastructure.openstack_missing(owner):
         bad.add(("OpenStackCluster", conditions.name(owner)))
     return bad
-
-
-def _event_time(event: Json) -> datetime.datetime | None:
-    for path in (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",)):
-        at = conditions.instant(conditions.dig(event, *path))
-        if at is not None:
-            return at
-    return conditions.instant(conditions.metadata(event).get("creationTimestamp"))
 
 
 _FAULTS: tuple[Callable[[Scope], Finding | None], ...] = (

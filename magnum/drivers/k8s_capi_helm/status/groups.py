@@ -118,7 +118,7 @@ def _lifecycle(
         if not again:
             return group.status, group.reason if stage == "FAILED" else reasons.ONCE_MORE, False
         return f"{verb}_COMPLETE", None, False
-    reason = reasons.told(gap, observed, state, now, group)
+    reason = reasons.told(gap, observed, state, group)
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason), False
     return group.status, reasons.kept(group.reason, reason) if stage == "FAILED" else reason, False

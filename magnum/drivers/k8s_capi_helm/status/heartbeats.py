@@ -11,12 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 import dataclasses
 import datetime
+import re
 
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.model import Json, Silence
 
-#: Clocks of two machines may differ by that much; beyond it TLS and tokens fail as well.
+#: Clocks of two controllers may differ by that much; beyond it TLS and tokens fail as well.
 SKEW = datetime.timedelta(minutes=5)
+
+
+#: As rows say it, in the reason (to the minute) and in the health (to the second).
+_TOLD = re.compile(
+    r"controllers? (?P<who>[\w./-]+(?:, [\w./-]+)*) ha(?:s|ve) not reported since "
+    r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d)"
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,7 +33,8 @@ class Heartbeat:
 
     :ivar renewed: its ``renewTime``, by the clock of its controller (aware).
     :ivar lasts: how long its holder says that it is good for.
-    :ivar first_seen: when it was seen with this ``renewTime`` first, by our clock (aware).
+    :ivar first_seen: when it was seen with this ``renewTime`` first, in seconds of a clock of this
+        process that only goes up.
     :ivar last_seen: and last.
     :ivar moved: it was seen with an older one before, so that its clock need not be trusted.
     """
@@ -33,18 +42,19 @@ class Heartbeat:
     controller: str
     renewed: datetime.datetime
     lasts: datetime.timedelta
-    first_seen: datetime.datetime
-    last_seen: datetime.datetime
+    first_seen: float
+    last_seen: float
     moved: bool = False
 
 
 def heartbeat(
-    controller: str, lease: Json | None, before: Heartbeat | None, now: datetime.datetime
+    controller: str, lease: Json | None, before: Heartbeat | None, now: float
 ) -> Heartbeat | None:
     """What is known after a look at a Lease; None where nobody has ever renewed it.
 
     :param lease: None if it is not there; one that was seen before went with its controller.
     :param before: what was known of it, None if nothing.
+    :param now: seconds of a clock of this process.
     """
     if lease is None:
         return before and dataclasses.replace(before, last_seen=now)
@@ -58,18 +68,40 @@ def heartbeat(
     return Heartbeat(controller, renewed, lasts, now, now, moved=before is not None)
 
 
-def silence(beat: Heartbeat, patience: datetime.timedelta) -> Silence | None:
+def silence(
+    beat: Heartbeat, patience: datetime.timedelta, asof: datetime.datetime | None
+) -> Silence | None:
     """Whether a controller has not renewed its Lease for longer than *patience*.
 
     That is the time for which we have seen it unchanged, in which no clock of another machine has a
-    part. A Lease that we do not know for so long is believed its time, less what clocks differ by.
+    part. A Lease that we do not know for so long is believed its time, against what others on the
+    management cluster have written since, less what their clocks differ by.
+
+    :param asof: what the clocks of the management cluster show, None where nobody knows.
     """
-    quiet = beat.last_seen - beat.first_seen
-    if not beat.moved:
-        quiet = max(quiet, beat.last_seen - beat.renewed - SKEW)
+    quiet = datetime.timedelta(seconds=beat.last_seen - beat.first_seen)
+    if not beat.moved and asof is not None:
+        quiet = max(quiet, asof - beat.renewed - SKEW)
     if quiet < max(patience, 2 * beat.lasts):
         return None
     return Silence(beat.controller, beat.renewed)
+
+
+def remembered(beats: Iterable[Heartbeat], said: str) -> tuple[Silence, ...]:
+    """Who was silent for a conductor before this one, and has not renewed a Lease since.
+
+    A row says whose Lease was how old. If it is so still, nobody has to watch for the whole time
+    again, and nothing turns healthy in between because a conductor was started.
+
+    :param said: reason and health of a row, as they are now.
+    """
+    waiting = [one for one in beats if not one.moved]
+    for found in _TOLD.finditer(said):
+        who = set(found["who"].split(", "))
+        named = tuple(one for one in waiting if one.controller in who)
+        if any(f"{one.renewed:%Y-%m-%d%H:%M}" == found["day"] + found["time"] for one in named):
+            return tuple(Silence(one.controller, one.renewed) for one in named)
+    return ()
 
 
 def told(silent: Iterable[Silence]) -> tuple[str, datetime.datetime] | None:

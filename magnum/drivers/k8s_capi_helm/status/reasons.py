@@ -24,7 +24,6 @@ def told(
     gap: Finding,
     observed: Observed,
     state: MagnumState,
-    now: datetime.datetime,
     group: GroupState | None = None,
 ) -> str:
     """The fault if there is one, else what is waited for, and since when.
@@ -36,33 +35,34 @@ def told(
         text = "the management cluster cannot be read; what it does goes on"
         return Finding(text, Cause.MANAGEMENT).line()
     if observed.silent:
-        return without(observed, gap.text, now)
-    fault = _deepest(gap, observed, now, group)
+        return without(observed, gap.text)
+    said = f"{state.status_reason or ''} {group.reason or '' if group else ''}"
+    fault = _deepest(gap, observed, group, said)
     if fault is None or fault.cause is None:
-        return gap.line() if gap.cause else _waiting(gap, observed, state, now)
+        return gap.line() if gap.cause else _waiting(gap, observed, state, said)
     told_already = gap.text in fault.text or fault.text in gap.text
     return fault.line() if told_already else both(f"{fault.cause.value}: {fault.text}", gap.text)
 
 
 def _deepest(
-    gap: Finding, observed: Observed, now: datetime.datetime, group: GroupState | None
+    gap: Finding, observed: Observed, group: GroupState | None, said: str
 ) -> Finding | None:
     """The deepest fault; the cluster tells that of the group that it waits for, if it has one."""
     if group is None and gap.group is not None:
-        own = faults.deepest(faults.scope_of(observed, now, gap.group))
+        own = faults.deepest(faults.scope_of(observed, gap.group, said))
         if own is not None:
             return own
-    return faults.deepest(faults.scope_of(observed, now, group))
+    return faults.deepest(faults.scope_of(observed, group, said))
 
 
-def without(observed: Observed, text: str, now: datetime.datetime) -> str:
+def without(observed: Observed, text: str) -> str:
     """A reason while controllers are silent: nothing goes on without them; else *text* itself."""
     found = heartbeats.told(observed.silent)
     if found is None:
         return text
     words, since = found
     waited = text.removeprefix("waiting: ")
-    return Finding(f"{words} {clock(since, now)}; {waited}", Cause.MANAGEMENT).line()
+    return Finding(f"{words} {clock(since)}; {waited}", Cause.MANAGEMENT).line()
 
 
 def late(state: MagnumState, now: datetime.datetime) -> bool:
@@ -115,25 +115,25 @@ def kept(before: str | None, reason: str) -> str:
     return before or reason
 
 
-def _waiting(gap: Finding, observed: Observed, state: MagnumState, now: datetime.datetime) -> str:
+def _waiting(gap: Finding, observed: Observed, state: MagnumState, said: str) -> str:
     """What is waited for, what it does just now, and since when; the operation's begin at last."""
-    detail = _detail(gap, observed, now)
+    detail = _detail(gap, observed, said)
     text = f"{gap.line()}; {detail.text}" if detail else gap.line()
     began = (detail.since if detail else None) or gap.since or state.started
-    since = f", since {clock(began, now)}" if began else ""
+    since = f", since {clock(began)}" if began else ""
     return f"{bounded(text, REASON_LIMIT - len(since))}{since}"
 
 
-def clock(at: datetime.datetime, now: datetime.datetime) -> str:
-    """A time of today in hours and minutes, an earlier one with its date; UTC."""
-    return f"{at:%H:%M} UTC" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M} UTC"
+def clock(at: datetime.datetime) -> str:
+    """A time, UTC; with its date, since who reads it may have another clock than who wrote it."""
+    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def _detail(gap: Finding, observed: Observed, now: datetime.datetime) -> Finding | None:
+def _detail(gap: Finding, observed: Observed, said: str) -> Finding | None:
     """What the object that the gap is about does just now."""
     if gap.group is None:
-        return _silence(observed.infrastructure, now)
-    scope = faults.scope_of(observed, now, gap.group)
+        return _silence(faults.scope_of(observed, None, said))
+    scope = faults.scope_of(observed, gap.group, said)
     held = faults.preflight(scope)
     if held is not None:
         return held
@@ -144,14 +144,14 @@ def _detail(gap: Finding, observed: Observed, now: datetime.datetime) -> Finding
     return None
 
 
-def _silence(infrastructure: Json | Missing, now: datetime.datetime) -> Finding | None:
+def _silence(scope: faults.Scope) -> Finding | None:
     """While CAPO waits for a load balancer, or cannot log in, it writes no status at all."""
+    infrastructure = scope.observed.infrastructure
     if isinstance(infrastructure, Missing) or infrastructure.get("status"):
         return None
     made = conditions.instant(conditions.metadata(infrastructure).get("creationTimestamp"))
-    if made is None or now - made <= SILENCE_PATIENCE:
-        return None
-    return Finding("nothing is reported (look at load balancer and credential)", since=made)
+    text = "nothing is reported (look at load balancer and credential)"
+    return Finding(text, since=made) if scope.lasts(made, SILENCE_PATIENCE, text) else None
 
 
 def _stage(machine: Json) -> Finding:

@@ -16,6 +16,7 @@ from magnum.drivers.k8s_capi_helm import conditions, errors, names
 from magnum.drivers.k8s_capi_helm.kube_client.request import path
 from magnum.drivers.k8s_capi_helm.model import Inside, Json, Observed, Thing
 from magnum.drivers.k8s_capi_helm.status import inside
+from magnum.drivers.k8s_capi_helm.status.health import READY
 from magnum.drivers.k8s_capi_helm.workload.access import access
 from magnum.drivers.k8s_capi_helm.workload.budget import Budget
 from magnum.drivers.k8s_capi_helm.workload.door import Door, Unanswered
@@ -75,11 +76,14 @@ class Inspections:
         self._known: dict[str, _Look] = {}
 
     def inside(
-        self, kube: Reader, namespace: str, release: str, observed: Observed
+        self, kube: Reader, namespace: str, release: str, observed: Observed, said: str = ""
     ) -> Inside | None:
         """What of the core addons is missing in a cluster; None where nobody has looked yet.
 
         Nobody looks where Cluster API, which tries all the time, does not reach the cluster either.
+
+        :param said: what the cluster's row says of it: what was seen last, while this process has
+            not looked itself. Where something was missing it looks at once.
         """
         # No more than is looked for: the list may be as long as the tenant likes.
         wanted = inside.expected(observed.addons)[: inside.MOST]
@@ -88,8 +92,12 @@ class Inspections:
         with self._lock:
             # The first look at a cluster counts as one that was at any time before.
             before = observed.at - self._every * self._chance()
-            last = self._known.setdefault(f"{namespace}/{release}", _Look(before, wanted))
-        if last.wanted == wanted and observed.at - last.at < self._patience(last):
+            known = {READY: Inside(), _AWAY: Inside(unknown=_AWAY)}.get(said)
+            if said and known is None:
+                before = observed.at - self._every
+            first = _Look(before, wanted, known)
+            last = self._known.setdefault(f"{namespace}/{release}", first)
+        if last.wanted == wanted and abs(observed.at - last.at) < self._patience(last):
             return last.found
         with self._budget.look(namespace, vain=last.vain > 0) as free:
             if not free or not self._take(f"{namespace}/{release}", last, observed.at):

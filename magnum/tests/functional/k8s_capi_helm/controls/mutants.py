@@ -728,6 +728,81 @@ _WORDS = (
     ),
 )
 
+_CLOCKS = (
+    Mutant(
+        "conductors-clock",
+        "How long something lasts is told by the conductor's clock.",
+        f"{DRIVER}/status/written_times.py",
+        "    at = asof(observed)\n",
+        "    at = observed.at\n",
+        Suite.UNIT,
+        ("test_recordings_clocks",),
+    ),
+    Mutant(
+        "leases-by-the-conductors-clock",
+        "The age of a look counts by the conductor's clock in a file that was not to.",
+        f"{DRIVER}/leftovers.py",
+        "written_times.lasts(asked, observed, _PORT_PATIENCE)",
+        "observed.at - asked > _PORT_PATIENCE",
+        Suite.UNIT,
+        ("test_house_clocks",),
+    ),
+    Mutant(
+        "restarts-forget-faults",
+        "What was told is told again only when its time has passed for the new process.",
+        f"{DRIVER}/status/faults.py",
+        "text[:_BEGINNING] in self.said or ",
+        "",
+        Suite.UNIT,
+        ("test_recordings_restarts",),
+    ),
+    Mutant(
+        "restarts-forget-silence",
+        "A controller that was silent for one process is alive for the next one.",
+        f"{DRIVER}/controllers.py",
+        " or before.get(beat.controller)",
+        "",
+        Suite.UNIT,
+        ("test_recordings_restarts", "test_controllers"),
+    ),
+    Mutant(
+        "restarts-forget-credentials",
+        "A dead credential is a good one for a conductor that has just begun.",
+        f"{DRIVER}/logins.py",
+        "get(owner.cluster_uuid, (before, said))",
+        'get(owner.cluster_uuid, (before, ""))',
+        Suite.UNIT,
+        ("test_driver_restarts",),
+    ),
+    Mutant(
+        "restarts-forget-addons",
+        "What is missing in a cluster is there for a conductor that has just begun.",
+        f"{DRIVER}/workload/inspections.py",
+        "            if said and known is None:\n                before = observed.at - self._every\n",
+        "",
+        Suite.UNIT,
+        ("test_inspections",),
+    ),
+    Mutant(
+        "sightings-for-ever",
+        "What no process lives long enough to watch is waited for without end.",
+        f"{DRIVER}/sightings.py",
+        "return max(seen, now - stated - CLOCKS_DIFFER)",
+        "return seen",
+        Suite.UNIT,
+        ("test_sightings",),
+    ),
+    Mutant(
+        "sightings-by-clocks",
+        "The time of a row is held against the clock of another host.",
+        f"{DRIVER}/sightings.py",
+        "return max(seen, now - stated - CLOCKS_DIFFER)",
+        "return max(seen, now - stated)",
+        Suite.UNIT,
+        ("test_driver_clocks",),
+    ),
+)
+
 MUTANTS = (
     *_NAIVE,
     *_STATUS,
@@ -738,4 +813,5 @@ MUTANTS = (
     *_ENVTEST,
     *_FUNCTIONAL,
     *_WORDS,
+    *_CLOCKS,
 )

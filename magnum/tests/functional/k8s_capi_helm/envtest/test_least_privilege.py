@@ -162,7 +162,7 @@ class TestControllers(LeastPrivilegeCase, controllers.ControllersTests):
         )
         self.assertIn("role of the driver", str(error))
         silent = Controllers([f"{namespace}/other"], controllers.PATIENCE)
-        self.assertEqual((), silent.silent(self.kube, controllers.NOW))
+        self.assertEqual((), silent.silent(self.kube))
 
 
 class TestLimits(LeastPrivilegeCase):

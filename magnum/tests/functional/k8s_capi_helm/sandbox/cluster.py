@@ -120,7 +120,11 @@ class Cluster:
         """
         self.begun()
         thing = rf"(?P<thing>{self.release}-[a-z0-9-]+)"
-        pattern = re.escape(text).replace("<time>", r"\d\d:\d\d UTC").replace("<machine>", thing)
+        pattern = (
+            re.escape(text)
+            .replace("<time>", r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+            .replace("<machine>", thing)
+        )
         said = ""
 
         def told(rows: Rows) -> bool:

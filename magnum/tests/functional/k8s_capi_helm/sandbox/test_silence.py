@@ -24,7 +24,7 @@ _TAKEN = (
 _CAPO = r"controller capo has not reported since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 _ALL = (
     r"management: controllers capi, capi-kubeadm-bootstrap, capi-kubeadm-control-plane, capo have "
-    r"not reported since \d\d:\d\d UTC; .+"
+    r"not reported since \d{4}-\d\d-\d\d \d\d:\d\d UTC; .+"
 )
 
 

@@ -195,6 +195,7 @@ class MortalWorld(world.World):
                 default_version=None,
                 copies=chart_store.Copies(kube),
             ),
+            sightings=world.seen(),
         )
 
     # What outlives them ---------------------------------------------------------------------------

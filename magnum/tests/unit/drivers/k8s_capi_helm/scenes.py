@@ -289,6 +289,7 @@ def observed(
     machines += [machine(g, i, version) for g, count in wanted.items() for i in range(count)]
     return model.Observed(
         at=NOW,
+        asof=NOW,
         cluster=cluster(version),
         infrastructure=openstack_cluster(),
         control_plane=control_plane(masters, version),

@@ -124,7 +124,7 @@ class BlockingTest(testtools.TestCase):
     def test_the_deepest_object_and_who_holds_it(self):
         self.assertEqual(
             f"waiting: OpenStackServer {scenes.RELEASE}-control-plane-m0 to go (5 machines left): "
-            "being deleted since 11:58 UTC, held by example.org/finalizer",
+            "being deleted since 2026-11-21 11:58 UTC, held by example.org/finalizer",
             step(going()).reason,
         )
 

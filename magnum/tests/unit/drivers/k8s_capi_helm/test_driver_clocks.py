@@ -11,8 +11,7 @@ from typing import Any
 import fixtures
 
 from magnum.drivers.k8s_capi_helm.driver import passes
-from magnum.drivers.k8s_capi_helm.sightings import Sightings
-from magnum.tests.unit.drivers.k8s_capi_helm.world import World
+from magnum.tests.unit.drivers.k8s_capi_helm.world import seen, World
 
 #: A host whose clock shows the time of another zone.
 _ZONE = 8 * 60
@@ -21,7 +20,7 @@ _ZONE = 8 * 60
 class TestClocks(World):
     def setUp(self) -> None:
         super().setUp()
-        self.seen_elsewhere = Sightings()
+        self.seen_elsewhere = seen()
 
     def at(self, minutes: float, call: Callable[[], Any]) -> None:
         """Do something on another host, whose clock is so much ahead."""

@@ -44,10 +44,10 @@ class InspectionsCase(testtools.TestCase):
         addon["status"]["resources"] = self.made
         return look
 
-    def look(self, after: float = 0, **changes: Any) -> Inside | None:
+    def look(self, after: float = 0, said: str = "", **changes: Any) -> Inside | None:
         self.now += datetime.timedelta(minutes=after)
         look = dataclasses.replace(self.observed(), **changes)
-        return self.inspections.inside(self.kube, scenes.NAMESPACE, scenes.RELEASE, look)
+        return self.inspections.inside(self.kube, scenes.NAMESPACE, scenes.RELEASE, look, said)
 
 
 def _handled(spec: dict[str, Any]) -> str:
@@ -109,6 +109,19 @@ class TestInspections(InspectionsCase):
             thread.join(20)
         found = self.inspections.inside(self.kube, scenes.NAMESPACE, "one-19", look)
         self.assertEqual(Inside(), found)
+
+    def test_a_process_that_has_not_looked_goes_by_the_row(self) -> None:
+        """Else health would be better, and worse again, because a conductor was restarted."""
+        self.chance = 0
+        self.assertEqual(Inside(), self.look(said="Ready"))
+        self.inspections = Inspections(EVERY, chance=lambda: 0, enter=self.workload)
+        away = "not looked for: the cluster's API cannot be reached from here"
+        self.assertEqual(away, self.look(said=away).unknown)
+        self.assertEqual([], self.workload.asked)
+        self.inspections = Inspections(EVERY, chance=lambda: 0, enter=self.workload)
+        self.workload.gone = {OCCM}
+        found = self.look(said="ccm-openstack: DaemonSet openstack-system/occm not there")
+        self.assertEqual(["occm"], [one.name for one in found.missing])
 
     def test_a_cluster_out_of_reach_is_left_alone_longer_and_longer(self) -> None:
         self.workload.away = True

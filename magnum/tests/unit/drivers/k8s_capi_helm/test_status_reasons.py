@@ -27,6 +27,10 @@ NETWORK_QUOTA = (
 )
 
 
+#: One minute before the look.
+SINCE = "2026-11-21 11:59 UTC"
+
+
 def building() -> model.Observed:
     """A cluster whose last worker is being built: its server is not there yet."""
     observed = scenes.observed()
@@ -53,7 +57,7 @@ class DeepestTest(testtools.TestCase):
     def test_only_slow(self):
         self.assertEqual(
             "waiting: 1 of 2 default-worker machines are ready; server of machine "
-            f"{scenes.RELEASE}-default-worker-m1 is being made, since 11:10 UTC",
+            f"{scenes.RELEASE}-default-worker-m1 is being made, since 2026-11-21 11:10 UTC",
             reason(building()),
         )
 
@@ -152,7 +156,7 @@ class DeepestTest(testtools.TestCase):
         observed = scenes.observed()
         observed.infrastructure["status"] = {}
         self.assertIn("nothing is reported (look at load", reason(observed))
-        self.assertTrue(reason(observed).endswith("credential), since 11:00 UTC"))
+        self.assertTrue(reason(observed).endswith("credential), since 2026-11-21 11:00 UTC"))
 
     def test_a_load_balancer_in_error(self):
         """Cluster API waits for it without a word; its name says which one the tenant deletes."""
@@ -314,7 +318,7 @@ class DeepestTest(testtools.TestCase):
             scenes.say(observed.machines[0], "Ready", "False", "...")
             scenes.say(observed.machines[0], "InfrastructureReady", "True", **just_now)
             scenes.say(observed.machines[0], kind, "False", "* Node.Ready: cni", **just_now)
-            line = f"waiting: 2 of 3 control plane machines are ready; {wanted}, since 11:59 UTC"
+            line = f"waiting: 2 of 3 control plane machines are ready; {wanted}, since {SINCE}"
             self.assertEqual(line, reason(observed))
 
     def test_a_stage_is_not_taken_back_while_a_change_of_the_machine_is_unseen(self):

@@ -37,6 +37,7 @@ from magnum.drivers.k8s_capi_helm import (
 )
 from magnum.drivers.k8s_capi_helm.departures import Departures
 from magnum.drivers.k8s_capi_helm.driver import Driver, passes
+from magnum.drivers.k8s_capi_helm.sightings import Sightings
 from magnum.service import periodic
 from magnum.tests.unit.db import base
 from magnum.tests.unit.drivers.k8s_capi_helm import databases, fakes, scenes
@@ -73,6 +74,7 @@ class World(base.DbTestCase):
             operations=operations.Operations(self.kube, holder="test", lease_duration=60),
             helm=self.helm,
             charts=charts,
+            sightings=seen(),
         )
         self.driver = Driver()
         for place, name, stand_in in (
@@ -306,6 +308,11 @@ _KINDS = {
         names.HELM_RELEASE,
     )
 }
+
+
+def seen() -> Sightings:
+    """What a new process has seen; its clock goes as the driver's does."""
+    return Sightings(lambda: passes.utc_now().timestamp())
 
 
 def _unmute() -> None:

@@ -16,6 +16,19 @@ NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.UTC)
 PATIENCE = datetime.timedelta(minutes=3)
 
 
+class Timed(Controllers):
+    """Controllers as they are asked at times that a test gives."""
+
+    def __init__(self, *args: Any) -> None:
+        self.seconds = 0.0
+        super().__init__(*args, clock=lambda: self.seconds)
+
+    def at(self, now: datetime.datetime, kube: Any, said: str = "") -> tuple[Silence, ...]:
+        """Who is silent then."""
+        self.seconds = (now - NOW).total_seconds()
+        return self.silent(kube, said)
+
+
 class ControllersTests:
     """Mixed into a TestCase; ``kube`` is the driver's identity, ``owner`` one that may write."""
 
@@ -37,8 +50,8 @@ class ControllersTests:
         """The silence of the first one's controller."""
         return Silence(self.capi.partition("-system/")[0], since)
 
-    def controllers(self) -> Controllers:
-        return Controllers([self.capi, self.capo], PATIENCE)
+    def controllers(self) -> Timed:
+        return Timed([self.capi, self.capo], PATIENCE)
 
     def renew(self, lease: str, at: datetime.datetime) -> None:
         """As client-go writes it."""
@@ -61,7 +74,7 @@ class ControllersTests:
         for minutes in range(0, 10, 2):
             now = NOW + datetime.timedelta(minutes=minutes)
             self.renew(self.capi, now)
-            self.assertEqual((), controllers.silent(self.kube, now))
+            self.assertEqual((), controllers.at(now, self.kube))
 
     def test_who_does_not_is_silent_until_it_does(self) -> None:
         controllers = self.controllers()
@@ -70,26 +83,27 @@ class ControllersTests:
         for seconds in (0, 60, 179):
             now = NOW + datetime.timedelta(seconds=seconds)
             self.renew(self.capo, now)
-            self.assertEqual((), controllers.silent(self.kube, now), seconds)
+            self.assertEqual((), controllers.at(now, self.kube), seconds)
         now = NOW + datetime.timedelta(seconds=200)
         self.renew(self.capo, now)
-        self.assertEqual((self.of_capi(renewed),), controllers.silent(self.kube, now))
+        self.assertEqual((self.of_capi(renewed),), controllers.at(now, self.kube))
         now += datetime.timedelta(seconds=20)
         self.renew(self.capi, now)
-        self.assertEqual((), controllers.silent(self.kube, now))
+        self.assertEqual((), controllers.at(now, self.kube))
 
     def test_a_lease_that_is_not_there_says_nothing(self) -> None:
         controllers = self.controllers()
         for minutes in (0, 5, 10):
             now = NOW + datetime.timedelta(minutes=minutes)
-            self.assertEqual((), controllers.silent(self.kube, now))
+            self.assertEqual((), controllers.at(now, self.kube))
 
     def test_one_that_was_there_went_with_its_controller(self) -> None:
         controllers = self.controllers()
         self.renew(self.capi, NOW)
-        controllers.silent(self.kube, NOW)
+        controllers.at(NOW, self.kube)
         self.take_away(self.capi)
         found: tuple[Silence, ...] = ()
         for minutes in range(1, 5):
-            found = controllers.silent(self.kube, NOW + datetime.timedelta(minutes=minutes))
+            now = NOW + datetime.timedelta(minutes=minutes)
+            found = controllers.at(now, self.kube)
         self.assertEqual((self.of_capi(NOW),), found)

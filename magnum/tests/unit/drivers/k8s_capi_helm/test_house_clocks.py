@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the conductor's clock has a part: a closed list, each place with its reason.
+
+How long something lasts on the management cluster is told by the times that its controllers write,
+among each other (``status/written_times.py``), or by seconds that this process has counted. So no
+``now`` and no ``at`` of a look is subtracted from anything, or compared with it, but for these.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+import tempfile
+
+from magnum.tests.unit.drivers.k8s_capi_helm.test_house import LawCase, ROOT, Source, sources
+
+ROOMS = frozenset(
+    "status deletion leftovers controllers conditions witnesses survey teardown founding "
+    "credentials newcomers observer workload logins sightings driver operations".split()
+)
+_PROCESS = "seconds, or moments, of this process alone"
+_DEADLINE = "a limit that conductors write down by their clocks: off by as much as two hosts differ"
+#: Function -> why it may.
+ALLOWED = {
+    "controllers.py:_ask_now_and_then": _PROCESS,
+    "controllers.py:_note": _PROCESS,
+    "driver/prompts.py:_next": _PROCESS,
+    "driver/prompts.py:_rested": _PROCESS,
+    "driver/prompts.py:visited": _PROCESS,
+    "controllers.py:note": "what a clock of the management cluster is ahead of seconds of this one",
+    "logins.py:problem": _PROCESS,
+    "sightings.py:age": "times of rows, a day more than clocks differ by",
+    "sightings.py:_tidy": _PROCESS,
+    "status/__init__.py:_fresh": "the age of this process's own look",
+    "status/health.py:_certificates": "a certificate ends when the world's clock says so",
+    "status/reasons.py:late": _DEADLINE,
+    "driver/passes.py:_is_late": _DEADLINE,
+    "driver/passes.py:_is_to_be_waited_for": _DEADLINE,
+    "survey.py:judge": "how far the watch of this process is behind",
+    "workload/inspections.py:_forget": _PROCESS,
+    "workload/inspections.py:inside": _PROCESS,
+    "operations/lock.py:_expired": _PROCESS,
+}
+
+
+def clock_users(source: Source) -> Iterator[str]:
+    """Functions of a file that reckon with ``now`` or with the ``at`` of something."""
+    for function in ast.walk(source.tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for node in ast.walk(function):
+            parts: list[ast.expr] = []
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+                parts = [node.left, node.right]
+            if isinstance(node, ast.Compare):
+                parts = [node.left, *node.comparators]
+            if any(_has_clock(part) for part in parts):
+                yield f"{source.name}:{function.name}"
+
+
+def _has_clock(node: ast.AST) -> bool:
+    """Whether it reckons with a clock; what is handed to a function is that function's."""
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func).rpartition(".")[2] in ("utc_now", "now")
+    if isinstance(node, ast.Attribute) and node.attr == "at":
+        return True
+    if isinstance(node, ast.Name) and node.id == "now":
+        return True
+    return any(_has_clock(one) for one in ast.iter_child_nodes(node))
+
+
+class TestClocks(LawCase):
+    def test_the_conductors_clock_is_compared_with_nobody_elses(self) -> None:
+        found = {user for one in sources(ROOT) if one.room in ROOMS for user in clock_users(one)}
+        self.assertEqual(set(ALLOWED), found)
+
+    def test_the_law_sees_what_it_forbids(self) -> None:
+        for line in ("now - made > LIMIT", "x > observed.at - made", "utc_now() - made", "now < x"):
+            with tempfile.TemporaryDirectory() as place:
+                path = Path(place) / "faults.py"
+                path.write_text(f"def f(now, made, x, observed):\n    return {line}\n")
+                self.assertEqual(
+                    ["faults.py:f"], sorted(set(clock_users(Source(path, path.parent))))
+                )
