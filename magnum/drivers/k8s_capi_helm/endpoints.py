@@ -6,19 +6,29 @@ the APIs below the driver uses one version, whose path is part of the API's refe
 the catalogue has it in its address or not, the address is known. Where the catalogue has something
 else there, the service is asked as ever. Nova is asked once all the same: server groups look
 different in its newer microversions.
+
+All of a cluster is in one region: its ``clouds.yaml`` names one for all services. Which one that is
+and where each service is asked is decided here, from Magnum's own options and the catalogue.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 import re
 from typing import Any
 import urllib.parse
 
 from keystoneauth1 import exceptions as ka_exceptions
+from keystoneauth1 import loading as ka_loading
 from openstack import connection as sdk_connection
 from openstack import service_description
 
 from magnum.common import clients, keystone
+import magnum.conf
+from magnum.conf import keystone as ksconf
+from magnum.drivers.k8s_capi_helm import errors
+
+CONF = magnum.conf.CONF
 
 #: Type of the service -> major version and path (https://docs.openstack.org/api-quick-start).
 _APIS = {
@@ -29,19 +39,35 @@ _APIS = {
     "block-storage": ("3", "v3"),
     "load-balancer": ("2", "v2"),
 }
+#: Services that machines, load balancers and volumes of clusters come from, as Magnum's options call
+#: them. Images are not among them: machines name them by id, and Magnum alone looks for them.
+_OF_CLUSTERS = ("nova", "neutron", "cinder", "octavia")
 _VERSION = re.compile(r"v(\d+)(\.\d+)?")
 
 
-class Clients(clients.OpenStackClients):  # type: ignore[misc]
-    """Magnum's clients of one person; the proxies are those of openstacksdk."""
+def login_url() -> str | None:
+    """Where Magnum itself logs in ([keystone_auth] auth_url); None where that is not configured."""
+    try:
+        login = ka_loading.load_auth_from_conf_options(CONF, ksconf.CFG_GROUP)
+    except ka_exceptions.ClientException:
+        return None
+    return getattr(login, "auth_url", None)
 
-    def __init__(self, context: Any) -> None:
+
+class Clients(clients.OpenStackClients):  # type: ignore[misc]
+    """Magnum's clients of one person; the proxies are those of openstacksdk.
+
+    :param login: tells where Magnum logs in.
+    """
+
+    def __init__(self, context: Any, login: Callable[[], str | None] = login_url) -> None:
         super().__init__(context)
         self._keystone: Any = None
+        self._login = login
 
     def keystone(self) -> Any:
         """Magnum's Keystone client."""
-        self._keystone = self._keystone or Keystone(self.context)
+        self._keystone = self._keystone or Keystone(self.context, self._login)
         return self._keystone
 
     def glance(self) -> Any:
@@ -64,15 +90,76 @@ class Clients(clients.OpenStackClients):  # type: ignore[misc]
         """Volumes."""
         return self._at("cinder", "block-storage") or super().cinder()
 
+    def region(self) -> str | None:
+        """The region of clusters: what the options of their services say, else the only one.
+
+        None where the catalogue names none.
+
+        :raises errors.Misconfigured: the options contradict each other or the catalogue, or there
+            are several and no option says which.
+        """
+        chosen = {
+            f"[{client}_client] region_name": name
+            for client in _OF_CLUSTERS
+            if (name := self._get_client_option(client, "region_name"))
+        }
+        listed = {region for region, _ in self._listed("compute", None) if region}
+        told = ", ".join(f"{option} is {name}" for option, name in chosen.items())
+        if len(set(chosen.values())) > 1:
+            raise _misconfigured(f"{told}: a cluster is in one region, so they have to be the same")
+        if not chosen and len(listed) > 1:
+            raise _misconfigured(
+                f"the catalogue has compute endpoints in several regions ({_joined(listed)}): set "
+                "[nova_client] region_name to the one that clusters are in"
+            )
+        wanted = next(iter(chosen.values()), None) or next(iter(listed), None)
+        if listed and wanted not in listed:
+            raise _misconfigured(
+                f"{told}, and the catalogue has compute endpoints in {_joined(listed)} alone"
+            )
+        return wanted
+
+    def identity_url(self, interface: str) -> str:
+        """Keystone's address for clusters, on one of its interfaces: in their region if it is there.
+
+        :raises errors.Misconfigured: it has none there, or the region is not clear.
+        """
+        region, listed = self.region(), self._listed("identity", interface)
+        urls = [url for where, url in listed if where == region] or [url for _, url in listed]
+        if not urls:
+            raise _misconfigured(
+                f"[capi_helm] app_cred_interface_type is {interface}, and the catalogue has no "
+                "identity endpoint on that interface"
+            )
+        if len(set(urls)) > 1:
+            raise _misconfigured(
+                f"the catalogue has several {interface} endpoints for identity (in "
+                f"{_joined(where or 'no region' for where, _ in listed)}) and not one for region "
+                f"{region}, in which clusters are: give Keystone one endpoint there"
+            )
+        return urls[0]
+
+    def _listed(self, service_type: str, interface: str | None) -> list[tuple[str | None, str]]:
+        """Region and address of each endpoint of a service in the catalogue, in its order."""
+        session = self.keystone().session
+        catalogue = session.auth.get_access(session).service_catalog
+        found = catalogue.get_endpoints(service_type=service_type, interface=interface)
+        # Cinder is in the catalogue under several types; for others there is one.
+        every = [one for endpoints in found.values() for one in endpoints]
+        return [(one.get("region_id") or one.get("region"), one["url"]) for one in every]
+
     def _at(self, client: str, service_type: str) -> Any:
         """A proxy, None where it is not known where the service is.
 
         :param client: how Magnum calls the service in its options.
         """
+        region = self.region()
+        if client not in _OF_CLUSTERS:
+            region = self._get_client_option(client, "region_name") or region
         url = self.url_for(
             service_type=service_type,
             interface=self._get_client_option(client, "endpoint_type"),
-            region_name=self._get_client_option(client, "region_name"),
+            region_name=region,
         )
         if url is None:
             raise ka_exceptions.EndpointNotFound(f"the catalogue has no '{service_type}'")
@@ -82,15 +169,18 @@ class Clients(clients.OpenStackClients):  # type: ignore[misc]
 class Keystone(keystone.KeystoneClientV3):  # type: ignore[misc]
     """Magnum's Keystone client."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, login: Callable[[], str | None]) -> None:
         super().__init__(context)
         self._client: Any = None
+        self._login = login
 
     @property
     def client(self) -> Any:
-        """The proxy to Keystone."""
+        """The proxy to Keystone: where Magnum logs in itself, whatever the catalogue has first."""
         if self._client is None:
-            url = self.session.get_endpoint(service_type="identity", interface="public")
+            url = self._login() or self.session.get_endpoint(
+                service_type="identity", interface="public"
+            )
             self._client = _proxy(self.session, "identity", url) if url else None
         return self._client or super().client
 
@@ -110,6 +200,18 @@ def address(url: str, service_type: str, project_id: str | None) -> str | None:
         plain = last == steps and not (parts.query or parts.fragment)
         return f"{url.rstrip('/')}/{path}" if plain else None
     return url.rstrip("/") if found[1] == major else None
+
+
+def _misconfigured(detail: str) -> errors.Misconfigured:
+    return errors.Misconfigured(
+        "This Magnum service cannot work on clusters because of its configuration. Ask its "
+        "operator to look into the log.",
+        detail,
+    )
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names)))
 
 
 def _proxy(session: Any, service_type: str, url: str) -> Any:

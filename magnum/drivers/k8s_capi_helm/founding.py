@@ -168,10 +168,11 @@ def save_credentials(
     :param name: of the credential, which no other one of the user may have; with an ending, of the
         one inside the cluster.
     :param secret_name: of the Secret, None for that of a new cluster.
-    :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
+    :raises errors.Misconfigured: the CA bundle for the cloud cannot be read, or its region is not
+        clear.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
-    bundle = assembly.ca_bundle(conf)
+    bundle, region = assembly.ca_bundle(conf), cloud.region()
     with contextlib.ExitStack() as undo:
 
         def made(called: str, roles: Sequence[str]) -> str:
@@ -181,7 +182,7 @@ def save_credentials(
             return secrets.clouds_yaml(
                 credential,
                 auth_url=auth_url,
-                region=conf.cinder_client.region_name,
+                region=region,
                 interface=conf.capi_helm.app_cred_interface_type,
                 verify=conf.drivers.verify_ca,
             )

@@ -119,7 +119,7 @@ class Cloud:
         :raises errors.CloudUnreachable: Nova does not answer.
         """
         texts = sorted(set(wanted))
-        return _complete("flavor", texts, machines.flavors(self._services, texts, project_id))
+        return offers.complete("flavor", texts, machines.flavors(self._services, texts, project_id))
 
     def named_images(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Image]:
         """Images that a project sees by the texts, names or ids, that they are asked for with.
@@ -128,7 +128,7 @@ class Cloud:
         :raises errors.CloudUnreachable: Glance does not answer.
         """
         texts = sorted(set(wanted))
-        return _complete("image", texts, images.images(self._services, texts, project_id))
+        return offers.complete("image", texts, images.images(self._services, texts, project_id))
 
     def known_flavors(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Flavor]:
         """Flavors as :meth:`flavors`, without those that are not there.
@@ -145,11 +145,22 @@ class Cloud:
         return quotas.quotas(self._services, project_id, more)
 
     def auth_url(self, interface: str) -> str:
-        """Keystone's v3 URL on one of its interfaces (``public``, ``internal``, ``admin``)."""
+        """Keystone's v3 URL on one of its interfaces (``public``, ``internal``, ``admin``).
+
+        :raises errors.Misconfigured: options and catalogue leave it open.
+        """
         with asking("Keystone", "its endpoint"):
-            url = self._services.url_of("identity", interface)
+            url = self._services.identity_url(interface)
         base = url.rstrip("/")
         return base if base.endswith("/v3") else f"{base}/v3"
+
+    def region(self) -> str | None:
+        """The region that clusters are in, None in a cloud without regions.
+
+        :raises errors.Misconfigured: options and catalogue leave it open.
+        """
+        with asking("Keystone", "its catalogue"):
+            return self._services.region()
 
     # Application credentials ----------------------------------------------------------------------
     def create_credential(
@@ -231,19 +242,3 @@ class Cloud:
         found = listed("Octavia", what, lambda: self._services.octavia().load_balancers(**query))
         mine = of_project("Octavia", what, found, project_id)
         return any(one.provisioning_status == "ERROR" for one in mine if one.name == name)
-
-
-def _complete(
-    kind: str, wanted: Iterable[str], found: Mapping[str, _Answer]
-) -> Mapping[str, _Answer]:
-    """*found*, in which everything that was *wanted* has to be.
-
-    :param kind: as the command line of OpenStack calls it.
-    """
-    for name in wanted:
-        if name not in found:
-            raise errors.CloudRefused(
-                f"{kind.capitalize()} '{name}' does not exist or is not visible to this project. "
-                f"Choose one that 'openstack {kind} list' shows."
-            )
-    return found

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import visibility
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
 from magnum.drivers.k8s_capi_helm.model import Offer
+
+_Answer = TypeVar("_Answer")
 
 
 def volume_types(services: Services, project_id: str) -> tuple[str, ...]:
@@ -52,3 +55,19 @@ _QUESTIONS: dict[Offer, tuple[str, Callable[[Services], Iterable[Any]]]] = {
     Offer.BALANCER_FLAVOR: ("Octavia", lambda it: it.octavia().flavors()),
     Offer.BALANCER_ZONE: ("Octavia", lambda it: it.octavia().availability_zones()),
 }
+
+
+def complete(
+    kind: str, wanted: Iterable[str], found: Mapping[str, _Answer]
+) -> Mapping[str, _Answer]:
+    """*found*, in which everything that was *wanted* has to be.
+
+    :param kind: as the command line of OpenStack calls it.
+    """
+    for name in wanted:
+        if name not in found:
+            raise errors.CloudRefused(
+                f"{kind.capitalize()} '{name}' does not exist or is not visible to this project. "
+                f"Choose one that 'openstack {kind} list' shows."
+            )
+    return found

@@ -24,7 +24,7 @@ _VERSIONS: dict[str, Any] = {}
 
 
 class Clients(Protocol):
-    """What is needed of ``magnum.common.clients.OpenStackClients``: proxies, made lazily."""
+    """What is needed of ``magnum.common.clients.OpenStackClients`` and beyond: proxies, made lazily."""
 
     def glance(self) -> Any: ...
     def nova(self) -> Any: ...
@@ -32,7 +32,8 @@ class Clients(Protocol):
     def octavia(self) -> Any: ...
     def cinder(self) -> Any: ...
     def keystone(self) -> Any: ...
-    def url_for(self, **kwargs: str) -> str: ...
+    def region(self) -> str | None: ...
+    def identity_url(self, interface: str) -> str: ...
 
 
 class Services:
@@ -77,9 +78,13 @@ class Services:
         keystone.session._discovery_cache = _VERSIONS
         return keystone
 
-    def url_of(self, service_type: str, interface: str) -> str:
-        """Where a service is, as the catalogue says."""
-        return self._clients.url_for(service_type=service_type, interface=interface)
+    def region(self) -> str | None:
+        """The region that clusters are in."""
+        return self._clients.region()
+
+    def identity_url(self, interface: str) -> str:
+        """Where Keystone is for clusters, as the catalogue says."""
+        return self._clients.identity_url(interface)
 
     def _proxy(self, name: str, make: Callable[[], Any]) -> Any:
         """A proxy, made once: whoever makes another one asks the service for its versions again."""

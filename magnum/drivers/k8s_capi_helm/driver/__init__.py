@@ -73,7 +73,11 @@ class Driver(federations.Federations, driver.Driver):  # type: ignore[misc]
         :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
         """
         # Magnum has made certificates and not saved yet which: nobody else would ever find them.
-        if not endings.save_made(context, cluster):
+        try:
+            is_there = endings.save_made(context, cluster)
+        except Exception as error:  # Magnum writes its words, whatever they are
+            raise answers.known(error, cluster.uuid) from error
+        if not is_there:
             return
         groups = list(cluster.nodegroups)
         try:

@@ -153,10 +153,21 @@ class ClusterAddonsTest(unittest.TestCase):
         ):
             self.assertIn(line, lines)
 
-    def test_verification_of_certificates_is_never_off(self) -> None:
+    def test_verification_of_certificates_is_off_where_clouds_yaml_says_so(self) -> None:
+        """The programs that read cloud.conf take all of clouds.yaml but that."""
         bare = {"data": {"clouds.yaml": "e30="}}
-        for lines in (cloud_conf(self.wide), cloud_conf(self.wide, identity=bare)):
+        verified = addon_operator.credential({"verify": True})
+        for lines in (
+            cloud_conf(self.wide),
+            cloud_conf(self.wide, identity=bare),
+            cloud_conf(self.wide, identity=verified),
+        ):
             self.assertNotIn("insecure", "\n".join(lines))
+        unverified = addon_operator.credential({"verify": False}, cacert="the authority")
+        lines = cloud_conf(self.wide, identity=unverified)
+        beginning = lines[: lines.index("tls-insecure = true") + 1]
+        self.assertEqual(["[Global]"], [line for line in beginning if line.startswith("[")])
+        self.assertIn('ca-file = "/etc/config/cacert"', beginning)
 
     def test_cloud_config_without_facts(self) -> None:
         lines = cloud_conf(self.small, infra={}, identity={"data": {"clouds.yaml": "e30="}})

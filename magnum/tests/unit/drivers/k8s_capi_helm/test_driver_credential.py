@@ -7,6 +7,8 @@ import base64
 import json
 from typing import Any
 
+import yaml
+
 from magnum import objects
 from magnum.common import context as magnum_context
 from magnum.common import exception
@@ -56,6 +58,16 @@ class TestRotation(Case):
         self.assertEqual("u2", self.secret()["metadata"]["labels"][names.LABEL_USER])
         self.assertEqual("u2", self.cluster().user_id)
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+
+    def test_the_region_is_that_of_the_cloud_each_time(self) -> None:
+        """It is found out in one place; an option of one service alone says nothing else."""
+        self.config(group="cinder_client", region_name="elsewhere")
+        for region in ("Région-Zürich", "moved", None):
+            self.cloud.home = region
+            self.made() if region == "Région-Zürich" else self.rotate()
+            text = base64.b64decode(self.secret()["data"]["clouds.yaml"]).decode()
+            cloud = yaml.safe_load(text)["clouds"]["openstack"]
+            self.assertEqual(region, cloud.get("region_name"))
 
     def test_one_is_not_taken_for_a_dead_one_by_a_host_whose_clock_is_ahead(self) -> None:
         self.made()

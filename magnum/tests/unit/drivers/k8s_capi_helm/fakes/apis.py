@@ -66,6 +66,10 @@ class FakeApis(requests.adapters.BaseAdapter):
     :ivar asked: method and path of every request, in order.
     :ivar endpoints: path of the endpoint by type, as the catalogue has it.
     :ivar absent: types that the catalogue does not have.
+    :ivar regions: of the catalogue, in its order; only ``home`` has this cloud, and the endpoints of
+        another one are where nobody is.
+    :ivar closed: interfaces whose endpoints do not resolve from here.
+    :ivar only_in: regions by type, of services that are not in all of them.
     :ivar down: first parts of paths whose service does not answer.
     :ivar said: status and body instead of the answer, by the end of a path.
     """
@@ -80,6 +84,10 @@ class FakeApis(requests.adapters.BaseAdapter):
         self.rbac: list[dict[str, Any]] = []
         self.endpoints = dict(ENDPOINTS)
         self.absent: set[str] = set()
+        self.home = "RegionOne"
+        self.regions: tuple[str, ...] = (self.home,)
+        self.closed: set[str] = set()
+        self.only_in: dict[str, tuple[str, ...]] = {}
         self.down: set[str] = set()
         self.said: dict[str, tuple[int, dict[str, Any]]] = {}
         self.images = [
@@ -139,7 +147,7 @@ class FakeApis(requests.adapters.BaseAdapter):
         """Magnum's own clients of a person, whose requests come here."""
         token = _ADMINISTRATOR if context.is_admin else _TOKEN
         context.auth_token, context.auth_token_info = token, self._token()
-        found = endpoints.Clients(context)
+        found = endpoints.Clients(context, login=lambda: f"{BASE}/identity")
         found.keystone().session.session.mount(BASE, self)
         return found
 
@@ -327,6 +335,10 @@ class FakeApis(requests.adapters.BaseAdapter):
             return (201, self._token()) if good else (401, {"error": {"message": "no"}})
         raise AssertionError(rest)
 
+    def _base(self, interface: str, region: str) -> str:
+        elsewhere = region != self.home or interface in self.closed
+        return f"http://{interface}.{region}.invalid" if elsewhere else BASE
+
     def _token(self) -> dict[str, Any]:
         catalog = [
             {
@@ -336,11 +348,13 @@ class FakeApis(requests.adapters.BaseAdapter):
                 "endpoints": [
                     {
                         "interface": interface,
-                        "url": f"{BASE}{path}",
-                        "region": "RegionOne",
-                        "region_id": "RegionOne",
-                        "id": f"{kind}-{interface}",
+                        "url": f"{self._base(interface, region)}{path}",
+                        "region": region,
+                        "region_id": region,
+                        "id": f"{kind}-{interface}-{region}",
                     }
+                    for region in self.regions
+                    if region in self.only_in.get(kind, self.regions)
                     for interface in ("public", "internal", "admin")
                 ],
             }

@@ -54,6 +54,8 @@ class FakeCloud:
         self.neighbours: tuple[str, ...] = KINDS
         self.asked: list[str] = []
         self.refusal: Exception | None = None
+        #: The region that clusters are in.
+        self.home: str | None = "RegionOne"
         self.credentials: dict[str, str] = {}
         #: Roles by id of every credential that there ever was.
         self.roles: dict[str, list[str]] = {}
@@ -212,6 +214,9 @@ class FakeCloud:
         return "http://keystone/v3"
 
     # Credentials and faults -----------------------------------------------------------------------
+    def region(self) -> str | None:
+        return self.home
+
     def create_credential(
         self, user_id: str, name: str, text: str, roles: Any
     ) -> ApplicationCredential:
