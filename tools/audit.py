@@ -140,8 +140,8 @@ def _within(events: list[dict[str, str]], own: Any, order: Callable[[str], Any])
             # "0" stands for before everything.
             first = kind == "introduced" and text == "0"
             moments.append((0 if first else 1, None if first else order(text), kind))
-    for first, at, kind in sorted(moments, key=functools.cmp_to_key(_earlier)):
-        if kind == "introduced" and (not first or own >= at):
+    for place, at, kind in sorted(moments, key=functools.cmp_to_key(_earlier)):
+        if kind == "introduced" and (not place or own >= at):
             inside = True
         elif (kind in ("fixed", "limit") and own >= at) or (kind == "last_affected" and own > at):
             inside = False
@@ -266,10 +266,10 @@ def go_modules(path: Path, source: str) -> Iterator[Package]:
     for kind, line in lines:
         if kind == "require":
             name, version = line.split()[:2]
-            new = instead.get(name, [name, version])
+            place = instead.get(name, [name, version])
             # A directory in place of a module has no version.
-            if len(new) == 2:
-                yield Package("go", new[0], new[1], source)
+            if len(place) == 2:
+                yield Package("go", place[0], place[1], source)
 
 
 def chart_parts(path: Path, source: str) -> Iterator[Package]:

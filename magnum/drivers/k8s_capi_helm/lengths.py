@@ -24,7 +24,10 @@ SENTENCE = 64000
 #: templates of later upgrades add.
 LABELS = TEXT // 2
 _ENDING = "..."
-_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+#: Control characters but for tab and line ends, marks that turn the direction of writing, halves.
+_NO_TEXT = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _BEYOND_THREE_BYTES = re.compile("[\U00010000-\U0010ffff]")
 _REPLACEMENT = "\ufffd"
 
@@ -83,7 +86,9 @@ def _in_utf8(text: str, limit: int) -> str:
 
 
 def _readable(text: str) -> str:
-    """Text without what no database takes for text: halves of characters, and the null."""
+    """Text without what is none: halves of characters, which no database takes, and characters
+    that a terminal or a browser acts on instead of showing them.
+    """
     return _NO_TEXT.sub(_REPLACEMENT, text)
 
 

@@ -21,6 +21,8 @@ from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, ClusterReq
 #: Characters that a label's value may have
 #: (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/).
 _LABEL_LIMIT = 63
+#: Bytes of a clouds.yaml; that of one cloud has some hundred.
+_LARGEST = 1 << 16
 #: Keys of the credential Secret: what machines are made with, and what runs inside the cluster.
 CLOUDS = "clouds.yaml"
 ADDON_CLOUDS = "addon-clouds.yaml"
@@ -153,13 +155,19 @@ def is_credential_secret(secret: Json) -> bool:
 def _credential(text: str | None) -> ApplicationCredential | None:
     if not text:
         return None
-    document = yaml.safe_load(base64.b64decode(text)) or {}
-    auth = document.get("clouds", {}).get(names.CLOUD_NAME, {}).get("auth", {})
-    if not auth.get("application_credential_id"):
+    try:
+        packed = base64.b64decode(text)
+        found: object = yaml.safe_load(packed) if len(packed) <= _LARGEST else None
+    except (ValueError, TypeError, RecursionError, yaml.YAMLError):
+        # No word of what is in it goes any further.
         return None
-    return ApplicationCredential(
-        auth["application_credential_id"], auth.get("application_credential_secret", "")
-    )
+    for key in ("clouds", names.CLOUD_NAME, "auth"):
+        found = found.get(key) if isinstance(found, dict) else None
+    auth = found if isinstance(found, dict) else {}
+    named, secret = (auth.get(f"application_credential_{key}") for key in ("id", "secret"))
+    if not named or not isinstance(named, str):
+        return None
+    return ApplicationCredential(named, secret if isinstance(secret, str) else "")
 
 
 def credential_secret(

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from keystoneauth1 import exceptions as ka_exceptions
 from openstack import exceptions as sdk_exceptions
-import requests
 
 from magnum.drivers.k8s_capi_helm import errors, patience
 from magnum.drivers.k8s_capi_helm.status.public_text import public
@@ -18,6 +17,9 @@ from magnum.drivers.k8s_capi_helm.status.public_text import public
 _TIMEOUT = 30.0
 _SHORTEST = 2.0
 _RETRIES = 2
+_DETAIL_LIMIT = 2000
+#: What openstacksdk stumbles over when an answer, or parts of it, are of another form.
+_MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 #: What versions each endpoint has, which keystoneauth finds out per session and keeps in a cache of
 #: the session. Magnum makes a session per request; with a cache per process no request pays for it.
 _VERSIONS: dict[str, Any] = {}
@@ -117,9 +119,9 @@ def asking(service: str, what: str) -> Iterator[None]:
     """Turn what the libraries raise, while *service* is asked for *what*, into our errors."""
     try:
         yield
-    except (requests.exceptions.JSONDecodeError, KeyError) as error:
+    except _MALFORMED as error:
         # openstacksdk reads an answer as JSON and takes what was asked for by its name.
-        raise not_its_own(service, what, repr(error)) from error
+        raise not_its_own(service, what, repr(error)[:_DETAIL_LIMIT]) from error
     except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:
         raise errors.CloudUnreachable(
             f"{service} does not answer; {what} could not be read. Try again in some minutes.",

@@ -13,6 +13,7 @@ import binascii
 from collections.abc import Callable, Iterable, Iterator
 import copy
 import gzip
+import io
 import json
 from typing import Any
 import zlib
@@ -30,7 +31,12 @@ WHOLE = ("deployed", "superseded")
 DEPLOYED = {"status": "deployed"}
 _GZIP = b"\x1f\x8b"
 _READER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MALFORMED = (KeyError, TypeError, ValueError, OSError, EOFError, zlib.error, binascii.Error)
+_MALFORMED = (
+    *(AttributeError, KeyError, TypeError, ValueError, OSError, EOFError, RecursionError),
+    *(OverflowError, zlib.error, binascii.Error),
+)
+#: Of an unpacked release. etcd takes no Secret above 1.5 MiB, and text packs ten to one or so.
+_LARGEST = 64 << 20
 
 
 class _Loader(_READER):  # type: ignore[misc]
@@ -75,8 +81,17 @@ def manifest(secret: Json) -> str:
 
 
 def documents(manifest: str) -> list[Json]:
-    """The objects of a manifest, read as Kubernetes reads YAML: a date is a text."""
-    return [one for one in yaml.load_all(manifest, _Loader) if one]
+    """The objects of a manifest, read as Kubernetes reads YAML: a date is a text.
+
+    :raises errors.HelmRefused: it is not YAML, or something in it is no object.
+    """
+    try:
+        found = [one for one in yaml.load_all(manifest, _Loader) if one]
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _no_objects(type(error).__name__) from None
+    if not all(isinstance(one, dict) for one in found):
+        raise _no_objects("a document is no mapping")
+    return found
 
 
 def with_status(secret: Json, status: str) -> Json:
@@ -92,7 +107,7 @@ def with_status(secret: Json, status: str) -> Json:
     except _MALFORMED as error:
         raise _unreadable(secret, error) from None
     found["data"]["release"] = base64.b64encode(packed).decode()
-    found["metadata"]["labels"]["status"] = status
+    found["metadata"]["labels"] = {**(found["metadata"].get("labels") or {}), "status": status}
     return found
 
 
@@ -116,7 +131,7 @@ def decode(secret: Json) -> LiveRelease:
         release = _unpacked(secret)
         metadata, number = release["chart"]["metadata"], int(release["version"])
         status = release["info"]["status"]
-        return LiveRelease(
+        found = LiveRelease(
             name=release["name"],
             namespace=release["namespace"],
             revision=number,
@@ -128,6 +143,8 @@ def decode(secret: Json) -> LiveRelease:
             whole=number if status in WHOLE else 0,
             takes_prefix=any(_autoscaler_templates(release["chart"], helm_values.takes_prefix)),
         )
+        _check(found)
+        return found
     except _MALFORMED as error:
         raise _unreadable(secret, error) from None
 
@@ -145,8 +162,41 @@ def _autoscaler_templates(chart: Json, ask: Callable[[str], bool]) -> Iterator[b
 def _unpacked(secret: Json) -> Json:
     packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
     # Very old releases are not compressed; Helm still reads them, too.
-    release: Json = json.loads(gzip.decompress(packed) if packed.startswith(_GZIP) else packed)
+    release = json.loads(_unzipped(packed) if packed.startswith(_GZIP) else packed)
+    if not isinstance(release, dict):
+        raise TypeError(type(release).__name__)
     return release
+
+
+def _unzipped(packed: bytes) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+        text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise ValueError(f"more than {_LARGEST} bytes")
+    return text
+
+
+def _check(live: LiveRelease) -> None:
+    """Raise TypeError where a field is of another type; Python would take anything."""
+    told = (live.name, live.namespace, live.status)
+    for text in (*told, live.chart_name, live.chart_version, live.chart_family):
+        if not isinstance(text, str):
+            raise TypeError(type(text).__name__)
+    values = live.values
+    if not isinstance(values, dict) or not isinstance(values.get("controlPlane", {}), dict):
+        raise TypeError(type(values).__name__)
+    groups = values.get("nodeGroups") or []
+    for one in groups if isinstance(groups, list) else [groups]:
+        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+            raise TypeError(type(one).__name__)
+
+
+def _no_objects(why: str) -> errors.HelmRefused:
+    return errors.HelmRefused(
+        "What the chart of this cluster renders cannot be read as objects. Ask the operator to "
+        "look into the log of the Magnum conductor.",
+        f"manifest: {why}",
+    )
 
 
 def _unreadable(secret: Json, error: Exception) -> errors.HelmRefused:

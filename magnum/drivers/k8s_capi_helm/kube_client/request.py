@@ -81,9 +81,15 @@ def status_of(body: bytes) -> Json:
     """The ``Status`` object in an answer; {} when the answer is something else."""
     try:
         parsed = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) and parsed.get("kind") == "Status" else {}
+
+
+def _details(body: bytes) -> Json:
+    """What a ``Status`` says about its object, {} where it says nothing of that form."""
+    details = status_of(body).get("details")
+    return details if isinstance(details, dict) else {}
 
 
 def is_missing_kind(code: int, body: bytes) -> bool:
@@ -92,8 +98,7 @@ def is_missing_kind(code: int, body: bytes) -> bool:
     For an object that is not there, the server names it in ``details``; for an unknown path the
     details are empty or the answer is plain text.
     """
-    details = status_of(body).get("details") or {}
-    return code == 404 and not details.get("name")
+    return code == 404 and not _details(body).get("name")
 
 
 def is_about(code: int, body: bytes, wanted: Iterable[str | None]) -> bool:
@@ -162,9 +167,10 @@ def words(request: Request, body: bytes) -> str:
     """What the server says in an answer, for the operator; nothing that could be of a secret."""
     status = status_of(body)
     if request.private:
-        causes = (status.get("details") or {}).get("causes") or []
-        fields = ", ".join(str(cause.get("field", "")) for cause in causes)
-        return f"{status.get('reason', '')} {fields}".strip()
+        causes = _details(body).get("causes")
+        known = [one for one in causes if isinstance(one, dict)] if isinstance(causes, list) else []
+        fields = ", ".join(str(one.get("field", "")) for one in known)
+        return f"{status.get('reason', '')} {fields}".strip()[:_DETAIL_LIMIT]
     return str(status.get("message") or body[:_DETAIL_LIMIT].decode(errors="replace"))[
         :_DETAIL_LIMIT
     ]

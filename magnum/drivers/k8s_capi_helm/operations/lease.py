@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Revisions,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.operations import resolution
+from magnum.drivers.k8s_capi_helm.operations import malformed, resolution
 
 PREFIX = "k8s-capi-helm.magnum.openstack.org"
 OPERATIONS = f"{PREFIX}/operations"
@@ -55,6 +55,7 @@ def new(namespace: str, release: str, cluster_uuid: str, project_id: str) -> Jso
     }
 
 
+@malformed.checked
 def record(lease: Json) -> Record:
     """What a Lease says; operations of verbs that this version does not know are left out."""
     metadata = lease["metadata"]
@@ -86,10 +87,14 @@ def record(lease: Json) -> Record:
     )
 
 
+@malformed.checked
 def pending(lease: Json) -> list[dict[str, Any]]:
     """The entries of pending operations, also those that another version wrote; oldest first."""
     text = (lease["metadata"].get("annotations") or {}).get(OPERATIONS)
-    return json.loads(text) if text else []
+    found = json.loads(text) if text else []
+    if not all(isinstance(one, dict) and isinstance(one.get("verb"), str) for one in found):
+        raise TypeError("operations")
+    return list(found)
 
 
 def is_known(entry: Mapping[str, Any]) -> bool:

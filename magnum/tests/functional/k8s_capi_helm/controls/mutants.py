@@ -803,6 +803,36 @@ _CLOCKS = (
     ),
 )
 
+_HOSTILE = (
+    Mutant(
+        "unseen-text",
+        "a refusal shows a terminal's control characters to whoever reads it",
+        f"{DRIVER}/lengths.py",
+        "\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f",
+        "\\x00",
+        Suite.UNIT,
+        ("hostile.test_texts", "hostile.test_labels"),
+    ),
+    Mutant(
+        "record-believed",
+        "a Lease that somebody has spoiled ends a pass with an error of a library",
+        f"{DRIVER}/operations/malformed.py",
+        "except _MALFORMED as error:",
+        "except OverflowError as error:",
+        Suite.UNIT,
+        ("hostile.test_answers",),
+    ),
+    Mutant(
+        "label-strays",
+        "a label moves another one's path of the values",
+        f"{DRIVER}/helm_values/programs.py",
+        'values["loadBalancerFlavor"] = labels.api_server_lb_flavor',
+        'values["loadBalancerProvider"] = labels.api_server_lb_flavor',
+        Suite.UNIT,
+        ("hostile.test_labels",),
+    ),
+)
+
 MUTANTS = (
     *_NAIVE,
     *_STATUS,
@@ -814,4 +844,5 @@ MUTANTS = (
     *_FUNCTIONAL,
     *_WORDS,
     *_CLOCKS,
+    *_HOSTILE,
 )

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Lease whose annotations are not what this driver writes: refused in words, never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import functools
+from typing import TypeVar
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import Json, Record
+
+_Found = TypeVar("_Found")
+_MALFORMED = (AttributeError, KeyError, TypeError, ValueError, RecursionError, OverflowError)
+
+
+def checked(question: Callable[[Json], _Found]) -> Callable[[Json], _Found]:
+    """*question* to a Lease, of which only an error of this driver comes out.
+
+    Whoever may write Leases may write anything; what is on record then cannot be known, so that
+    nothing is done about the cluster until an operator has looked.
+
+    :returns: the question, which raises errors.ManagementRefused where the Lease does not tell.
+    """
+
+    @functools.wraps(question)
+    def asked(lease: Json) -> _Found:
+        try:
+            found = question(lease)
+            if isinstance(found, Record):
+                _check(found)
+        except _MALFORMED as error:
+            raise errors.ManagementRefused(
+                f"The record of cluster operations, Lease '{lease['metadata'].get('name', '')}', "
+                "cannot be read. Ask the operator to compare its annotations with the log of the "
+                "Magnum conductor.",
+                f"Lease {lease['metadata'].get('namespace', '')}/"
+                f"{lease['metadata'].get('name', '')}: {type(error).__name__}",
+            ) from None
+        return found
+
+    return asked
+
+
+def _check(record: Record) -> None:
+    """Raise TypeError for fields that Python takes whatever they are."""
+    for mapping in (record.group_looks, record.written):
+        if not isinstance(mapping, dict):
+            raise TypeError(type(mapping).__name__)
+    for one in record.operations:
+        texts = (one.id, one.template, one.row, *one.groups, *one.fields)
+        numbers = (one.batch, *(() if one.count is None else (one.count,)))
+        if not all(isinstance(text, str) for text in texts) or not all(
+            isinstance(number, int) for number in numbers
+        ):
+            raise TypeError(f"operation {one.verb}")
