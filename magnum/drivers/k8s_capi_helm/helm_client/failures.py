@@ -136,8 +136,8 @@ def _unreachable(found: re.Match[str], detail: str) -> errors.DriverError:
 
 def _no_webhook(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmInterrupted(
-        f"Webhook '{found['webhook']}' of the management cluster does not answer, so the chart "
-        "cannot be applied. It will be tried again; if this stays, ask the operator to check the "
+        f"Webhook '{_short(found['webhook'])}' of the management cluster does not answer, so the "
+        "chart cannot be applied. It will be tried again; if this stays, ask the operator to check the "
         "controllers of Cluster API there.",
         detail,
     )
@@ -161,15 +161,16 @@ def _forbidden(found: re.Match[str], detail: str) -> errors.DriverError:
 
 def _no_namespace(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
-        f"The namespace '{found['namespace']}' is not there on the management cluster. Ask the "
-        "operator whether it was deleted.",
+        f"The namespace '{_short(found['namespace'])}' is not there on the management cluster. Ask "
+        "the operator whether it was deleted.",
         detail,
     )
 
 
 def _no_kind(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
-        f"The management cluster does not know the kind '{found['kind']}' that the chart needs. "
+        f"The management cluster does not know the kind '{_short(found['kind'])}' that the chart "
+        "needs. "
         "Ask the operator to install Cluster API, its OpenStack provider and the addon provider "
         "in the versions of the chart.",
         detail,
