@@ -6,16 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
-from typing import Any, TypeVar
+from typing import Any
 
 from openstack import exceptions as sdk_exceptions
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud import asked, images, machines, networks, quotas
+from magnum.drivers.k8s_capi_helm.cloud import asked, images, machines, networks, offers, quotas
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
 from magnum.drivers.k8s_capi_helm.cloud.logging_in import credential_names, logged_in
 from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, listed, of_project, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import (
+    asking,
+    Clients,
+    listed,
+    of_project,
+    Services,
+)
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     CloudFacts,
@@ -28,8 +34,6 @@ from magnum.drivers.k8s_capi_helm.model import (
     QuotaKey,
     Resolved,
 )
-
-_Answer = TypeVar("_Answer")
 
 
 class Cloud:
