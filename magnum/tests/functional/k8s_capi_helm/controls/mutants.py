@@ -831,6 +831,15 @@ _HOSTILE = (
         Suite.UNIT,
         ("hostile.test_labels",),
     ),
+    Mutant(
+        "deletes-a-neighbours-credential",
+        "a deletion takes credentials whose names begin like the cluster's",
+        f"{DRIVER}/secrets.py",
+        "return re.fullmatch(shape, text) is not None",
+        "return re.match(shape, text) is not None",
+        Suite.UNIT,
+        ("test_neighbours",),
+    ),
 )
 
 MUTANTS = (
