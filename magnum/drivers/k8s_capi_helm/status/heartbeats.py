@@ -18,6 +18,8 @@ from magnum.drivers.k8s_capi_helm.model import Json, Silence
 
 #: Clocks of two controllers may differ by that much; beyond it TLS and tokens fail as well.
 SKEW = datetime.timedelta(minutes=5)
+#: Seconds that a Lease can be good for; what says more says nothing.
+_LONGEST = 24 * 3600
 
 
 #: As rows say it, in the reason (to the minute) and in the health (to the second).
@@ -64,7 +66,8 @@ def heartbeat(
     if before is not None and before.renewed == renewed:
         return dataclasses.replace(before, last_seen=now)
     seconds = conditions.dig(lease, "spec", "leaseDurationSeconds")
-    lasts = datetime.timedelta(seconds=seconds if isinstance(seconds, int) else 0)
+    known = isinstance(seconds, int) and 0 <= seconds <= _LONGEST
+    lasts = datetime.timedelta(seconds=seconds if known else 0)
     return Heartbeat(controller, renewed, lasts, now, now, moved=before is not None)
 
 

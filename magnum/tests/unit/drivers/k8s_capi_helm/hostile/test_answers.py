@@ -103,9 +103,9 @@ class TestKubernetes(test_texts.TextCase):
     )
     def test_a_controllers_lease(self, found: Any) -> None:
         if isinstance(found, dict):
-            beat = heartbeats.heartbeat("capi", found, None, NOW)
+            beat = heartbeats.heartbeat("capi", found, None, 5.0)
             if beat is not None:
-                silent = heartbeats.silence(beat, datetime.timedelta(minutes=3))
+                silent = heartbeats.silence(beat, datetime.timedelta(minutes=3), NOW)
                 self.assertIsInstance(silent, model.Silence | None)
 
     @hostile.given(
