@@ -219,6 +219,12 @@ class Cluster:
 
     def gone(self, limit: float = LIMIT) -> None:
         """Wait until Magnum forgets the cluster; at that moment nothing of it may be left."""
+        self.forgotten(limit)
+        left = [*self.left(), *tenant.certificates(self.name)]
+        assert not left, f"Magnum has forgotten the cluster, but there is: {left}"
+
+    def forgotten(self, limit: float = LIMIT) -> None:
+        """Wait until Magnum forgets the cluster, whatever else the project has."""
         deadline = time.monotonic() + limit
         rows = self.magnum.rows(self.uuid)
         while rows is not None:
@@ -226,8 +232,6 @@ class Cluster:
             assert time.monotonic() < deadline, f"not deleted after {limit:.0f} s: {rows}"
             time.sleep(INTERVAL)
             rows = self.magnum.rows(self.uuid)
-        left = [*self.left(), *tenant.certificates(self.name)]
-        assert not left, f"Magnum has forgotten the cluster, but there is: {left}"
 
     def swept(self) -> None:
         """Wait until the Lease's tombstone is swept too."""

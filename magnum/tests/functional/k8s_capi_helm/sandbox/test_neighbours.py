@@ -10,13 +10,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import secrets
-import time
 from typing import Any
 
 import openstack
 
 from magnum.tests.functional.k8s_capi_helm.sandbox import provider, setting
-from magnum.tests.functional.k8s_capi_helm.sandbox.cluster import INTERVAL, LIMIT
 from magnum.tests.functional.k8s_capi_helm.sandbox.customer import Customer, VERSION
 from magnum.tests.functional.k8s_capi_helm.sandbox.life import ending, Life, LifeCase, step
 from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import MagnumApi
@@ -151,7 +149,7 @@ class Neighbours(Life):
         servers = self._servers_of(second)
         assert before and servers, (before, servers)
         self.customer.magnum.delete(self.cluster.uuid)
-        _wait(lambda: self.customer.magnum.rows(self.cluster.uuid) is None, "the first to go")
+        self.cluster.forgotten()
         assert self._servers_of(second) == servers, self._servers_of(second)
         left = {name for name in self.customer.tenant.credentials() if first in name}
         assert left == before, (left, before)
@@ -223,13 +221,6 @@ def _colleague(tenant: Tenant) -> Any:
     )
     made.compute.create_keypair(name=tenant.keypair)
     return made
-
-
-def _wait(holds: Any, what: str) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not holds():
-        assert time.monotonic() < deadline, f"{what}: not after {LIMIT:.0f} s"
-        time.sleep(INTERVAL)
 
 
 class TestNeighbours(LifeCase, life=Neighbours):

@@ -35,15 +35,17 @@ def main() -> int:
     from magnum.tests.unit.drivers.k8s_capi_helm import hostile
 
     say(f"seed {seed}; K8S_CAPI_HELM_SEED={seed} tries the same again")
-    while (number := sum(hostile.tried.values())) < WANTED or not rounds:
+    while sum(hostile.tried.values()) < WANTED or not rounds:
         hypothesis.core.global_force_seed = seed + rounds
-        names = [f"{hostile.__name__}.{path.stem}" for path in sorted(PLACE.glob("test_*.py"))]
-        found = unittest.defaultTestLoader.loadTestsFromNames(names)
-        result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(found)
         rounds += 1
-        if not result.wasSuccessful():
-            say(f"seed {seed}, round {rounds}: {number} hostile inputs, and some got out")
-            return 1
+        for path in sorted(PLACE.glob("test_*.py")):
+            found = unittest.defaultTestLoader.loadTestsFromName(f"{hostile.__name__}.{path.stem}")
+            result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(found)
+            number = sum(hostile.tried.values())
+            if not result.wasSuccessful():
+                say(f"seed {seed}, round {rounds}: {number} hostile inputs, and some got out")
+                return 1
+            say(f"round {rounds}, {path.stem}: {number} so far")
     for name, count in sorted(hostile.tried.items()):
         say(f"{count:8} {name}")
     seconds = time.monotonic() - begin
