@@ -171,8 +171,7 @@ def _upgrade(
         return
     target = rows.target(operation)
     operation = transition.with_late(operation, request, live.values, target)
-    interface = conf.capi_helm.app_cred_interface_type
-    facts = cloud().software(target.request, interface=interface, known=operation.resolved)
+    facts = transition.facts(cloud(), target, operation, conf)
     values, owing = transition.begun(live.values, request, target, operation, facts, conf, owing)
     new = transition.chart(ports, operation, target, live, conf)
     chart = new or ports.charts.of_release(live, hold.record.chart_digest)

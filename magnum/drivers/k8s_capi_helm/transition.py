@@ -22,6 +22,7 @@ from magnum.drivers.k8s_capi_helm import (
     upgrade,
 )
 from magnum.drivers.k8s_capi_helm.assembly import Ports
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
     CloudFacts,
@@ -94,6 +95,12 @@ def joined(
         return live, ready
     own = request.own_images
     return live, {name: upgrade.waiting(entry, live.values, own) for name, entry in ready.items()}
+
+
+def facts(cloud: Cloud, target: Target, operation: Operation, conf: Any) -> CloudFacts:
+    """What the cloud says of an upgrade, with what its names stood for when it was asked for."""
+    interface = conf.capi_helm.app_cred_interface_type
+    return cloud.software(target.request, interface=interface, known=operation.resolved)
 
 
 def begun(

@@ -136,13 +136,14 @@ def _places(
     if request.fixed_subnet:
         subnets = tell(refused, networks.subnets, services, [request.fixed_subnet], project)
     external = preflight.external(request.external_network, seen, project)
+    subnet = preflight.named(request.fixed_subnet or "", subnets, project)
     return dataclasses.replace(
         facts,
         networks=seen,
         subnets=subnets,
         external_network_id=preflight.only(external),
         fixed_network_id=preflight.only(preflight.named(fixed or "", seen, project)),
-        fixed_subnet_id=preflight.only(preflight.named(request.fixed_subnet or "", subnets, project)),
+        fixed_subnet_id=preflight.only(subnet),
     )
 
 

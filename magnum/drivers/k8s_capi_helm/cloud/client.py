@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
-from typing import Any
 
 from openstack import exceptions as sdk_exceptions
 

@@ -70,7 +70,7 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     )
     target = intake.target(cluster, cluster.nodegroups, conf, template)
     cloud = assembly.cloud(context)
-    facts = cloud.software(target.request, interface=conf.capi_helm.app_cred_interface_type)
+    facts = transition.facts(cloud, target, operation, conf)
     operation = dataclasses.replace(operation, resolved=facts.resolved)
     record = ports.operations.read(request.namespace, request.release)
     first, owing = transition.begun(

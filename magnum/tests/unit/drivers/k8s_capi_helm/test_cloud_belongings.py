@@ -116,7 +116,9 @@ class TestApiAddress(Case):
 
     def test_a_full_quota_is_said_with_what_to_do(self) -> None:
         self.cloud.quota = 0
-        error = self.assertRaises(errors.CloudRefused, self.mine.make_api_address, RELEASE, "p1", "net-1")
+        error = self.assertRaises(
+            errors.CloudRefused, self.mine.make_api_address, RELEASE, "p1", "net-1"
+        )
         for part in ("Quota exceeded", "--master-lb-enabled"):
             self.assertIn(part, str(error))
 

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Operation, Owed, Retired, Revisions, Verb
+from magnum.drivers.k8s_capi_helm.model import (
+    Flavor,
+    Image,
+    NOTHING,
+    Operation,
+    Owed,
+    Resolved,
+    Retired,
+    Revisions,
+    Verb,
+)
 from magnum.drivers.k8s_capi_helm.operations import lease, pending, room
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import operations as suite
@@ -44,6 +54,16 @@ _periods = st.tuples(_times, st.none() | st.integers(0, 10**5))
 _names = st.text("abc-", min_size=1, max_size=20)
 _numbers = st.none() | st.integers(0, 9)
 _bounds = st.tuples(_numbers, _numbers)
+_resolved = st.builds(
+    Resolved,
+    images=st.dictionaries(_names, st.builds(Image, _names, _names, _names), max_size=2),
+    flavors=st.dictionaries(
+        _names, st.builds(Flavor, _names, _names, *[st.integers(0, 9)] * 3), max_size=2
+    ),
+    external_network_id=st.just("") | _names,
+    fixed_network_id=st.just("") | _names,
+    fixed_subnet_id=st.just("") | _names,
+)
 _operations = st.builds(
     Operation,
     id=_names,
@@ -56,10 +76,12 @@ _operations = st.builds(
     bounds=st.none() | _bounds,
     row=_names | st.just(""),
     earlier=st.lists(_bounds, max_size=3).map(tuple),
+    resolved=_resolved,
 ) | st.builds(
     Operation,
     id=_names,
     verb=st.just(Verb.UPGRADE),
+    resolved=_resolved,
     started=_times,
     groups=st.lists(_names, max_size=3).map(tuple),
     deadline=st.none() | _times,
@@ -164,6 +186,14 @@ class TestSeries(RoomCase):
         self.assertEqual((fields, (1, 3), 2), (found.fields, found.bounds, found.count))
         [found] = self.add(third).operations
         self.assertEqual(((2, None), ((1, 3),), None), (found.bounds, found.earlier, found.count))
+
+    def test_what_names_stood_for_stays(self) -> None:
+        flavors = {"small": Flavor("f-1", "small", 2, 4096, 20)}
+        first = dataclasses.replace(
+            resize(0, START), verb=Verb.NODEGROUP_UPDATE, resolved=Resolved(flavors=flavors)
+        )
+        second = dataclasses.replace(first, id="b", resolved=NOTHING)
+        self.assertEqual(flavors, pending.joined(first, second).resolved.flavors)
 
     def test_what_a_nodegroup_of_another_row_was_asked_for_goes(self) -> None:
         for number in range(20):

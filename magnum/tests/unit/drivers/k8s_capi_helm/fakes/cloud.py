@@ -74,7 +74,9 @@ class FakeCloud:
         }
         #: Id of the external network, and the others by name.
         self.external = "net-1"
-        self.networks: dict[str, str] = {"other": "net-2"}
+        self.networks: dict[str, str] = {
+            name: f"net-of-{name}" for name in ("other", "dual", "san", "storage", "backup")
+        }
         self.faults: dict[str, str] = {}
         self.failed_balancers: set[tuple[str, str]] = set()
         #: What the driver makes in the project, by the real port over proxies in memory.
