@@ -42,8 +42,11 @@ class FakeCatalogue:
     def keystone(self) -> Any:
         return types.SimpleNamespace(session=self._session)
 
-    def url_for(self, **query: str) -> str:
+    def identity_url(self, interface: str) -> str:
         return self._auth_url
+
+    def region(self) -> str | None:
+        return None
 
     def glance(self) -> Any:
         return types.SimpleNamespace(
