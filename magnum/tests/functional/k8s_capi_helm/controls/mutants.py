@@ -665,6 +665,64 @@ _CHARTS = (
     ),
 )
 
+_MANAGEMENT = (
+    Mutant(
+        "tenants-registry",
+        "a tenant's label puts its registry before the autoscaler's image",
+        f"{CLUSTER}/templates/autoscaler/_wanted.tpl",
+        "{{ .Values.autoscaler.image.repository }}:",
+        "{{ with (.Values.global | default dict).imageRegistryPrefix }}{{ . }}/{{ end -}}\n"
+        "{{ .Values.autoscaler.image.repository }}:",
+        Suite.CHARTS,
+        ("test_management_cluster.TenantTest",),
+    ),
+    Mutant(
+        "scales-them-all",
+        "the autoscaler may scale the groups of the project's other clusters",
+        f"{CLUSTER}/templates/autoscaler/rbac.yaml",
+        '    resourceNames: {{ include "openstack-cluster.autoscaler.scales" . }}\n',
+        "",
+        Suite.CHARTS,
+        ("test_management_cluster.PodTest",),
+    ),
+    Mutant(
+        "live-image",
+        "an image that a tenant's label has brought into a release stays there",
+        f"{DRIVER}/helm_values/autoscaler.py",
+        'for key, one in (have.get("image") or {}).items() if key not in IMAGE_KEYS}',
+        'for key, one in (have.get("image") or {}).items()}',
+        Suite.UNIT,
+        ("test_management_laws",),
+    ),
+    Mutant(
+        "hole-kept",
+        "a live release keeps the line of its chart that lets a tenant choose the image",
+        f"{DRIVER}/helm_values/autoscaler.py",
+        'return template.replace(_BEFORE_THE_IMAGE, "")',
+        "return template",
+        Suite.UNIT,
+        ("test_management.TestCharts",),
+    ),
+    Mutant(
+        "not-corrected",
+        "a release with a tenant's image counts as done, and its health says nothing",
+        f"{DRIVER}/management.py",
+        "    return wanted != live.values\n",
+        "    return False\n",
+        Suite.UNIT,
+        ("test_management.TestMending",),
+    ),
+    Mutant(
+        "stops-pods",
+        "a namespace enforces a level with which an autoscaler in it cannot start again",
+        f"{DRIVER}/founding.py",
+        "    if all(pod_security.is_restricted(pod) for pod in pods):\n",
+        "    if pods or not pods:\n",
+        Suite.UNIT,
+        ("test_management.TestNamespace",),
+    ),
+)
+
 _ENVTEST = (
     Mutant(
         "lock-for-everybody",
@@ -849,6 +907,7 @@ MUTANTS = (
     *_DELETION,
     *_FOUNDING,
     *_CHARTS,
+    *_MANAGEMENT,
     *_ENVTEST,
     *_FUNCTIONAL,
     *_WORDS,
