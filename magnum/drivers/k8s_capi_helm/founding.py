@@ -188,7 +188,9 @@ def save_credentials(
             )
 
         clouds = made(name, grants.machines)
-        inside = None if grants.addons is None else made(secrets.addon_credential(name), grants.addons)
+        inside = None
+        if grants.addons is not None:
+            inside = made(secrets.addon_credential(name), grants.addons)
         secret = secrets.credential_secret(owner, clouds, bundle, inside, name=secret_name)
         hold.check()
         try:

@@ -14,13 +14,7 @@ from magnum.drivers.k8s_capi_helm.cloud import asked, images, machines, networks
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
 from magnum.drivers.k8s_capi_helm.cloud.logging_in import credential_names, logged_in
 from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
-from magnum.drivers.k8s_capi_helm.cloud.services import (
-    asking,
-    Clients,
-    listed,
-    of_project,
-    Services,
-)
+from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, Services
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     CloudFacts,
@@ -240,8 +234,4 @@ class Cloud:
 
         :raises errors.DriverError: Octavia cannot be asked.
         """
-        query = {"name": name, "project_id": project_id}
-        what = f"load balancer '{name}'"
-        found = listed("Octavia", what, lambda: self._services.octavia().load_balancers(**query))
-        mine = of_project("Octavia", what, found, project_id)
-        return any(one.provisioning_status == "ERROR" for one in mine if one.name == name)
+        return self.remains.is_balancer_failed(name, project_id)

@@ -69,7 +69,7 @@ def logged_in(services: Services, credential: ApplicationCredential) -> bool:
 
 def _is_keystones(error: ka_exceptions.NotFound) -> bool:
     try:
-        body = error.response.json()
-    except (AttributeError, ValueError):
+        body = error.response.json() if error.response is not None else None
+    except ValueError:
         return False
-    return isinstance(body, dict) and "Could not find" in str((body.get("error") or {}))
+    return isinstance(body, dict) and "Could not find" in str(body.get("error") or "")

@@ -87,6 +87,16 @@ class Remains:
             if not (one.device_owner or "").startswith("network:")
         )
 
+    def is_balancer_failed(self, name: str, project_id: str) -> bool:
+        """Whether a project's load balancer of that name is in ERROR.
+
+        :raises errors.DriverError: Octavia cannot be asked.
+        """
+        query, what = {"name": name, "project_id": project_id}, f"load balancer '{name}'"
+        found = listed("Octavia", what, lambda: self._services.octavia().load_balancers(**query))
+        mine = of_project("Octavia", what, found, project_id)
+        return any(one.provisioning_status == "ERROR" for one in mine if one.name == name)
+
     def _is_mine(self, server: Any, release: str, namespace: str) -> bool:
         ports = self._ports(device_id=server.id)
         said = whose.by_ports((one.description for one in ports), namespace, release)
@@ -119,9 +129,7 @@ class Remains:
 
     def _addresses(self, release: str, project_id: str, kept: set[str]) -> list[Any]:
         what = "the floating IPs"
-        found = listed(
-            "Neutron", what, lambda: self._services.neutron().ips(project_id=project_id)
-        )
+        found = listed("Neutron", what, lambda: self._services.neutron().ips(project_id=project_id))
         return [
             one
             for one in of_project("Neutron", what, found, project_id)
@@ -156,9 +164,7 @@ class Remains:
                 except sdk_exceptions.ConflictException:
                     used.add(one.id)
         left = self._groups(release, project_id) if mine else []
-        return [
-            f"security group {one.name}{' (in use)' if one.id in used else ''}" for one in left
-        ]
+        return [f"security group {one.name}{' (in use)' if one.id in used else ''}" for one in left]
 
 
 def _is_shared(balancer: Any, release: str) -> bool:

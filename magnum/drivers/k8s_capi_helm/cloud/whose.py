@@ -20,9 +20,7 @@ _GENERATED = re.compile(r".[bcdfghjklmnpqrstvwxz2456789]{5}")
 _BASTION = "bastion"
 
 
-def by_ports(
-    descriptions: Iterable[str | None], namespace: str, release: str
-) -> bool | None:
+def by_ports(descriptions: Iterable[str | None], namespace: str, release: str) -> bool | None:
     """Whether a server is this cluster's, by the descriptions of its ports; None if none tells."""
     mine = f"{_DESCRIBED}{namespace}-{release}"
     said = [one for one in descriptions if one and one.startswith(_DESCRIBED)]

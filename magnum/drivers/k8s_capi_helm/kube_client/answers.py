@@ -13,7 +13,7 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import names
 
 
-def not_the_object(answer: Any, kind: names.Kind, namespace: str | None, name: str) -> str:
+def not_the_object(answer: Any, kind: names.Kind, namespace: str | None, name: str | None) -> str:
     """Why an answer is not the object that was asked for, "" if it is."""
     return _not_of(answer, kind, namespace, {}) or (
         "" if answer["metadata"]["name"] == name else f"the answer is not about '{name}'"
@@ -36,9 +36,7 @@ def not_a_list(
     return next((reason for reason in reasons if reason), "")
 
 
-def _not_of(
-    thing: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str]
-) -> str:
+def _not_of(thing: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str]) -> str:
     metadata = thing.get("metadata") if isinstance(thing, dict) else None
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         return "something in the answer is no object"

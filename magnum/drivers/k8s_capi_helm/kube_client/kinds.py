@@ -97,9 +97,10 @@ class Kinds:
         if is_about(answer.code, answer.body, (name,) if reads else (name, namespace)):
             return None
         found = answer.json(request)
-        if method == "GET" and name is not None:
-            if reason := answers.not_the_object(found, kind, namespace, name):
-                raise unreachable(f"{kind.plural}: {reason}")
+        is_read = method == "GET" and name is not None
+        reason = answers.not_the_object(found, kind, namespace, name) if is_read else ""
+        if reason:
+            raise unreachable(f"{kind.plural}: {reason}")
         return found
 
     def request(

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from typing import Any
 
 from openstack import exceptions as sdk_exceptions
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, names, operations
+from magnum.drivers.k8s_capi_helm.operations import lease
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
@@ -131,6 +133,65 @@ class TestManagementClusters(Case):
         self.assertEqual("DELETE_IN_PROGRESS", self.state()[0])
         self.assertIn("Nova answered HTTP 503", self.state()[1])
         self.openstack.failing = None
+        self.tick()
+        self.assertEqual([], self.rows())
+
+    def test_what_a_service_refuses_to_tell_is_not_gone(self) -> None:
+        """By each service, and whether it says 401, 403 or 404 of its address."""
+        self.made()
+        self.begin()
+        self.wither()
+        questions = ("servers", "load balancers", "floating IPs", "security groups")
+        for code, what in itertools.product((401, 403, 404), questions):
+            with self.subTest(code=code, what=what):
+                self.refuse(what, code)
+                self.tick(2)
+                status, reason = self.state()
+                self.assertEqual("DELETE_IN_PROGRESS", status)
+                self.assertIn(f"refused the {what}", reason)
+                self.assertIn("not taken for deleted", reason)
+                self.assertIn(f"id-magnum-{RELEASE}", self.cloud.credentials)
+        self.openstack.before = None
+        self.tick()
+        self.assertEqual([], self.rows())
+
+    def refuse(self, what: str, code: int) -> None:
+        kinds = {401: None, 403: sdk_exceptions.ForbiddenException}
+        kinds[404] = sdk_exceptions.NotFoundException
+        kind = kinds[code] or sdk_exceptions.HttpException
+
+        def before(asked: str) -> None:
+            if asked == f"list {what}":
+                raise kind("no", http_status=code)
+
+        self.openstack.before = before
+
+    def test_the_operators_word_ends_it_without_the_cloud(self) -> None:
+        self.made()
+        self.begin()
+        self.wither()
+        self.openstack.failing = sdk_exceptions.ForbiddenException("no", http_status=403)
+        self.tick(2)
+        self.assertIn("refused the servers", self.state()[1])
+        word = {"metadata": {"annotations": {lease.CLEARED: "true"}}}
+        self.kube.patch(names.LEASE, NAMESPACE, names.lease(RELEASE), word)
+        self.tick()
+        self.assertEqual(([], []), (self.rows(), self.left()))
+
+    def test_a_deletion_that_nobody_carried_out_is_not_believed(self) -> None:
+        """A proxy may answer for Keystone or Nova; a list that has it still is the truth."""
+        self.made()
+        self.begin()
+        self.wither()
+        self.cloud.delete_credential = lambda user_id, credential_id: None
+        self.tick(2)
+        self.assertIn("Keystone still has application credential", self.state()[1])
+        self.assertIn(f"id-magnum-{RELEASE}", self.cloud.credentials)
+        del self.cloud.delete_credential
+        self.openstack.stuck = {one.id for one in self.openstack.groups}
+        self.tick(2)
+        self.assertIn("Nova still has server group", self.state()[1])
+        self.openstack.stuck = set()
         self.tick()
         self.assertEqual([], self.rows())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rotation writes the Secret that Cluster API reads, whatever it is called, or changes nothing."""
+"""A rotation writes the Secret that Cluster API reads, whatever its name, or changes nothing."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TestRotation(Case):
         self.assertEqual((FIRST, False), (self.has(USUAL), self.has(OTHER) == FIRST))
 
     def test_whatever_names_it(self) -> None:
-        """The Secret that Cluster API reads has the new credential, or nothing at all is changed."""
+        """What Cluster API reads has the new credential, or nothing at all is changed."""
         self.made()
         outcomes = []
         choices = (USUAL, OTHER, None)

@@ -57,7 +57,7 @@ class TestCreate(World):
         self.tick(2)
         self.assertEqual({}, self.cloud.credentials)
 
-    def test_credentials_that_nobody_may_list_keep_the_cluster_until_the_operators_word(self) -> None:
+    def test_credentials_that_nobody_may_list_keep_it_until_the_operators_word(self) -> None:
         def refused(user_id: str, project_id: str) -> Any:
             raise errors.CloudRefused("Keystone refused it.")
 

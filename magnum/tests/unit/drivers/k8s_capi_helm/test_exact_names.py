@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 import re
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 import testtools
 
 from magnum.drivers.k8s_capi_helm import names, secrets
@@ -133,8 +134,8 @@ class TestServices(testtools.TestCase):
             about = f"default/web Service LoadBalancer in cluster {release}"
             cloud.leave("load_balancers", name=f"kube_service_{release}_default_web")
             cloud.leave("security_groups", name=release, description=f"Security Group for {about}")
-            words = f"Floating IP for Kubernetes external service default/web from cluster {release}"
-            cloud.leave("addresses", description=words)
+            words = "Floating IP for Kubernetes external service default/web from cluster"
+            cloud.leave("addresses", description=f"{words} {release}")
         remains = Remains(Services(cloud))
         for _ in range(3):
             remains.clear_services(pair[0], PROJECT)

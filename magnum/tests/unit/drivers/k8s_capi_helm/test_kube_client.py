@@ -257,6 +257,51 @@ class TestLists(wire.WireCase):
         self.assertNotIn("limit=", self.server.seen[-1].path)
 
 
+class TestAbsence(wire.WireCase):
+    """Only an answer that is one to the question says that something is not there."""
+
+    def test_what_is_no_list_is_not_empty(self) -> None:
+        item = {"metadata": {"name": "one", "namespace": "n", "labels": {"a": "1"}}}
+        for body in (
+            {},
+            [],
+            {"items": None},
+            {"kind": "Status", "status": "Success"},
+            {"items": [], "metadata": {"remainingItemCount": 2}},
+            {"items": [{**item, "metadata": {**item["metadata"], "namespace": "other"}}]},
+            {"items": [{**item, "metadata": {**item["metadata"], "labels": {"a": "2"}}}]},
+            {"items": [None]},
+            b"",
+            b"<html></html>",
+            b'{"items": [',
+        ):
+            with self.subTest(body=body):
+                self.answer((200, body))
+                self.assertRaises(
+                    errors.ManagementUnreachable, self.kube.list, names.LEASE, "n", {"a": "1"}
+                )
+        self.answer((200, {"items": [item]}))
+        self.assertEqual(1, len(self.kube.list(names.LEASE, "n", {"a": "1"})))
+
+    def test_what_is_not_about_the_object_does_not_say_that_it_is_gone(self) -> None:
+        other = {"metadata": {"name": "one", "namespace": "other"}}
+        for answer in (
+            (404, wire.NO_KIND),
+            (404, wire.status("NotFound", name="another", kind="leases")),
+            (404, b"<html></html>"),
+            (404, {}),
+            (200, {}),
+            (200, other),
+            (200, {"metadata": {"name": "another", "namespace": "n"}}),
+            (200, b""),
+        ):
+            with self.subTest(answer=answer):
+                self.answer(answer)
+                self.assertRaises(errors.DriverError, self.kube.get, names.LEASE, "n", "one")
+        self.answer((404, wire.GONE))
+        self.assertIsNone(self.kube.get(names.LEASE, "n", "one"))
+
+
 class TestSecrecy(wire.WireCase):
     """What is in a Secret comes out of no error."""
 

@@ -128,8 +128,13 @@ class FakeApis(requests.adapters.BaseAdapter):
         self.neutron_quota: dict[str, Any] = {}
         self.octavia_quota: dict[str, Any] = {"load_balancer": -1, "listener": -1, "pool": -1}
         self.credentials: dict[str, dict[str, Any]] = {}
+        self.made_credentials = 0
         self.faults: dict[str, str] = {}
         self.server_groups: list[dict[str, Any]] = []
+        #: What clusters leave.
+        self.servers: list[dict[str, Any]] = []
+        self.ports: list[dict[str, Any]] = []
+        self.security_groups: list[dict[str, Any]] = []
 
     @staticmethod
     def network(
@@ -157,19 +162,33 @@ class FakeApis(requests.adapters.BaseAdapter):
         self.asked.append(f"{request.method} {path}")
         if path.split("/")[1] in self.down:
             raise requests.exceptions.ConnectionError("connection refused")
-        status, body = self._answer(request, path, query)
-        for end, said in self.said.items():
-            if path.endswith(end):
-                status, body = said
+
+        def answer() -> tuple[int, bytes]:
+            status, body = self._answer(request, path, query)
+            for end, said in self.said.items():
+                if path.endswith(end):
+                    status, body = said
+            return status, b"" if status == 204 else json.dumps(body).encode()
+
+        status, content = self.between(request, answer)
         response = requests.Response()
         response.status_code, response.url, response.request = status, request.url, request
         response.headers["Content-Type"] = "application/json"
         response.headers["X-Subject-Token"] = "token"
-        response._content = json.dumps(body).encode()
+        response._content = content
         return response
+
+    def between(self, request: Any, answer: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes]:
+        """What stands between: it asks for the answer, or gives one of its own."""
+        return answer()
 
     def close(self) -> None:
         """Nothing is open."""
+
+    def _delete(self, kind: str, path: str) -> tuple[int, dict[str, Any]]:
+        wanted, there = path.rpartition("/")[2], getattr(self, kind)
+        setattr(self, kind, [one for one in there if one["id"] != wanted])
+        return (204, {}) if len(getattr(self, kind)) < len(there) else _missing(wanted)
 
     def _answer(
         self, request: Any, path: str, query: dict[str, list[str]]
@@ -263,9 +282,16 @@ class FakeApis(requests.adapters.BaseAdapter):
             start = int(query.get("offset", ["0"])[0])
             return 200, {"server_groups": self.server_groups[start:]}
         if rest == "os-server-groups":
-            made = {**json.loads(request.body)["server_group"], "id": f"sg-{len(self.asked)}"}
-            self.server_groups.append(made)
+            body = json.loads(request.body)["server_group"]
+            made = {**body, "id": f"sg-{len(self.asked)}", "project_id": PROJECT}
+            self.server_groups.append({"policies": [made.get("policy")], **made})
             return 200, {"server_group": made}
+        if rest.startswith("os-server-groups/"):
+            return self._delete("server_groups", rest)
+        if rest == "servers/detail":
+            wanted = query.get("name", [""])[0].removeprefix("^")
+            found = [one for one in self.servers if one["name"].startswith(wanted)]
+            return 200, {"servers": _chosen(found, query, "project_id")}
         if rest.startswith("servers/"):
             server = rest.removeprefix("servers/")
             fault = {"message": self.faults.get(server, ""), "code": 500}
@@ -277,14 +303,21 @@ class FakeApis(requests.adapters.BaseAdapter):
         if rest == f"quotas/{PROJECT}/details":
             kinds = ("network", "subnet", "router", "port", "security_group", "floatingip")
             return 200, {"quota": {**dict.fromkeys(kinds, UNLIMITED), **self.neutron_quota}}
-        kind = rest.rpartition("/")[2]
+        kind = rest.partition("/")[0]
+        if request.method == "DELETE":
+            return self._delete(kind.replace("-", "_"), rest)
+        if request.method == "POST":
+            number = len(self.asked)
+            made = {**json.loads(request.body)["floatingip"], "project_id": PROJECT}
+            made |= {"id": f"ip-{number}", "floating_ip_address": f"198.51.100.{number % 250}"}
+            self.floatingips.append(made)
+            return 201, {"floatingip": made}
         if kind in ("networks", "subnets", "rbac-policies"):
             listed = getattr(self._things(), f"listed_{kind.partition('-')[0]}")
             return 200, {kind.replace("-", "_"): listed(_viewer(request), query)}
-        found = getattr(self, kind)
-        for key in ("id", "name", "floating_ip_address"):
-            found = [one for one in found if one.get(key) in query.get(key, [one.get(key)])]
-        return 200, {kind: found}
+        found = getattr(self, kind.replace("-", "_"))
+        keys = ("id", "name", "floating_ip_address", "project_id", "description", "device_id")
+        return 200, {kind.replace("-", "_"): _chosen(found, query, *keys)}
 
     def _volume(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
         if rest == "types":
@@ -311,19 +344,23 @@ class FakeApis(requests.adapters.BaseAdapter):
             case "quotas/p1":  # of PROJECT
                 return 200, {"quota": self.octavia_quota}
             case "loadbalancers":
-                return 200, {"loadbalancers": self.balancers}
+                return 200, {"loadbalancers": _chosen(self.balancers, query, "project_id")}
+            case one if request.method == "DELETE":
+                return self._delete("balancers", one)
         raise AssertionError(rest)
 
     def _identity(self, request: Any, rest: str, query: Any) -> tuple[int, dict[str, Any]]:
-        path = f"users/{USER}/application_credentials"
-        if request.method == "POST" and rest == path:
+        user, _, kind = rest.removeprefix("users/").partition("/")
+        if request.method == "POST" and kind == "application_credentials":
             body = json.loads(request.body)["application_credential"]
-            made = {**body, "id": f"ac-{len(self.credentials) + 1}", "secret": "s3cret"}
+            self.made_credentials += 1
+            made = {**body, "id": f"ac-{self.made_credentials}", "secret": "s3cret", "of": user}
             self.credentials[made["id"]] = made
             return 201, {"application_credential": made}
-        if request.method == "GET" and rest == path:
-            return 200, {"application_credentials": list(self.credentials.values())}
-        if request.method == "DELETE" and rest.startswith(path):
+        if request.method == "GET" and kind == "application_credentials":
+            mine = [one for one in self.credentials.values() if one["of"] == user]
+            return 200, {"application_credentials": mine}
+        if request.method == "DELETE" and kind.startswith("application_credentials/"):
             gone = self.credentials.pop(rest.rpartition("/")[2], None)
             return (204, {}) if gone else _missing(rest)
         if request.method == "POST" and rest == "auth/tokens":
@@ -372,6 +409,16 @@ class FakeApis(requests.adapters.BaseAdapter):
                 "roles": [{"id": "r", "name": "member"}],
             }
         }
+
+
+def _chosen(
+    found: list[dict[str, Any]], query: dict[str, list[str]], *keys: str
+) -> list[dict[str, Any]]:
+    """Those that have the values asked for; several values of a key are alternatives."""
+    for key in keys:
+        # What a test does not say of a thing is as it was asked for.
+        found = [one for one in found if key not in one or one[key] in query.get(key, [one[key]])]
+    return found
 
 
 def _missing(what: str) -> tuple[int, dict[str, Any]]:

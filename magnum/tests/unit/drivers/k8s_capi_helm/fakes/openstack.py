@@ -34,7 +34,7 @@ class FakeOpenStack:
         self.left: dict[str, list[Any]] = {
             kind: [] for kind in ("servers", "load_balancers", "ports", "security_groups")
         }
-        #: Load balancers that Octavia does not get rid of, and whether it is there at all.
+        #: What does not go although its service says so, and whether it is there at all.
         self.stuck: set[str] = set()
         self.has_octavia = True
         self.asked: list[str] = []
@@ -180,7 +180,8 @@ class FakeOpenStack:
 
     def _delete_server_group(self, group_id: str, *, ignore_missing: bool) -> None:
         self._ask(f"delete server group {group_id}")
-        _delete(self.groups, group_id)
+        if group_id not in self.stuck:
+            _delete(self.groups, group_id)
 
     # Neutron --------------------------------------------------------------------------------------
     def _ips(self, **query: str) -> Iterator[Any]:

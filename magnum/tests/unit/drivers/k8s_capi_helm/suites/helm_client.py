@@ -78,6 +78,7 @@ def secret(
     pack: Any = gzip.compress,
     method: str | None = None,
     templates: Json | None = None,
+    version: str = "1.0.0",
 ) -> Json:
     """The Secret of a revision, as Helm writes it.
 
@@ -94,7 +95,7 @@ def secret(
         "chart": {
             "metadata": {
                 "name": "openstack-cluster",
-                "version": "1.0.0",
+                "version": version,
                 "annotations": annotations,
             },
             "templates": [

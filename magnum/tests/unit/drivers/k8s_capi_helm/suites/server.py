@@ -55,6 +55,8 @@ class Server:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body are sent one after the other, and nobody is to wait between them.
+            disable_nagle_algorithm = True
 
             def setup(self) -> None:
                 outer.connections += 1
