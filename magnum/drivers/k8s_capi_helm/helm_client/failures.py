@@ -283,7 +283,8 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
         ),
         (r"execution error at \([^)]*\): (?P<why>.*)", _values),
         (
-            r"(?<![^\n])(?P<why>[^\n]*exists and cannot be imported into the current release[^\n]*)",
+            r"(?<![^\n])(?P<why>[^\n]*exists and cannot be imported into the current release"
+            r"[^\n]*)",
             _foreign_object,
         ),
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import re
 
 from magnum.drivers.k8s_capi_helm import conditions, lengths
@@ -86,5 +87,10 @@ def unwrapped(text: str) -> str:
     exceeded ..."}}``; the sentence in its JSON is what the tenant needs. A text without is
     returned as it is, as far as it is read (:data:`conditions.LONGEST`).
     """
-    text = conditions.words(text)
+    return _unwrapped(conditions.words(text))
+
+
+@functools.lru_cache(maxsize=256)
+def _unwrapped(text: str) -> str:
+    """Several questions of a pass are about the same message, and so are those of the next pass."""
     return sentences.sentence(text) or text

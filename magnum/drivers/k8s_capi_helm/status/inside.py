@@ -24,8 +24,8 @@ KINDS: dict[tuple[str, str], names.Kind] = {
     ("v1", "Secret"): names.SECRET,
     ("v1", "ConfigMap"): names.CONFIG_MAP,
 }
-#: The list comes from Helm's record in the tenant's cluster, so it may be as long as they like: that
-#: many are looked for, out of that many that are read. The largest addon has some hundred objects.
+#: The list comes from Helm's record in the tenant's cluster, so it may be as long as they like.
+#: That many are looked for, of that many that are read; the largest addon has some hundred objects.
 MOST = 50
 LONGEST_LIST = 1000
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")

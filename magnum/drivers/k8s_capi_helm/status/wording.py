@@ -9,7 +9,8 @@ from magnum.drivers.k8s_capi_helm import conditions
 
 #: Nova when all hosts that it tried had refused (nova.scheduler.utils.populate_retry).
 _GIVEN_UP = re.compile(
-    r"Exceeded max scheduling attempts (?P<tries>\d{1,6}) for instance \S+ Last exception: (?P<why>.+)",
+    r"Exceeded max scheduling attempts (?P<tries>\d{1,6}) for instance \S+ "
+    r"Last exception: (?P<why>.+)",
     re.DOTALL,
 )
 #: Cluster API of a Machine whose node is of another version.

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 #: each, in one piece and some twenty lines; one that cannot leaves room for one object as large as
 #: etcd takes (1.5 MiB), in the pieces in which a network hands it over.
 BYTES, PIECES, LINES = 4 << 20, 4_000, 2_000
-#: Beginnings of an answer to one question: the answer itself, and before it some "100 Continue", which
-#: no question here has asked for.
+#: Beginnings of an answer to one question: the answer itself, and before it some "100 Continue",
+#: which no question here has asked for.
 HEADS = 4
 _PIECE = 1 << 16
 _Result = TypeVar("_Result")
@@ -71,9 +71,11 @@ class Channel:
         """
         self._take("_pieces", 1, "pieces")
         try:
-            return self._until_done(lambda: self._tls.read(len(buffer), buffer))
+            found = self._until_done(lambda: self._tls.read(len(buffer)))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return 0
+        buffer[: len(found)] = found
+        return len(found)
 
     def count_line(self, line: bytes) -> None:
         """Note a line of the beginning, the end or the chunks of an answer.

@@ -99,7 +99,8 @@ class TestExpressions(testtools.TestCase):
             for module, name, one in expressions()
             if one.pattern not in SEPARATED
             and any(
-                code not in _POSSESSIVE and any(inner not in _POSSESSIVE for inner, _ in repeated(part))
+                code not in _POSSESSIVE
+                and any(inner not in _POSSESSIVE for inner, _ in repeated(part))
                 for code, part in repeated(parser.parse(one.pattern))
             )
         ]
@@ -115,7 +116,8 @@ class TestExpressions(testtools.TestCase):
         wrong = [
             f"{module}.{name}: {one.pattern}"
             for module, name, one in expressions()
-            if begins_with_a_repetition(parser.parse(one.pattern)) and is_searched(module, name)
+            if begins_with_a_repetition(parser.parse(one.pattern))
+            and is_searched(module, name)
             # Blanks between words are split at, from left to right.
             and name != "_BETWEEN"
         ]
@@ -130,9 +132,10 @@ class TestWordsOfHelm(testtools.TestCase):
         'a "' * (1 << 19),
         'admission webhook "a.b" denied the request: ' + "x " * (1 << 19),
         "Error: values don't meet the specifications of the schema(s) in the following chart(s):\n"
-        + "openstack-cluster:\n" + "- at '/nodeGroups/0/name': got number, want string\n" * 20_000,
+        + "openstack-cluster:\n"
+        + "- at '/nodeGroups/0/name': got number, want string\n" * 20_000,
         "://a" * (1 << 18),
-        "chart \"" * (1 << 17),
+        'chart "' * (1 << 17),
         "template: " * (1 << 17),
     )
 

@@ -71,7 +71,16 @@ class TestInspections(InspectionsCase):
 
     def test_what_nobody_mends_is_looked_for_as_often_as_what_is_there(self) -> None:
         self.workload.gone = {OCCM}
-        for after, looks in ((0, 1), (1.1, 2), (1.1, 2), (1, 3), (3.8, 3), (0.4, 4), (4.8, 4), (5, 5)):
+        for after, looks in (
+            (0, 1),
+            (1.1, 2),
+            (1.1, 2),
+            (1, 3),
+            (3.8, 3),
+            (0.4, 4),
+            (4.8, 4),
+            (5, 5),
+        ):
             self.look(after)
             self.assertEqual(looks, len(self.workload.asked), after)
         self.workload.gone = set()

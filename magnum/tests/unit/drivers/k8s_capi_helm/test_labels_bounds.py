@@ -58,7 +58,7 @@ class TestRefusals(testtools.TestCase):
         self.assertIn("257 labels, and at most 256", self.refused(strange(bounds.MOST + 1)))
 
     def test_the_size_is_that_of_the_column(self) -> None:
-        for character in "xé😀\"":
+        for character in 'xé😀"':
             size = len(json.dumps(character)) - 2
             most = (lengths.LABELS - len('{"a": ""}')) // size
             labels.check_new({"a": character * most}, "The cluster")

@@ -99,7 +99,11 @@ class TestColumns(testtools.TestCase):
         self.assertIsNone(put("status_reason", None))
 
     def test_what_does_not_ends_with_a_whole_word(self) -> None:
-        for text, word in ((LONG, "word"), ("größer 高速 " * 9000, "größer 高速"), ("a\tb " * 20_000, "b")):
+        for text, word in (
+            (LONG, "word"),
+            ("größer 高速 " * 9000, "größer 高速"),
+            ("a\tb " * 20_000, "b"),
+        ):
             found = put("status_reason", text)
             self.assertTrue(text.startswith(found.removesuffix("...")))
             self.assertIn(found.removesuffix("...").split(" ")[-1], (*word.split(), f"a\t{word}"))
@@ -126,7 +130,10 @@ class TestModels(testtools.TestCase):
 
     def test_every_text_that_a_verdict_writes_is_known(self) -> None:
         for table, fields in (
-            (models.Cluster, ("status_reason", "health_status_reason", "api_address", "coe_version")),
+            (
+                models.Cluster,
+                ("status_reason", "health_status_reason", "api_address", "coe_version"),
+            ),
             (models.NodeGroup, ("status_reason", "node_addresses")),
         ):
             for field in fields:

@@ -9,7 +9,7 @@ import time
 from magnum.drivers.k8s_capi_helm.status import inside
 from magnum.drivers.k8s_capi_helm.workload import Access, budget, channel, Door, Unanswered
 from magnum.tests.unit.drivers.k8s_capi_helm.counting import calls
-from magnum.tests.unit.drivers.k8s_capi_helm.fakes.moods import Moody, MOODS
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.moods import MOODS, Moody
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
 from magnum.tests.unit.drivers.k8s_capi_helm.test_kube_client_tls import write_identity
 
@@ -102,7 +102,9 @@ class TestBudget(wire.WireCase):
             with looks.look("a", vain=True):
                 raise Unanswered("no")
 
-        threads = [threading.Thread(target=self.assertRaises, args=(Unanswered, fail)) for _ in range(50)]
+        threads = [
+            threading.Thread(target=self.assertRaises, args=(Unanswered, fail)) for _ in range(50)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

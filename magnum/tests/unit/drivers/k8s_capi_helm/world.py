@@ -132,7 +132,7 @@ class World(base.DbTestCase):
         self.quietly(
             cluster_conductor.Handler().cluster_create, self.context, cluster, masters, workers, 60
         )
-        return self.cluster()
+        return objects.Cluster.get_by_uuid(self.context, cluster.uuid)
 
     def resize(self, count: int, name: str = "default-worker", remove: Any = None) -> None:
         handler = cluster_conductor.Handler()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""API servers of tenants in bad moods: TLS servers on loopback that never say yes or no properly."""
+"""API servers of tenants in bad moods: TLS servers on loopback that never say yes or no."""
 
 from __future__ import annotations
 
@@ -71,14 +71,16 @@ _CHUNKED = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
 #: What is answered to each request, by the mood.
 ANSWERS: dict[str, Callable[..., None]] = {
     "endless 100 Continue": _endlessly(b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "endless 103 with headers": _endlessly(b"HTTP/1.1 103 Early Hints\r\n" + b"A: b\r\n" * 90 + b"\r\n"),
+    "endless 103 with headers": _endlessly(
+        b"HTTP/1.1 103 Early Hints\r\n" + b"A: b\r\n" * 90 + b"\r\n"
+    ),
     "byte by byte": _byte_by_byte,
     "endless headers": _endlessly(b"X-Header: a\r\n", _OK),
     "one endless header": _endlessly(_BLOCK, _OK + b"X-Header: "),
     "endless chunks of a byte": _endlessly(b"1\r\nx\r\n" * 2000, _CHUNKED),
     "endless trailers": _endlessly(b"X-Trailer: a\r\n" * 1000, _CHUNKED + b"0\r\n"),
     "endless body": _endlessly(_BLOCK, _OK + b"\r\n"),
-    "huge Content-Length": _endlessly(_BLOCK, _OK + b"Content-Length: 1" + b"0" * 18 + b"\r\n\r\n"),
+    "huge Content-Length": _endlessly(_BLOCK, _OK + b"Content-Length: %d\r\n\r\n" % 10**18),
     "redirects to itself": _once(
         b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /api/v1/again\r\nContent-Length: 0\r\n\r\n"
     ),
