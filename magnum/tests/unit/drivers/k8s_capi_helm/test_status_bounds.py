@@ -135,7 +135,7 @@ class TestConditions(testtools.TestCase):
 
 
 class TestTrimming(testtools.TestCase):
-    """What is watched is kept for as long as it lives: no text or list of it is longer than read."""
+    """What is watched is kept for as long as it lives: nothing of it is longer than is read."""
 
     def test_an_event_of_a_megabyte(self) -> None:
         event = {"kind": "Event", "metadata": {"name": "one"}, "message": "x" * (1 << 20)}

@@ -8,7 +8,7 @@ import time
 
 from magnum.drivers.k8s_capi_helm.status import inside
 from magnum.drivers.k8s_capi_helm.workload import Access, budget, channel, Door, Unanswered
-from magnum.tests.unit.drivers.k8s_capi_helm.counting import calls
+from magnum.tests.unit.drivers.k8s_capi_helm import counting
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.moods import MOODS, Moody
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
 from magnum.tests.unit.drivers.k8s_capi_helm.test_kube_client_tls import write_identity
@@ -22,8 +22,8 @@ class TestMoods(wire.WireCase):
         self.identity = write_identity(self.directory / "tenants")
         self.found: list[bool] = []
 
-    def look(self, mood: str, whole: float = 3.0) -> tuple[int, float, int, int]:
-        """Steps, seconds of CPU, bytes and requests of a look at as many objects as there can be."""
+    def look(self, mood: str, whole: float = 2.0) -> tuple[int, float, int, int]:
+        """Steps, seconds of CPU, bytes and requests of a look at as many objects as can be."""
         server = Moody(mood, self.identity)
         self.addCleanup(server.close)
         key, _, certificate = self.identity.read_text().partition("-----BEGIN CERTIFICATE")
@@ -42,7 +42,7 @@ class TestMoods(wire.WireCase):
                 self.assertRaises(Unanswered, all_of_them)
 
         begun = time.thread_time()
-        count = calls(steps)
+        count = counting.calls(steps)
         used = time.thread_time() - begun
         server.close()
         return count, used, server.sent, server.requests
@@ -54,7 +54,7 @@ class TestMoods(wire.WireCase):
         costs = {"polite": polite, **{mood: self.look(mood) for mood in MOODS}}
         for mood, (steps, used, sent, asked) in costs.items():
             lines.append(f"{mood:28} {steps:8} {1000 * used:7.1f} {sent:9} {asked:5}")
-        print("\n".join(lines))
+        counting.show(lines)
         too_dear = {mood: cost[0] for mood, cost in costs.items() if cost[0] > 3 * polite[0]}
         self.assertEqual({}, too_dear, f"a polite one takes {polite[0]} steps")
         # What a server could send beyond that stands in buffers of the two ends of a connection.

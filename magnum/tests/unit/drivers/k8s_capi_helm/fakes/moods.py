@@ -100,7 +100,7 @@ MOODS = (*ANSWERS, *BEFORE_TLS)
 
 
 class Moody:
-    """A server in a mood; ``polite`` is one, and ``hesitant``, which says some words before each answer.
+    """A server in a mood; ``polite`` is one, and ``hesitant``, which first says to go on.
 
     :ivar sent: bytes that it could send, before they were encrypted.
     :ivar requests: how often somebody asked.
