@@ -848,7 +848,7 @@ _BOUNDS = (
         "for name in strange[:_NAMED] if",
         "for name in strange if",
         Suite.UNIT,
-        ("test_labels_bounds", "test_hostile"),
+        ("test_labels_bounds", "test_costs"),
     ),
     Mutant(
         "whole-messages",
@@ -1069,4 +1069,5 @@ MUTANTS = (
     *_WORDS,
     *_CLOCKS,
     *_HOSTILE,
+    *_BOUNDS,
 )
