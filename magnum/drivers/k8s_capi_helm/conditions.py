@@ -80,6 +80,7 @@ class Condition:
 
     :ivar present: False when the object does not carry it (yet).
     :ivar stale: it was set for an older generation of the object; ``truth`` is UNKNOWN then.
+    :ivar was: what it said when it was set, stale or not.
     :ivar since: when the status last changed (aware), None when unsaid.
     """
 
@@ -89,6 +90,7 @@ class Condition:
     message: str = ""
     present: bool = False
     stale: bool = False
+    was: Truth = Truth.UNKNOWN
     since: datetime.datetime | None = None
 
     @property
@@ -175,6 +177,7 @@ def condition(thing: Json, kind: str) -> Condition:
         words(found.get("message")),
         present=True,
         stale=stale,
+        was=truth,
         since=instant(found.get("lastTransitionTime")),
     )
 

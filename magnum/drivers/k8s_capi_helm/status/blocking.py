@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import faults, wording
-from magnum.drivers.k8s_capi_helm.status.public_text import public
+from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
 
 #: The object's own controller has done its part: whoever else holds it has to be named.
 _ENDED = "DeletionCompleted"
@@ -67,7 +67,7 @@ def _words(thing: Json, observed: Observed) -> str:
         return wording.of_neutron(failed.text)
     said = conditions.condition(thing, "Deleting")
     if said.bad and said.message and said.reason != _ENDED:
-        return faults.first_bullet(said.message)
+        return first_bullet(said.message)
     asked = conditions.instant(conditions.metadata(thing).get("deletionTimestamp"))
     if asked is None:
         return ""

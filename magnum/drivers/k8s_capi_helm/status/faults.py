@@ -21,11 +21,12 @@ from magnum.drivers.k8s_capi_helm.status import (
     addons,
     infrastructure,
     machines,
+    remediation,
     wording,
     written_times,
 )
 from magnum.drivers.k8s_capi_helm.status.finding import cause_of, Finding
-from magnum.drivers.k8s_capi_helm.status.public_text import public
+from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
 
 #: Cluster API's own default for a node to appear; until then a booting machine is no fault.
 NODE_PATIENCE = datetime.timedelta(minutes=10)
@@ -205,16 +206,6 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Finding | None:
     return None
 
 
-def first_bullet(message: str) -> str:
-    """The first sentence of an aggregated message, without bullets.
-
-    A bullet that only names what its sub-bullets are about is told together with the first of them.
-    """
-    lines = [one.strip().removeprefix("* ") for one in message.splitlines() if one.strip()]
-    head = next((i for i, one in enumerate(lines) if not one.endswith(":")), len(lines) - 1)
-    return public(" ".join(lines[: head + 1]))
-
-
 def preflight(scope: Scope) -> Finding | None:
     """Why a MachineSet does not make the machines that it should; only it says so."""
     for one in sorted(scope.sets, key=conditions.name):
@@ -227,6 +218,14 @@ def preflight(scope: Scope) -> Finding | None:
         if "ControlPlaneIsStable" in said.message:
             return Finding("new machines wait for the control plane to settle")
     return None
+
+
+def _replaced_fault(scope: Scope) -> Finding | None:
+    """Why a machine goes, or went, in whose place another one is made that has no fault itself."""
+    owner = scope.observed.control_plane
+    owners = [*scope.sets, *(() if isinstance(owner, Missing) else (owner,))]
+    # Of the whole cluster nobody knows whether it is still that which is waited for.
+    return remediation.cause(scope.machines, owners, "" if scope.whole else scope.said)
 
 
 # Above the machines -------------------------------------------------------------------------------
@@ -308,6 +307,7 @@ _FAULTS: tuple[Callable[[Scope], Finding | None], ...] = (
     _openstack_fault,
     _machine_fault,
     _event_fault,
+    _replaced_fault,
     preflight,
     _control_plane_fault,
     _addon_fault,

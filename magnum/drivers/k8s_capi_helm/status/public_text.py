@@ -78,6 +78,16 @@ def public_text(text: str) -> str:
     return WITHHELD
 
 
+def first_bullet(message: str) -> str:
+    """The first sentence of an aggregated message, without bullets.
+
+    A bullet that only names what its sub-bullets are about is told together with the first of them.
+    """
+    lines = [one.strip().removeprefix("* ") for one in message.splitlines() if one.strip()]
+    head = next((i for i, one in enumerate(lines) if not one.endswith(":")), len(lines) - 1)
+    return public(" ".join(lines[: head + 1]))
+
+
 # Markup and stacks --------------------------------------------------------------------------------
 _MARKUP = re.compile(r"<(?:!doctype|\?xml|html|head|body|title|h[1-6]|p|br|center|pre|div)\b", re.I)
 _TAG = re.compile(r"</?[a-z!?][^<>]*>", re.IGNORECASE)

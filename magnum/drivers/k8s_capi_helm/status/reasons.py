@@ -10,6 +10,7 @@ from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import GroupState, Json, MagnumState, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import faults, heartbeats, machines
 from magnum.drivers.k8s_capi_helm.status.finding import both, bounded, Finding, REASON_LIMIT
+from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet
 
 #: Until then an OpenStackCluster without any status is just new.
 SILENCE_PATIENCE = datetime.timedelta(minutes=3)
@@ -159,12 +160,12 @@ def _stage(machine: Json) -> Finding:
     name = conditions.name(machine)
     if conditions.deleting(machine):
         said = conditions.condition(machine, "Deleting")
-        words = faults.first_bullet(said.message)
+        words = first_bullet(said.message)
         asked = conditions.instant(conditions.metadata(machine).get("deletionTimestamp"))
         return Finding(f"machine {name} is going{': ' + words if words else ''}", since=asked)
     current = conditions.condition(machine, "UpToDate")
     if current.bad:
-        text = f"machine {name}: {faults.first_bullet(current.message)}"
+        text = f"machine {name}: {first_bullet(current.message)}"
         return Finding(text, since=current.since)
     boot = conditions.condition(machine, "BootstrapConfigReady")
     if not _is_over(boot, machine, "bootstrap", "dataSecretName"):
@@ -177,7 +178,7 @@ def _stage(machine: Json) -> Finding:
         return Finding(text, since=up.since)
     node = conditions.condition(machine, "NodeHealthy")
     said = conditions.condition(machine, "Ready") if node.good else node
-    words = faults.first_bullet(said.message)
+    words = first_bullet(said.message)
     return Finding(f"machine {name} is not ready{': ' + words if words else ''}", since=said.since)
 
 

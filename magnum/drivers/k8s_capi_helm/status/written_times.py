@@ -57,6 +57,7 @@ def _times(observed: Observed) -> Iterator[datetime.datetime | None]:
 
 
 def _things(observed: Observed) -> Iterator[Json]:
+    """What Cluster API and its OpenStack provider have; the addon provider may run anywhere."""
     for one in (observed.cluster, observed.infrastructure, observed.control_plane):
         if not isinstance(one, Missing):
             yield one
@@ -65,7 +66,6 @@ def _things(observed: Observed) -> Iterator[Json]:
         observed.machine_sets,
         observed.machines,
         observed.servers,
-        observed.addons,
     ):
         if not isinstance(listed, Missing):
             yield from listed

@@ -82,6 +82,9 @@ class TestRotation(Case):
         self.rotate("u1")
         self.assertIn(self.used(), self.cloud.credentials)
         self.poll()
+        self.assertEqual(2, len(self.cloud.credentials))
+        self.after(24 * 60 + 31)
+        self.poll()
         self.assertEqual([self.used()], list(self.cloud.credentials))
 
     def test_one_that_waits_too_long_is_not_said_to_follow(self) -> None:

@@ -125,9 +125,12 @@ class TestControllers(Case):
 
     def setUp(self) -> None:
         super().setUp()
-        self.ports = dataclasses.replace(self.ports, controllers=Controllers([self.LEASE]))
+        self.ports = dataclasses.replace(self.ports, controllers=self.watched())
         self.renew()
         self.made()
+
+    def watched(self) -> Controllers:
+        return Controllers([self.LEASE], clock=lambda: passes.utc_now().timestamp())
 
     def renew(self) -> None:
         namespace, _, name = self.LEASE.partition("/")
@@ -150,6 +153,20 @@ class TestControllers(Case):
         health, reasons = self.health()
         self.assertEqual(("HEALTHY", "Ready"), (health, reasons["nodegroup"]))
         self.assertNotIn("management", reasons)
+
+    def test_a_conductor_that_has_just_begun_says_so_too(self) -> None:
+        self.fall_silent()
+        told = self.health()
+        self.resize(3)
+        self.tick()
+        said = self.cluster().status_reason
+        self.ports = dataclasses.replace(self.ports, controllers=self.watched())
+        self.assertEqual("UNKNOWN", told[0])
+        self.tick()
+        self.assertIn("controller capi has not reported since", said)
+        self.assertEqual(said, self.cluster().status_reason)
+        self.ports = dataclasses.replace(self.ports, controllers=self.watched())
+        self.assertEqual(told, self.health())
 
     def test_a_resize_says_that_it_waits_for_them(self) -> None:
         self.fall_silent()

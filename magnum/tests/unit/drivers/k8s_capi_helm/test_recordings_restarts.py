@@ -8,6 +8,7 @@ there, and where it may not read those the rows have what was told already.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import datetime
 
@@ -15,7 +16,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, names, status
 from magnum.drivers.k8s_capi_helm.controllers import Controllers
-from magnum.tests.unit.drivers.k8s_capi_helm import replay
+from magnum.tests.unit.drivers.k8s_capi_helm import replay, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.replay import Film
 
@@ -64,6 +65,41 @@ def after(state: model.MagnumState, verdict: model.Verdict) -> model.MagnumState
             dataclasses.replace(one, reason=told[one.name].reason) for one in state.groups
         ),
     )
+
+
+class TestRemediation(testtools.TestCase):
+    """A machine whose node never came is deleted, and another one is made in its place."""
+
+    def test_the_cause_stays_until_the_next_one_is_there(self) -> None:
+        group, look = "default-worker", scenes.observed({"default-worker": 2})
+        old = next(one for one in look.machines if one["metadata"]["name"].endswith("worker-m1"))
+        name, made = f"{scenes.RELEASE}-{group}-rs1-m1", "2026-11-21T11:59:00Z"
+        old["metadata"]["name"] = name
+        scenes.say(old, "Ready", "False", "* HealthCheckSucceeded: failed")
+        failed = "Health check failed: Node failed to report startup in 10m0s"
+        scenes.say(old, "HealthCheckSucceeded", "False", failed)
+        state = scenes.state("UPDATE_IN_PROGRESS", groups={group: 2})
+        stages = [copy.deepcopy(look)]
+        old["metadata"].update(generation=7, deletionTimestamp=made)
+        for condition in old["status"]["conditions"]:
+            condition["observedGeneration"] = 6
+        stages.append(look)
+        rest = tuple(one for one in look.machines if one is not old)
+        stages.append(dataclasses.replace(look, machines=rest))
+        new = scenes.machine(group, 7)
+        scenes.say(new, "Ready", "False", "* NodeHealthy: waiting")
+        scenes.say(new, "InfrastructureReady", "False", "not yet")
+        del new["status"]["nodeRef"]
+        stages.append(dataclasses.replace(look, machines=(*rest, new)))
+        begin = f"bootstrap: machine {name}: {failed}; "
+        for number, one in enumerate(stages):
+            verdict = status.judge(one, state, scenes.NOW)
+            self.assertTrue((verdict.reason or "").startswith(begin), (number, verdict.reason))
+            state = after(state, verdict)
+        scenes.say(new, "BootstrapConfigReady", "False", "bootstrap data failed: no space")
+        verdict = status.judge(stages[-1], state, scenes.NOW)
+        own = f"bootstrap: machine {new['metadata']['name']}: bootstrap data failed"
+        self.assertTrue((verdict.reason or "").startswith(own), verdict.reason)
 
 
 class TestRestarts(testtools.TestCase):
