@@ -916,7 +916,7 @@ _WORDS = (
     Mutant(
         "addresses-to-tenants",
         "Addresses of the cloud's services stand in what tenants read.",
-        f"{DRIVER}/status/public_text.py",
+        f"{DRIVER}/status/private_words.py",
         '        (rf"{_URL}", ""),\n',
         "",
         Suite.UNIT,

@@ -6,6 +6,7 @@ The bodies and wrappers are those of real services and libraries, with any cause
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import re
@@ -20,6 +21,7 @@ from magnum.drivers.k8s_capi_helm.cloud import services
 from magnum.drivers.k8s_capi_helm.helm_client import failures
 from magnum.drivers.k8s_capi_helm.status.public_text import LONGEST, public, public_text, WITHHELD
 from magnum.tests.unit.drivers.k8s_capi_helm import replay, scenes
+from magnum.tests.unit.drivers.k8s_capi_helm.test_house import ROOT, sources
 
 #: What Nova, Neutron, Cinder, Octavia, Glance, Keystone and kubelets say to users.
 CAUSES = (
@@ -193,6 +195,37 @@ wrapped = st.builds(
 )
 
 
+#: The functions through which a message may go, and those that only look at one.
+THROUGH = frozenset({"public", "first_bullet", "cause_of", "search"})
+LOOKED_AT = {
+    "faults.py:_fault_of_machine": "the words by which a cause is found are told by none",
+    "health.py:_of_machine": "its first line, told through the function in the next one",
+}
+
+
+def _goes_through(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a message is an argument of one of the functions, or part of a question."""
+    while node in parents and not isinstance(node, ast.stmt):
+        above = parents[node]
+        called = ast.unparse(above.func) if isinstance(above, ast.Call) else ""
+        if called.rpartition(".")[2] in THROUGH and node is not getattr(above, "func", None):
+            return True
+        if isinstance(above, ast.Compare):
+            return True
+        if isinstance(above, (ast.If, ast.IfExp)) and node is above.test:
+            return True
+        if isinstance(above, ast.BoolOp) and isinstance(above.op, ast.And):
+            return True
+        node = above
+    return False
+
+
+def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str:
+    while node in parents and not isinstance(node, ast.FunctionDef):
+        node = parents[node]
+    return node.name if isinstance(node, ast.FunctionDef) else ""
+
+
 class TestWords(testtools.TestCase):
     @hypothesis.settings(max_examples=400)
     @hypothesis.given(wrapped)
@@ -203,6 +236,30 @@ class TestWords(testtools.TestCase):
         self.assertIn(cause.strip(" ."), told)
         self.assertEqual(told, public(told))
         self.assertEqual(told, public_text(told))
+
+    @hypothesis.settings(max_examples=300)
+    @hypothesis.given(wrapped, st.sampled_from(WRAPPERS), st.sampled_from(ADDRESSES))
+    def test_wrapped_twice(self, case, wrap, url: str) -> None:
+        """A library passes on what another one has said."""
+        told = public(wrap(url, case[0], IDS[0]))
+        self.assertIsNone(LEAKS.search(told), told)
+        self.assertEqual(told, public(told))
+
+    @hypothesis.settings(max_examples=300)
+    @hypothesis.given(wrapped, st.integers(1, 400))
+    def test_cut_in_the_middle(self, case, length: int) -> None:
+        """Kubernetes and Cluster API cut long messages; half an address is one all the same."""
+        told = public(case[0][:length])
+        for word in (
+            "://",
+            "10.11.12.13:",
+            "sesame",
+            "req-5e1b2c3d",
+            ".sock",
+            "HTTPConnectionPool",
+        ):
+            self.assertNotIn(word, told)
+        self.assertEqual(told, public(told))
 
     def test_every_wrapper_with_every_address(self) -> None:
         cause = CAUSES[0]
@@ -351,6 +408,22 @@ class TestPaths(testtools.TestCase):
             f'Error: INSTALLATION FAILED: Machine "m" is invalid: spec: {self.URL} is taken',
         ):
             self.check(str(failures.meaning(words, words)))
+
+    def test_no_condition_gets_by(self) -> None:
+        """In the judge a message is told through one function, or only looked at."""
+        broken = []
+        for source in sources(ROOT / "status"):
+            parents = {
+                child: node
+                for node in ast.walk(source.tree)
+                for child in ast.iter_child_nodes(node)
+            }
+            for node in ast.walk(source.tree):
+                if isinstance(node, ast.Attribute) and node.attr == "message":
+                    place = f"{source.name}:{_function(node, parents)}"
+                    if not _goes_through(node, parents) and place not in LOOKED_AT:
+                        broken.append(place)
+        self.assertEqual([], broken)
 
     def test_messages_of_the_recordings_lose_nothing_that_they_say(self) -> None:
         seen = 0
