@@ -19,7 +19,7 @@ test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pe
 	@$(RUNNER)/bin/python tools/stages.py $(or $(STAGES),test)
 
 functional: $(TOX) ## Everything that can be done in the sandbox, on MariaDB too, all crash tests, hostile inputs, 40 kills
-	@$(RUNNER)/bin/python tools/stages.py crashes hostile costs mariadb kills sandbox-live adoption functional storms
+	@$(RUNNER)/bin/python tools/stages.py crashes hostile costs mariadb regions kills sandbox-live adoption functional storms
 
 kills: $(TOX) ## Kill conductors 200 times at random moments (K8S_CAPI_HELM_KILLS=40: so often)
 	@K8S_CAPI_HELM_KILLS=$(or $(K8S_CAPI_HELM_KILLS),200) $(TOX) -q run -e kills

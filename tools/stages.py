@@ -99,6 +99,7 @@ STAGES = {
         Stage("mariadb-core", "mariadb-core", 15, counts=True, sandbox=True, may_skip=True),
         Stage("mariadb", "mariadb", 90, counts=True, sandbox=True, live=True, may_skip=True),
         Stage("costs", "costs", 20, live=True),
+        Stage("regions", "regions", 20, counts=True, sandbox=True, live=True),
         Stage("sandbox", "sandbox-tests", 20, counts=True, binaries=True, sandbox=True),
         Stage("charts", "charts", 20, counts=True, binaries=True, sandbox=True),
         Stage("envtest", "envtest", 20, counts=True, binaries=True, sandbox=True),

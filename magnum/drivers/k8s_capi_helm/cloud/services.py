@@ -129,6 +129,12 @@ def asking(service: str, what: str) -> Iterator[None]:
         ) from error
     except ka_exceptions.EndpointNotFound as error:
         raise errors.CloudLacks(f"This cloud has no {service}.", repr(error)) from error
+    except ka_exceptions.SSLError as error:
+        raise errors.CloudUnreachable(
+            f"{service} has a certificate that Magnum does not accept; {what} could not be read. "
+            "Ask the cloud's operator to check it.",
+            repr(error),
+        ) from error
     except (sdk_exceptions.HttpException, ka_exceptions.HttpError) as error:
         status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
         if status >= 500 or status == 429:

@@ -627,6 +627,93 @@ _FOUNDING = (
     ),
 )
 
+_RECORDS = (
+    Mutant(
+        "one-write",
+        "a write that Galera took back is given up",
+        f"{DRIVER}/driver/saving.py",
+        "    retry_on_deadlock=True,",
+        "    retry_on_deadlock=False,",
+        Suite.UNIT,
+        ("test_driver_saving.TestBusy",),
+    ),
+    Mutant(
+        "no-reconnect",
+        "a write whose connection was lost is given up",
+        f"{DRIVER}/driver/saving.py",
+        "    retry_on_disconnect=True,",
+        "    retry_on_disconnect=False,",
+        Suite.UNIT,
+        ("test_driver_saving.TestBusy",),
+    ),
+    Mutant(
+        "any-character",
+        "reasons have characters that utf8mb3 does not",
+        f"{DRIVER}/lengths.py",
+        "    plain = _BEYOND_THREE_BYTES.sub(_REPLACEMENT, _readable(text[: limit + 1]))",
+        "    plain = _readable(text[: limit + 1])",
+        Suite.UNIT,
+        ("test_lengths",),
+    ),
+    Mutant(
+        "letters-for-bytes",
+        "a text's length is counted in characters",
+        f"{DRIVER}/lengths.py",
+        "    return shortened(plain, limit, lambda one: len(one.encode()))",
+        "    return shortened(plain, limit)",
+        Suite.UNIT,
+        ("test_lengths",),
+    ),
+)
+
+_REGIONS = (
+    Mutant(
+        "first-region",
+        "of several regions the first one is taken",
+        f"{DRIVER}/endpoints.py",
+        "        if not chosen and len(listed) > 1:",
+        "        if not chosen and not listed:",
+        Suite.UNIT,
+        ("test_cloud_regions.TestRegion",),
+    ),
+    Mutant(
+        "contradictions",
+        "options that name different regions are taken as they come",
+        f"{DRIVER}/endpoints.py",
+        "        if len(set(chosen.values())) > 1:",
+        "        if not all(chosen.values()):",
+        Suite.UNIT,
+        ("test_cloud_regions.TestRegion",),
+    ),
+    Mutant(
+        "keystone-anywhere",
+        "clusters log in at the Keystone that the catalogue has first",
+        f"{DRIVER}/endpoints.py",
+        "        urls = [url for where, url in listed if where == region] or [url for _, url in listed]",
+        "        urls = [url for _, url in listed][:1]",
+        Suite.UNIT,
+        ("test_cloud_regions.TestRegion",),
+    ),
+    Mutant(
+        "public-keystone",
+        "Magnum's own requests to Keystone go to its public endpoint",
+        f"{DRIVER}/endpoints.py",
+        "            url = self._login() or self.session.get_endpoint(",
+        "            url = self.session.get_endpoint(",
+        Suite.UNIT,
+        ("test_cloud_regions.TestInterface",),
+    ),
+    Mutant(
+        "cinders-region",
+        "clouds.yaml names the region of one service's option",
+        f"{DRIVER}/founding.py",
+        "                region=region,",
+        "                region=conf.cinder_client.region_name,",
+        Suite.UNIT,
+        ("test_driver_credential.TestRotation",),
+    ),
+)
+
 _CHARTS = (
     Mutant(
         "names-cut",
@@ -1071,6 +1158,8 @@ MUTANTS = (
     *_CHANGE,
     *_DELETION,
     *_FOUNDING,
+    *_RECORDS,
+    *_REGIONS,
     *_CHARTS,
     *_MANAGEMENT,
     *_ENVTEST,
