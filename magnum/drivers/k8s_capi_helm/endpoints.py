@@ -39,14 +39,14 @@ _APIS = {
     "block-storage": ("3", "v3"),
     "load-balancer": ("2", "v2"),
 }
-#: Services that machines, load balancers and volumes of clusters come from, as Magnum's options call
-#: them. Images are not among them: machines name them by id, and Magnum alone looks for them.
+#: Services that machines, load balancers and volumes of clusters come from, by their names in
+#: Magnum's options. No images: machines name them by id, and Magnum alone looks for them.
 _OF_CLUSTERS = ("nova", "neutron", "cinder", "octavia")
 _VERSION = re.compile(r"v(\d+)(\.\d+)?")
 
 
 def login_url() -> str | None:
-    """Where Magnum itself logs in ([keystone_auth] auth_url); None where that is not configured."""
+    """Where Magnum itself logs in ([keystone_auth] auth_url), None where that is not set."""
     try:
         login = ka_loading.load_auth_from_conf_options(CONF, ksconf.CFG_GROUP)
     except ka_exceptions.ClientException:
@@ -120,7 +120,7 @@ class Clients(clients.OpenStackClients):  # type: ignore[misc]
         return wanted
 
     def identity_url(self, interface: str) -> str:
-        """Keystone's address for clusters, on one of its interfaces: in their region if it is there.
+        """Keystone's v3 address for clusters on an interface: in their region if it is there.
 
         :raises errors.Misconfigured: it has none there, or the region is not clear.
         """

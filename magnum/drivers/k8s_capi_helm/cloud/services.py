@@ -26,7 +26,7 @@ _VERSIONS: dict[str, Any] = {}
 
 
 class Clients(Protocol):
-    """What is needed of ``magnum.common.clients.OpenStackClients`` and beyond: proxies, made lazily."""
+    """What is needed of ``magnum.common.clients.OpenStackClients`` and beyond; proxies are lazy."""
 
     def glance(self) -> Any: ...
     def nova(self) -> Any: ...

@@ -62,9 +62,9 @@ def known(error: Exception, uuid: str) -> errors.DriverError:
     LOG.error("Cluster %s: a request met what it should not have.", uuid, exc_info=error)
     if isinstance(error, (db_exception.DBConnectionError, db_exception.DBDeadlock)):
         return errors.DriverError(
-            f"{errors.Cause.INTERNAL}: Magnum's database does not answer, so this request could not "
-            "be saved. Delete the cluster if it was being created, and send the request again in "
-            "some minutes.",
+            f"{errors.Cause.INTERNAL}: Magnum's database does not answer, so this request could "
+            "not be saved. Delete the cluster if it was being created, and send the request again "
+            "in some minutes.",
             type(error).__name__,
         )
     return errors.DriverError(

@@ -16,9 +16,9 @@ from oslo_db.sqlalchemy import enginefacade
 import sqlalchemy
 
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import names
 from magnum.drivers.k8s_capi_helm.driver import rows
-from magnum.tests.unit.drivers.k8s_capi_helm import databases, world
+from magnum.tests.unit.drivers.k8s_capi_helm import databases, scenes, world
 
 EMOJI = "\U0001f600"
 TEXTS = (
@@ -46,7 +46,8 @@ class Case(world.World):
         self.sql("CREATE TABLE refusals (left_over INT) ENGINE=MyISAM")
         self.sql("INSERT INTO refusals VALUES (:times)", times=times)
         self.sql(
-            f"CREATE OR REPLACE TRIGGER refusing BEFORE UPDATE ON `{table}` FOR EACH ROW "
+            f"CREATE OR REPLACE TRIGGER refusing BEFORE UPDATE ON `{table}` "  # noqa: S608
+            "FOR EACH ROW "
             "IF (SELECT left_over FROM refusals) > 0 THEN "
             "UPDATE refusals SET left_over = left_over - 1; "
             f"SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{words}'; "
@@ -122,10 +123,17 @@ class TestTexts(Case):
     def test_a_tenants_emoji_in_a_condition_breaks_no_pass(self):
         """What somebody has written into an object on the way to a reason."""
         self.create()
-        self.helm.refusal = errors.InvalidRequest(f"Helm says {EMOJI} of label \ud83d.")
+        self.grow()
+        for one in self.kube.list(names.OPENSTACK_CLUSTER, world.NAMESPACE):
+            scenes.say(one, "Ready", "False", f"network {EMOJI}\U00020bb7 is gone", "Failed")
+            one["status"]["ready"] = False
+            self.kube.put(names.OPENSTACK_CLUSTER, one)
         self.tick()
         self.poll()
-        self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
+        cluster = self.cluster()
+        self.assertEqual("CREATE_IN_PROGRESS", cluster.status)
+        self.assertIn("network \ufffd\ufffd is gone", cluster.status_reason)
+        self.assertIn(EMOJI, str(cluster.health_status_reason))
 
     def test_what_a_request_raises_can_be_saved_by_magnum(self):
         """Magnum's conductor writes the sentence itself."""

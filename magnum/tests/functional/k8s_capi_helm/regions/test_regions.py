@@ -90,11 +90,11 @@ class Site:
 _site: list[Site] = []
 
 
-def setUpModule() -> None:  # noqa: N802 - unittest's own name
+def setUpModule() -> None:
     _site.append(Site())
 
 
-def tearDownModule() -> None:  # noqa: N802 - unittest's own name
+def tearDownModule() -> None:
     _site.pop().close()
 
 

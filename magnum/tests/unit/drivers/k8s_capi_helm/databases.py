@@ -55,7 +55,7 @@ class MariaDB(fixtures.Fixture):
             self._copy_tables()
         with enginefacade.writer.get_engine().begin() as connection:
             for table in self._tables:
-                connection.exec_driver_sql(f"DELETE FROM `{table}`")
+                connection.exec_driver_sql(f"DELETE FROM `{table}`")  # noqa: S608
 
     def _copy_tables(self) -> None:
         engine = sqlalchemy.create_engine(self._admin)
@@ -71,7 +71,7 @@ class MariaDB(fixtures.Fixture):
                 )
         engine.dispose()
 
-    # Photographs, of tests that go back to a moment ------------------------------------------------
+    # Photographs, of tests that go back to a moment -----------------------------------------------
     def photograph(self) -> bytes:
         """All rows of all tables."""
         with enginefacade.writer.get_engine().connect() as connection:
@@ -85,7 +85,7 @@ class MariaDB(fixtures.Fixture):
         """Have these rows and no others."""
         with enginefacade.writer.get_engine().begin() as connection:
             for table, rows in pickle.loads(picture).items():  # noqa: S301 - our own
-                connection.exec_driver_sql(f"DELETE FROM `{table}`")
+                connection.exec_driver_sql(f"DELETE FROM `{table}`")  # noqa: S608
                 for row in rows:
                     fields = ", ".join(f"`{key}`" for key in row)
                     values = ", ".join(f":{key}" for key in row)

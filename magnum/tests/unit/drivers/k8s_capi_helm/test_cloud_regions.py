@@ -91,9 +91,7 @@ class TestRegion(RegionCase):
         self.openstack.regions = ("shared", HOME)
         self.choose(nova=HOME, glance="shared")
         self.again()
-        error = self.assertRaises(
-            errors.CloudUnreachable, self.cloud.facts, test_cloud.request()
-        )
+        error = self.assertRaises(errors.CloudUnreachable, self.cloud.facts, test_cloud.request())
         self.assertIn("Glance", str(error))
 
     def test_keystone_may_be_in_another_one(self) -> None:
@@ -119,7 +117,7 @@ class TestInterface(RegionCase):
         self.choose(nova=HOME)
 
     def test_endpoints_that_resolve_inside_alone(self) -> None:
-        """Magnum asks each service on the interface of its own option, Keystone where it logs in."""
+        """Magnum asks a service on the interface of its option, Keystone where it logs in."""
         self.openstack.closed = {"public", "admin"}
         for client in (*CLIENTS, "glance"):
             self.config(group=f"{client}_client", endpoint_type="internalURL")
@@ -130,9 +128,7 @@ class TestInterface(RegionCase):
         self.openstack.closed = {"internal"}
         self.config(group="cinder_client", endpoint_type="internalURL")
         self.again()
-        error = self.assertRaises(
-            errors.CloudUnreachable, self.cloud.facts, test_cloud.request()
-        )
+        error = self.assertRaises(errors.CloudUnreachable, self.cloud.facts, test_cloud.request())
         self.assertIn("Cinder", str(error))
 
     def test_clusters_use_another_interface_than_magnum(self) -> None:

@@ -66,8 +66,8 @@ class FakeApis(requests.adapters.BaseAdapter):
     :ivar asked: method and path of every request, in order.
     :ivar endpoints: path of the endpoint by type, as the catalogue has it.
     :ivar absent: types that the catalogue does not have.
-    :ivar regions: of the catalogue, in its order; only ``home`` has this cloud, and the endpoints of
-        another one are where nobody is.
+    :ivar regions: of the catalogue, in its order; only ``home`` has this cloud, and the endpoints
+        of another one are where nobody is.
     :ivar closed: interfaces whose endpoints do not resolve from here.
     :ivar only_in: regions by type, of services that are not in all of them.
     :ivar down: first parts of paths whose service does not answer.
