@@ -139,7 +139,7 @@ class ReleaseLost(DriverError):
 
 
 class ReleaseOutdated(DriverError):
-    """Helm's record of the release is older than what was applied: its newest revisions are gone."""
+    """Helm has older revisions of the release only than what was applied."""
 
     cause = Cause.MANAGEMENT
 
