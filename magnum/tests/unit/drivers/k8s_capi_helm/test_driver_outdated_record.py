@@ -305,12 +305,26 @@ class TestClearing(OutdatedCase):
         super().setUp()
         self.add_group("extra", 2)
         self.settle()
+        marks = {"metadata": {"labels": {names.LABEL_CHART_CLUSTER: RELEASE}}}
+        for one in self.kube.list(names.MACHINE_DEPLOYMENT, NAMESPACE):
+            name = one["metadata"]["name"]
+            self.kube.patch(names.MACHINE_DEPLOYMENT, NAMESPACE, name, marks)
 
     def test_one_that_the_cloud_refuses_is_not_cleared(self) -> None:
+        self.check_cloud(errors.CloudRefused("There is no such flavor."))
+
+    def test_nor_one_while_the_cloud_is_waited_for(self) -> None:
+        self.check_cloud(errors.CloudUnreachable("Nova does not answer."))
+
+    def check_cloud(self, error: errors.DriverError) -> None:
+        def flavors(wanted: Any) -> Any:
+            raise error
+
         self.forget()
         self.lose_the_newest()
-        self.cloud.gone = ("small",)
+        self.cloud.flavors = flavors  # type: ignore[method-assign]
         self.resize(3)
+        self.tick()
         self.assertEqual(2, self.replicas("extra"))
 
     def test_one_that_helm_refuses_and_that_lives_is_not(self) -> None:
@@ -327,7 +341,10 @@ class TestClearing(OutdatedCase):
         row = self.group("extra")
         row.status = "CREATE_IN_PROGRESS"
         row.save()
+        self.poll()
+        self.after(6)
         self.resize(3)
+        self.assertEqual("CREATE_FAILED", self.group("extra").status)
         self.assertEqual(2, self.replicas("extra"))
 
     def refuse_extra(self) -> None:
