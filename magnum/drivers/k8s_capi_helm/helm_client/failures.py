@@ -137,8 +137,8 @@ def _unreachable(found: re.Match[str], detail: str) -> errors.DriverError:
 def _no_webhook(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmInterrupted(
         f"Webhook '{_short(found['webhook'])}' of the management cluster does not answer, so the "
-        "chart cannot be applied. It will be tried again; if this stays, ask the operator to check the "
-        "controllers of Cluster API there.",
+        "chart cannot be applied. It will be tried again; if this stays, ask the operator to check "
+        "the controllers of Cluster API there.",
         detail,
     )
 

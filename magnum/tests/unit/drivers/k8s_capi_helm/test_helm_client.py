@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_client import command, failures, releases, versions
+from magnum.drivers.k8s_capi_helm.helm_client import client, command, failures, releases, versions
 from magnum.drivers.k8s_capi_helm.supervisor import End, Finished
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeHelm, FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite

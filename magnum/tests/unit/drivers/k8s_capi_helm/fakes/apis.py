@@ -239,8 +239,10 @@ class FakeApis(requests.adapters.BaseAdapter):
             networks=list(self.networks),
             subnets=list(self.subnets),
             rbac=[
-                *({"object_id": one, "action": "access_as_external", "target_tenant": "*"}
-                  for one in external),
+                *(
+                    {"object_id": one, "action": "access_as_external", "target_tenant": "*"}
+                    for one in external
+                ),
                 *self.rbac,
             ],
         )

@@ -222,9 +222,7 @@ class FakeOpenStack:
 
 def _twin(thing: Any) -> Any:
     """What a neighbour has under the same name."""
-    return types.SimpleNamespace(
-        **{**vars(thing), "id": f"n-{thing.id}", "project_id": NEIGHBOUR}
-    )
+    return types.SimpleNamespace(**{**vars(thing), "id": f"n-{thing.id}", "project_id": NEIGHBOUR})
 
 
 def _delete(listed: list[Any], one_id: str) -> None:
