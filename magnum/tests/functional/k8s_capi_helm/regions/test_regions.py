@@ -286,7 +286,7 @@ class TestRegions(RegionCase):
         self.assertEqual({}, dict(admin.server_faults(["00000000-0000-4000-8000-000000000000"])))
         self.assertFalse(admin.is_balancer_failed("none", self.tenant.current_project_id))
         with contextlib.suppress(errors.CloudRefused):
-            admin.credentials_named(self.tenant.current_user_id, "none")
+            admin.credential_names(self.tenant.current_user_id, self.tenant.current_project_id)
 
 
 def _cloud(texts: dict[str, str]) -> dict[str, Any]:
