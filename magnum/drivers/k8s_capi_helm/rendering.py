@@ -18,6 +18,11 @@ from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, helm_values, labels, merging, names, overlays
 from magnum.drivers.k8s_capi_helm.model import Chart, CloudFacts, ClusterRequest, Json
 
+#: Where an operator says what stands below keys of the driver's, for the log.
+_ELSEWHERE = {
+    "autoscaler": ", from autoscaler_image and autoscaler_image_tags in [capi_helm]",
+}
+
 
 def rendered(
     request: ClusterRequest,
@@ -85,8 +90,9 @@ def _check(overlay: overlays.Overlay, full: Json) -> None:
     """Refuse keys of the driver's own, and what would put a text where keys have to be."""
     for path, value in overlays.keys(overlay.values):
         if helm_values.is_owned(path):
+            where = _ELSEWHERE.get(path[0], "")
             raise overlays.misused(
-                overlay.name, f"{overlay.place(path)}: only the driver sets this key"
+                overlay.name, f"{overlay.place(path)}: only the driver sets this key{where}"
             )
         if isinstance(_at(full, path), Mapping) and not isinstance(value, Mapping):
             raise overlays.misused(

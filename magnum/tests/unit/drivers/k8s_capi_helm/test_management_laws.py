@@ -8,6 +8,7 @@ the charts' tests.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import types
 
@@ -23,6 +24,10 @@ CONF = types.SimpleNamespace(
         autoscaler_image="mirror.example.org/cluster-autoscaler",
         autoscaler_image_tags=["v1.35.1"],
     )
+)
+#: Of an operator who leaves it to the chart.
+USUAL = types.SimpleNamespace(
+    capi_helm=types.SimpleNamespace(autoscaler_image="", autoscaler_image_tags=[])
 )
 CHARTS = (
     Chart(names.CLUSTER_CHART, "1.3.0", "/nowhere", names.CHART_FAMILY),
@@ -68,12 +73,13 @@ class TestValues(testtools.TestCase):
     def test_what_is_live_already_does_not_matter_either(self) -> None:
         """As a driver of before, or a chart's user, may have left it there."""
         evil = {"repository": "evil.example.org/x", "tag": "v6.6.6", "pullPolicy": "Always"}
-        for chart in CHARTS:
+        for chart, conf in itertools.product(CHARTS, (CONF, USUAL)):
             values = {**words()[0].base, "autoscaler": {"image": evil, "tolerations": [{}]}}
-            found = management.secured(values, chart, CONF)
-            self.assertNotIn("evil", json.dumps(found["autoscaler"]))
+            found = management.secured(values, chart, conf)
+            for text in ("evil", "6.6.6"):
+                self.assertNotIn(text, json.dumps(found["autoscaler"]))
             self.assertEqual([{}], found["autoscaler"]["tolerations"])
-            self.assertEqual(found, management.secured(found, chart, CONF))
+            self.assertEqual(found, management.secured(found, chart, conf))
 
     def test_a_good_share_is_accepted(self) -> None:
         """Or the law would hold because everything is refused."""

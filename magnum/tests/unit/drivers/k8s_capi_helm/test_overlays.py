@@ -337,6 +337,7 @@ class TestBelowLabels(Case):
             ({"controlPlane": {"machineCount": 5}}, "line 2, key controlPlane.machineCount"),
             ({"cloudCredentialsSecretName": "x"}, "cloudCredentialsSecretName"),
             ({"addons": {"cni": {"type": "cilium"}}}, "addons.cni.type"),
+            ({"autoscaler": {"image": {"tag": "v1"}}}, "autoscaler_image_tags in [capi_helm]"),
             ({"controlPlane": None}, "controlPlane: it has keys of its own"),
             ({"addons": {"openstack": [1]}}, "addons.openstack"),
         ):
