@@ -99,7 +99,8 @@ class TestOlder(LeastPrivilegeCase):
     def older(self) -> str:
         name = self.make_namespace()
         gone = dict.fromkeys(pod_security.labels(pod_security.RESTRICTED))
-        self.admin.patch(names.NAMESPACE, None, name, {"metadata": {"labels": gone}})
+        kind = names.NAMESPACE
+        self.admin.patch(kind, None, name, {"metadata": {"labels": gone}})
         return name
 
     def level(self, name: str) -> str | None:
@@ -115,8 +116,7 @@ class TestOlder(LeastPrivilegeCase):
         self.assertEqual(pod_security.RESTRICTED, self.level(name))
 
     def test_no_other_namespace_does(self) -> None:
+        kind = names.NAMESPACE
         merge = {"metadata": {"labels": {pod_security.ENFORCE: "privileged"}}}
         for name in ("default", "kube-system"):
-            self.assertRaises(
-                errors.ManagementRefused, self.kube.patch, names.NAMESPACE, None, name, merge
-            )
+            self.assertRaises(errors.ManagementRefused, self.kube.patch, kind, None, name, merge)
