@@ -164,7 +164,7 @@ class TestResolvedOnce(Case):
         self.cloud.asked.clear()
         self.go_on()
         self.assertEqual("large", self.entry("extra")["machineFlavor"])
-        self.assertEqual([], self.cloud.asked)
+        self.assertEqual([], list(self.cloud.asked))
 
     def test_nor_does_an_interrupted_creation(self) -> None:
         self.helm.refusal = errors.ManagementUnreachable("The management cluster is away.")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableSequence
 import types
 from typing import Any
 
@@ -27,7 +27,7 @@ class FakeCatalogue:
         self,
         things: Things,
         viewer: Viewer,
-        asked: list[str],
+        asked: MutableSequence[str],
         *,
         auth_url: str,
         keypairs: tuple[str, ...] = (),

@@ -7,6 +7,7 @@ names for all of it, and Magnum's service user sees that as well.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterable
 import copy
 import dataclasses
@@ -46,13 +47,13 @@ class FakeCloud:
 
     :ivar viewer: who asks; :meth:`seen_by` gives the same cloud as somebody else sees it.
     :ivar neighbours: what a neighbour has under the same names, of :data:`views.KINDS`.
-    :ivar asked: what was looked for, whoever asked.
+    :ivar asked: what was looked for, whoever asked; the newest of it.
     """
 
     def __init__(self) -> None:
         self.viewer = Viewer()
         self.neighbours: tuple[str, ...] = KINDS
-        self.asked: list[str] = []
+        self.asked: collections.deque[str] = collections.deque(maxlen=1000)
         self.refusal: Exception | None = None
         #: The region that clusters are in.
         self.home: str | None = "RegionOne"
