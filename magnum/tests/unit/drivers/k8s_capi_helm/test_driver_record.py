@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live release is the record: what was not asked for stays, whatever the cloud says today."""
 
-from magnum.drivers.k8s_capi_helm import errors
 from magnum.tests.unit.drivers.k8s_capi_helm import world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
 
@@ -48,7 +47,7 @@ class TestRecord(world.World):
     def test_a_new_group_needs_its_flavor_and_server_group_of_the_cloud_and_no_more(self):
         self.made()
         before = self.entries()
-        self.cloud.refusal = errors.CloudRefused("Image 'ubuntu-kube' does not exist.")
+        self.cloud.images.clear()
         self.add_group("extra", 2)
         self.assertEqual("CREATE_IN_PROGRESS", self.group("extra").status)
         extra = {
