@@ -305,10 +305,10 @@ class TestClearing(OutdatedCase):
         super().setUp()
         self.add_group("extra", 2)
         self.settle()
-        marks = {"metadata": {"labels": {names.LABEL_CHART_CLUSTER: RELEASE}}}
-        for one in self.kube.list(names.MACHINE_DEPLOYMENT, NAMESPACE):
+        kind, marks = names.MACHINE_DEPLOYMENT, {names.LABEL_CHART_CLUSTER: RELEASE}
+        for one in self.kube.list(kind, NAMESPACE):
             name = one["metadata"]["name"]
-            self.kube.patch(names.MACHINE_DEPLOYMENT, NAMESPACE, name, marks)
+            self.kube.patch(kind, NAMESPACE, name, {"metadata": {"labels": marks}})
 
     def test_one_that_the_cloud_refuses_is_not_cleared(self) -> None:
         self.check_cloud(errors.CloudRefused("There is no such flavor."))
