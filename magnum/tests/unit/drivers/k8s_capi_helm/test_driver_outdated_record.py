@@ -7,7 +7,6 @@ some Secrets of a namespace and not the rest.
 
 from __future__ import annotations
 
-import types
 from typing import Any
 
 from magnum import objects
@@ -227,9 +226,7 @@ class TestBelieved(OutdatedCase):
     def by_hand(self, **values: Any) -> None:
         """Somebody runs helm upgrade, or helm rollback: the next revision."""
         live = self.helm.live(NAMESPACE, RELEASE)
-        chart = types.SimpleNamespace(
-            name=live.chart_name, version=live.chart_version, family=live.chart_family
-        )
+        chart = self.ports.charts.wanted(None)
         self.helm.apply(NAMESPACE, RELEASE, chart, {**live.values, **values})
 
     def test_a_release_that_is_newer(self) -> None:
@@ -317,7 +314,7 @@ class TestClearing(OutdatedCase):
         self.check_cloud(errors.CloudUnreachable("Nova does not answer."))
 
     def check_cloud(self, error: errors.DriverError) -> None:
-        def flavors(wanted: Any) -> Any:
+        def flavors(*wanted: Any) -> Any:
             raise error
 
         self.forget()
