@@ -34,7 +34,9 @@ def credential_names(services: Services, user_id: str, project_id: str) -> Mappi
             raise
 
     found = listed("Keystone", what, question)
-    return {one.id: one.name or "" for one in found if one.project_id in (None, project_id)}
+    mine = [one for one in found if one.project_id in (None, project_id)]
+    with asking("Keystone", what):
+        return {one.id: str(one.name or "") for one in mine}
 
 
 def logged_in(services: Services, credential: ApplicationCredential) -> bool:

@@ -148,7 +148,9 @@ scalars = st.one_of(
 #: Any JSON: wrong types, deep, wide.
 junk = st.one_of(
     scalars,
-    st.sampled_from([[], {}, [[]], [None], [{}], {"": None}, {"message": None}, [1, "a", None]]),
+    st.sampled_from(
+        [[], {}, [[]], [None], [{}], {"": None}, {"message": None}, [1, "a", None]]
+    ).map(copy.deepcopy),
     st.builds(_nested, st.sampled_from((3, 40, 41)), scalars),
     st.lists(scalars, max_size=3),
     st.dictionaries(texts, scalars, max_size=3),
