@@ -141,6 +141,7 @@ class Tenant:
         """
         made = self.connection.image.create_image(
             name=name,
+            allow_duplicates=True,
             container_format="bare",
             disk_format="raw",
             visibility="private",
