@@ -11,7 +11,6 @@ from openstack import exceptions as sdk_exceptions
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, names, operations
-from magnum.drivers.k8s_capi_helm.operations import lease
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
@@ -173,8 +172,7 @@ class TestManagementClusters(Case):
         self.openstack.failing = sdk_exceptions.ForbiddenException("no", http_status=403)
         self.tick(2)
         self.assertIn("refused the servers", self.state()[1])
-        word = {"metadata": {"annotations": {lease.CLEARED: "true"}}}
-        self.kube.patch(names.LEASE, NAMESPACE, names.lease(RELEASE), word)
+        self.give_the_operators_word()
         self.tick()
         self.assertEqual(([], []), (self.rows(), self.left()))
 

@@ -12,7 +12,6 @@ from typing import Any
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.model import Retired
-from magnum.drivers.k8s_capi_helm.operations import lease
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 FIRST = f"id-magnum-{RELEASE}"
@@ -68,8 +67,7 @@ class TestCreate(World):
         self.wither()
         self.tick()
         self.assertIn("Keystone refused", self.cluster().status_reason)
-        word = {"metadata": {"annotations": {lease.CLEARED: "true"}}}
-        self.kube.patch(names.LEASE, NAMESPACE, names.lease(RELEASE), word)
+        self.give_the_operators_word()
         self.tick(2)
         self.assertEqual([], objects.Cluster.list(self.context))
         self.assertEqual([], self.left())

@@ -37,6 +37,7 @@ from magnum.drivers.k8s_capi_helm import (
 )
 from magnum.drivers.k8s_capi_helm.departures import Departures
 from magnum.drivers.k8s_capi_helm.driver import Driver, passes
+from magnum.drivers.k8s_capi_helm.operations import lease
 from magnum.drivers.k8s_capi_helm.sightings import Sightings
 from magnum.service import periodic
 from magnum.tests.unit.db import base
@@ -268,6 +269,11 @@ class World(base.DbTestCase):
         self.grow()
         self.tick(2)
         return self.cluster()
+
+    def give_the_operators_word(self) -> None:
+        """Declare on the Lease that nothing of the cluster is left in OpenStack."""
+        word = {"metadata": {"annotations": {lease.CLEARED: "true"}}}
+        self.kube.patch(names.LEASE, NAMESPACE, names.lease(RELEASE), word)
 
     def make_late(self) -> None:
         """Write the pending operation's times into the past, as if it had begun long ago."""
