@@ -52,6 +52,13 @@ def group_of(found: Object) -> str | None:
     return next((value for name, value in labels.items() if _GROUP.search(name)), None)
 
 
+def without_names(found: Object) -> Object:
+    """An object; a Role without which objects its rights are about."""
+    if found["kind"] != "Role":
+        return found
+    return {**found, "rules": [{**rule, "resourceNames": []} for rule in found["rules"]]}
+
+
 def consequences(before: str, after: str) -> set[str]:
     """Whose machines are replaced: CONTROL_PLANE, GROUPS; FIXED where the change is refused."""
     old, new = (

@@ -80,15 +80,10 @@ def strangers(before: str, after: str, allowed: set[Any]) -> list[tuple[str, str
 def names_groups_only(before: str, after: str) -> bool:
     """Whether a Role that moved gives the same rights as before, to other MachineDeployments."""
     old, new = (
-        [_without_names(one) for one in side if one["kind"] == "Role"]
+        [moves.without_names(one) for one in side if one["kind"] == "Role"]
         for side in moves.moved(before, after)
     )
     return bool(old) and old == new
-
-
-def _without_names(role: Values) -> Values:
-    rules = [{**rule, "resourceNames": []} for rule in role["rules"]]
-    return {**role, "rules": rules}
 
 
 class GroupIsolationTest(unittest.TestCase):
