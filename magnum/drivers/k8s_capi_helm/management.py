@@ -48,7 +48,7 @@ def secured(values: Json, chart: Chart, conf: Any) -> Json:
     :raises errors.Misconfigured: an option about it cannot be used, or the chart lets a tenant
         choose what runs.
     """
-    if _autoscales(values) and helm_values.has_prefix(values) and chart_store.takes_prefix(chart):
+    if _is_reachable(values, chart.family) and chart_store.takes_prefix(chart):
         raise _exposed(chart)
     return _as_set(values, chart.family, chart.version, conf)
 
@@ -58,10 +58,12 @@ def is_due(live: LiveRelease | None, conf: Any) -> bool:
 
     Not where that cannot be told because an option cannot be used: the next run of Helm says so.
     """
-    if live is None or live.status != "deployed" or not _runs(live.values):
+    if live is None or live.status != "deployed":
         return False
-    if live.takes_prefix and helm_values.has_prefix(live.values):
+    if live.takes_prefix and _is_reachable(live.values, live.chart_family):
         return True
+    if not _runs(live.values):
+        return False
     try:
         wanted = _as_set(live.values, live.chart_family, live.chart_version, conf)
     except errors.Misconfigured as error:
@@ -123,6 +125,15 @@ def _exposed(chart: Chart) -> errors.Misconfigured:
 
 def _autoscales(values: Mapping[str, Any]) -> bool:
     return any(change.is_autoscaled(one) for one in change.node_groups(values).values())
+
+
+def _is_reachable(values: Mapping[str, Any], family: str) -> bool:
+    """Whether there is an autoscaler, and a registry of a tenant's that its image could be from.
+
+    Charts of other families make one whatever the nodegroups are.
+    """
+    makes_one = family != names.CHART_FAMILY or _autoscales(values)
+    return makes_one and helm_values.has_prefix(values)
 
 
 def _runs(values: Mapping[str, Any]) -> bool:

@@ -20,6 +20,7 @@ from magnum.drivers.k8s_capi_helm import (
     pod_security,
 )
 from magnum.drivers.k8s_capi_helm.chart_store import files
+from magnum.tests.unit.drivers.k8s_capi_helm import world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 EVIL = "evil.example.org/x"
@@ -329,6 +330,29 @@ class TestCharts(Case):
         self.made(labels={key: HOSTILE[key] for key in ("auto_scaling_enabled", "max_node_count")})
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
         self.assertFalse(self.outdated())
+
+    def test_it_is_not_corrected_again_and_again(self) -> None:
+        """A tag of the driver of before, in a cluster that has nothing to correct."""
+        self.conductor("1.2.0", HOLE.replace("{{ . }}/", '{{ printf "%s/" . }}'))
+        self.made(labels={"container_infra_prefix": HOSTILE["container_infra_prefix"]})
+        live, runs = self.live(), len(self.helm.runs)
+        values = {**live.values, "autoscaler": {"image": {"tag": "v1.31.0"}}}
+        old = dataclasses.replace(live, values=values, takes_prefix=True)
+        self.helm.releases[NAMESPACE, RELEASE] = old
+        self.config(group="capi_helm", correct_autoscalers=True)
+        self.assertFalse(self.outdated())
+        self.assertEqual(runs, len(self.helm.runs))
+
+    def test_a_foreign_chart_with_a_hole_needs_no_nodegroup_for_it(self) -> None:
+        """Charts of other families make an autoscaler for every cluster."""
+        self.conductor("1.2.0", HOLE.replace("{{ . }}/", '{{ printf "%s/" . }}'))
+        self.made(labels={"container_infra_prefix": HOSTILE["container_infra_prefix"]})
+        foreign = dataclasses.replace(self.ports.charts.wanted(None), family="")
+        values = self.live().values
+        self.assertRaises(errors.Misconfigured, management.secured, values, foreign, world.CONF)
+        live = dataclasses.replace(self.live(), chart_family="", takes_prefix=True)
+        self.helm.releases[NAMESPACE, RELEASE] = live
+        self.assertTrue(self.outdated())
 
     def outdated(self) -> bool:
         return "as this cloud's operator has set it" in self.notice()
