@@ -234,10 +234,30 @@ def remove_all(
     record = ports.operations.read(owner.namespace, owner.release)
     for retired in record.retired if record else ():
         known.setdefault(retired.user, set()).update({retired.id} - {""})
+    failure: errors.DriverError | None = None
     for user, ids in sorted(known.items()):
-        there = cloud().credential_names(user, owner.project_id)
-        named = {one for one, name in there.items() if secrets.is_credential_name(owner, name)}
-        _end(cloud(), owner, user, ids | named)
+        try:
+            _remove_those_of(cloud(), owner, user, ids)
+        except (errors.CloudRefused, errors.CloudUnreachable) as error:
+            LOG.warning("Credentials of %s for %s stay: %s", user, owner.release, error.detail)
+            failure = failure or error
+    if failure is not None:
+        raise failure
+
+
+def _remove_those_of(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) -> None:
+    """Delete a user's credentials for a cluster: what is known first.
+
+    Whom Keystone lets delete it need not list to, and who ends a deletion all the same is to leave
+    no credential that works.
+
+    :raises errors.DriverError: Keystone could not be asked, or still has one.
+    """
+    for one in sorted(ids):
+        cloud.delete_credential(user, one)
+    there = cloud.credential_names(user, owner.project_id)
+    named = {one for one, name in there.items() if secrets.is_credential_name(owner, name)}
+    _end(cloud, owner, user, named | (set(ids) & there.keys()))
 
 
 def _end(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) -> None:

@@ -176,6 +176,23 @@ class TestManagementClusters(Case):
         self.tick()
         self.assertEqual(([], []), (self.rows(), self.left()))
 
+    def test_the_operators_word_leaves_no_credential_that_is_known(self) -> None:
+        """Keystone may let Magnum delete what it does not list to it."""
+        self.made()
+        self.begin()
+        self.wither()
+
+        def refused(user_id: str, project_id: str) -> Any:
+            raise errors.CloudRefused("Keystone refused the application credentials.", "403")
+
+        self.cloud.credential_names = refused
+        self.tick(2)
+        self.assertIn("Keystone refused", self.state()[1])
+        self.give_the_operators_word()
+        self.tick()
+        self.assertEqual(([], []), (self.rows(), self.left()))
+        self.assertEqual({}, self.cloud.credentials)
+
     def test_a_deletion_that_nobody_carried_out_is_not_believed(self) -> None:
         """A proxy may answer for Keystone or Nova; a list that has it still is the truth."""
         self.made()
