@@ -148,6 +148,11 @@ class Clients(clients.OpenStackClients):  # type: ignore[misc]
         every = [one for endpoints in found.values() for one in endpoints]
         return [(one.get("region_id") or one.get("region"), one["url"]) for one in every]
 
+    def _near(self, service_type: str, region: str | None) -> str | None:
+        """The region of a service that clusters do not use: theirs, or the only one that has it."""
+        listed = {where for where, _ in self._listed(service_type, None) if where}
+        return next(iter(listed)) if len(listed) == 1 else region
+
     def _at(self, client: str, service_type: str) -> Any:
         """A proxy, None where it is not known where the service is.
 
@@ -155,7 +160,9 @@ class Clients(clients.OpenStackClients):  # type: ignore[misc]
         """
         region = self.region()
         if client not in _OF_CLUSTERS:
-            region = self._get_client_option(client, "region_name") or region
+            region = self._get_client_option(client, "region_name") or self._near(
+                service_type, region
+            )
         url = self.url_for(
             service_type=service_type,
             interface=self._get_client_option(client, "endpoint_type"),

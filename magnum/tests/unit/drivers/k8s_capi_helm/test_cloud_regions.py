@@ -94,6 +94,15 @@ class TestRegion(RegionCase):
         error = self.assertRaises(errors.CloudUnreachable, self.cloud.facts, test_cloud.request())
         self.assertIn("Glance", str(error))
 
+    def test_images_of_one_region_for_all_need_no_option(self) -> None:
+        """A cloud with one Glance worked before there was one region for a cluster."""
+        self.openstack.only_in = {"image": ("shared",)}
+        self.openstack.regions = ("shared", HOME)
+        self.choose(nova=HOME)
+        self.again()
+        error = self.assertRaises(errors.CloudUnreachable, self.cloud.facts, test_cloud.request())
+        self.assertIn("Glance", str(error))  # which was asked, where nobody answers
+
     def test_keystone_may_be_in_another_one(self) -> None:
         """It is often one for all regions."""
         self.openstack.only_in = {"identity": (ABROAD,)}
