@@ -243,7 +243,9 @@ def _labels(row: Any, cluster: Any, conf: Any) -> labels.Labels:
 
 def _check_labels(row: Any, cluster: Any, conf: Any) -> None:
     own, copied = row.labels or {}, cluster.labels or {}
-    labels.check_new(own, f"Nodegroup '{row.name}'")
+    # Magnum copies the cluster's, which may have more from before and from upgrades.
+    new = {name: text for name, text in own.items() if copied.get(name) != text}
+    labels.check_new(new, f"Nodegroup '{row.name}'")
     labels.check_node_group(own, copied, conf_module.label_defaults(conf))
     mine = _labels(row, cluster, conf)
     sizes = {

@@ -87,6 +87,17 @@ class TestDriver(World):
         self.add_group("marked", node_labels={f"a{number}": "b" for number in range(257)})
         self.assertIn("257 entries in node_labels", self.group("marked").status_reason)
 
+    def test_what_a_nodegroup_has_of_its_cluster_does_not_count(self) -> None:
+        """A cluster from before, or one that was upgraded, may have more than a new one."""
+        self.made()
+        cluster = self.cluster()
+        cluster.labels = strange(300)
+        cluster.save()
+        self.add_group("more", labels={**strange(300), "boot_volume_size": "20"})
+        self.assertEqual("CREATE_IN_PROGRESS", self.group("more").status)
+        self.add_group("most", labels={**strange(300), **strange(257, "zz")})
+        self.assertIn("Nodegroup 'most' has 257 labels", self.group("most").status_reason)
+
     def test_a_template_that_brings_too_many_is_refused(self) -> None:
         self.made(labels=strange(200))
         template = self._template(uuid="t" * 36, labels=strange(400, "zz"))
