@@ -52,7 +52,7 @@ class Remains:
             for one in of_project("Nova", "the servers", found, project_id)
             if (one.name or "").startswith(beginning) and one.status not in _DEAD_SERVERS
         ]
-        mine = (one for one in alive if self._is_mine(one, release, namespace))
+        mine = (one for one in alive if self._is_mine(one, release, project_id, namespace))
         return tuple(sorted(one.name for one in mine))
 
     def clear_services(self, release: str, project_id: str) -> tuple[str, ...]:
@@ -97,8 +97,10 @@ class Remains:
         mine = of_project("Octavia", what, found, project_id)
         return any(one.provisioning_status == "ERROR" for one in mine if one.name == name)
 
-    def _is_mine(self, server: Any, release: str, namespace: str) -> bool:
-        ports = self._ports(device_id=server.id)
+    def _is_mine(self, server: Any, release: str, project_id: str, namespace: str) -> bool:
+        # Neutron lets anybody write any server into a port of the own project.
+        found = self._ports(device_id=server.id, project_id=project_id)
+        ports = of_project("Neutron", "the ports", found, project_id)
         said = whose.by_ports((one.description for one in ports), namespace, release)
         return whose.is_machine(server.name, release) if said is None else said
 

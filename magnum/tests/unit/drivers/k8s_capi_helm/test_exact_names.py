@@ -111,6 +111,18 @@ class TestServers(testtools.TestCase):
             found = remains.servers(release, PROJECT, NAMESPACE)
             self.assertEqual(wanted[release], set(found))
 
+    def test_a_port_of_another_project_says_nothing(self) -> None:
+        """Neutron lets anybody write any server into a port of the own project."""
+        cloud, release = FakeOpenStack(PROJECT), "a-xxxxxxxxxxxx"
+        words = "Created by cluster-api-provider-openstack cluster"
+        machine = cloud.leave("servers", name=f"{release}-control-plane-bcdfg")
+        mine = cloud.leave("servers", name=f"{release}-my-jump-host")
+        for server, told in ((machine, "other"), (mine, f"{NAMESPACE}-{release}")):
+            where = {"device_id": server.id, "project_id": "a-stranger"}
+            cloud.leave("ports", description=f"{words} {told}", **where)
+        found = Remains(Services(cloud)).servers(release, PROJECT, NAMESPACE)
+        self.assertEqual((machine.name,), found)
+
     @settings(deadline=None, max_examples=200)
     @given(pairs(), _RANDOM)
     def test_without_ports_the_shape_of_a_name_decides(
