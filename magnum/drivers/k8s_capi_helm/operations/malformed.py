@@ -47,6 +47,9 @@ def _check(record: Record) -> None:
     for mapping in (record.group_looks, record.written):
         if not isinstance(mapping, dict):
             raise TypeError(type(mapping).__name__)
+    known = record.revisions
+    if not all(isinstance(one, int) for one in (known.newest, known.applied, known.begun)):
+        raise TypeError("revisions")
     for one in record.operations:
         texts = (one.id, one.template, one.row, *one.groups, *one.fields)
         numbers = (one.batch, *(() if one.count is None else (one.count,)))

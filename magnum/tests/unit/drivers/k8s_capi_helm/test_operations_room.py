@@ -228,6 +228,12 @@ class TestCodec(testtools.TestCase):
     def test_an_operation(self, one: Operation) -> None:
         self.assertEqual(one, lease.operation(json.loads(json.dumps(lease.entry(one)))))
 
+    def test_revisions_that_are_no_numbers_are_refused_in_words(self) -> None:
+        for text in ('{"newest": "5"}', '{"applied": null}', "[]", '{"begun": {}}'):
+            found = lease.new("ns", "r", "uuid", "p1")
+            lease.annotate(found, lease.REVISIONS, text)
+            self.assertRaises(errors.ManagementRefused, lease.record, found)
+
     @given(st.lists(_retired, max_size=3), st.lists(_owed, max_size=2), _revisions)
     def test_the_rest(self, gone: Any, due: Any, known: Revisions) -> None:
         found = lease.new("n", RELEASE, "u", "p")
