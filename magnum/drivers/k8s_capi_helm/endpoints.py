@@ -14,6 +14,7 @@ and where each service is asked is decided here, from Magnum's own options and t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+import contextlib
 import re
 from typing import Any
 import urllib.parse
@@ -157,17 +158,29 @@ class Clients(clients.OpenStackClients):  # type: ignore[misc]
         """A proxy, None where it is not known where the service is.
 
         :param client: how Magnum calls the service in its options.
+        :raises errors.CloudRefused: the service is there, but not in that region or not on that
+            interface: what it has of a cluster cannot be told then.
         """
         region = self.region()
         if client not in _OF_CLUSTERS:
             region = self._get_client_option(client, "region_name") or self._near(
                 service_type, region
             )
-        url = self.url_for(
-            service_type=service_type,
-            interface=self._get_client_option(client, "endpoint_type"),
-            region_name=region,
-        )
+        url = None
+        with contextlib.suppress(ka_exceptions.EndpointNotFound):
+            url = self.url_for(
+                service_type=service_type,
+                interface=self._get_client_option(client, "endpoint_type"),
+                region_name=region,
+            )
+        if url is None and (listed := self._listed(service_type, None)):
+            raise errors.CloudRefused(
+                f"This cloud has no {service_type} service in the region of clusters. Ask the "
+                "operator to look into the log.",
+                f"region {region}: the catalogue has '{service_type}' in "
+                f"{_joined(where or 'no region' for where, _ in listed)}, perhaps on other "
+                f"interfaces; see [{client}_client] region_name and endpoint_type",
+            )
         if url is None:
             raise ka_exceptions.EndpointNotFound(f"the catalogue has no '{service_type}'")
         return _proxy(self.keystone().session, service_type, url)

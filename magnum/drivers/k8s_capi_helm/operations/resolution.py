@@ -29,14 +29,17 @@ def entry(found: Resolved) -> dict[str, Any]:
 
 
 def resolved(operation: Mapping[str, Any]) -> Resolved:
-    """What an operation says of it; nothing where an older version has written it down."""
+    """What an operation says of it; nothing where an older version has written it down.
+
+    A newer version may have added something at the end of each list.
+    """
     found = operation.get(_KEY)
     if not found:
         return NOTHING
-    external, fixed, subnet = found.get("networks") or ("", "", "")
+    external, fixed, subnet = (found.get("networks") or ("", "", ""))[:3]
     return Resolved(
-        images={text: Image(*facts) for text, facts in (found.get("images") or {}).items()},
-        flavors={text: Flavor(*facts) for text, facts in (found.get("flavors") or {}).items()},
+        images={text: Image(*facts[:3]) for text, facts in (found.get("images") or {}).items()},
+        flavors={text: Flavor(*facts[:5]) for text, facts in (found.get("flavors") or {}).items()},
         external_network_id=external,
         fixed_network_id=fixed,
         fixed_subnet_id=subnet,

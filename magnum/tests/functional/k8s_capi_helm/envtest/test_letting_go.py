@@ -108,7 +108,7 @@ class TestLettingGo(ChartCase):
         self.let_go()
         for kind in HELD:
             self.assertEqual([], self.kube.list(kind, self.namespace), kind.name)
-        server = self.cloud.openstack.leave("servers", name=f"{RELEASE}-control-plane-x")
+        server = self.cloud.openstack.leave("servers", name=f"{RELEASE}-control-plane-x2b4c")
         self.assertIn(server.name, self.advance().reason)
         self.cloud.openstack.left["servers"].clear()
         self.assertEqual(deletion.Action.DONE, self.advance().action)

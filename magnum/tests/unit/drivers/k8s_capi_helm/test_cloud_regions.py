@@ -103,6 +103,17 @@ class TestRegion(RegionCase):
         error = self.assertRaises(errors.CloudUnreachable, self.cloud.facts, test_cloud.request())
         self.assertIn("Glance", str(error))  # which was asked, where nobody answers
 
+    def test_load_balancers_of_another_one_alone_are_not_none(self) -> None:
+        """What they have of a cluster cannot be told: it is not that there are none."""
+        self.openstack.only_in = {"load-balancer": (ABROAD,)}
+        self.choose(nova=HOME)
+        self.again()
+        error = self.assertRaises(
+            errors.CloudRefused, self.cloud.is_balancer_failed, "lb", "project-1"
+        )
+        self.assertNotIsInstance(error, errors.CloudLacks)
+        self.assertIn(ABROAD, error.detail)
+
     def test_keystone_may_be_in_another_one(self) -> None:
         """It is often one for all regions."""
         self.openstack.only_in = {"identity": (ABROAD,)}

@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Revisions,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.operations import lease, pending, room
+from magnum.drivers.k8s_capi_helm.operations import lease, pending, resolution, room
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import operations as suite
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.operations import RELEASE, START
@@ -224,6 +224,19 @@ class TestSeries(RoomCase):
 
 
 class TestCodec(testtools.TestCase):
+    def test_what_a_newer_version_adds_to_names_is_passed_over(self) -> None:
+        entry = {
+            "resolved": {
+                "images": {"a": ["i1", "1.34.2", "ubuntu", "more"]},
+                "flavors": {"small": ["f1", "small", 2, 4096, 20, "more"]},
+                "networks": ["n1", "n2", "s1", "more"],
+            }
+        }
+        found = resolution.resolved(entry)
+        self.assertEqual(("i1", "ubuntu"), (found.images["a"].id, found.images["a"].os_distro))
+        self.assertEqual(20, found.flavors["small"].disk)
+        self.assertEqual(("n1", "s1"), (found.external_network_id, found.fixed_subnet_id))
+
     @given(_operations)
     def test_an_operation(self, one: Operation) -> None:
         self.assertEqual(one, lease.operation(json.loads(json.dumps(lease.entry(one)))))
