@@ -444,6 +444,7 @@ class TestOthers(Case):
         def end() -> None:
             for _ in range(3):
                 self.health_task()
+                self.minutes += 2
             assert len(before) == 2 and set(self.apis.credentials) == {self.used(), "ac-n"}
 
         self.play(self.health_task, so, end)
