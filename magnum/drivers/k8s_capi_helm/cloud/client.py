@@ -224,7 +224,7 @@ class Cloud:
                     server = compute.get_server(server_id)
                 except sdk_exceptions.NotFoundException:
                     continue
-            message = ((server.fault or {}).get("message") or "").strip()
+                message = ((server.fault or {}).get("message") or "").strip()
             if message:
                 found[server_id] = message
         return found

@@ -28,8 +28,8 @@ def images(services: Services, wanted: Iterable[str], project_id: str) -> Mappin
     for name in sorted(set(wanted)):
         with asking("Glance", f"image '{name}'"):
             image = _find(services, name, project_id)
-        if image is not None:
-            found[name] = _read(image)
+            if image is not None:
+                found[name] = _read(image)
     return found
 
 

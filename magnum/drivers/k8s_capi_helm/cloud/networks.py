@@ -81,11 +81,11 @@ def _named(question: Callable[..., Iterable[Any]], wanted: Iterable[str]) -> Ite
     """Each once. Neutron takes several values of one filter as alternatives; a name may look like
     an id, so that these are asked for as both.
     """
-    names, seen = sorted(set(wanted)), set()
+    names, seen = sorted(set(wanted)), set[str]()
     ids = [one for one in names if uuidutils.is_uuid_like(one)]
     queries = [{"name": names}] if names else []
     for query in [{"id": ids}, *queries] if ids else queries:
         for one in question(**query):
-            if one.id not in seen:
-                seen.add(one.id)
+            if str(one.id) not in seen:
+                seen.add(str(one.id))
                 yield one

@@ -65,8 +65,6 @@ def _tolerant(
             return read(services, project_id)
     except errors.DriverError as error:
         LOG.warning("Not checked before it is used: %s %s", error, error.detail)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        LOG.warning("%s gives its quota in a form that is not known: %r", service, error)
     return {}
 
 

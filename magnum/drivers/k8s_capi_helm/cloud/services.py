@@ -6,19 +6,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 import contextlib
 import re
+import traceback
 from typing import Any, Protocol
 
 from keystoneauth1 import exceptions as ka_exceptions
 from openstack import exceptions as sdk_exceptions
+from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors, patience
 from magnum.drivers.k8s_capi_helm.status.public_text import public
+
+LOG = logging.getLogger(__name__)
 
 _TIMEOUT = 30.0
 _SHORTEST = 2.0
 _RETRIES = 2
 _DETAIL_LIMIT = 2000
-#: What openstacksdk stumbles over when an answer, or parts of it, are of another form.
+#: What openstacksdk, or the driver, raises when an answer, or parts of it, are of another form.
 _MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 #: What versions each endpoint has, which keystoneauth finds out per session and keeps in a cache of
 #: the session. Magnum makes a session per request; with a cache per process no request pays for it.
@@ -121,6 +125,12 @@ def asking(service: str, what: str) -> Iterator[None]:
         yield
     except _MALFORMED as error:
         # openstacksdk reads an answer as JSON and takes what was asked for by its name.
+        if _is_raised_here(error):
+            LOG.exception(
+                "%s gave an answer about %s that the driver cannot read, or the driver has a bug",
+                service,
+                what,
+            )
         raise not_its_own(service, what, repr(error)[:_DETAIL_LIMIT]) from error
     except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:
         raise errors.CloudUnreachable(
@@ -178,11 +188,7 @@ def listed(service: str, what: str, question: Callable[[], Iterable[Any]]) -> li
     :raises errors.CloudRefused: it says no.
     """
     with asking(service, what):
-        try:
-            return list(question())
-        except (AttributeError, TypeError) as error:
-            # What openstacksdk stumbles over when parts of an answer are of another form.
-            raise not_its_own(service, what, repr(error)) from error
+        return list(question())
 
 
 def of_project(service: str, what: str, things: list[Any], project_id: str) -> list[Any]:
@@ -209,3 +215,9 @@ def is_about(error: Exception, thing: str) -> bool:
     except ValueError:
         return False
     return re.search(rf"(?<![\w/.-]){re.escape(thing)}(?![\w/-])", text) is not None
+
+
+def _is_raised_here(error: Exception) -> bool:
+    """Whether the driver's own code raised this, and no library that it calls."""
+    last = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
+    return str(last.f_globals.get("__name__")).startswith("magnum.drivers.k8s_capi_helm")

@@ -10,7 +10,7 @@ import fixtures
 from keystoneauth1 import exceptions as ka_exceptions
 
 from magnum.drivers.k8s_capi_helm import cloud, endpoints, errors, labels, patience, preflight
-from magnum.drivers.k8s_capi_helm.cloud import services
+from magnum.drivers.k8s_capi_helm.cloud import machines, services
 from magnum.drivers.k8s_capi_helm.cloud.services import asking
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
@@ -215,6 +215,17 @@ class TestErrors(CloudCase):
             ):
                 self.openstack.said = {end: (status, {})}
                 self.assertRaises(wanted, self.cloud.facts, request())
+
+    def test_a_bug_of_the_driver_is_told_with_its_traceback(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger())
+        self.openstack.said = {"/images": (200, {"images": 3})}
+        self.assertRaises(errors.CloudUnreachable, self.cloud.facts, request())
+        self.assertNotIn("Traceback", log.output)
+        self.openstack.said = {}
+        self.useFixture(fixtures.MonkeyPatch(f"{machines.__name__}.Flavor", lambda one: one))
+        self.assertRaises(errors.CloudUnreachable, self.cloud.facts, request())
+        self.assertIn("machines.py", log.output)
+        self.assertIn("Traceback", log.output)
 
     def test_what_keystoneauth_raises_is_translated(self) -> None:
         for failure, wanted in (
@@ -470,3 +481,8 @@ class TestCredentialsAndFaults(CloudCase):
         self.openstack.faults = {"s-1": " No valid host for s-1 "}
         faults = self.cloud.server_faults(["s-1", "gone"])
         self.assertEqual({"s-1": "No valid host for s-1"}, faults)
+
+    def test_a_fault_of_another_form(self) -> None:
+        for fault in (["no"], "no", {"message": ["no"]}):
+            self.openstack.said = {"servers/s-1": (200, {"server": {"id": "s-1", "fault": fault}})}
+            self.assertRaises(errors.CloudUnreachable, self.cloud.server_faults, ["s-1"])
