@@ -20,6 +20,7 @@ from oslo_utils import uuidutils
 from magnum.drivers.k8s_capi_helm import errors, founding, identity, names, secrets
 from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.cloud.services import still_there
 from magnum.drivers.k8s_capi_helm.grants import granted
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
@@ -268,10 +269,7 @@ def _end(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) ->
     for one in sorted(ids):
         cloud.delete_credential(user, one)
     if ids and (left := set(ids) & cloud.credential_names(user, owner.project_id).keys()):
-        raise errors.CloudUnreachable(
-            f"Keystone still has application credential '{min(left)}', which was deleted a moment "
-            "ago. The deletion goes on in the next pass."
-        )
+        raise still_there("Keystone", f"application credential '{min(left)}'")
 
 
 def _in_use(ports: Ports, owner: secrets.Owner) -> frozenset[str]:

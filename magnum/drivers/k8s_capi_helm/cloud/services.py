@@ -174,8 +174,8 @@ def not_its_own(service: str, what: str, detail: str) -> errors.CloudUnreachable
 def still_there(service: str, what: str) -> errors.CloudUnreachable:
     """The error for a thing that was told to go, and that a service still has."""
     return errors.CloudUnreachable(
-        f"{service} still has {what}, which was deleted a moment ago. The deletion goes on in the "
-        "next pass."
+        f"{service} still has {what}, which was deleted a moment ago. The deletion continues when "
+        "that is gone."
     )
 
 

@@ -40,6 +40,7 @@ from magnum.drivers.k8s_capi_helm.model.seen import (
     Json,
     Missing,
     Observed,
+    present,
     Silence,
     Thing,
 )
@@ -80,4 +81,5 @@ __all__ = [
     "Thing",
     "Verb",
     "Verdict",
+    "present",
 ]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import dataclasses
 import datetime
 import enum
@@ -100,3 +100,12 @@ class Observed:
     silent: tuple[Silence, ...] = ()
     unreachable: str = ""
     asof: datetime.datetime | None = None
+
+
+def present(*parts: Json | tuple[Json, ...] | Missing | None) -> Iterator[Json]:
+    """The objects of some parts of a look; nothing of a part that is missing."""
+    for part in parts:
+        if isinstance(part, dict):
+            yield part
+        elif part is not None and not isinstance(part, Missing):
+            yield from part

@@ -7,12 +7,19 @@ them, and if they judged the same operation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 import hashlib
 import json
 
 from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.model import GroupState, Json, MagnumState, Missing, Observed
+from magnum.drivers.k8s_capi_helm.model import (
+    GroupState,
+    Json,
+    MagnumState,
+    Missing,
+    Observed,
+    present,
+)
 from magnum.drivers.k8s_capi_helm.status import machines
 
 
@@ -53,18 +60,17 @@ def _digest(state: MagnumState, wishes: list[list[str]], things: Iterable[Json])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _things(observed: Observed) -> list[Json]:
-    singles = (observed.cluster, observed.infrastructure, observed.control_plane)
-    there = [one for one in singles if not isinstance(one, Missing)]
-    for listed in (
+def _things(observed: Observed) -> Iterator[Json]:
+    return present(
+        observed.cluster,
+        observed.infrastructure,
+        observed.control_plane,
         observed.machine_deployments,
         observed.machine_sets,
         observed.machines,
         observed.servers,
         observed.addons,
-    ):
-        there += [] if isinstance(listed, Missing) else listed
-    return there
+    )
 
 
 def _identity(thing: Mapping[str, object]) -> list[str]:

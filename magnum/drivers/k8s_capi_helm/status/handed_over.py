@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.model import Json, MagnumState, Missing, Observed
+from magnum.drivers.k8s_capi_helm.model import Json, MagnumState, Observed, present
 from magnum.drivers.k8s_capi_helm.status.finding import Finding
 
 
@@ -43,9 +43,10 @@ def _generation(thing: Json) -> int:
 
 
 def _things(observed: Observed) -> Iterator[Json]:
-    for one in (observed.cluster, observed.infrastructure, observed.control_plane):
-        if not isinstance(one, Missing):
-            yield one
-    for listed in (observed.machine_deployments, observed.addons):
-        if not isinstance(listed, Missing):
-            yield from listed
+    return present(
+        observed.cluster,
+        observed.infrastructure,
+        observed.control_plane,
+        observed.machine_deployments,
+        observed.addons,
+    )

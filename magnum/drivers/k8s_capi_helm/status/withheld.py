@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.model import Json, Observed, present
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 #: So many characters of a message tell it from others, and fit into any text that was cut.
@@ -33,22 +33,20 @@ def _messages(observed: Observed) -> Iterator[str]:
         for one in conditions.listed(thing):
             yield str(one.get("message") or "")
         yield str(conditions.dig(thing, "status", "failureMessage") or "")
-    for event in () if isinstance(observed.events, Missing) else observed.events:
+    for event in present(observed.events):
         yield str(event.get("message") or "")
     yield from observed.server_faults.values()
 
 
 def _things(observed: Observed) -> Iterator[Json]:
-    for one in (observed.cluster, observed.infrastructure, observed.control_plane):
-        if not isinstance(one, Missing):
-            yield one
-    for listed in (
+    return present(
+        observed.cluster,
+        observed.infrastructure,
+        observed.control_plane,
         observed.machine_deployments,
         observed.machine_sets,
         observed.machines,
         observed.servers,
         observed.addons,
-        observed.autoscaler or (),
-    ):
-        if not isinstance(listed, Missing):
-            yield from listed
+        observed.autoscaler,
+    )

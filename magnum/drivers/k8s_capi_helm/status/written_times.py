@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import datetime
 
 from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.model import Json, Observed, present
 
 _OF_EVENTS = (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
 
@@ -52,20 +52,18 @@ def _times(observed: Observed) -> Iterator[datetime.datetime | None]:
             yield conditions.instant(conditions.metadata(thing).get(field))
         for one in conditions.listed(thing):
             yield conditions.instant(one.get("lastTransitionTime"))
-    for event in () if isinstance(observed.events, Missing) else observed.events:
+    for event in present(observed.events):
         yield of_event(event)
 
 
 def _things(observed: Observed) -> Iterator[Json]:
     """What Cluster API and its OpenStack provider have; the addon provider may run anywhere."""
-    for one in (observed.cluster, observed.infrastructure, observed.control_plane):
-        if not isinstance(one, Missing):
-            yield one
-    for listed in (
+    return present(
+        observed.cluster,
+        observed.infrastructure,
+        observed.control_plane,
         observed.machine_deployments,
         observed.machine_sets,
         observed.machines,
         observed.servers,
-    ):
-        if not isinstance(listed, Missing):
-            yield from listed
+    )
