@@ -124,12 +124,13 @@ def _addresses(value: Iterable[str]) -> list[str]:
     found: list[str] = []
     room = TEXT - encoded([])
     for one in value:
+        if len(str(one)) > STRING:
+            continue
         text = _readable(str(one))
-        room -= encoded(text) + 2 if len(text) <= STRING else 0
+        room -= encoded(text) + 2
         if room < 0:
             break
-        if len(text) <= STRING:
-            found.append(text)
+        found.append(text)
     return found
 
 
