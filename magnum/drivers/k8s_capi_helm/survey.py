@@ -51,7 +51,7 @@ class Finding:
         had all of it once.
     :ivar rendered: nodegroups that the release has, by their names in the chart's values.
     :ivar unnoted: revisions of the release that the record does not know of, None for none.
-    :ivar outdated: its autoscaler is another one than the operator has set.
+    :ivar autoscaler_is_due: its autoscaler is another one than the operator has set.
     """
 
     verdict: Verdict
@@ -61,7 +61,7 @@ class Finding:
     lacking: bool = False
     rendered: frozenset[str] = frozenset()
     unnoted: Revisions | None = None
-    outdated: bool = False
+    autoscaler_is_due: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def judge(
         lacking,
         rendered,
         unnoted=revisions.unnoted(record, live),
-        outdated=management.is_due(live, conf),
+        autoscaler_is_due=management.is_due(live, conf),
     )
 
 

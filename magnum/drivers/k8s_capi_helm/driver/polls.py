@@ -122,7 +122,7 @@ def _go_on(
     elif cluster.status.endswith("_COMPLETE"):
         rows.show(judged, list(cluster.nodegroups), found)
         passes.forget_limit(ports, cluster, found.record, conf)
-        if found.outdated and conf.capi_helm.correct_autoscalers:
+        if found.autoscaler_is_due and conf.capi_helm.correct_autoscalers:
             wanted = passes.reads(context, cluster, conf)
             reconcile.bring_up(ports, wanted, passes.admin_cloud, conf, now, patient=False)
 
