@@ -95,7 +95,7 @@ def _referred(kube: KubeClient, owner: secrets.Owner) -> set[str]:
             raise errors.NotOurs(
                 f"OpenStackCluster '{conditions.name(one)}' has the identity {kind} "
                 f"'{reference['name']}' and not a Secret of this cluster. Nothing was changed; "
-                "the operator has to exchange that credential."
+                "ask the operator to replace that credential."
             )
         found.add(str(reference["name"]))
     return found

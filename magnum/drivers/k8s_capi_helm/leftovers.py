@@ -27,9 +27,8 @@ _JANITOR_PATIENCE = datetime.timedelta(minutes=1)
 _PORT_PATIENCE = datetime.timedelta(minutes=1)
 _FEW = 3
 _UNTOLD = (
-    "{error} The cluster is not taken for deleted before that is known. The operator has to see to "
-    "it that this service answers Magnum's service user; the page on deletions says how a deletion "
-    "is ended without it."
+    "{error} Until this is known the cluster is not taken for deleted. Ask the operator to let "
+    "Magnum's service user read this; the page on deletions says how to end a deletion without it."
 )
 NO_JANITOR = (
     "This cloud's management cluster runs no janitor: when the cluster is deleted, load balancers "

@@ -165,8 +165,8 @@ def asking(service: str, what: str) -> Iterator[None]:
 def not_its_own(service: str, what: str, detail: str) -> errors.CloudUnreachable:
     """The error for an answer that cannot be the service's: a proxy's, a cut one, another's."""
     return errors.CloudUnreachable(
-        f"{service} gave an answer about {what} that cannot be its own. Try again in some minutes; "
-        "if this stays, ask the operator to check what stands between Magnum and this service.",
+        f"{service} returned an unexpected answer for {what}. Try again in some minutes; if this "
+        "stays, ask the operator to check what stands between Magnum and this service.",
         detail,
     )
 

@@ -58,7 +58,7 @@ def validate_details(row: Any) -> None:
         if len(getattr(row, field) or ()) > _MOST_MARKS:
             raise errors.InvalidRequest(
                 f"Nodegroup '{row.name}' has {len(getattr(row, field))} entries in {field}, and at "
-                f"most {_MOST_MARKS} can be had. Leave some out."
+                f"most {_MOST_MARKS} are allowed. Leave some out."
             )
     for key, value in (row.node_labels or {}).items():
         _check_mark(row.name, "node_labels", key, value)

@@ -39,14 +39,14 @@ def check_merged(texts: Mapping[str, str], had: Mapping[str, str], whose: str) -
 def _check(texts: Mapping[str, str], whose: str, most: int, longest: int) -> None:
     if len(texts) > most:
         raise errors.InvalidRequest(
-            f"{whose} has {len(texts)} labels, and at most {most} can be had. Leave out those that "
-            "nothing reads."
+            f"{whose} has {len(texts)} labels, and at most {most} are allowed. Leave out those "
+            "that nothing reads."
         )
     size = lengths.encoded(dict(texts))
     if size > longest:
         longer = max(texts, key=lambda name: len(texts[name]))
         raise errors.InvalidRequest(
             f"{whose} has labels of {size} bytes together, as Magnum keeps them (JSON), and at "
-            f"most {longest} can be had. The longest is "
+            f"most {longest} are allowed. The longest is "
             f"'{lengths.shortened(longer, lengths.STRING)}': shorten it or leave it out."
         )

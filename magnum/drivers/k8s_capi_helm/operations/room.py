@@ -76,7 +76,7 @@ def put_retired(found: Json, credentials: Iterable[Retired]) -> None:
     text = lease.retired(listed)
     if len(text) > OF_RETIRED and len(listed) > len(before):
         raise errors.RecordFull(
-            f"The credential of this cluster was exchanged too often: {len(before)} replaced ones "
+            f"The credential of this cluster was rotated too often: {len(before)} replaced ones "
             "are still to be deleted, each half an hour after it was replaced. Try again later."
         )
     lease.annotate(found, lease.RETIRED, text)

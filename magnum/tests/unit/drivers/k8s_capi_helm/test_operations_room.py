@@ -324,7 +324,7 @@ class TestBound(RoomCase):
                 self.one.retire(self.namespace, RELEASE, one)
 
         error = self.assertRaises(errors.RecordFull, exchange)
-        self.assertIn("exchanged too often", str(error))
+        self.assertIn("rotated too often", str(error))
         self.assertTrue(len(self.read().retired) > 50)
 
     def test_thousands_of_verbs_at_random(self) -> None:
