@@ -94,7 +94,7 @@ STAGES = {
         Stage("releasenotes", "releasenotes", 10),
         Stage("packaging", "packaging", 15, counts=True),
         Stage("unit", "py3", 20, counts=True),
-        Stage("crashes", "crashes", 30, live=True),
+        Stage("crashes", "crashes", 60, live=True),
         Stage("hostile", "hostile", 120, live=True),
         Stage("mariadb-core", "mariadb-core", 15, counts=True, sandbox=True, may_skip=True),
         Stage("mariadb", "mariadb", 90, counts=True, sandbox=True, live=True, may_skip=True),
