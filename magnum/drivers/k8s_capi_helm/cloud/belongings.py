@@ -17,7 +17,7 @@ from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.cloud.services import (
     asking,
     listed,
-    of_project,
+    listed_of_project,
     Services,
     still_there,
 )
@@ -159,11 +159,12 @@ class Belongings:
             raise still_there("Neutron", f"floating IP '{left[0].floating_ip_address}'")
 
     def _api_addresses(self, release: str, project_id: str) -> list[Any]:
-        words, what = names.api_address(release), "the floating IPs"
+        words = names.api_address(release)
         query = {"description": words, "project_id": project_id}
-        found = listed("Neutron", what, lambda: self._services.neutron().ips(**query))
-        mine = of_project("Neutron", what, found, project_id)
-        return [one for one in mine if one.description == words]
+        found = listed_of_project(
+            "Neutron", "the floating IPs", project_id, lambda: self._services.neutron().ips(**query)
+        )
+        return [one for one in found if one.description == words]
 
 
 def _of_everybody(compute: Any) -> Iterator[Json]:

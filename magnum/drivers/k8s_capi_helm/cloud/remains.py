@@ -17,7 +17,12 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors, names
 from magnum.drivers.k8s_capi_helm.cloud import whose
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, listed, of_project, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import (
+    asking,
+    listed,
+    listed_of_project,
+    Services,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -40,16 +45,17 @@ class Remains:
         :raises errors.DriverError: Nova or Neutron cannot be asked.
         """
         beginning = f"{release}-"
-        found = listed(
+        found = listed_of_project(
             "Nova",
             "the servers",
+            project_id,
             lambda: self._services.nova().servers(
                 all_projects=True, project_id=project_id, name=f"^{beginning}"
             ),
         )
         alive = [
             one
-            for one in of_project("Nova", "the servers", found, project_id)
+            for one in found
             if (one.name or "").startswith(beginning) and one.status not in _DEAD_SERVERS
         ]
         mine = (one for one in alive if self._is_mine(one, release, project_id, namespace))
@@ -93,14 +99,17 @@ class Remains:
         :raises errors.DriverError: Octavia cannot be asked.
         """
         query, what = {"name": name, "project_id": project_id}, f"load balancer '{name}'"
-        found = listed("Octavia", what, lambda: self._services.octavia().load_balancers(**query))
-        mine = of_project("Octavia", what, found, project_id)
+        mine = listed_of_project(
+            "Octavia", what, project_id, lambda: self._services.octavia().load_balancers(**query)
+        )
         return any(one.provisioning_status == "ERROR" for one in mine if one.name == name)
 
     def _is_mine(self, server: Any, release: str, project_id: str, namespace: str) -> bool:
         # Neutron lets anybody write any server into a port of the own project.
-        found = self._ports(device_id=server.id, project_id=project_id)
-        ports = of_project("Neutron", "the ports", found, project_id)
+        query = {"device_id": server.id, "project_id": project_id}
+        ports = listed_of_project(
+            "Neutron", "the ports", project_id, lambda: self._services.neutron().ports(**query)
+        )
         said = whose.by_ports((one.description for one in ports), namespace, release)
         return whose.is_machine(server.name, release) if said is None else said
 
@@ -108,15 +117,13 @@ class Remains:
         return listed("Neutron", "the ports", lambda: self._services.neutron().ports(**query))
 
     def _balancers(self, release: str, project_id: str) -> list[Any]:
-        what = "the load balancers"
-        found = listed(
-            "Octavia", what, lambda: self._services.octavia().load_balancers(project_id=project_id)
+        found = listed_of_project(
+            "Octavia",
+            "the load balancers",
+            project_id,
+            lambda: self._services.octavia().load_balancers(project_id=project_id),
         )
-        return [
-            one
-            for one in of_project("Octavia", what, found, project_id)
-            if names.is_service_balancer(release, one.name)
-        ]
+        return [one for one in found if names.is_service_balancer(release, one.name)]
 
     def _clear_balancers(self, balancers: list[Any]) -> list[str]:
         left = []
@@ -130,11 +137,15 @@ class Remains:
         return left
 
     def _addresses(self, release: str, project_id: str, kept: set[str]) -> list[Any]:
-        what = "the floating IPs"
-        found = listed("Neutron", what, lambda: self._services.neutron().ips(project_id=project_id))
+        found = listed_of_project(
+            "Neutron",
+            "the floating IPs",
+            project_id,
+            lambda: self._services.neutron().ips(project_id=project_id),
+        )
         return [
             one
-            for one in of_project("Neutron", what, found, project_id)
+            for one in found
             if one.port_id not in kept and names.is_service_address(release, one.description)
         ]
 
@@ -147,15 +158,13 @@ class Remains:
         return [f"floating IP {one.floating_ip_address}" for one in left]
 
     def _groups(self, release: str, project_id: str) -> list[Any]:
-        what = "the security groups"
-        found = listed(
-            "Neutron", what, lambda: self._services.neutron().security_groups(project_id=project_id)
+        found = listed_of_project(
+            "Neutron",
+            "the security groups",
+            project_id,
+            lambda: self._services.neutron().security_groups(project_id=project_id),
         )
-        return [
-            one
-            for one in of_project("Neutron", what, found, project_id)
-            if names.is_service_group(release, one.description)
-        ]
+        return [one for one in found if names.is_service_group(release, one.description)]
 
     def _clear_groups(self, release: str, project_id: str) -> list[str]:
         mine, used = self._groups(release, project_id), set()

@@ -191,11 +191,15 @@ def listed(service: str, what: str, question: Callable[[], Iterable[Any]]) -> li
         return list(question())
 
 
-def of_project(service: str, what: str, things: list[Any], project_id: str) -> list[Any]:
-    """The *things*, which were asked for by project.
+def listed_of_project(
+    service: str, what: str, project_id: str, question: Callable[[], Iterable[Any]]
+) -> list[Any]:
+    """What a service has of something in one project, asked for by that project.
 
-    :raises errors.CloudUnreachable: one is another project's, so that this is no answer.
+    :raises errors.CloudUnreachable: also if one is another project's, so that this is no answer.
+    :raises errors.DriverError: as of :func:`listed`.
     """
+    things = listed(service, what, question)
     for one in things:
         if one.project_id != project_id:
             detail = f"{one.id} is of project {one.project_id}, not {project_id}"
