@@ -5,8 +5,8 @@ The property is one: nothing gets out of its field. A tenant's text is refused i
 stays a text in its own place; an answer is understood or becomes an error of the driver; statuses
 stay within Magnum's words and sizes, and no secret and no traceback comes out.
 
-``make test`` tries some hundred inputs of each test, always the same. ``python -m`` this package
-tries at least a hundred thousand, others each time, and prints how many and the seed.
+``make test`` tries some six thousand inputs, always the same. ``python -m`` this package tries at
+least a hundred thousand, others each time, and prints how many and the seed.
 """
 
 from __future__ import annotations

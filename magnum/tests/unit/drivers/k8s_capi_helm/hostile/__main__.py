@@ -46,6 +46,8 @@ def main() -> int:
                 say(f"seed {seed}, round {rounds}: {number} hostile inputs, and some got out")
                 return 1
             say(f"round {rounds}, {path.stem}: {number} so far")
+            if rounds > 1 and number >= WANTED:
+                break
     for name, count in sorted(hostile.tried.items()):
         say(f"{count:8} {name}")
     seconds = time.monotonic() - begin
