@@ -85,7 +85,7 @@ class _Release:
 
     @property
     def is_lost(self) -> bool:
-        """Whether there is no release, also none that is not believed."""
+        """Whether there is no release, not even one that is refused."""
         return self.answered and self.live is None and self.outdated is None
 
 

@@ -11,7 +11,7 @@ import re
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, supervisor
+from magnum.drivers.k8s_capi_helm import errors, lengths, supervisor
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 LOG = logging.getLogger(__name__)
@@ -236,8 +236,7 @@ def _foreign_object(found: re.Match[str], detail: str) -> errors.DriverError:
 
 def _short(text: str) -> str:
     """One line of bounded length, of which a tenant may read all."""
-    line = " ".join(public(text).split())
-    return line if len(line) <= _SENTENCE_LIMIT else f"{line[: _SENTENCE_LIMIT - 3]}..."
+    return lengths.shortened(" ".join(public(text).split()), _SENTENCE_LIMIT)
 
 
 _Make = Callable[[re.Match[str], str], errors.DriverError]
