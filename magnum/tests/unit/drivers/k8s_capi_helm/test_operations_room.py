@@ -293,7 +293,7 @@ class TestBound(RoomCase):
         numbers = range(1000, 1000 + (room.LIMIT - 200) // one)
         listed = [lease.entry(resize(n, START, group=f"g{n}")) for n in numbers]
         self.write(operations=json.dumps(listed))
-        self.assertTrue(room.taken(self.lease()) > room.LIMIT - 500)
+        self.assertGreater(room.taken(self.lease()), room.LIMIT - 500)
         new = resize(1, START, group="new")
         self.assertRaises(errors.RecordFull, self.add, new)
         self.assertEqual((DELETE,), self.add(DELETE).operations)
@@ -325,7 +325,7 @@ class TestBound(RoomCase):
 
         error = self.assertRaises(errors.RecordFull, exchange)
         self.assertIn("rotated too often", str(error))
-        self.assertTrue(len(self.read().retired) > 50)
+        self.assertGreater(len(self.read().retired), 50)
 
     def test_thousands_of_verbs_at_random(self) -> None:
         for seed, groups in enumerate((1, 20, 400)):
@@ -335,9 +335,9 @@ class TestBound(RoomCase):
             for number in range(700):
                 self.ask(lot, groups, number)
                 size = room.taken(self.lease())
-                self.assertTrue(size <= room.LIMIT - room.RESERVE, size)
+                self.assertLessEqual(size, room.LIMIT - room.RESERVE)
             self.assertIn(DELETE, self.add(DELETE).operations)
-            self.assertTrue(room.taken(self.lease()) <= room.LIMIT)
+            self.assertLessEqual(room.taken(self.lease()), room.LIMIT)
 
     def ask(self, lot: Any, groups: int, number: int) -> None:
         """Something at random, that may be refused."""
