@@ -473,7 +473,7 @@ _DELETION = (
         "server-of-a-namesake",
         "servers of a cluster whose name begins alike keep a cluster from being deleted",
         f"{DRIVER}/cloud/remains.py",
-        "mine = (one for one in alive if self._is_mine(one, release, namespace))",
+        "mine = (one for one in alive if self._is_mine(one, release, project_id, namespace))",
         "mine = iter(alive)",
         Suite.UNIT,
         ("test_exact_names",),
