@@ -165,9 +165,9 @@ class Neighbours(Life):
     @ending
     def delete_the_strangers(self) -> None:
         """And so is the other one."""
-        self.stranger.delete()
         for network in self._networks:
             self.stranger.tenant.connection.network.delete_network(network)
+        self.stranger.delete()
         assert not self.stranger.tenant.left(), self.stranger.tenant.left()
         self.stranger.leave()
 
