@@ -9,6 +9,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import (
     belongings,
+    errors,
     helm_values,
     identity,
     intake,
@@ -73,13 +74,31 @@ def plan(
         facts = belongings.found(service, request, facts)
     chart = ports.charts.noted(request.namespace, record.chart_digest) if adopts else None
     chart = chart or transition.new_chart(ports, request.labels)
-    values = render(request, facts, conf, chart)
-    if not new:
-        # Whoever has saved the credential may have called the Secret otherwise.
-        values[identity.VALUE] = identity.place(ports.kube, secrets.Owner.of(request), {})
-    if adopts:
+    # Whoever has saved the credential may have called the Secret otherwise.
+    place = identity.place(ports.kube, secrets.Owner.of(request), {}) if not new else None
+    values = _values(request, facts, conf, chart, place)
+    if not adopts:
+        return Plan(chart, values)
+    try:
+        takeover.require_same(ports, request, chart, values)
+    except errors.ReleaseLost:
+        if not facts.extra_networks:
+            raise
+        # An older driver has left it to the OpenStack provider which networks the names mean.
+        facts = dataclasses.replace(facts, extra_networks=None)
+        values = _values(request, facts, conf, chart, place)
         takeover.require_same(ports, request, chart, values)
     return Plan(chart, values, adopts)
+
+
+def _values(
+    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart, place: str | None
+) -> Json:
+    """
+    :param place: Secret of the credential, None where it goes where it always goes.
+    """
+    values = render(request, facts, conf, chart)
+    return values if place is None else {**values, identity.VALUE: place}
 
 
 def _resolved(record: Record) -> Resolved:

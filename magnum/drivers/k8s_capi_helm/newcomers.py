@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import dataclasses
 import datetime
 from typing import Any
@@ -25,8 +25,6 @@ from magnum.drivers.k8s_capi_helm.assembly import Ports
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
-    Flavor,
-    Image,
     Json,
     LiveRelease,
     NodeGroupRequest,
@@ -77,9 +75,13 @@ def resolved(noted: Iterable[Operation], group: NodeGroupRequest) -> Resolved:
     about = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_UPDATE)
     found = NOTHING
     for one in noted:
-        mine = one.verb in about and group.name in one.groups and one.row in ("", group.uuid)
-        if mine and one.resolved != NOTHING:
-            found = one.resolved
+        if one.verb in about and group.name in one.groups and one.row in ("", group.uuid):
+            newer = one.resolved
+            found = Resolved(
+                images={**found.images, **newer.images},
+                flavors={**found.flavors, **newer.flavors},
+                extra_networks={**found.extra_networks, **newer.extra_networks},
+            )
     return found
 
 
@@ -131,9 +133,9 @@ def rendered(
 ) -> Entries:
     """The entry of each new nodegroup, or what is wrong with it.
 
-    Of the cloud only flavors and images are asked for that are not on record, all together as long
-    as nothing is wrong: the image, networks and volume types of a cluster are those of its live
-    release, and may be gone or others by now.
+    Of the cloud only flavors, images and networks of its own are asked for that are not on record,
+    all together as long as nothing is wrong: the image, networks and volume types of a cluster are
+    those of its live release, and may be gone or others by now.
 
     :param noted: the operations on record.
     :param live: the release.
@@ -193,11 +195,27 @@ def _entries(
     flavors = service.flavors(request.project_id, texts) if texts else {}
     texts = {one.image for one, found in pairs if one.image and one.image not in found.images}
     images = service.named_images(request.project_id, texts) if texts else {}
+    there = helm_values.extra_networks(live.values, request.labels)
+    texts = {
+        name
+        for one, found in pairs
+        for name in (one.labels or request.labels).extra_network_names
+        if name not in there and name not in found.extra_networks
+    }
+    networks = service.extra_networks(request.project_id, texts) if texts else {}
     return [
         entry
         for group, found in pairs
         for entry in entries(
-            live, request, [group], {**flavors, **found.flavors}, {**images, **found.images}, conf
+            live,
+            request,
+            [group],
+            Resolved(
+                images={**images, **found.images},
+                flavors={**flavors, **found.flavors},
+                extra_networks={**networks, **found.extra_networks},
+            ),
+            conf,
         )
     ]
 
@@ -206,24 +224,30 @@ def entries(
     live: LiveRelease,
     request: ClusterRequest,
     groups: Sequence[NodeGroupRequest],
-    flavors: Mapping[str, Flavor],
-    images: Mapping[str, Image],
+    found: Resolved,
     conf: Any,
 ) -> list[Json]:
     """The entries of nodegroups that are to be added to a cluster; nothing is touched.
 
     :param live: its release.
-    :param flavors: by the text that a group uses; *images* the same, where it has its own.
+    :param found: what the texts of all these groups stand for.
     :raises errors.DriverError: the cloud or the cluster does not have what they need.
     """
-    intake.check_flavors(flavors, conf)
+    images, labels = found.images, request.labels
+    intake.check_flavors(found.flavors, conf)
     groups = intake.with_own_images(groups, images, str(live.values.get("machineImageId") or ""))
     version = upgrade.versions(live.values)[change.CONTROL_PLANE]
     intake.check_images(groups, images, version, str(live.values.get("osDistro") or ""))
     intake.check_annotations(groups, live.values)
     intake.check_disks(groups, str(live.values.get("osDistro") or ""))
     tells = names.tells_capacity(live.chart_family, live.chart_version)
-    return [helm_values.node_group(one, request.labels, flavors, images, tells) for one in groups]
+    there = helm_values.extra_networks(live.values, labels)
+    networks = {**there, **found.extra_networks}
+    inherits = there.keys() >= set(labels.extra_network_names)
+    return [
+        helm_values.node_group(one, labels, found.flavors, images, networks, tells, inherits)
+        for one in groups
+    ]
 
 
 def clear(ports: Ports, namespace: str, release: str, group: str) -> None:

@@ -56,12 +56,21 @@ def of_software(
 
 
 def of_group(
-    services: Services, request: ClusterRequest, group: NodeGroupRequest, refused: list[str]
+    services: Services,
+    request: ClusterRequest,
+    group: NodeGroupRequest,
+    known: Resolved,
+    refused: list[str],
 ) -> CloudFacts:
-    """What a new nodegroup needs; arguments as of :func:`of_cluster`."""
+    """What a new nodegroup needs; arguments as of :func:`of_cluster`.
+
+    :param known: further networks by the names that its cluster has for them.
+    """
     project = request.project_id
     extras = (group.labels or request.labels).extra_network_names
-    seen = tell(refused, networks.networks, services, extras, project) if extras else None
+    texts = {name: known.extra_networks.get(name, name) for name in extras}
+    wanted = texts.values()
+    seen = tell(refused, networks.networks, services, wanted, project) if extras else None
     return CloudFacts(
         image_id="",
         kubernetes_version="",
@@ -70,6 +79,7 @@ def of_group(
         flavors=machines.flavors(services, [group.flavor], project),
         images=images.images(services, [group.image] if group.image else [], project),
         networks=seen,
+        extra_networks=preflight.meanings(texts, seen, project),
         offers=_offered(services, refused, preflight.of_group(group, request), project),
     )
 
@@ -125,12 +135,15 @@ def _places(
             external_network_id=known.external_network_id,
             fixed_network_id=known.fixed_network_id or None,
             fixed_subnet_id=known.fixed_subnet_id or None,
+            extra_networks={text: (one,) for text, one in known.extra_networks.items()},
         )
     project, fixed = request.project_id, request.fixed_network
-    names = {request.external_network, fixed}
-    for labels in (request.labels, *(one.labels for one in request.node_groups)):
-        names.update(labels.extra_network_names if labels else ())
-    wanted = sorted(name for name in names if name)
+    extras = {
+        name: name
+        for labels in (request.labels, *(one.labels for one in request.node_groups))
+        for name in (labels.extra_network_names if labels else ())
+    }
+    wanted = sorted({name for name in (request.external_network, fixed, *extras) if name})
     seen = tell(refused, networks.networks, services, wanted, project)
     subnets = None
     if request.fixed_subnet:
@@ -144,6 +157,7 @@ def _places(
         external_network_id=preflight.only(external),
         fixed_network_id=preflight.only(preflight.named(fixed or "", seen, project)),
         fixed_subnet_id=preflight.only(subnet),
+        extra_networks=preflight.meanings(extras, seen, project),
     )
 
 

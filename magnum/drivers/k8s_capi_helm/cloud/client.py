@@ -9,7 +9,7 @@ import dataclasses
 
 from openstack import exceptions as sdk_exceptions
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import errors, preflight
 from magnum.drivers.k8s_capi_helm.cloud import asked, images, machines, networks, offers, quotas
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
 from magnum.drivers.k8s_capi_helm.cloud.logging_in import credential_names, logged_in
@@ -99,14 +99,17 @@ class Cloud:
         url = self.auth_url(interface)
         return dataclasses.replace(facts, auth_url=url, refused=tuple(refused))
 
-    def group_facts(self, request: ClusterRequest, group: NodeGroupRequest) -> CloudFacts:
+    def group_facts(
+        self, request: ClusterRequest, group: NodeGroupRequest, *, known: Resolved = NOTHING
+    ) -> CloudFacts:
         """What is to be known of a new nodegroup of a running cluster: what it has of its own.
 
+        :param known: the networks that the cluster has had under some names since it was made.
         :raises errors.CloudRefused: Glance or Nova says no.
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
-        facts = asked.of_group(self._services, request, group, refused)
+        facts = asked.of_group(self._services, request, group, known, refused)
         return dataclasses.replace(facts, refused=tuple(refused))
 
     def flavors(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Flavor]:
@@ -126,6 +129,18 @@ class Cloud:
         """
         texts = sorted(set(wanted))
         return offers.complete("image", texts, images.images(self._services, texts, project_id))
+
+    def extra_networks(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, str]:
+        """Ids of the networks that a project means by the texts of a label.
+
+        :raises errors.DoesNotFit: one of them is not there, or there are several.
+        :raises errors.DriverError: Neutron cannot be asked.
+        """
+        texts = {one: one for one in wanted}
+        seen = networks.networks(self._services, texts, project_id)
+        found = preflight.meanings(texts, seen, project_id)
+        preflight.refuse(list(preflight.extra_network_problems(texts, found)))
+        return {text: one for text, (one,) in (found or {}).items()}
 
     def known_flavors(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Flavor]:
         """Flavors as :meth:`flavors`, without those that are not there.

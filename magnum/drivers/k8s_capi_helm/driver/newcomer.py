@@ -88,7 +88,7 @@ def _make(
     for group in mine:
         facts = room.for_group(cloud, request, group, live.values if live else {}, conf)
         if facts and live:
-            newcomers.entries(live, request, mine, facts.flavors, facts.images, conf)
+            newcomers.entries(live, request, mine, facts.resolved, conf)
         resolved = facts.resolved if facts else NOTHING
     try:
         belongings.make_server_groups(cloud, request, mine)

@@ -13,7 +13,15 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import assembly, change, errors, intake, preflight, upgrade
+from magnum.drivers.k8s_capi_helm import (
+    assembly,
+    change,
+    errors,
+    helm_values,
+    intake,
+    preflight,
+    upgrade,
+)
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
@@ -48,8 +56,9 @@ def for_group(
     :raises errors.DoesNotFit: the nodegroup cannot be built, with everything that is in the way.
     :raises errors.CloudRefused: Glance or Nova says no.
     """
+    known = Resolved(extra_networks=helm_values.extra_networks(live, request.labels))
     try:
-        facts = cloud.group_facts(request, group)
+        facts = cloud.group_facts(request, group, known=known)
     except errors.CloudUnreachable as error:
         LOG.warning("Nodegroup %s: %s %s", group.name, error, error.detail)
         return None

@@ -29,6 +29,7 @@ from magnum.drivers.k8s_capi_helm.helm_values.infrastructure import (
 from magnum.drivers.k8s_capi_helm.helm_values.nodes import (
     boot_volume_size,
     capacity,
+    extra_networks,
     first_count,
     group_counts,
     group_details,
@@ -47,6 +48,7 @@ __all__ = [
     "capacity",
     "check_family",
     "counts",
+    "extra_networks",
     "first_count",
     "group_counts",
     "has_floating_ip",
@@ -111,10 +113,17 @@ def render(
         values["etcd"] = {"blockDevice": infrastructure.etcd_disk(labels)}
     values["apiServer"] = programs.api_server(request, facts)
     values["controlPlane"] = nodes.control_plane(request, facts)
-    values["nodeGroupDefaults"] = nodes.node_group_defaults(request)
+    values["nodeGroupDefaults"] = nodes.node_group_defaults(request, facts.resolved.extra_networks)
     values["nodeGroups"] = [
         {
-            **node_group(group, labels, facts.flavors, facts.images, tells_capacity),
+            **node_group(
+                group,
+                labels,
+                facts.flavors,
+                facts.images,
+                facts.resolved.extra_networks,
+                tells_capacity,
+            ),
             **server_group(group, labels, facts.server_groups),
         }
         for group in request.node_groups

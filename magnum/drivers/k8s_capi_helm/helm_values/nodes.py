@@ -41,7 +41,11 @@ def control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
     return values
 
 
-def node_group_defaults(request: ClusterRequest) -> Json:
+def node_group_defaults(request: ClusterRequest, networks: Mapping[str, str]) -> Json:
+    """What all nodegroups have that say nothing else.
+
+    :param networks: ids by the texts of the label for further networks.
+    """
     labels = request.labels
     values: Json = {}
     if labels.availability_zone:
@@ -49,7 +53,7 @@ def node_group_defaults(request: ClusterRequest) -> Json:
     if labels.boot_volume_size:
         values["machineRootVolume"] = _boot_volume(labels)
     if labels.extra_network_names:
-        values["machineNetworking"] = _networking(labels)
+        values["machineNetworking"] = _networking(labels, networks)
     if spec := programs.workers(labels):
         values["kubeadmConfigSpec"] = spec
     values["healthCheck"] = _health_check(request, patience=2)
@@ -61,7 +65,9 @@ def node_group(
     labels: Labels,
     flavors: Mapping[str, Flavor],
     images: Mapping[str, Image],
+    networks: Mapping[str, str],
     tells_capacity: bool = True,
+    inherits_networks: bool = True,
 ) -> Json:
     """The entry of a nodegroup that is new.
 
@@ -69,7 +75,10 @@ def node_group(
         group has otherwise stands in its entry.
     :param flavors: by the text that the group uses.
     :param images: by the text that the group uses, if it has an image of its own.
+    :param networks: ids by the text that a label uses for a further network; one that is not among
+        them goes by its name.
     :param tells_capacity: whether the chart can tell the autoscaler what a Node has.
+    :param inherits_networks: whether the defaults have all networks of the cluster's label by id.
     :raises errors.InvalidRequest: its flavor or image is not among them.
     """
     mine = group.labels or labels
@@ -83,8 +92,9 @@ def node_group(
         values["failureDomain"] = mine.availability_zone
     if _boot_volume(mine) != _boot_volume(labels):
         values["machineRootVolume"] = _boot_volume(mine)
-    if mine.extra_network_names != labels.extra_network_names:
-        values["machineNetworking"] = _networking(mine)
+    same = mine.extra_network_names == labels.extra_network_names
+    if not same or (mine.extra_network_names and not inherits_networks):
+        values["machineNetworking"] = _networking(mine, networks)
     values.update(_containerd_disk(group, mine))
     if group.role != _USUAL_ROLE:
         values["role"] = group.role
@@ -193,10 +203,26 @@ def _boot_volume(labels: Labels) -> Json:
     return volume
 
 
-def _networking(labels: Labels) -> Json:
+def extra_networks(values: Mapping[str, Any], labels: Labels) -> dict[str, str]:
+    """Ids of further networks by the cluster's names for them, as its release has them.
+
+    A release of an older driver has the names alone, which anybody can give to a network.
+    """
+    ports = ((values.get("nodeGroupDefaults") or {}).get("machineNetworking") or {}).get("ports")
+    names, more = labels.extra_network_names, list(ports or ())[1:]
+    if len(names) != len(more):
+        return {}
+    ids = [str((port.get("network") or {}).get("id") or "") for port in more]
+    return {name: one for name, one in zip(names, ids, strict=True) if one}
+
+
+def _networking(labels: Labels, networks: Mapping[str, str]) -> Json:
     """Ports of a worker; the empty one is on the cluster's own network."""
-    names = labels.extra_network_names
-    return {"ports": [{}, *({"network": {"filter": {"name": name}}} for name in names)]}
+    meant = (
+        {"id": networks[name]} if name in networks else {"filter": {"name": name}}
+        for name in labels.extra_network_names
+    )
+    return {"ports": [{}, *({"network": one} for one in meant)]}
 
 
 def _containerd_disk(group: NodeGroupRequest, labels: Labels) -> Json:

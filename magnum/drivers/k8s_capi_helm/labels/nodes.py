@@ -103,7 +103,7 @@ class NodeLabels:
         forms.NAMES,
         (),
         "storage backup",
-        "Names of further Neutron networks on which each worker gets a port.",
+        "Names or ids of further Neutron networks on which each worker gets a port.",
         sites=EVERYWHERE,
         aliases=("extra_network_name",),
         settled=True,

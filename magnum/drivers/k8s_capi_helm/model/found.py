@@ -80,6 +80,7 @@ class Resolved:
     :ivar images: by the text, name or id, that the request used; ``flavors`` the same.
     :ivar external_network_id: "" where nobody asked for networks.
     :ivar fixed_network_id: "" without one, ``fixed_subnet_id`` the same.
+    :ivar extra_networks: ids of workers' further networks, by the text that a label used.
     """
 
     images: Mapping[str, Image] = dataclasses.field(default_factory=dict)
@@ -87,6 +88,7 @@ class Resolved:
     external_network_id: str = ""
     fixed_network_id: str = ""
     fixed_subnet_id: str = ""
+    extra_networks: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 #: Nobody has looked anything up.
@@ -159,6 +161,8 @@ class CloudFacts:
     :ivar images: by the text the request used.
     :ivar networks: all that have one of the names or ids that were asked for; None: not asked.
     :ivar subnets: the same.
+    :ivar extra_networks: ids of all that a label's text for a further network of workers can mean;
+        None: not asked.
     :ivar floating_ips: those of the address that a label names; None: not asked.
     :ivar has_keypair: whether the person who asks has the keypair; None: not asked.
     :ivar offers: what there is to choose from, of each kind that was asked for.
@@ -181,6 +185,7 @@ class CloudFacts:
     images: Mapping[str, Image] = dataclasses.field(default_factory=dict)
     networks: tuple[Network, ...] | None = None
     subnets: tuple[Subnet, ...] | None = None
+    extra_networks: Mapping[str, tuple[str, ...]] | None = None
     floating_ips: tuple[FloatingIp, ...] | None = None
     has_keypair: bool | None = None
     offers: Mapping[Offer, tuple[str, ...]] = dataclasses.field(default_factory=dict)
@@ -196,6 +201,9 @@ class CloudFacts:
             external_network_id=self.external_network_id or "",
             fixed_network_id=self.fixed_network_id or "",
             fixed_subnet_id=self.fixed_subnet_id or "",
+            extra_networks={
+                text: ids[0] for text, ids in (self.extra_networks or {}).items() if len(ids) == 1
+            },
         )
 
 

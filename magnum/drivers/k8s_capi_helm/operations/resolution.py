@@ -23,7 +23,13 @@ def entry(found: Resolved) -> dict[str, Any]:
         text: [one.id, one.name, one.vcpus, one.ram, one.disk]
         for text, one in found.flavors.items()
     }
-    networks = [found.external_network_id, found.fixed_network_id, found.fixed_subnet_id]
+    networks: list[Any] = [
+        found.external_network_id,
+        found.fixed_network_id,
+        found.fixed_subnet_id,
+    ]
+    if found.extra_networks:
+        networks.append(dict(found.extra_networks))
     parts = {"images": images, "flavors": flavors, "networks": networks if any(networks) else []}
     return {_KEY: {name: part for name, part in parts.items() if part}}
 
@@ -36,11 +42,13 @@ def resolved(operation: Mapping[str, Any]) -> Resolved:
     found = operation.get(_KEY)
     if not found:
         return NOTHING
-    external, fixed, subnet = (found.get("networks") or ("", "", ""))[:3]
+    # The version before this one has written three.
+    external, fixed, subnet, extra = [*(found.get("networks") or ("", "", "")), {}][:4]
     return Resolved(
         images={text: Image(*facts[:3]) for text, facts in (found.get("images") or {}).items()},
         flavors={text: Flavor(*facts[:5]) for text, facts in (found.get("flavors") or {}).items()},
         external_network_id=external,
         fixed_network_id=fixed,
         fixed_subnet_id=subnet,
+        extra_networks=extra,
     )

@@ -15,7 +15,13 @@ from magnum.drivers.k8s_capi_helm.preflight.needs import (
     new_group,
     resized,
 )
-from magnum.drivers.k8s_capi_helm.preflight.networks import external, named, only
+from magnum.drivers.k8s_capi_helm.preflight.networks import (
+    external,
+    extra_network_problems,
+    meanings,
+    named,
+    only,
+)
 from magnum.drivers.k8s_capi_helm.preflight.offers import (
     kinds,
     Named,
@@ -35,9 +41,11 @@ __all__ = [
     "Named",
     "Terms",
     "external",
+    "extra_network_problems",
     "group_problems",
     "kinds",
     "machine_needs",
+    "meanings",
     "named",
     "needs",
     "new_group",

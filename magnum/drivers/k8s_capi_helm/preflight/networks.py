@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Network, Subnet
@@ -31,6 +31,22 @@ def only(meant: list[_Either]) -> str | None:
     return meant[0].id if len(meant) == 1 else None
 
 
+def meanings(
+    texts: Mapping[str, str], found: Iterable[Network] | None, project_id: str
+) -> dict[str, tuple[str, ...]] | None:
+    """Ids of all that each name of a label stands for; None where nobody was told.
+
+    :param texts: what to look for, a name or an id, by the label's name.
+    """
+    if found is None:
+        return None
+    known = list(found)
+    return {
+        name: tuple(one.id for one in named(text, known, project_id))
+        for name, text in texts.items()
+    }
+
+
 def network_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
     """Networks and subnets that are not there, not unique, or not what they have to be."""
     if facts.networks is None:
@@ -51,20 +67,19 @@ def network_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
     yield from _subnet_problems(request, facts)
     extras = [request.labels, *(one.labels for one in request.node_groups if one.labels)]
     names = dict.fromkeys(name for labels in extras for name in labels.extra_network_names)
-    yield from extra_network_problems(names, facts)
+    yield from extra_network_problems(names, facts.extra_networks)
 
 
-def extra_network_problems(names: Iterable[str], facts: CloudFacts) -> Iterator[str]:
-    """Further networks of workers, which the OpenStack provider looks for by name alone."""
-    for name in names if facts.networks is not None else ():
-        meant = [one for one in facts.networks or () if one.name == name]
-        if not meant and named(name, facts.networks, ""):
-            yield (
-                f"Label 'extra_network_names' has {quoted(name)}, which is a network's id. Give "
-                "its name."
-            )
-        else:
-            yield from _one("Network", name, meant, where=" of label 'extra_network_names'")
+def extra_network_problems(
+    names: Iterable[str], found: Mapping[str, tuple[str, ...]] | None
+) -> Iterator[str]:
+    """Further networks of workers that are not there, or not unique.
+
+    :param found: ids of all that a name stands for; None: not asked.
+    """
+    where = " of label 'extra_network_names'"
+    for name in names if found is not None else ():
+        yield from _unique("Network", name, (found or {}).get(name, ()), where)
 
 
 def address_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
@@ -110,14 +125,18 @@ def _subnet_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
         )
 
 
-def _one(kind: str, name: str, meant: list[_Either], *, where: str = "") -> Iterator[str]:
+def _one(kind: str, name: str, meant: list[_Either]) -> Iterator[str]:
+    yield from _unique(kind, name, tuple(one.id for one in meant))
+
+
+def _unique(kind: str, name: str, ids: tuple[str, ...], where: str = "") -> Iterator[str]:
     """
-    :param where: the label that knows names only; "" for a field that takes ids as well.
+    :param where: the label that has the name; "" for a field of its own.
     """
-    if not meant:
-        what = "name" if where else "name or id"
-        yield f"{kind} {quoted(name)}{where} does not exist. Give the {what} of one."
-    elif len(meant) > 1:
-        way = "Rename one of them." if where else "Give its id."
-        ids = listed(one.id for one in meant)
-        yield f"{kind} {quoted(name)}{where} is not unique: {len(meant)} have it ({ids}). {way}"
+    if not ids:
+        yield f"{kind} {quoted(name)}{where} does not exist. Give the name or id of one."
+    elif len(ids) > 1:
+        yield (
+            f"{kind} {quoted(name)}{where} is not unique: {len(ids)} have it ({listed(ids)}). Give "
+            "its id."
+        )

@@ -96,7 +96,7 @@ def group_problems(
         *own_image_problems((group,), facts),
         *offer_problems(offers.of_group(group, request), facts),
         *flavor_problems((group,), request, facts, terms),
-        *extra_network_problems(labels.extra_network_names, facts),
+        *extra_network_problems(labels.extra_network_names, facts.extra_networks),
         *quota_problems(more, facts.quotas),
     ]
 

@@ -28,6 +28,8 @@ _NAME = "twin"
 _EVIL = "evil.example.org/x"
 _EVIL_TAG = "v9.9.9"
 _FLAVOR = "team-only"
+#: A further network of the customer's nodegroup, and what the stranger calls one, too.
+_LAN = "lan"
 
 
 def _image(version: str) -> str:
@@ -42,6 +44,10 @@ class Neighbours(Life):
     #: The customer's second cluster, which is called like the first one's release.
     shadow: Customer
     _images: dict[str, str]
+    #: Ids of what the stranger has made.
+    _networks: list[str]
+    #: Id of the customer's further network.
+    _lan: str
 
     def new_customer(self) -> Customer:
         customer = Customer.new(self.name)
@@ -64,7 +70,14 @@ class Neighbours(Life):
         own.connection.image.update_image(shared, visibility="shared")
         own.connection.image.add_member(shared, member_id=project)
         network = own.connection.network.create_network(name=seed.EXTERNAL_NETWORK)
-        self._networks = [network.id]
+        lan = own.connection.network.create_network(name=_LAN)
+        own.connection.network.create_rbac_policy(
+            object_type="network",
+            object_id=lan.id,
+            action="access_as_shared",
+            target_project_id=project,
+        )
+        self._networks = [network.id, lan.id]
         admin = _admin()
         provider.withdraw_flavor(_FLAVOR)
         flavor = admin.compute.create_flavor(
@@ -110,9 +123,17 @@ class Neighbours(Life):
 
     @step
     def nodegroup(self) -> None:
-        """The customer's nodegroup takes the image that the customer means, and its own flavor."""
-        self.customer.create_group("more", 1, flavor_id=_FLAVOR)
+        """The customer's nodegroup takes the image that the customer means, its own flavor, and its
+        own network; the stranger shares one of that name with the project.
+        """
+        neutron = self.customer.tenant.connection.network
+        self._lan = neutron.create_network(name=_LAN).id
+        neutron.create_subnet(network_id=self._lan, ip_version=4, cidr="192.0.2.0/24")
+        assert len(list(neutron.networks(name=_LAN))) == 2, "the stranger has shared none"
+        labels = {"extra_network_names": _LAN}
+        self.customer.create_group("more", 1, flavor_id=_FLAVOR, labels=labels)
         self.cluster.complete(none_fails=True)
+        assert self._plugged() == 1, self._plugged()
         assert self._used(self.customer) == {self._images[_OLD]}, self._used(self.customer)
 
     @step
@@ -127,6 +148,7 @@ class Neighbours(Life):
         intent = dataclasses.replace(self.cluster.intent, version=VERSION)
         self.cluster.intent = intent
         self.cluster.complete()
+        assert self._plugged() == 1, self._plugged()
         # A group that was made by its own name of the image follows, too.
         assert self._used(self.customer) == {self._images[VERSION]}, self._used(self.customer)
 
@@ -147,6 +169,7 @@ class Neighbours(Life):
         assert before and servers, (before, servers)
         self.customer.magnum.delete(self.cluster.uuid)
         self.cluster.forgotten()
+        self.customer.tenant.connection.network.delete_network(self._lan)
         assert self._servers_of(second) == servers, self._servers_of(second)
         left = {name for name in self.customer.tenant.credentials() if first in name}
         assert left == before, (left, before)
@@ -175,6 +198,11 @@ class Neighbours(Life):
     def leave(self) -> None:
         provider.withdraw_flavor(_FLAVOR)
         self.customer.leave()
+
+    def _plugged(self) -> int:
+        """How many ports of servers there are on the customer's further network."""
+        ports = self.customer.tenant.connection.network.ports(network_id=self._lan)
+        return sum(str(one.device_owner).startswith("compute:") for one in ports)
 
     def _autoscalers(self) -> list[Json]:
         return management().objects("Deployment", self.stranger.tenant.namespace)

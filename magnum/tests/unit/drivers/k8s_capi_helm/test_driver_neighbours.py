@@ -195,6 +195,157 @@ class TestResolvedOnce(Case):
             self.assertLess(len(json.dumps(one.get("resolved", {}))), 200, one)
 
 
+class TestExtraNetworks(Case):
+    """A further network of workers is the one that its name meant when somebody asked for it."""
+
+    LAN = "4b0c1d5e-0000-4000-8000-00000000000a"
+    THEIRS = "4b0c1d5e-0000-4000-8000-00000000000b"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.shared = [(self.LAN, views.OPERATOR)]
+        others = self.cloud.things
+
+        def things() -> views.Things:
+            found = others()
+            for one, owner in self.shared:
+                network = {"id": one, "name": "lan", "project_id": owner}
+                found.networks.append({**network, "router:external": False, "subnets": ["s"]})
+                policy = {"object_id": one, "action": "access_as_shared", "target_tenant": "p1"}
+                found.rbac.append(policy)
+            return found
+
+        self.cloud.things = things  # type: ignore[method-assign]
+
+    def stranger(self) -> None:
+        """Somebody shares a network of the same name with the project."""
+        self.shared.append((self.THEIRS, "p2"))
+
+    def ports_of(self, networking: dict[str, Any]) -> list[dict[str, Any]]:
+        first, *more = networking["ports"]
+        self.assertEqual({}, first)
+        return [one["network"] for one in more]
+
+    @property
+    def defaults(self) -> list[dict[str, Any]]:
+        return self.ports_of(self.values["nodeGroupDefaults"]["machineNetworking"])
+
+    def by_name(self) -> None:
+        """The release is as an older driver has made it."""
+        live = self.helm.releases[NAMESPACE, RELEASE]
+        ports = live.values["nodeGroupDefaults"]["machineNetworking"]["ports"]
+        ports[1:] = [{"network": {"filter": {"name": "lan"}}}]
+
+    def test_a_cluster_has_it_by_its_id(self) -> None:
+        self.settled(labels={"extra_network_names": "lan"})
+        self.assertEqual([{"id": self.LAN}], self.defaults)
+
+    def test_an_interrupted_creation_too(self) -> None:
+        self.helm.refusal = errors.ManagementUnreachable("The management cluster is away.")
+        self.create(labels={"extra_network_names": "lan"})
+        self.conductor()
+        self.helm.refusal = None
+        self.stranger()
+        self.go_on()
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+        self.assertEqual([{"id": self.LAN}], self.defaults)
+
+    def test_two_are_told_apart_by_their_ids(self) -> None:
+        self.stranger()
+        self.create(labels={"extra_network_names": "lan"})
+        words = self.cluster().status_reason
+        self.assertIn(f"2 have it ({self.LAN}, {self.THEIRS}). Give its id.", words)
+        self.assertEqual([], self.left())
+
+    def test_an_id_says_which(self) -> None:
+        self.stranger()
+        self.settled(labels={"extra_network_names": self.LAN})
+        self.assertEqual([{"id": self.LAN}], self.defaults)
+
+    def test_a_stranger_keeps_no_nodegroup_from_the_clusters_network(self) -> None:
+        self.settled(labels={"extra_network_names": "lan"})
+        self.stranger()
+        self.add_group("extra")
+        self.add_group("own", labels={"extra_network_names": "san lan"})
+        self.go_on()
+        self.assertNotIn("machineNetworking", self.entry("extra"))
+        ids = [one["id"] for one in self.ports_of(self.entry("own")["machineNetworking"])]
+        self.assertEqual([self.cloud.networks["san"], self.LAN], ids)
+        for name in ("extra", "own"):
+            self.assertEqual("CREATE_COMPLETE", self.group(name).status)
+
+    def test_nor_a_deferred_one_from_its_own(self) -> None:
+        self.settled()
+        with self.deferred():
+            self.add_group("extra", labels={"extra_network_names": "lan"})
+        self.stranger()
+        self.go_on()
+        self.assertEqual(
+            [{"id": self.LAN}], self.ports_of(self.entry("extra")["machineNetworking"])
+        )
+
+    def test_where_only_a_name_is_left_two_are_refused(self) -> None:
+        self.settled()
+        with self.deferred():
+            self.add_group("extra", labels={"extra_network_names": "lan"})
+        self.stranger()
+        self.forget_resolved()
+        self.go_on()
+        self.assertEqual("CREATE_FAILED", self.group("extra").status)
+        self.assertIn(f"({self.LAN}, {self.THEIRS})", self.group("extra").status_reason)
+        self.assertEqual(1, len(self.values["nodeGroups"]))
+
+    def test_and_one_is_taken(self) -> None:
+        self.settled()
+        with self.deferred():
+            self.add_group("extra", labels={"extra_network_names": "lan"})
+        self.forget_resolved()
+        self.go_on()
+        self.assertEqual(
+            [{"id": self.LAN}], self.ports_of(self.entry("extra")["machineNetworking"])
+        )
+
+    def test_a_network_that_has_gone(self) -> None:
+        self.settled(labels={"extra_network_names": "lan"})
+        self.shared = [(self.THEIRS, views.OPERATOR)]
+        self.add_group("extra")
+        self.assertIn("Network 'lan'", self.group("extra").status_reason)
+        self.assertIn("does not exist", self.group("extra").status_reason)
+
+    def test_the_networks_of_an_older_release_stay_by_name(self) -> None:
+        self.settled(labels={"extra_network_names": "lan"})
+        self.by_name()
+        self.add_group("extra")
+        self.resize(3)
+        self.go_on()
+        self.assertEqual("", self.upgrade(self.next))
+        self.go_on()
+        self.assertEqual([{"filter": {"name": "lan"}}], self.defaults)
+        self.assertNotIn("machineNetworking", self.entry("default-worker"))
+        self.assertEqual(
+            [{"id": self.LAN}], self.ports_of(self.entry("extra")["machineNetworking"])
+        )
+
+    def test_so_they_do_when_its_record_is_lost(self) -> None:
+        """The real Helm's part of this is in the functional tests."""
+        self.settled(labels={"extra_network_names": "lan"})
+        self.by_name()
+        before = self.values
+        machines = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "machines"}}
+
+        def rendered(values: dict[str, Any]) -> list[dict[str, Any]]:
+            ports = values["nodeGroupDefaults"]["machineNetworking"]["ports"]
+            return [{**machines, "data": {"ports": json.dumps(ports)}}]
+
+        (made,) = rendered(before)
+        about = {"name": "machines", "namespace": NAMESPACE}
+        self.kube.put(names.CONFIG_MAP, {**made, "metadata": about})
+        self.helm.renders = rendered
+        del self.helm.releases[NAMESPACE, RELEASE]
+        self.resize(1)
+        self.assertEqual(before, self.values)
+
+
 class TestSameValues(Case):
     """Each verb, at once and by a later pass, whatever a neighbour has: the same values."""
 

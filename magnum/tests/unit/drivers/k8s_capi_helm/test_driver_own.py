@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.cloud import network_id
 from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import UpgradeCase
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
 
@@ -24,7 +25,7 @@ LABELS = (
     ({"availability_zone": "zóna 2"}, {"failureDomain": "zóna 2"}),
     (
         {"extra_network_names": "san"},
-        {"machineNetworking": {"ports": [{}, {"network": {"filter": {"name": "san"}}}]}},
+        {"machineNetworking": {"ports": [{}, {"network": {"id": network_id("san")}}]}},
     ),
     ({"node_annotations": f"{TEAM}=blue"}, {"nodeAnnotations": {TEAM: "blue"}}),
     ({"auto_healing_enabled": "false"}, {"healthCheck": {"enabled": False}}),

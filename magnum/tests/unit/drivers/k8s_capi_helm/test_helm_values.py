@@ -8,6 +8,7 @@ import json
 import pathlib
 import re
 from typing import Any
+import uuid
 
 import hypothesis
 from hypothesis import strategies as st
@@ -108,7 +109,22 @@ def request(texts: dict[str, str] | None = None, **fields: Any) -> ClusterReques
 
 
 def rendered(texts: dict[str, str] | None = None, facts: CloudFacts = FACTS, **fields: Any) -> Json:
-    return helm_values.render(request(texts, **fields), facts)
+    asked = request(texts, **fields)
+    return helm_values.render(asked, seen(asked, facts))
+
+
+def seen(asked: ClusterRequest, facts: CloudFacts = FACTS) -> CloudFacts:
+    """The facts of a cloud that has all further networks that labels name."""
+    found = {
+        name: (network_id(name),)
+        for one in (asked.labels, *(group.labels for group in asked.node_groups))
+        for name in (one.extra_network_names if one else ())
+    }
+    return dataclasses.replace(facts, extra_networks=found)
+
+
+def network_id(name: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.networks.example.org"))
 
 
 def pair(label: labels.Label) -> tuple[Json, Json]:
@@ -370,11 +386,16 @@ class TestRequest(testtools.TestCase):
         self.assertEqual(
             [
                 {},
-                {"network": {"filter": {"name": "san"}}},
-                {"network": {"filter": {"name": "lan"}}},
+                {"network": {"id": network_id("san")}},
+                {"network": {"id": network_id("lan")}},
             ],
             ports["ports"],
         )
+
+    def test_a_network_that_neutron_does_not_tell_of_goes_by_its_name(self) -> None:
+        asked = request({"extra_network_names": "san"})
+        ports = helm_values.render(asked, FACTS)["nodeGroupDefaults"]["machineNetworking"]["ports"]
+        self.assertEqual([{}, {"network": {"filter": {"name": "san"}}}], ports)
 
     def test_keystone(self) -> None:
         values = rendered({"keystone_auth_enabled": "true"})

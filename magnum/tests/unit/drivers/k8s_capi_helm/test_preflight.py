@@ -202,19 +202,15 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     ),
     (
         request({"extra_network_names": "storage"}),
-        {},
-        "Network 'storage' of label 'extra_network_names' does not exist. Give the name of one.",
-    ),
-    (
-        request({"extra_network_names": "n-2"}),
-        {},
-        "Label 'extra_network_names' has 'n-2', which is a network's id. Give its name.",
+        {"extra_networks": {"storage": ()}},
+        "Network 'storage' of label 'extra_network_names' does not exist. Give the name or id of "
+        "one.",
     ),
     (
         request({"extra_network_names": "mine"}),
-        {"networks": (PUBLIC, MINE, dataclasses.replace(MINE, id="n-5", project_id="p2"))},
-        "Network 'mine' of label 'extra_network_names' is not unique: 2 have it (n-2, n-5). "
-        "Rename one of them.",
+        {"extra_networks": {"mine": ("n-2", "n-5")}},
+        "Network 'mine' of label 'extra_network_names' is not unique: 2 have it (n-2, n-5). Give "
+        "its id.",
     ),
     (
         request({"availability_zone": "az-9"}),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 import copy
 import dataclasses
 from typing import Any
+import uuid
 
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
@@ -40,6 +41,11 @@ from magnum.tests.unit.drivers.k8s_capi_helm.fakes.views import (
 )
 
 SECRET_TEXT = "the-secret-of-the-credential"  # noqa: S105 - of a fake
+
+
+def network_id(name: str) -> str:
+    """Neutron's ids are UUIDs, and are asked for as such."""
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.networks.example.org"))
 
 
 class FakeCloud:
@@ -76,7 +82,7 @@ class FakeCloud:
         #: Id of the external network, and the others by name.
         self.external = "net-1"
         self.networks: dict[str, str] = {
-            name: f"net-of-{name}" for name in ("other", "dual", "san", "storage", "backup")
+            name: network_id(name) for name in ("other", "dual", "san", "storage", "backup")
         }
         self.faults: dict[str, str] = {}
         self.failed_balancers: set[tuple[str, str]] = set()
@@ -189,8 +195,8 @@ class FakeCloud:
         found = self._port().software(request, interface=interface, known=known)
         return self._of_types_only(found)
 
-    def group_facts(self, request: Any, group: Any) -> CloudFacts:
-        return self._of_types_only(self._port().group_facts(request, group))
+    def group_facts(self, request: Any, group: Any, *, known: Resolved = NOTHING) -> CloudFacts:
+        return self._of_types_only(self._port().group_facts(request, group, known=known))
 
     @staticmethod
     def _of_types_only(found: CloudFacts) -> CloudFacts:
@@ -206,6 +212,9 @@ class FakeCloud:
 
     def named_images(self, project_id: str, wanted: Iterable[str]) -> dict[str, Image]:
         return dict(self._port().named_images(project_id, wanted))
+
+    def extra_networks(self, project_id: str, wanted: Iterable[str]) -> dict[str, str]:
+        return dict(self._port().extra_networks(project_id, wanted))
 
     def quotas(self, project_id: str, more: Any) -> dict[QuotaKey, Quota]:
         return {key: quota for key, quota in self.limits.items() if key in more}

@@ -48,7 +48,8 @@ class TestLabels(hostile.HostileCase):
 
     def rendered(self, texts: dict[str, str], name: str) -> Any:
         fields = {**_FACTS, **values.FIELDS.get(name, {})}
-        return helm_values.render(values.request(texts, **fields), values.FACTS)
+        asked = values.request(texts, **fields)
+        return helm_values.render(asked, values.seen(asked))
 
     def is_owned(self, name: str, path: str) -> bool:
         path = path.lstrip(".")
@@ -98,12 +99,12 @@ class TestLabels(hostile.HostileCase):
         if name in labels.BY_NAME:
             return
         try:
-            found = helm_values.render(values.request({name: text}), values.FACTS)
+            found = values.rendered({name: text})
         except errors.InvalidRequest as error:
             # Known as one that cannot be had.
             self.assert_sentence(error, name)
             return
-        self.assertEqual(helm_values.render(values.request({}), values.FACTS), found)
+        self.assertEqual(values.rendered({}), found)
 
     @hostile.given(
         st.dictionaries(st.sampled_from(_NAMES), hostile.texts, max_size=4),
