@@ -11,16 +11,18 @@ openstacksdk ("HttpException"), urllib3 ("MaxRetryError") and Go ("net.OpError",
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 
+from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.status import private_words
 from magnum.drivers.k8s_capi_helm.status.finding import unwrapped
 
 #: Longer messages are cut before anything else is done with them, in characters.
 LONGEST = 8_000
 #: And so much is looked at of what is left of a page or a stack.
-_LINE = 2_000
+_LINE = 1_000
 #: Removing can join what makes another address; a text that needs more rounds was made for that.
 _ROUNDS = 8
 WITHHELD = "the message is in the log of the cloud's operator only"
@@ -28,6 +30,12 @@ WITHHELD = "the message is in the log of the cloud's operator only"
 
 def public(text: str) -> str:
     """The sentence that a tenant can use out of the message of a controller or service."""
+    return _sentence(text[: conditions.LONGEST])
+
+
+# The same message stands in many objects, and in each pass again.
+@functools.lru_cache(maxsize=1024)
+def _sentence(text: str) -> str:
     for _ in range(_ROUNDS):
         told = public_text(unwrapped(text)) or (WITHHELD if text.strip() else "")
         if told == text:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Withheld: messages of which a tenant is told a part only, whole, for the operator's log."""
+"""Withheld: messages of which a tenant is told a part only, whole, for the operator's log.
+
+A tenant's cluster can make each of them long, and there be many: what is looked through is bounded.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,30 @@ from collections.abc import Iterable, Iterator
 
 from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.model import Json, Observed, present
-from magnum.drivers.k8s_capi_helm.status.public_text import public
+from magnum.drivers.k8s_capi_helm.status.public_text import LONGEST, public
 
 #: So many characters of a message tell it from others, and fit into any text that was cut.
 _BEGINNING = 40
+#: So many characters of messages are looked through, those of the cluster's objects first.
+_MOST = 64_000
 
 
 def withheld(observed: Observed, told: Iterable[str]) -> tuple[str, ...]:
     """The messages of a look that stand in one of the texts, and not as they were.
 
     :param told: what tenants read.
+    :returns: each in one line, the longest cut.
     """
     texts = [one for one in told if one]
     found: dict[str, None] = {}
-    for raw in _messages(observed):
+    room = _MOST if texts else 0
+    for raw in dict.fromkeys(message[:LONGEST] for message in _messages(observed)):
+        if room <= 0:
+            break
         line = " ".join(raw.split())
+        if any(line in one for one in texts):
+            continue
+        room -= len(raw)
         shown = public(raw)
         if shown != line and any(shown[:_BEGINNING] in one for one in texts):
             found[line] = None

@@ -10,6 +10,7 @@ functions, requests to the management cluster, bytes that are written. CPU and m
 from __future__ import annotations
 
 from collections.abc import Callable
+import copy
 import dataclasses
 import datetime
 import json
@@ -119,9 +120,10 @@ class HostileCase(World):
         there = sum(map(_size, self.kube.everything())) if counting.SHOWN else 0
         return Cost(steps, requests, cpu, memory, there, written)
 
-    @staticmethod
-    def measured(work: Callable[[], None]) -> tuple[float, int]:
+    def measured(self, work: Callable[[], None]) -> tuple[float, int]:
         """Seconds of CPU, of several passes the one in the middle, and the most memory of one."""
+        # A copy of a megabyte is the fake's, and nobody's work in a cloud.
+        self.kube.hand_out = lambda found: found
         times = []
         for _ in range(3):
             begun = time.thread_time()
@@ -133,6 +135,7 @@ class HostileCase(World):
             return statistics.median(times), tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
+            self.kube.hand_out = copy.deepcopy
 
     # What a tenant can make long ------------------------------------------------------------------
     def labels(self, hostile: bool) -> None:

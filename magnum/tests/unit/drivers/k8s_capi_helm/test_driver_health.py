@@ -55,6 +55,27 @@ class TestAstray(Case):
         self.assertNotIn("Somebody has set", self.notice())
 
 
+class TestWithheld(Case):
+    """What tenants are told a part of, because the rest is the cloud's, is in the log once."""
+
+    TOLD = "no port (request id req-6d0f5a9e-0000-4000-8000-000000000000)"
+
+    def test_it_is_logged_whole_and_once(self) -> None:
+        self.made()
+        self.resize(2)
+        for kind in (names.MACHINE, names.OPENSTACK_SERVER):
+            for one in self.kube.list(kind, NAMESPACE):
+                for condition in ("Ready", "InstanceReady"):
+                    scenes.say(one, condition, "False", self.TOLD)
+                self.kube.put(kind, one)
+        log = self.useFixture(fixtures.FakeLogger())
+        for _ in range(3):
+            told = self.health()[1]
+        self.assertIn("no port", str(told))
+        self.assertNotIn("req-6d0f", str(told))
+        self.assertEqual(1, log.output.count(self.TOLD), log.output)
+
+
 class TestNeverStale(Case):
     """Magnum swallows what a monitor raises and goes on showing what was true once."""
 

@@ -401,6 +401,16 @@ class TestPaths(testtools.TestCase):
         self.assertEqual((self.TOLD,), status.withheld(look, (verdict.reason or "",)))
         self.assertEqual((), status.withheld(look, ("", "something else")))
 
+    def test_what_the_operator_gets_is_bounded(self) -> None:
+        """A tenant's cluster has a log of its own to fill."""
+        look = scenes.observed({"default-worker": 30})
+        for number, one in enumerate(look.machines):
+            scenes.say(one, "Ready", "False", f"{self.TOLD} {number} " + "x" * 1_000_000)
+        texts = [f"{public(self.TOLD)} {number} " for number in range(40)]
+        found = status.withheld(look, texts)
+        self.assertLess(0, len(found))
+        self.assertLess(sum(map(len, found)), 100_000)
+
     def test_helm(self) -> None:
         for words in (
             f'Error: UPGRADE FAILED: admission webhook "a.b" denied the request: {self.TOLD}',

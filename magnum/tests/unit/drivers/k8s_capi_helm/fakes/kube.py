@@ -35,6 +35,7 @@ class FakeKube:
     :ivar before: called as ``before(verb, kind, name)`` at the start of every call; may raise an
         error of the driver, or change the cluster as somebody else would.
     :ivar calls: what was called so far: (verb, kind, namespace, name).
+    :ivar hand_out: makes what a caller gets of an object; who measures may do without copies.
     :ivar place: which management cluster it is; another text stands for another kubeconfig.
     """
 
@@ -51,12 +52,13 @@ class FakeKube:
         self._log: list[tuple[int, str, _Key, Json]] = []
         self._oldest = 0
         self.place = "here"
+        self.hand_out: Callable[[Any], Any] = copy.deepcopy
         self._lock = threading.RLock()
 
     # The port ------------------------------------------------------------------------------------
     def get(self, kind: names.Kind, namespace: str | None, name: str) -> Json | None:
         with self._call("get", kind, namespace, name):
-            return copy.deepcopy(self._objects.get(_key(kind, namespace, name)))
+            return self.hand_out(self._objects.get(_key(kind, namespace, name)))
 
     def kind_of(self, manifest: Json) -> names.Kind:
         group, _, version = str(manifest["apiVersion"]).rpartition("/")
@@ -72,7 +74,7 @@ class FakeKube:
         wanted = set((selector or {}).items())
         with self._call("list", kind, namespace, ""):
             return [
-                copy.deepcopy(found)
+                self.hand_out(found)
                 for key, found in sorted(self._objects.items())
                 if key[:2] == (kind.group, kind.name)
                 and (namespace is None or not kind.namespaced or key[2] == namespace)
