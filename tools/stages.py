@@ -93,7 +93,7 @@ STAGES = {
         Stage("docs", "docs", 10),
         Stage("releasenotes", "releasenotes", 10),
         Stage("packaging", "packaging", 15, counts=True),
-        Stage("unit", "py3", 20, counts=True),
+        Stage("unit", "py3", 40, counts=True),
         Stage("crashes", "crashes", 60, live=True),
         Stage("hostile", "hostile", 120, live=True),
         Stage("mariadb-core", "mariadb-core", 15, counts=True, sandbox=True, may_skip=True),

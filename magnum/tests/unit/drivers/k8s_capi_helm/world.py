@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import json
 import logging
 import pathlib
+import tempfile
 import types
 from typing import Any
 
@@ -51,6 +53,16 @@ conf.register_opts(CONF)
 NAMESPACE, RELEASE = scenes.NAMESPACE, scenes.RELEASE
 
 
+@functools.cache
+def _kept() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory()
+
+
+def _charts() -> pathlib.Path:
+    """A store of charts that a process fills once; it is gone when the process ends."""
+    return pathlib.Path(_kept().name)
+
+
 class World(base.DbTestCase):
     """Base of the driver's tests."""
 
@@ -63,7 +75,7 @@ class World(base.DbTestCase):
         self.kube, self.helm, self.cloud = fakes.FakeKube(), fakes.FakeHelm(), FakeCloud()
         charts = chart_store.ChartStore(
             bundled=pathlib.Path(assembly.__file__).parent / "charts",
-            directory=pathlib.Path(self.useFixture(fixtures.TempDir()).path),
+            directory=_charts(),
             helm=None,
             repository=None,
             name=None,
