@@ -132,6 +132,7 @@ def make(conf: Any) -> Ports:
             name=group.helm_chart_name or None,
             default_version=group.default_helm_chart_version or None,
             allowed=group.allowed_charts,
+            versions=group.allowed_chart_versions,
             copies=chart_store.Copies(kube),
         ),
         inspections=Inspections(datetime.timedelta(seconds=group.addon_check_interval)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 import dataclasses
+import fnmatch
 
 from magnum.drivers.k8s_capi_helm import errors, names
 
@@ -54,6 +55,23 @@ def allowed(entries: Iterable[str], default: Place) -> tuple[Place, ...]:
                 f"[capi_helm] allowed_charts has {entry!r}: expected NAME, or REPOSITORY NAME",
             )
     return tuple(found)
+
+
+def check_version(version: str, patterns: Iterable[str]) -> None:
+    """Refuse a version that the operator does not let templates name.
+
+    :param version: the label ``capi_helm_chart_version``.
+    :param patterns: of the versions that may be named; each may have ``*`` for any text.
+    :raises errors.InvalidRequest: it is none of them.
+    """
+    plain, known = version.removeprefix("v"), [one.removeprefix("v") for one in patterns if one]
+    if not any(fnmatch.fnmatchcase(plain, one) for one in known):
+        raise errors.InvalidRequest(
+            f"The template asks for version '{version}' of its chart by the label "
+            "capi_helm_chart_version, which is not among those that this cloud lets templates "
+            f"name: {', '.join(dict.fromkeys(known))}. Use a template without that label or with "
+            "another version."
+        )
 
 
 def chosen(

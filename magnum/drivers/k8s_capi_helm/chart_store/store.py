@@ -37,6 +37,7 @@ class ChartStore:
     :param helm: fetches from repositories; None where there are none.
     :param default_version: for clusters that do not ask for one; None for the source's own.
     :param allowed: charts that templates may name, as in the option ``allowed_charts``.
+    :param versions: that templates may name, as in ``allowed_chart_versions``; none for all.
     :param copies: applied charts on the management cluster; None where there are none.
     """
 
@@ -50,6 +51,7 @@ class ChartStore:
         name: str | None,
         default_version: str | None,
         allowed: Iterable[str] = (),
+        versions: Iterable[str] = (),
         copies: Copies | None = None,
     ) -> None:
         self._bundled = bundled
@@ -58,6 +60,7 @@ class ChartStore:
         self._own = choice.own(repository, name)
         self._default_version = default_version
         self._allowed = tuple(allowed)
+        self._versions = tuple(versions)
         self._copies = copies
 
     def wanted(
@@ -73,6 +76,8 @@ class ChartStore:
         :raises errors.DriverError: helm or the repository cannot be used.
         """
         place = choice.chosen(name, repository, self._own, self._others())
+        if version and self._versions:
+            choice.check_version(version, (*self._versions, self._default_version or ""))
         return self._mended(self._fetched(place, version or self._default_version))
 
     def secure(self, namespace: str, chart: Chart) -> None:

@@ -59,6 +59,15 @@ _CHART = [
         "'bundled' for the charts that come with the driver. Without any, templates can only "
         "choose the version.",
     ),
+    cfg.ListOpt(
+        "allowed_chart_versions",
+        default=[],
+        help="Versions of charts that cluster templates may name with the label "
+        "capi_helm_chart_version, for new clusters and for upgrades: full ones, or with * for any "
+        "text, such as 1.3.*. Every member of a project may make templates, and an old version "
+        "has the holes that a newer one has not. Without any, all versions that a chart's source "
+        "has can be named. default_helm_chart_version is always allowed.",
+    ),
     cfg.BoolOpt(
         "allow_chart_family_change",
         default=False,

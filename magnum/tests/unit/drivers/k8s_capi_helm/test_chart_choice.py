@@ -70,6 +70,24 @@ class TestNamedByTemplates(StoreCase):
         self.assertEqual(self.first.digest, bundled.digest)
         self.assertRaises(errors.InvalidRequest, store.wanted, None, name="another")
 
+    def test_versions_that_the_operator_lists(self) -> None:
+        for version in ("1.9.0", "2.0.0", "2.1.7"):
+            write_chart(self.directory / "remote" / version, version)
+        store = self.store(repository=URL, default_version="1.9.0", versions=["v2.1.*", "3.0.0"])
+        for version in ("2.1.7", "1.9.0", None):
+            self.assertEqual(version or "1.9.0", store.wanted(version).version)
+        choice.check_version("v2.1.7", ["2.1.*"])
+        for version in ("2.0.0", "2.10.0", "2x1.7", "12.1.7", "3.0.0-rc1"):
+            error = self.assertRaises(errors.InvalidRequest, store.wanted, version)
+            self.assertIn(f"version '{version}'", str(error))
+            self.assertIn("2.1.*, 3.0.0, 1.9.0", str(error))
+
+    def test_a_cluster_keeps_a_version_that_is_allowed_no_more(self) -> None:
+        write_chart(self.directory / "remote" / "2.0.0", "2.0.0")
+        chart = self.store(repository=URL).wanted("2.0.0")
+        store = self.store("another", repository=URL, versions=["2.1.*"])
+        self.assertEqual(chart.digest, store.of_release(self.live(chart), chart.digest).digest)
+
     def test_a_wrong_entry_is_the_operators_affair(self) -> None:
         for entry in ("a b c", ""):
             error = self.assertRaises(
