@@ -16,7 +16,6 @@ from magnum.drivers.k8s_capi_helm import (
     followers,
     intake,
     leftovers,
-    lengths,
     management,
     names,
     newcomers,
@@ -157,7 +156,7 @@ def judge(
         observed, verdict = judged(ports.kube, now)
     if not ends:
         verdict = _refreshed(verdict, state)
-    _keep_in_log(cluster, observed, verdict, state, polled)
+    _keep_in_log(cluster, observed, status.told_anew(verdict, state, polled))
     values = live.values if live else {}
     verdict = _with(verdict, "labels", _labels(live, state))
     own = intake.own_images(cluster, rows)
@@ -198,18 +197,8 @@ def _said(state: MagnumState) -> str:
     return "\n".join((state.status_reason or "", *state.health_reason.values()))
 
 
-def _keep_in_log(
-    cluster: Any, observed: Observed, verdict: Verdict, state: MagnumState, polled: bool
-) -> None:
-    """Log in whole what the tenant is told a part of, when that is new.
-
-    A poll writes the reasons of the health, every other pass the reason of the status.
-    """
-    if polled:
-        texts = lengths.fitted("health_status_reason", verdict.health_reason)
-        told = set(texts.values()) - set(state.health_reason.values())
-    else:
-        told = {lengths.fitted("status_reason", verdict.reason) or ""} - {state.status_reason}
+def _keep_in_log(cluster: Any, observed: Observed, told: set[str]) -> None:
+    """Log in whole what the tenant is told a part of, when that is new."""
     for message in status.withheld(observed, told) if told else ():
         LOG.info("Cluster %s: the whole of what is told of it: %s", cluster.uuid, message)
 

@@ -36,7 +36,7 @@ from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding
 from magnum.drivers.k8s_capi_helm.status.groups import astray
 from magnum.drivers.k8s_capi_helm.status.handed_over import written
 from magnum.drivers.k8s_capi_helm.status.infrastructure import is_balancer_awaited
-from magnum.drivers.k8s_capi_helm.status.withheld import withheld
+from magnum.drivers.k8s_capi_helm.status.withheld import told_anew, withheld
 
 __all__ = [
     "astray",
@@ -44,6 +44,7 @@ __all__ = [
     "is_balancer_awaited",
     "judge",
     "servers_in_error",
+    "told_anew",
     "withheld",
     "written",
 ]
