@@ -35,6 +35,7 @@ def validate_new_cluster(cluster: Any, rows: list[Any], conf: Any) -> None:
             )
     validate_labels(cluster, conf)
     request = cluster_request(cluster, rows, conf)
+    _refuse_no_keypair(request)
     _refuse_no_address(request)
     _refuse_too_many(request)
     for row in rows:
@@ -51,6 +52,15 @@ def validate_labels(cluster: Any, conf: Any) -> None:
     labels.check_new(its, "The cluster template")
     for given in (texts, labels.with_template_only(texts, its)):
         labels.parse(given, conf_module.label_defaults(conf), its)
+
+
+def _refuse_no_keypair(request: ClusterRequest) -> None:
+    """Refuse what cannot be the name of a Nova keypair, and cannot be written into an object."""
+    if request.keypair and not request.keypair.isprintable():
+        raise errors.InvalidRequest(
+            f"Keypair '{request.keypair}' has characters that cannot be shown, and no keypair has "
+            "such a name. Choose one that 'openstack keypair list' shows."
+        )
 
 
 def _refuse_no_address(request: ClusterRequest) -> None:

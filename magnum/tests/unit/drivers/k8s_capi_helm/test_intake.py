@@ -204,6 +204,13 @@ class TestRefusals(testtools.TestCase):
             if value is not True and field != "no_proxy":
                 self.assertIn(str(value).split(",")[-1], text)
 
+    def test_a_keypair_that_no_object_can_name(self):
+        for name in ("a: b\n\ud800", "half \ud800", "a\x00b", "two\nlines"):
+            text = self.refused(cluster(keypair=name))
+            self.assertIn("no keypair has such a name", text)
+            self.assertNotIn("\ud800", text)
+        self.assertIsNone(intake.validate_new_cluster(cluster(keypair="grün 1"), rows(), config()))
+
     def test_a_password_is_refused_and_not_repeated(self):
         for field in ("http_proxy", "https_proxy", "insecure_registry"):
             text = self.refused(
