@@ -258,6 +258,7 @@ def _bring_on(
     def attempt(some: Collection[str], *, anew: bool = False) -> LiveRelease:
         chosen = isolation.without(operations, {*new, *changed} - set(some))
         values = change.next_values(base.values, wanted, chosen)
+        values = management.secured(values, chart, conf)
         now = None if anew else ports.helm.live(request.namespace, request.release)
         if now is not None and management.is_in_place(now, values, conf):
             return now

@@ -71,7 +71,8 @@ def cloud() -> None:
     }
     for flavor in found["flavors"].values():
         flavor.update(id=f"new-{flavor['id']}", ram=flavor["ram"] * 2, vcpus=flavor["vcpus"] * 2)
-    found["volume_types"] = ["brand-new"]
+    # The site's labels name one of before, and a new nodegroup asks for that.
+    found["volume_types"] = ["brand-new", *found["volume_types"]]
     found["external_network"]["id"] = "00000000-dddd-4eee-8fff-000000000000"
     facts.write(found)
 

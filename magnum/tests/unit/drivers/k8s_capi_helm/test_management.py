@@ -354,6 +354,22 @@ class TestCharts(Case):
         self.helm.releases[NAMESPACE, RELEASE] = live
         self.assertTrue(self.outdated())
 
+    def test_a_resize_of_a_foreign_release_is_one_revision(self) -> None:
+        """As magnum-capi-helm has made it: without limits for an autoscaler that nobody uses."""
+        metadata = self.charts / names.CLUSTER_CHART / "Chart.yaml"
+        metadata.write_text(metadata.read_text().replace(names.CHART_FAMILY_ANNOTATION, "other"))
+        self.conductor("0.9.0", "")
+        self.made()
+        live = self.helm.releases[NAMESPACE, RELEASE]
+        self.assertEqual("", live.chart_family)
+        values = {key: value for key, value in live.values.items() if key != "autoscaler"}
+        self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, values=values)
+        self.helm.runs.clear()
+        self.resize(3)
+        self.tick()
+        self.assertEqual(["apply"], [verb for verb, _, _ in self.helm.runs])
+        self.assertIn("autoscaler", self.live().values)
+
     def outdated(self) -> bool:
         return "as this cloud's operator has set it" in self.notice()
 
