@@ -13,6 +13,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import (
     assembly,
+    conditions,
     errors,
     identity,
     names,
@@ -272,7 +273,12 @@ def _own_subject(ports: Ports) -> dict[str, str]:
         names.SELF_REVIEW,
         {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}},
     )
-    user = review["status"]["userInfo"]["username"]
+    user = str(conditions.dig(review, "status", "userInfo", "username") or "")
+    if not user:
+        raise errors.ManagementUnreachable(
+            "The management cluster does not say who Magnum is to it. Try again in some minutes.",
+            f"SelfSubjectReview: {review}",
+        )
     if user.startswith("system:serviceaccount:"):
         _, _, namespace, name = user.split(":", 3)
         return {"kind": "ServiceAccount", "namespace": namespace, "name": name}

@@ -97,8 +97,8 @@ class Kinds:
         if is_about(answer.code, answer.body, (name,) if reads else (name, namespace)):
             return None
         found = answer.json(request)
-        is_read = method == "GET" and name is not None
-        reason = answers.not_the_object(found, kind, namespace, name) if is_read else ""
+        is_object = method != "DELETE" and name is not None
+        reason = answers.not_the_object(found, kind, namespace, name) if is_object else ""
         if reason:
             raise unreachable(f"{kind.plural}: {reason}")
         return found

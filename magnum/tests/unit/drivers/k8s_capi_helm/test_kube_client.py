@@ -64,14 +64,14 @@ class TestAttempts(wire.WireCase):
                 self.assertEqual(1, len(self.sent()))
 
     def test_what_was_not_done_for_sure_is_sent_again(self) -> None:
-        self.answer((429, b""), (429, b""), (201, {"ok": 1}))
-        self.assertEqual({"ok": 1}, self.kube.create(names.LEASE, self.lease()))
+        self.answer((429, b""), (429, b""), (201, self.lease()))
+        self.assertEqual(self.lease(), self.kube.create(names.LEASE, self.lease()))
         self.assertEqual(["POST"] * 3, self.sent())
 
     def test_a_role_that_was_just_bound_is_waited_for(self) -> None:
         forbidden = (403, wire.status("Forbidden"))
-        self.answer(forbidden, forbidden, forbidden, forbidden, (201, {"ok": 1}))
-        self.assertEqual({"ok": 1}, self.kube.create(names.LEASE, self.lease()))
+        self.answer(forbidden, forbidden, forbidden, forbidden, (201, self.lease()))
+        self.assertEqual(self.lease(), self.kube.create(names.LEASE, self.lease()))
         self.answer(forbidden)
         self.server.seen.clear()
         self.assertRaises(errors.ManagementRefused, self.kube.create, names.LEASE, self.lease())
@@ -300,6 +300,20 @@ class TestAbsence(wire.WireCase):
                 self.assertRaises(errors.DriverError, self.kube.get, names.LEASE, "n", "one")
         self.answer((404, wire.GONE))
         self.assertIsNone(self.kube.get(names.LEASE, "n", "one"))
+
+    def test_what_is_not_the_object_says_of_no_write_that_it_is_done(self) -> None:
+        kind, read = names.LEASE, self.lease(resourceVersion="1")
+        for write in (
+            lambda: self.kube.create(names.LEASE, self.lease()),
+            lambda: self.kube.replace(names.LEASE, read),
+            lambda: self.kube.apply(names.LEASE, read),
+            lambda: self.kube.patch(kind, "n", "one", {"spec": {}}),
+        ):
+            for body in ({}, [], {"metadata": {"name": "another", "namespace": "n"}}, b"", b"<p>"):
+                self.answer((200, body))
+                self.assertRaises(errors.ManagementUnreachable, write)
+            self.answer((200, read))
+            self.assertEqual(read["metadata"], write()["metadata"])
 
 
 class TestSecrecy(wire.WireCase):
