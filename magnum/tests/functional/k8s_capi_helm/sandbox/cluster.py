@@ -34,6 +34,7 @@ class Cluster:
 
     :ivar intent: what was asked for up to now.
     :ivar failed: nodegroups that are known to have failed and do not count.
+    :ivar networks: how many networks the machines of a nodegroup are on, where it is not one.
     :ivar port: of the Kubernetes API.
     """
 
@@ -46,6 +47,7 @@ class Cluster:
         self.name = ""
         self.intent = intent
         self.failed: set[str] = set()
+        self.networks: dict[str, int] = {}
         self._workload: Workload | None = None
         self._release = ""
 
@@ -276,7 +278,8 @@ class Cluster:
             group = self.magnum.group(self.uuid, name)
             assert not group.get("status_reason"), (name, group["status_reason"])
             found = len(set(group["node_addresses"] or ()) - floating)
-            assert found == count, f"{name}: {found} addresses of {count} machines"
+            wanted = count * self.networks.get(name, 1)
+            assert found == wanted, f"{name}: {found} addresses of {count} machines"
 
     def check_openstack(self) -> None:
         """What the tenant has in OpenStack for a cluster with a network of its own."""

@@ -130,7 +130,7 @@ class Neighbours(Life):
         self._lan = neutron.create_network(name=_LAN).id
         neutron.create_subnet(network_id=self._lan, ip_version=4, cidr="192.0.2.0/24")
         assert len(list(neutron.networks(name=_LAN))) == 2, "the stranger has shared none"
-        labels = {"extra_network_names": _LAN}
+        labels, self.cluster.networks["more"] = {"extra_network_names": _LAN}, 2
         self.customer.create_group("more", 1, flavor_id=_FLAVOR, labels=labels)
         self.cluster.complete(none_fails=True)
         assert self._plugged() == 1, self._plugged()
