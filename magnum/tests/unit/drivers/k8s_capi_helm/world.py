@@ -223,7 +223,10 @@ class World(base.DbTestCase):
 
     def after(self, minutes: float) -> None:
         """Let time pass for the driver."""
-        now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes)
+        self.stand_still(datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes))
+
+    def stand_still(self, now: datetime.datetime) -> None:
+        """Let the clock of the driver show this time from now on."""
         self.useFixture(fixtures.MonkeyPatch(f"{passes.__name__}.utc_now", lambda: now))
 
     # What Cluster API does ------------------------------------------------------------------------
