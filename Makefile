@@ -40,7 +40,7 @@ docs: $(TOX) ## Build the documents in doc/build/html
 charts: $(TOX) ## Test the charts, pack them into dist/charts (CHART_KEY, CHART_KEYRING sign; CHART_URL, CHART_INDEX)
 	@$(RUNNER)/bin/python tools/stages.py charts chart-packages
 
-bench: $(TOX) ## Time the charts' rendering (REFERENCE_CHART=<checkout>: beside the reference chart) and status
+bench: $(TOX) ## Count what verbs and passes do, time charts (REFERENCE_CHART=<checkout>: beside that one) and status
 	@$(TOX) -q run -e bench
 
 audit: $(TOX) ## Compare all pinned versions with known vulnerabilities in a file (ADVISORIES=<OSV directory or zip>)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of walks has every verb and every pass, and counts what they do."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from typing import Any
+import unittest
+
+import testtools
+
+
+@functools.cache
+def found() -> list[Any]:
+    """All walks of a cluster's life; it is led once for all tests here."""
+    return list(tool().walks(lives=1))
+
+
+def tool() -> Any:
+    """The tool, which is in a checkout and in no wheel."""
+    return importlib.import_module("tools.walks")
+
+
+@unittest.skipUnless(importlib.util.find_spec("tools"), "needs a checkout")
+class TestWalks(testtools.TestCase):
+    def test_every_verb_and_every_kind_of_pass_is_there(self) -> None:
+        verbs = ["create", "resize 1 -> 2", "nodegroup create", "nodegroup delete", "upgrade"]
+        names = [one.name for one in found()]
+        self.assertEqual([*verbs, "delete"], [one for one in names if "pass" not in one])
+        for wanted in ("waits", "acts", "completes", "ends", "settled: health pass"):
+            self.assertIn(wanted, " ".join(names))
+
+    def test_each_counts_something(self) -> None:
+        for one in found():
+            self.assertGreater(len(one.files), len(one.rooms), one.name)
+            self.assertGreater(one.requests["Lease", "GET"], 0, one.name)
+
+    def test_what_each_has_to_do_is_counted(self) -> None:
+        walks = {one.name: one for one in found()}
+        for name in ("create", "resize 1 -> 2", "nodegroup create", "nodegroup delete", "upgrade"):
+            self.assertGreater(walks[name].runs, 0, name)
+            self.assertGreater(walks[name].parses, 0, name)
+        self.assertGreater(walks["create"].renders, 0)
+        for name, one in walks.items():
+            self.assertTrue(name == "delete" or one.snapshots, name)
+            self.assertTrue("waits" not in name or one.runs == 0, name)
+        self.assertEqual(0, walks["resize 1 -> 2"].renders)
+        self.assertGreater(walks["delete: status pass that acts"].requests["Cluster", "DELETE"], 0)
+
+    def test_rooms_are_top_level_entries(self) -> None:
+        (first, *_) = found()
+        there = {one.name.removesuffix(".py") for one in tool().PACKAGE.iterdir()}
+        self.assertLessEqual(first.rooms, there)
+
+    def test_a_row_for_each_walk(self) -> None:
+        plain, listed = tool().text(found()).splitlines(), tool().rst(found()).splitlines()
+        self.assertEqual(len(found()) + 2, len(plain))
+        self.assertEqual(1, len({len(one) for one in plain[1:]}))
+        self.assertEqual(len(found()) + 1, sum(one.startswith("   * - ") for one in listed))
+        cells = sum(one.strip().startswith(("* -", "- ")) for one in listed)
+        self.assertEqual((len(found()) + 1) * len(tool().TITLES), cells)
