@@ -3,6 +3,7 @@
 
 from pathlib import Path
 import sys
+import tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "doc"))
@@ -28,5 +29,6 @@ openstackdocs_repo_name = "magnum-k8s-capi-helm"
 openstackdocs_auto_name = False
 openstackdocs_auto_version = False
 openstackdocs_use_storyboard = False
-version = release = "0.1.0"
+package = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+version = release = package["project"]["version"]
 html_show_sourcelink = False
