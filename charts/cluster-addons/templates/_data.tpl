@@ -1,10 +1,10 @@
 {{/*
-How values reach an addon. An addon's texts are Jinja templates of the addon operator, so what an operator or a
-tenant wrote must not stand in them as text: it goes in as Base64 of JSON, which Jinja decodes to data.
+Values of an addon. An addon's texts are Jinja templates of the addon operator, so text of an operator or a tenant is
+never part of them: it is passed as Base64 of JSON, which Jinja decodes to data.
 */}}
 
 {{/*
-What stands at dotted paths of the values, as JSON: name to value.
+The values at dotted paths, as JSON: name to value.
 Arguments: root, paths (name to path).
 */}}
 {{- define "cluster-addons.values" -}}
@@ -70,10 +70,10 @@ Arguments: root, file, settings (name to path of the values), files (name to dat
 {{- end -}}
 
 {{/*
-Text "true" if one of the alternatives holds: every value that it names is as it says.
+Text "true" if the addon is enabled: in one of the alternatives every value is the expected one.
 Arguments: root, when (list of maps of path to value).
 */}}
-{{- define "cluster-addons.wanted" -}}
+{{- define "cluster-addons.enabled" -}}
 {{- $root := .root -}}
 {{- range .when -}}
 {{- $holds := true -}}

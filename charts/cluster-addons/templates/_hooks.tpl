@@ -1,7 +1,7 @@
 {{/*
-What the addon operator does in the cluster around an upgrade of an addon: the hooks that its file names, those that
-make its storage classes anew, which nobody can change, and those that let its volumes follow the values, because a
-StatefulSet's claims do not. Arguments: root, addon.
+Lifecycle hooks of an addon, which the addon operator runs around an upgrade: the hooks that its file names, those that
+recreate its storage classes, which are immutable, and those that resize its volumes, because a StatefulSet does not
+change its claims. Arguments: root, addon.
 */}}
 {{- define "cluster-addons.lifecycleHooks" -}}
 {{- $addon := .addon -}}
@@ -19,7 +19,7 @@ StatefulSet's claims do not. Arguments: root, addon.
 {{- $unsized := list -}}
 {{- range $volume := $addon.volumes -}}
 {{- $size := (include "cluster-addons.values" (dict "root" $.root "paths" (pick . "size")) | fromJson).size -}}
-{{- if and $size (or (not .when) (include "cluster-addons.wanted" (dict "root" $.root "when" .when))) -}}
+{{- if and $size (or (not .when) (include "cluster-addons.enabled" (dict "root" $.root "when" .when))) -}}
 {{- $sized = append $sized (merge (dict "size" $size) .) -}}
 {{- else -}}
 {{- $unsized = append $unsized . -}}

@@ -3,7 +3,7 @@ The two kinds of addons. Both take: root, addon (a file of files/addons).
 API: https://github.com/azimuth-cloud/cluster-api-addon-provider
 */}}
 
-{{/* A chart with values from a Secret: what this chart sets, then other places of images, then the operator's. */}}
+{{/* A chart with values from a Secret: this chart's defaults, then registries of images, then the operator's values. */}}
 {{- define "cluster-addons.HelmRelease" -}}
 {{- $root := .root -}}
 {{- $addon := .addon -}}
@@ -37,7 +37,7 @@ metadata:
   name: {{ include "cluster-addons.name" (list $root.Release.Name $addon.component) }}
   labels: {{- $labels | nindent 4 }}
 spec:
-  {{- include "cluster-addons.where" (dict "root" $root "addon" $addon "namespace" $found.namespace) | nindent 2 }}
+  {{- include "cluster-addons.target" (dict "root" $root "addon" $addon "namespace" $found.namespace) | nindent 2 }}
   chart:
     repo: {{ $found.chart.repo | quote }}
     name: {{ $found.chart.name | quote }}
@@ -73,7 +73,7 @@ metadata:
   name: {{ include "cluster-addons.name" (list $root.Release.Name $addon.component) }}
   labels: {{- include "cluster-addons.labels" (dict "root" $root "component" $addon.component) | nindent 4 }}
 spec:
-  {{- include "cluster-addons.where" (dict "root" $root "addon" $addon "namespace" $found.namespace) | nindent 2 }}
+  {{- include "cluster-addons.target" (dict "root" $root "addon" $addon "namespace" $found.namespace) | nindent 2 }}
   manifestSources:
     - template: |
         {{- $root.Files.Get "files/jinja/yaml.j2" | trim | nindent 8 }}
@@ -81,8 +81,8 @@ spec:
   {{- include "cluster-addons.lifecycleHooks" . | nindent 2 }}
 {{- end -}}
 
-{{/* The cluster, when, and the release in it. Arguments: root, addon, namespace. */}}
-{{- define "cluster-addons.where" -}}
+{{/* The target of an addon: cluster, namespace and release, and when it is installed. Arguments: root, addon, namespace. */}}
+{{- define "cluster-addons.target" -}}
 clusterName: {{ include "cluster-addons.clusterName" .root | quote }}
 bootstrap: {{ .addon.bootstrap }}
 targetNamespace: {{ .namespace | quote }}

@@ -87,7 +87,7 @@ One release in the cluster cannot have two addons; one that is not there, or is 
 Arguments: root, name and namespace (of the operator's addon), addon (a file of files/addons with a release of that name).
 */}}
 {{- define "cluster-addons.validate.release" -}}
-{{- if include "cluster-addons.wanted" (dict "root" .root "when" .addon.when) -}}
+{{- if include "cluster-addons.enabled" (dict "root" .root "when" .addon.when) -}}
 {{- $taken := (include "cluster-addons.values" (dict "root" .root "paths" (pick .addon "namespace")) | fromJson).namespace -}}
 {{- if eq $taken .namespace -}}
 {{- fail (printf "custom has an addon %q in the namespace %q, where one of this chart's is a release of that name: take another name or namespace." .name .namespace) -}}
@@ -104,7 +104,7 @@ as YAML, which does not join them. Looks closer only if there is one anywhere.
 {{- $handed := dict -}}
 {{- range $path, $_ := .Files.Glob "files/addons/*.yaml" -}}
 {{- $addon := $.Files.Get $path | fromYaml -}}
-{{- if and $addon.values (include "cluster-addons.wanted" (dict "root" $ "when" $addon.when)) -}}
+{{- if and $addon.values (include "cluster-addons.enabled" (dict "root" $ "when" $addon.when)) -}}
 {{- $_ := set $handed $addon.values (include "cluster-addons.values" (dict "root" $ "paths" (pick $addon "values"))) -}}
 {{- end -}}
 {{- end -}}

@@ -1,5 +1,5 @@
-{{/* Text "true" if some node group is left to the autoscaler. Argument: root. */}}
-{{- define "openstack-cluster.autoscaler.wanted" -}}
+{{/* Text "true" if the autoscaler scales a node group. Argument: root. */}}
+{{- define "openstack-cluster.autoscaler.enabled" -}}
 {{- $default := .Values.nodeGroupDefaults.autoscale -}}
 {{- range .Values.nodeGroups -}}
 {{- include "openstack-cluster.nodeGroup.autoscales" (dict "autoscale" (kindIs "invalid" .autoscale | ternary $default .autoscale)) -}}
@@ -33,7 +33,7 @@ cluster. Argument: root.
 {{- define "openstack-cluster.autoscaler.tag" -}}
 {{- $tags := .Files.Get "files/autoscaler-tags.yaml" | fromYaml -}}
 {{- $known := keys $tags | sortAlpha -}}
-{{- $version := include "openstack-cluster.version" (dict "root" . "from" .Values.controlPlane) -}}
+{{- $version := include "openstack-cluster.machine.values.version" (dict "root" . "values" .Values.controlPlane) -}}
 {{- $minor := $version | trimPrefix "v1." | splitList "." | first -}}
 {{- get $tags (max (first $known) (min (last $known) $minor) | toString) -}}
 {{- end -}}

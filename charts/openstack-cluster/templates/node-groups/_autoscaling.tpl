@@ -1,6 +1,6 @@
 {{/*
-What the cluster autoscaler reads on a MachineDeployment: bounds, its own options for this group, and how a Node
-of the group will look, for it knows that of an empty group from nobody else.
+Annotations of a MachineDeployment that the cluster autoscaler reads: bounds, its own options for this group, and the
+shape of the group's Nodes, which an empty group has no Node to tell.
 Source: https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/clusterapi/README.md
 Arguments: root, group.
 */}}

@@ -1,5 +1,5 @@
 {{/*
-How a node group changes. Arguments: core, group.
+Rollout of a node group. Arguments: core, group.
 */}}
 {{- define "openstack-cluster.nodeGroup.rollout" -}}
 {{- $strategy := .group.rolloutStrategy -}}

@@ -799,9 +799,9 @@ _CHARTS = (
     Mutant(
         "metadata-leaks",
         "server metadata of the first nodegroup reaches all of them",
-        f"{CLUSTER}/templates/_machine-template.tpl",
-        '"above" .group.machineMetadata)',
-        '"above" ((index .root.Values.nodeGroups 0).machineMetadata | default dict))',
+        f"{CLUSTER}/templates/machines/_template.tpl",
+        '"values" .group.machineMetadata)',
+        '"values" ((index .root.Values.nodeGroups 0).machineMetadata | default dict))',
         Suite.CHARTS,
         ("test_isolation.IsolationTest",),
     ),
@@ -827,9 +827,9 @@ _CHARTS = (
     Mutant(
         "endless-drain",
         "a drain timeout of 0 is taken, for which Cluster API waits for ever",
-        f"{CLUSTER}/templates/_validate.tpl",
-        '(get $from $key)) "0" -}}',
-        '(get $from $key)) "never" -}}',
+        f"{CLUSTER}/templates/validate/_common.tpl",
+        '(get $values $key)) "0" -}}',
+        '(get $values $key)) "never" -}}',
         Suite.CHARTS,
         ("test_refusals.RefusalTest",),
     ),
@@ -848,9 +848,9 @@ _CHARTS = (
     Mutant(
         "defaults-reach-control-plane",
         "the flavor that nodegroups have by default changes the control plane's machines too",
-        f"{CLUSTER}/templates/_machine-template.tpl",
-        "flavor: {{ .from.machineFlavor | quote }}\n{{- end }}",
-        "flavor: {{ .root.Values.nodeGroupDefaults.machineFlavor | default .from.machineFlavor | "
+        f"{CLUSTER}/templates/machines/_template.tpl",
+        "flavor: {{ .values.machineFlavor | quote }}\n{{- end }}",
+        "flavor: {{ .root.Values.nodeGroupDefaults.machineFlavor | default .values.machineFlavor | "
         "quote }}\n{{- end }}",
         Suite.CHARTS,
         ("test_scenarios.ScenarioTest.test_objects_are_those_on_record",),

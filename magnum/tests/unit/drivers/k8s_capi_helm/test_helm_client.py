@@ -278,7 +278,7 @@ class TestReleaseSecrets(testtools.TestCase):
         for place, text, expected in (
             ("templates/autoscaler/_wanted.tpl", hole, True),
             ("templates/autoscaler/_wanted.tpl", "{{ .Values.autoscaler.image }}", False),
-            ("templates/_containerd.tpl", hole, False),
+            ("templates/machines/_containerd.tpl", hole, False),
         ):
             secret = suite.secret(1, "deployed", {}, templates={place: text})
             self.assertEqual(expected, releases.decode(secret).takes_prefix, place)

@@ -35,7 +35,7 @@ def whole(found: Json, name: str) -> Any:
 
 
 def _chart_overlay(below: Any, above: Any) -> Any:
-    """``openstack-cluster.overlay`` of the chart, line by line."""
+    """``openstack-cluster.machine.values.merged`` of the chart, line by line."""
     result = dict(below)
     for key, high in above.items():
         low = result.get(key)

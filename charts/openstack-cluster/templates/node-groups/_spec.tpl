@@ -1,5 +1,0 @@
-{{/* The bootstrap template of a node group. Arguments: root, group, core. */}}
-{{- define "openstack-cluster.nodeGroup.bootstrapTemplate.spec" -}}
-template:
-  spec: {{- include "openstack-cluster.nodeGroup.kubeadmConfigSpec" . | nindent 4 }}
-{{- end -}}

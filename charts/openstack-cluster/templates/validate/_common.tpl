@@ -1,0 +1,35 @@
+{{/* Rules for keys that control plane and node groups share. */}}
+
+{{/* Cluster API takes 0 for "for ever". Arguments: where (text), values (control plane or node group). */}}
+{{- define "openstack-cluster.validate.timeouts" -}}
+{{- $where := .where -}}
+{{- $values := .values -}}
+{{- range $key := list "nodeDrainTimeout" "nodeVolumeDetachTimeout" "nodeDeletionTimeout" -}}
+{{- if eq (include "openstack-cluster.api.seconds" (get $values $key)) "0" -}}
+{{- fail (printf "%s: %s is %s, which would wait for ever: give a time." $where $key (get $values $key)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Impossible health checks. Cluster API refuses a shorter wait for a Node; a range that begins above its end has no
+number in it, so no machine would ever be replaced.
+Source: https://cluster-api.sigs.k8s.io/tasks/automated-machine-management/healthchecking
+Arguments: where (text), values (control plane or node group).
+*/}}
+{{- define "openstack-cluster.validate.healthCheck" -}}
+{{- $where := .where -}}
+{{- $spec := (.values.healthCheck | default dict).spec | default dict -}}
+{{- with $spec.nodeStartupTimeout -}}
+{{- $seconds := include "openstack-cluster.api.seconds" . | int -}}
+{{- if and (gt $seconds 0) (lt $seconds 30) -}}
+{{- fail (printf "%s: healthCheck.spec.nodeStartupTimeout is %s, and Cluster API takes 30s at least, or 0s for ever: give a longer time." $where .) -}}
+{{- end -}}
+{{- end -}}
+{{- with $spec.unhealthyRange -}}
+{{- $bounds := splitList "-" (trimAll "[]" .) -}}
+{{- if gt (first $bounds | atoi) (last $bounds | atoi) -}}
+{{- fail (printf "%s: healthCheck.spec.unhealthyRange %s begins above its end, so no machine would ever be replaced: swap them." $where .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

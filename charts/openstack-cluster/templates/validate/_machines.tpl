@@ -1,0 +1,128 @@
+{{/* Rules for values that apply to every machine. */}}
+
+{{/* Argument: root. */}}
+{{- define "openstack-cluster.validate.machines" -}}
+{{- $values := .Values -}}
+{{- include "openstack-cluster.validate.trustedCAs" $values.trustedCAs -}}
+{{- include "openstack-cluster.validate.proxy" ($values.proxy | default dict) -}}
+{{- include "openstack-cluster.validate.additionalFiles" $values.additionalFiles -}}
+{{- if eq $values.osDistro "flatcar" -}}
+{{- if $values.additionalPackages -}}
+{{- fail "additionalPackages are installed by apt, which Flatcar does not have: take them out, or build them into the image." -}}
+{{- end -}}
+{{- if $values.etcd.blockDevice -}}
+{{- fail "etcd.blockDevice needs a link to the disk that Flatcar does not make: take it out, or set osDistro to ubuntu." -}}
+{{- end -}}
+{{- end -}}
+{{- $controlPlane := dict "root" . "where" "controlPlane" "values" $values.controlPlane -}}
+{{- include "openstack-cluster.validate.kubeadmConfigSpec" $controlPlane -}}
+{{- include "openstack-cluster.validate.kubelet" (set $controlPlane "role" "controlPlane") -}}
+{{- include "openstack-cluster.validate.nodeLabels" $controlPlane -}}
+{{- include "openstack-cluster.validate.nodeTaints" $controlPlane -}}
+{{- end -}}
+
+{{/*
+cloud-init takes what Cluster API sends it for a template. The chart's own text is safe from that, and kubeadmConfigSpec
+is meant to be one; what else goes there as it is must not look like one. Argument: root.
+*/}}
+{{- define "openstack-cluster.validate.noTemplate" -}}
+{{- $values := .Values -}}
+{{- $plain := dict "oidc" $values.oidc "etcd.dataDir" $values.etcd.dataDir "etcd.extraArgs" $values.etcd.extraArgs
+      "controllerManager.extraArgs" ($values.controllerManager).extraArgs "scheduler.extraArgs" ($values.scheduler).extraArgs
+      "controllerManager.extraVolumes" ($values.controllerManager).extraVolumes
+      "scheduler.extraVolumes" ($values.scheduler).extraVolumes "kubelet.extraArgs" ($values.kubelet).extraArgs
+      "apiServer.extraArgs" $values.apiServer.extraArgs "apiServer.extraVolumes" $values.apiServer.extraVolumes
+      "apiServer.audit.log.path" (($values.apiServer.audit).log).path
+      "controlPlane.kubeletExtraArgs" $values.controlPlane.kubeletExtraArgs
+      "nodeGroupDefaults.kubeletExtraArgs" $values.nodeGroupDefaults.kubeletExtraArgs -}}
+{{- range $values.nodeGroups -}}
+{{- $_ := set $plain (printf "Node group %q: kubeletExtraArgs" .name) .kubeletExtraArgs -}}
+{{- end -}}
+{{- range $where, $text := regexMatch "\\{[{%#]" (toJson $plain) | ternary $plain dict -}}
+{{- if regexMatch "\\{[{%#]" (toJson $text) -}}
+{{- fail (printf "%s holds {{ or another mark of a template, for which cloud-init would take it: write it to kubeadmConfigSpec if it is one, or else without the mark." $where) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Argument: trustedCAs. */}}
+{{- define "openstack-cluster.validate.trustedCAs" -}}
+{{- range $name, $certificate := . -}}
+{{- if contains "PRIVATE KEY" $certificate -}}
+{{- fail (printf "trustedCAs.%s holds a private key, which every machine would get: give the certificate only." $name) -}}
+{{- end -}}
+{{- if not (regexMatch "^\\s*(-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\\s]+-----END CERTIFICATE-----\\s*)+$" $certificate) -}}
+{{- fail (printf "trustedCAs.%s is not a certificate in PEM: it begins with -----BEGIN CERTIFICATE----- and ends with -----END CERTIFICATE-----." $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Argument: proxy. */}}
+{{- define "openstack-cluster.validate.proxy" -}}
+{{- $proxy := . -}}
+{{- range $key := list "http" "https" -}}
+{{- if contains "@" (get $proxy $key | default "") -}}
+{{- fail (printf "proxy.%s names a user, and everybody who may read machine configurations would see the password: let the proxy know the machines by their addresses." $key) -}}
+{{- end -}}
+{{- end -}}
+{{- if and .noProxy (not (or .http .https)) -}}
+{{- fail "proxy.noProxy says what is reached without a proxy, but there is none: set proxy.http or proxy.https." -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Argument: additionalFiles. */}}
+{{- define "openstack-cluster.validate.additionalFiles" -}}
+{{- $paths := dict -}}
+{{- range . -}}
+{{- if hasKey $paths .path -}}
+{{- fail (printf "additionalFiles has two files %s: keep one of them." .path) -}}
+{{- end -}}
+{{- $_ := set $paths .path true -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Arguments: root, where (text), values (control plane or node group). */}}
+{{- define "openstack-cluster.validate.kubeadmConfigSpec" -}}
+{{- $where := .where -}}
+{{- $passthrough := .values.kubeadmConfigSpec | default dict -}}
+{{- $flatcar := eq .root.Values.osDistro "flatcar" -}}
+{{- $paths := dict -}}
+{{- range $passthrough.files -}}
+{{- if hasKey $paths .path -}}
+{{- fail (printf "%s: kubeadmConfigSpec.files has two files %s: keep one of them." $where .path) -}}
+{{- end -}}
+{{- $_ := set $paths .path true -}}
+{{- end -}}
+{{- if and $passthrough.ignition (not $flatcar) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.ignition is for Flatcar, and osDistro is %s: set osDistro to flatcar, or take it out." $where .root.Values.osDistro) -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.kubeadmSources" (dict "where" $where "passthrough" $passthrough) -}}
+{{- if $flatcar -}}
+{{- include "openstack-cluster.validate.flatcar" (dict "root" .root "where" $where "passthrough" $passthrough) -}}
+{{- end -}}
+{{- range $section, $configuration := pick $passthrough "clusterConfiguration" "initConfiguration" "joinConfiguration" -}}
+{{- range $key := list "apiVersion" "kind" "clusterName" "kubernetesVersion" "networking" "bootstrapTokens" -}}
+{{- if hasKey $configuration $key -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.%s is Cluster API's to fill in: take it out." $where $section $key) -}}
+{{- end -}}
+{{- end -}}
+{{- with ($configuration.nodeRegistration | default dict).kubeletExtraArgs -}}
+{{- if and (kindIs "slice" .) (ne (len .) (include "openstack-cluster.validate.flagNames" . | fromYamlArray | uniq | len)) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.nodeRegistration.kubeletExtraArgs has a flag twice, and a kubelet takes the last one: keep one of them." $where $section) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (($configuration.discovery | default dict).timeout) (eq (include "openstack-cluster.api.core" $.root) "v1beta2") -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.discovery.timeout is not known in core v1beta2: use timeouts.discoverySeconds." $where $section) -}}
+{{- end -}}
+{{- if and $configuration.timeouts (eq (include "openstack-cluster.api.core" $.root) "v1beta1") -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.timeouts is not known to v1beta1: set apiVersions.core to v1beta2, or take it out." $where $section) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Argument: list of name and value. */}}
+{{- define "openstack-cluster.validate.flagNames" -}}
+{{- range . }}
+- {{ .name | quote }}
+{{- end }}
+{{- end -}}

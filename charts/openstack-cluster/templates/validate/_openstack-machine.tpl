@@ -1,0 +1,99 @@
+{{/* Rules of machines, for the control plane, each node group and in part the bastion. */}}
+
+{{/*
+Arguments: root, where (text), values (control plane, or node group with the defaults), explicit (the scope's keys
+without the defaults).
+*/}}
+{{- define "openstack-cluster.validate.openstackMachine" -}}
+{{- $where := .where -}}
+{{- $values := .values -}}
+{{- $api := include "openstack-cluster.api.infrastructure" .root -}}
+{{- include "openstack-cluster.validate.image" (dict "where" $where "values" $values "defaults" .root.Values) -}}
+{{- if and .explicit.machineImage (not .explicit.machineImageId) $values.machineImageId -}}
+{{- fail (printf "%s: machineImage %q would not be used, because machineImageId of nodeGroupDefaults wins: set machineImageId of the group, to an id or to \"\"." $where .explicit.machineImage) -}}
+{{- end -}}
+{{- if and $values.serverGroupId $values.serverGroupName -}}
+{{- fail (printf "%s has serverGroupId %q and serverGroupName %q: keep one, and set the other to \"\"." $where $values.serverGroupId $values.serverGroupName) -}}
+{{- end -}}
+{{- $group := get ($values.schedulerHints | default dict) "group" | toString -}}
+{{- if and .root.Release.IsInstall (hasKey ($values.schedulerHints | default dict) "group") (or $values.serverGroupId $values.serverGroupName) (ne $group (toString $values.serverGroupId)) -}}
+{{- fail (printf "%s: schedulerHints.group is %s, and serverGroupId or serverGroupName names a server group too: leave one of them out." $where $group) -}}
+{{- end -}}
+{{- range $name, $device := $values.additionalBlockDevices -}}
+{{- if not (regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$" $name) -}}
+{{- fail (printf "%s: additionalBlockDevices has %q, which becomes a tag of the disk: use letters, digits, \"-\", \"_\" and \".\"." $where $name) -}}
+{{- end -}}
+{{- if gt (len $name) 60 -}}
+{{- fail (printf "%s: additionalBlockDevices has %q with %d characters, which becomes a tag of the disk: Nova takes 60 at most." $where $name (len $name)) -}}
+{{- end -}}
+{{- if eq $name "root" -}}
+{{- fail (printf "%s: additionalBlockDevices.root has the name of the boot volume, which is machineRootVolume: give it another." $where) -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.blockDevice" (dict "where" (printf "%s: additionalBlockDevices.%s" $where $name) "device" $device) -}}
+{{- end -}}
+{{- with $values.containerdBlockDevice -}}
+{{- include "openstack-cluster.validate.blockDevice" (dict "where" (printf "%s: containerdBlockDevice" $where) "device" .) -}}
+{{- if hasKey ($values.additionalBlockDevices | default dict) "containerd" -}}
+{{- fail (printf "%s: additionalBlockDevices.containerd has the name of containerdBlockDevice: leave one of them out." $where) -}}
+{{- end -}}
+{{- if eq $.root.Values.osDistro "flatcar" -}}
+{{- fail (printf "%s: containerdBlockDevice needs a link to the disk that Flatcar does not make: take it out, or set osDistro to ubuntu." $where) -}}
+{{- end -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.ports" . -}}
+{{- if eq $api "v1beta2" -}}
+{{- $metadata := include "openstack-cluster.machine.values.merged" (dict "defaults" .root.Values.machineMetadata "values" $values.machineMetadata) | fromJson -}}
+{{- range $key, $value := $metadata -}}
+{{- if eq (toString $value) "" -}}
+{{- fail (printf "%s: machineMetadata.%s is empty, which apiVersions.infrastructure v1beta2 does not take: give it a text." $where $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Keys that have no effect without another one; defaults may have them. Arguments: as of openstackMachine. */}}
+{{- define "openstack-cluster.validate.rootVolume" -}}
+{{- $where := .where -}}
+{{- $size := (.values.machineRootVolume | default dict).diskSize | int -}}
+{{- range $key, $value := pick (.explicit.machineRootVolume | default dict) "volumeType" "availabilityZone" -}}
+{{- if and $value (not $size) -}}
+{{- fail (printf "%s: machineRootVolume.%s is %q, but machines have the flavor's disk: set machineRootVolume.diskSize for a boot volume, or leave it out." $where $key $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Arguments: where, values, defaults (values of the whole cluster). */}}
+{{- define "openstack-cluster.validate.image" -}}
+{{- if not (or .values.machineImageId .values.machineImage .defaults.machineImageId .defaults.machineImage) -}}
+{{- fail (printf "%s has no image: set machineImageId or machineImage there or for the whole cluster, by the id or the name of an image in Glance." .where) -}}
+{{- end -}}
+{{- range list .values.machineImage .defaults.machineImage -}}
+{{- if contains "{{" (. | default "") -}}
+{{- fail (printf "%s: machineImage %q is taken as plain text, not as a template: write the image's full name." $.where .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A disk of the hypervisor has no Cinder type or zone. Arguments: where, device. */}}
+{{- define "openstack-cluster.validate.blockDevice" -}}
+{{- if and (eq (.device.type | default "Volume") "Local") (or .device.volumeType .device.availabilityZone) -}}
+{{- fail (printf "%s has type Local, and volumeType and availabilityZone are a Volume's: leave them out, or set type to Volume." .where) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Disks and zones that only the control plane has. Argument: root. */}}
+{{- define "openstack-cluster.validate.controlPlaneDisks" -}}
+{{- $controlPlane := .Values.controlPlane -}}
+{{- with .Values.etcd.blockDevice -}}
+{{- if ((($controlPlane.kubeadmConfigSpec).clusterConfiguration).etcd).external -}}
+{{- fail "etcd.blockDevice is a disk for etcd, and controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd.external has etcd elsewhere: leave one of them out." -}}
+{{- end -}}
+{{- include "openstack-cluster.validate.blockDevice" (dict "where" "etcd.blockDevice" "device" .) -}}
+{{- if hasKey ($controlPlane.additionalBlockDevices | default dict) "etcd" -}}
+{{- fail "controlPlane.additionalBlockDevices.etcd has the name of etcd.blockDevice: leave one of them out." -}}
+{{- end -}}
+{{- end -}}
+{{- if and $controlPlane.failureDomains $controlPlane.omitFailureDomain -}}
+{{- fail (printf "controlPlane.failureDomains is %s, but controlPlane.omitFailureDomain leaves the zone to Nova: set it to false, or leave the zones out." (join ", " $controlPlane.failureDomains)) -}}
+{{- end -}}
+{{- end -}}
