@@ -8,9 +8,9 @@ import shlex
 import sys
 import warnings
 
-from sandbox import faults, processes, progress, whole
+from sandbox import faults, processes, progress, stack
+from sandbox.cloud.conductor_layout import Layout, TRANSPORTS
 from sandbox.cloud.config import CERTIFICATE_STORES
-from sandbox.cloud.layout import Layout, TRANSPORTS
 from sandbox.state import SandboxError, State
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -91,15 +91,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _up(state: State, arguments: argparse.Namespace) -> None:
-    whole.up(state, arguments.certificates, _layout(arguments))
+    stack.up(state, arguments.certificates, _layout(arguments))
 
 
 def _down(state: State, _: argparse.Namespace) -> None:
-    whole.down(state)
+    stack.down(state)
 
 
 def _reset(state: State, arguments: argparse.Namespace) -> None:
-    whole.reset(state, arguments.certificates, _layout(arguments))
+    stack.reset(state, arguments.certificates, _layout(arguments))
 
 
 def _layout(arguments: argparse.Namespace) -> Layout | None:
@@ -142,7 +142,7 @@ def _logs(state: State, arguments: argparse.Namespace) -> None:
 
 
 def _env(state: State, _: argparse.Namespace) -> None:
-    for name, value in whole.environment(state).items():
+    for name, value in stack.environment(state).items():
         print(f"export {name}={shlex.quote(value)}")
 
 

@@ -19,7 +19,7 @@ import tempfile
 import time
 from typing import Any
 
-from sandbox import faults, leftovers, processes, progress, whole
+from sandbox import faults, inventory, processes, progress, stack
 from sandbox.state import SandboxError, State
 
 CLUSTER = "demo"
@@ -49,7 +49,7 @@ def run(state: State, keep: bool) -> int:
     demo = Demo(state)
     try:
         with demo.step("start the sandbox"):
-            whole.up(state) if ran_before else whole.reset(state)
+            stack.up(state) if ran_before else stack.reset(state)
         demo.play()
     except (SandboxError, subprocess.TimeoutExpired) as error:
         progress.say(f"FAILED: {error}")
@@ -59,7 +59,7 @@ def run(state: State, keep: bool) -> int:
         if keep or ran_before:
             _say_how_to_talk(state)
         else:
-            whole.down(state)
+            stack.down(state)
         demo.summary()
         if demo.failed:
             progress.say(f"logs: {state.path('log', 'x').parent}")
@@ -85,7 +85,7 @@ class Demo:
 
         :raises SandboxError: a step did not end as promised.
         """
-        before = leftovers.inventory(self.state)
+        before = inventory.inventory(self.state)
         with tempfile.TemporaryDirectory() as folder:
             self._create(Path(folder))
             self._grow()
@@ -142,11 +142,11 @@ class Demo:
             self.watch(until=complete("UPDATE"))
             self.nodes(expected=5)
 
-    def _prove_empty(self, before: leftovers.Inventory) -> None:
+    def _prove_empty(self, before: inventory.Inventory) -> None:
         deadline = time.monotonic() + EMPTY_TIMEOUT
         while True:
-            now = leftovers.inventory(self.state)
-            left = leftovers.added(before, now)
+            now = inventory.inventory(self.state)
+            left = inventory.added(before, now)
             if not left:
                 break
             if time.monotonic() > deadline:
@@ -236,7 +236,7 @@ class Demo:
         self, command: list[str], variables: dict[str, str]
     ) -> subprocess.CompletedProcess[str]:
         # `coe cluster config` wants to know for which shell it prints.
-        environment = os.environ | {"SHELL": "/bin/sh"} | whole.environment(self.state) | variables
+        environment = os.environ | {"SHELL": "/bin/sh"} | stack.environment(self.state) | variables
         return subprocess.run(
             command,
             env=environment,

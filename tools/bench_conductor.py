@@ -31,9 +31,10 @@ from magnum.common import context as magnum_context
 import magnum.conf
 from magnum.db.sqlalchemy import models
 from magnum.drivers.common import driver
-from magnum.drivers.k8s_capi_helm import assembly, names
+from magnum.drivers.k8s_capi_helm.kube.informers import KINDS
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.observer.watching import KINDS
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.objects import cluster as cluster_object
 from magnum.objects import cluster_template as template_object
 from magnum.objects import nodegroup as group_object
@@ -65,7 +66,7 @@ def main(arguments: list[str]) -> int:
 
 def passes(admin: Any, task: Json) -> Json:
     """One health pass over a fleet at rest: when, CPU seconds, and memory that watching takes."""
-    memory, watching = 0.0, assembly.ports(CONF).watching
+    memory, watching = 0.0, clients.ports(CONF).watching
     if watching is not None:
         gc.collect()
         before = _memory()
@@ -139,7 +140,7 @@ def _configure(task: Json) -> None:
     models.Base.metadata.create_all(enginefacade.writer.get_engine())
     cloud = WORLD.FakeCloud()
     cloud.accepts = lambda credential: True
-    setattr(assembly, "cloud", lambda context: cloud)  # noqa: B010
+    setattr(clients, "cloud", lambda context: cloud)  # noqa: B010
 
 
 def _insert(admin: Any, one: Json, *, first: bool) -> None:

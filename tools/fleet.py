@@ -25,9 +25,9 @@ import uuid
 
 import urllib3
 
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.kube.informers import KINDS
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.observer.watching import KINDS
+from magnum.drivers.k8s_capi_helm.model import names
 from sandbox import processes
 from sandbox.management import binaries, crds, server
 from sandbox.management.api import Api

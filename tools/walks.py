@@ -27,7 +27,8 @@ import types
 from typing import Any
 
 from magnum.drivers import k8s_capi_helm
-from magnum.drivers.k8s_capi_helm import helm_values, labels, observer
+from magnum.drivers.k8s_capi_helm import helm_values, labels
+from magnum.drivers.k8s_capi_helm.kube import snapshot
 
 #: The unit tests' world; not imported by name, because it is checked less strictly than tools are.
 WORLD: Any = importlib.import_module("magnum.tests.unit.drivers.k8s_capi_helm.world")
@@ -139,7 +140,7 @@ class Counter:
             name: tuple(_code(one) for one in functions)
             for name, functions in (
                 ("reads", (helm.live, helm.deployed)),
-                ("snapshots", (observer.look,)),
+                ("snapshots", (snapshot.look,)),
                 ("parses", (labels.parse,)),
                 ("renders", (helm_values.render,)),
                 ("runs", (helm.apply, helm.uninstall, helm.check)),

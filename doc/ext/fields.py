@@ -8,7 +8,7 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from magnum.drivers.k8s_capi_helm.intake.fields import Effect, FIELDS, Place
+from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, FIELDS, Place
 
 
 class MagnumFields(SphinxDirective):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directive ``house``: the rooms of the driver, each with its own first sentence.
+"""The directive ``house``: the rooms and files of the driver, each with its own first sentence.
 
 Floors come from the table of the test that enforces them, sentences from the modules, so that this
 page cannot say anything else than the code. Sources are parsed and not imported.
@@ -19,9 +19,11 @@ ROOT = Path(__file__).resolve().parents[2]
 DRIVER = ROOT / "magnum" / "drivers" / "k8s_capi_helm"
 LAW = ROOT / "magnum" / "tests" / "unit" / "drivers" / "k8s_capi_helm" / "test_house.py"
 TITLES = {
-    0: "Facts: pure; no input or output, no clock, no Magnum objects",
-    1: "Ports: input and output; plain data in and out",
-    2: "Shell: knows Magnum and its configuration",
+    4: "Interface: what Magnum calls",
+    3: "Control: brings a cluster to what Magnum's objects ask for",
+    2: "Adapters: input and output; plain data in and out, every call bounded",
+    1: "Rules: pure; no input or output, no clock, no Magnum objects",
+    0: "Ground: the words that all of them use",
 }
 
 
@@ -34,13 +36,31 @@ def floors() -> dict[str, int]:
     raise LookupError(f"{LAW} has no table FLOORS")
 
 
-def sentence(room: str) -> str:
-    """The first line of a module's or a package's docstring, "" if there is no such room."""
-    for path in (DRIVER / f"{room}.py", DRIVER / room / "__init__.py"):
-        if path.is_file():
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            return (ast.get_docstring(tree) or "").partition("\n")[0]
-    return ""
+def sentence(path: Path) -> str:
+    """The first line of a module's docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return (ast.get_docstring(tree) or "").partition("\n")[0].replace("`", "")
+
+
+def files(room: str) -> list[Path]:
+    """The files of a room: its front first, those behind it by name."""
+    front = DRIVER / f"{room}.py"
+    if front.is_file():
+        return [front]
+    inner = sorted((DRIVER / room).rglob("*.py"))
+    return [
+        DRIVER / room / "__init__.py",
+        *(path for path in inner if path.parent != DRIVER / room or path.stem != "__init__"),
+    ]
+
+
+def entry(path: Path) -> nodes.definition_list_item:
+    """A file's path below the driver, and its sentence."""
+    name = path.relative_to(DRIVER).as_posix().removesuffix("__init__.py")
+    item = nodes.definition_list_item()
+    item += nodes.term("", "", nodes.literal("", name))
+    item += nodes.definition("", nodes.paragraph("", sentence(path)))
+    return item
 
 
 class House(SphinxDirective):
@@ -52,15 +72,12 @@ class House(SphinxDirective):
         table = floors()
         for floor, title in sorted(TITLES.items(), reverse=True):
             found.append(nodes.rubric("", f"Floor {floor}. {title}"))
-            rooms = nodes.definition_list()
             for room in (name for name, where in table.items() if where == floor):
-                words = sentence(room).replace("`", "")
-                if words:
-                    item = nodes.definition_list_item()
-                    item += nodes.term("", "", nodes.literal("", room))
-                    item += nodes.definition("", nodes.paragraph("", words))
-                    rooms += item
-            found.append(rooms)
+                listing = nodes.definition_list()
+                for path in files(room):
+                    self.env.note_dependency(str(path))
+                    listing += entry(path)
+                found.append(listing)
         return found
 
 

@@ -16,7 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 import yaml
 
 from magnum.drivers.k8s_capi_helm import labels
-from magnum.drivers.k8s_capi_helm.labels import refused
+from magnum.drivers.k8s_capi_helm.labels import unsupported
 
 EFFECTS = Path(__file__).resolve().parents[1] / "source" / "user" / "label-effects.yaml"
 
@@ -86,10 +86,10 @@ class RefusedLabels(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         found = nodes.definition_list()
-        for name, reason in refused.REFUSED.items():
+        for name, reason in unsupported.REFUSED.items():
             found += described(name, reason)
         operators = nodes.definition_list()
-        for name, reason in refused.OPERATORS.items():
+        for name, reason in unsupported.OPERATORS.items():
             operators += described(name, f"It has no effect: {reason}")
         return [
             found,
@@ -98,10 +98,10 @@ class RefusedLabels(SphinxDirective):
             listed(
                 "Versions that come with the charts or with Kubernetes, so that these labels have "
                 "no effect: ",
-                sorted(refused.BUNDLED),
+                sorted(unsupported.BUNDLED),
             ),
             listed(
-                "Labels for Magnum's former Heat driver, without effect: ", sorted(refused.HEAT)
+                "Labels for Magnum's former Heat driver, without effect: ", sorted(unsupported.HEAT)
             ),
         ]
 

@@ -2,11 +2,11 @@
 """Plays cluster-api-addon-provider 0.12 on the HelmRelease and Manifests objects of a sandbox.
 
 Played: nothing is fetched from a chart repository; a run of Helm is a pause, and what it installs
-is a line of a table in :mod:`sandbox.addons.inside`. Real: the kopf framework that the addon
-provider itself is made of, and so its finalizer, its annotations and its retries; the gates, phases
-and refusals, each a line of a table in :mod:`sandbox.addons.rules`; the Secrets and ConfigMaps of
-values and manifests, which are read and rendered with Jinja2, so that a broken template fails here
-as it does there.
+is a line of a table in :mod:`sandbox.addons.tenant_install`. Real: the kopf framework that the
+addon provider itself is made of, and so its finalizer, its annotations and its retries; the gates,
+phases and refusals, each a line of a table in :mod:`sandbox.addons.rules`; the Secrets and
+ConfigMaps of values and manifests, which are read and rendered with Jinja2, so that a broken
+template fails here as it does there.
 
 Source of the rules: https://github.com/azimuth-cloud/cluster-api-addon-provider
 """

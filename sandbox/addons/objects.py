@@ -2,7 +2,7 @@
 """Read and change the objects around an addon."""
 
 from sandbox.addons import rules, templates
-from sandbox.addons.inside import Inside
+from sandbox.addons.tenant_install import Inside
 from sandbox.management.connection import Connection, Document, Refused
 
 CORE = "cluster.x-k8s.io"

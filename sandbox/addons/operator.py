@@ -12,7 +12,7 @@ from typing import Any
 
 import kopf
 
-from sandbox.addons import inside, rules, templates
+from sandbox.addons import rules, templates, tenant_install
 from sandbox.addons.objects import Objects
 from sandbox.addons.rules import Act, Phase
 from sandbox.management.connection import Refused
@@ -131,7 +131,7 @@ class Operator:
         await self._status(addon, phase=Phase.PREPARING)
         await self._status(addon, phase=rules.helm_phase(status))
         await self._helm(addon)
-        documents = inside.documents(addon, rendered)
+        documents = tenant_install.documents(addon, rendered)
         await self._inside(self._objects.install, addon, documents)
         self._deployed[meta["uid"]] = wanted
         await self._status(

@@ -11,11 +11,11 @@ import psutil
 
 from sandbox import processes
 from sandbox.cloud import broker
+from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.ini import Sections
-from sandbox.cloud.layout import Layout
 from sandbox.state import SandboxError, State
 
-_HELM = "magnum.drivers.k8s_capi_helm.helm_client.command"
+_HELM = "magnum.drivers.k8s_capi_helm.helm.cli"
 _HELM_RUN = re.compile(rf"{re.escape(_HELM)} \[[^]]*\] helm (\S+) (\S*)")
 #: A line that oslo.log writes with a request and its user.
 _REQUEST = re.compile(r"^\S+ \S+ (\d+) \S+ \S+ \[None req-\S+ [0-9a-f]{32} ", re.M)

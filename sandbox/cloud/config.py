@@ -12,8 +12,8 @@ import sys
 import uuid
 
 from sandbox.cloud import broker, conductors
+from sandbox.cloud.conductor_layout import Layout, MEMORY
 from sandbox.cloud.ini import ini, merged, Sections, write_private
-from sandbox.cloud.layout import Layout, MEMORY
 from sandbox.cloud.services import auth_url, COMPUTE_HOSTS, HOST, REGION, SERVICES
 from sandbox.state import State
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import re
 from typing import Any
 
-from sandbox.fault import expression, Fault
+from sandbox.faults.fault import expression, Fault
 from sandbox.processes import OWNER_VARIABLE
 from sandbox.state import State
 

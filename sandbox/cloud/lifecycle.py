@@ -13,10 +13,10 @@ import sys
 import time
 
 from sandbox import processes, progress
-from sandbox.cloud import broker, conductors, parent, plugins, schema, snapshot
+from sandbox.cloud import broker, conductors, fork_server, plugins, schema, snapshot
+from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.config import CERTIFICATE_STORES, Configuration, Paths
 from sandbox.cloud.ini import write_private
-from sandbox.cloud.layout import Layout
 from sandbox.cloud.services import HOST, SERVICES
 from sandbox.state import SandboxError, State
 
@@ -77,14 +77,14 @@ def start_magnum(state: State, bin_dir: Path) -> None:
 
 def restart(state: State, name: str, timeout: float = 10.0) -> None:
     """End one service and start it again with the environment that it had."""
-    wish = parent.wanted(state).get(name)
+    wish = fork_server.wanted(state).get(name)
     if wish is None:
         raise SandboxError(f"{name} was never started here; choose one of {', '.join(SERVICES)}")
     if name in Layout.of(state).names:
         conductors.stop(state, name, timeout)
     else:
         processes.stop(state, name, timeout)
-    parent.want(state, name, wish.env)
+    fork_server.want(state, name, wish.env)
     _wait(state, name)
 
 
@@ -119,12 +119,12 @@ def _service_status(state: State, name: str) -> str:
 
 
 def _stop(state: State) -> None:
-    parent.forget(state)
+    fork_server.forget(state)
     for name in Layout.of(state).names:
         conductors.stop(state, name)
     for name in (*reversed(SERVICES), *(f"schema-{name}" for name in schema.MAKERS)):
         processes.stop(state, name)
-    processes.stop(state, parent.NAME)
+    processes.stop(state, fork_server.NAME)
     broker.stop(state)
 
 
@@ -214,21 +214,21 @@ def _start(
     with progress.step(f"cloud: start {', '.join(names)}") as step:
         processes.start(
             state,
-            parent.NAME,
-            [sys.executable, "-m", "sandbox.cloud.parent", str(state.root)],
+            fork_server.NAME,
+            [sys.executable, "-m", "sandbox.cloud.fork_server", str(state.root)],
             env=_environment(state),
             cwd=Paths.of(state).root,
         )
         for name in names:
             if not processes.alive(state, name):
                 _refuse_stranger(state, name)
-                parent.want(state, name, env)
+                fork_server.want(state, name, env)
         if bootstrap:  # Nova waits for its user before it answers
             _wait(state, "keystone")
             _identity(state)
         for name in names:
             _wait(state, name)
-        entries = [processes.recorded(state, name) for name in (parent.NAME, *names)]
+        entries = [processes.recorded(state, name) for name in (fork_server.NAME, *names)]
         used = processes.memory_mib(entry.pid for entry in entries if entry)
         step.note(f"{used:.0f} MiB of memory")
 
@@ -268,8 +268,8 @@ def _wait(state: State, name: str) -> None:
     deadline = time.monotonic() + START_TIMEOUT
     while not (processes.alive(state, name) and _answers(state, name)):
         processes.check_not_refused()
-        if not processes.alive(state, parent.NAME):
-            tail = processes.log_tail(state, parent.NAME)
+        if not processes.alive(state, fork_server.NAME):
+            tail = processes.log_tail(state, fork_server.NAME)
             raise SandboxError(f"the parent of all services ended.\n{tail}")
         if _ended(state, name):
             tail = processes.log_tail(state, name)
@@ -283,7 +283,7 @@ def _wait(state: State, name: str) -> None:
 def _ended(state: State, name: str) -> bool:
     """Whether the process that was forked for the last wish is dead."""
     entry = processes.recorded(state, name)
-    asked = parent.wanted(state)[name].asked
+    asked = fork_server.wanted(state)[name].asked
     return entry is not None and entry.order > asked and not entry.running
 
 

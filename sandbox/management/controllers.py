@@ -3,7 +3,7 @@
 
 Real: Cluster API core, its kubeadm bootstrap and control plane providers, and CAPO, with their
 webhooks. Played: the machines (sandbox/go/clusterapi/machines), the addon provider
-(:mod:`sandbox.addons`) and the leader election (:mod:`sandbox.management.elections`).
+(:mod:`sandbox.addons`) and the leader election (:mod:`sandbox.management.leader_leases`).
 """
 
 from collections.abc import Container
@@ -94,7 +94,7 @@ def start_players(state: State, place: Path) -> None:
     port = state.port(f"{ADDONS}-health")
     addons = [sys.executable, "-m", "sandbox.addons", f"--port={port}", f"--retry={ADDON_RETRY}"]
     processes.start(state, ADDONS, addons, env=_environment(state), cwd=CHECKOUT)
-    elections = [sys.executable, "-m", "sandbox.management.elections", f"--dir={state.root}"]
+    elections = [sys.executable, "-m", "sandbox.management.leader_leases", f"--dir={state.root}"]
     processes.start(state, ELECTIONS, elections, env=_environment(state), cwd=CHECKOUT)
     for name in (MACHINES, ADDONS):
         processes.wait_ready(state, name, partial(healthy, state, name), START_TIMEOUT)

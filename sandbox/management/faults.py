@@ -10,7 +10,7 @@ import time
 
 from sandbox import processes
 from sandbox.addons import rules
-from sandbox.fault import expression, Fault
+from sandbox.faults.fault import expression, Fault
 from sandbox.management import binaries, controllers, lifecycle, server
 from sandbox.management.api import Api
 from sandbox.management.pki import write_private

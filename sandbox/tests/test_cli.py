@@ -6,8 +6,8 @@ import io
 import os
 from unittest import mock
 
-from sandbox import cli, faults, leftovers, processes
-from sandbox.cloud.layout import Layout
+from sandbox import cli, faults, inventory, processes
+from sandbox.cloud.conductor_layout import Layout
 from sandbox.state import SandboxError
 from sandbox.tests.test_state import StateCase
 
@@ -89,4 +89,4 @@ class TestLeftovers(StateCase):
     def test_only_what_is_new_is_left_over(self) -> None:
         before = {"ports": {"a"}, "servers": {"s"}}
         now = {"ports": {"a", "b"}, "servers": {"s"}, "volumes": set[str]()}
-        self.assertEqual({"ports": {"b"}}, leftovers.added(before, now))
+        self.assertEqual({"ports": {"b"}}, inventory.added(before, now))

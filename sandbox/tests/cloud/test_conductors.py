@@ -6,17 +6,17 @@ import os
 
 from sandbox import processes
 from sandbox.cloud import conductors
-from sandbox.cloud.layout import Layout
+from sandbox.cloud.conductor_layout import Layout
 from sandbox.state import SandboxError
 from sandbox.tests.test_state import StateCase
 
 LOG = """\
 2026-11-22 09:28:58 4632 INFO magnum.cmd.conductor [-] Starting server in PID 4632
-2026-11-22 09:28:59 4634 DEBUG magnum.drivers.k8s_capi_helm.helm_client.command [None req-1 - - -] \
+2026-11-22 09:28:59 4634 DEBUG magnum.drivers.k8s_capi_helm.helm.cli [None req-1 - - -] \
 helm upgrade one /charts/one --namespace here
-2026-11-22 09:28:59 4634 DEBUG magnum.drivers.k8s_capi_helm.helm_client.command [-] \
+2026-11-22 09:28:59 4634 DEBUG magnum.drivers.k8s_capi_helm.helm.cli [-] \
 helm upgrade two /charts/one --namespace there
-2026-11-22 09:29:01 4634 DEBUG magnum.drivers.k8s_capi_helm.helm_client.command [None req-1 - - -] \
+2026-11-22 09:29:01 4634 DEBUG magnum.drivers.k8s_capi_helm.helm.cli [None req-1 - - -] \
 helm template one /charts/one
 helm upgrade one
 """

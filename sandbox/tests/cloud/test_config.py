@@ -4,9 +4,9 @@
 import configparser
 import stat
 
+from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.config import compute_node_id, Configuration, Paths
 from sandbox.cloud.ini import ini, merged, write_private
-from sandbox.cloud.layout import Layout
 from sandbox.cloud.services import COMPUTE_HOSTS, SERVICES
 from sandbox.tests.test_state import StateCase
 

@@ -9,14 +9,14 @@ from typing import Any
 import unittest
 
 from sandbox import cloud
-from sandbox.cloud import child, parent, plugins
+from sandbox.cloud import fork_server, plugins, service_process
 from sandbox.cloud.services import SERVICES
 from sandbox.state import SandboxError
 from sandbox.tests.test_state import StateCase
 
 
 class TestAccessLog(unittest.TestCase):
-    def call(self, application: child.Application, query: str = "") -> str:
+    def call(self, application: service_process.Application, query: str = "") -> str:
         log = io.StringIO()
         environ = {
             "REQUEST_METHOD": "GET",
@@ -24,7 +24,7 @@ class TestAccessLog(unittest.TestCase):
             "QUERY_STRING": query,
             "HTTP_USER_AGENT": "curl",
         }
-        child.access_logged("keystone", application, log)(environ, lambda *_: None)
+        service_process.access_logged("keystone", application, log)(environ, lambda *_: None)
         return log.getvalue()
 
     def test_one_line_per_request(self) -> None:
@@ -56,7 +56,7 @@ class TestAccessLog(unittest.TestCase):
             raise ValueError("x")
 
         with self.assertRaises(ValueError):
-            child.access_logged("nova", broken, log)(
+            service_process.access_logged("nova", broken, log)(
                 {"REQUEST_METHOD": "POST", "PATH_INFO": "/"}, lambda *_: None
             )
         self.assertIn(" nova POST / - ", log.getvalue())
@@ -64,21 +64,21 @@ class TestAccessLog(unittest.TestCase):
 
 class TestWishes(StateCase):
     def test_a_wish_is_read_by_another_process_s_state(self) -> None:
-        parent.want(self.sandbox(), "magnum", {"PATH": "/bin"})
-        self.assertEqual({"PATH": "/bin"}, parent.wanted(self.sandbox())["magnum"].env)
+        fork_server.want(self.sandbox(), "magnum", {"PATH": "/bin"})
+        self.assertEqual({"PATH": "/bin"}, fork_server.wanted(self.sandbox())["magnum"].env)
 
     def test_a_later_wish_is_a_new_start(self) -> None:
         box = self.sandbox()
-        parent.want(box, "nova")
-        first = parent.wanted(box)["nova"].asked
-        parent.want(box, "nova")
-        self.assertGreater(parent.wanted(box)["nova"].asked, first)
+        fork_server.want(box, "nova")
+        first = fork_server.wanted(box)["nova"].asked
+        fork_server.want(box, "nova")
+        self.assertGreater(fork_server.wanted(box)["nova"].asked, first)
 
     def test_nothing_is_wanted_after_forget(self) -> None:
         box = self.sandbox()
-        parent.want(box, "nova")
-        parent.forget(box)
-        self.assertEqual({}, parent.wanted(box))
+        fork_server.want(box, "nova")
+        fork_server.forget(box)
+        self.assertEqual({}, fork_server.wanted(box))
 
 
 class TestCatalog(StateCase):

@@ -10,18 +10,29 @@ import pathlib
 import re
 import shutil
 import tempfile
+from typing import Protocol
 
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.chart_store import choice, files, mending
-from magnum.drivers.k8s_capi_helm.chart_store.copies import Copies
-from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm.chart_store import archive as chart_archive
+from magnum.drivers.k8s_capi_helm.chart_store import autoscaler_image
+from magnum.drivers.k8s_capi_helm.chart_store import source as chart_source
+from magnum.drivers.k8s_capi_helm.chart_store.configmap import Copies
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
 
 LOG = logging.getLogger(__name__)
 
 _FETCHED = ".fetched-"
+
+
+class ChartPuller(Protocol):
+    """What fetches charts from repositories; ``helm.HelmClient`` does."""
+
+    def pull(
+        self, reference: str, *, repository: str | None, version: str | None, into: pathlib.Path
+    ) -> pathlib.Path:
+        """Fetch a chart and unpack it in a new directory below *into*."""
 
 
 class ChartStore:
@@ -46,7 +57,7 @@ class ChartStore:
         *,
         bundled: pathlib.Path,
         directory: pathlib.Path,
-        helm: HelmClient | None,
+        helm: ChartPuller | None,
         repository: str | None,
         name: str | None,
         default_version: str | None,
@@ -57,7 +68,7 @@ class ChartStore:
         self._bundled = bundled
         self._directory = directory
         self._helm = helm
-        self._own = choice.own(repository, name)
+        self._own = chart_source.own(repository, name)
         self._default_version = default_version
         self._allowed = tuple(allowed)
         self._versions = tuple(versions)
@@ -75,9 +86,9 @@ class ChartStore:
         :raises errors.ChartNotFound: the source does not have it.
         :raises errors.DriverError: helm or the repository cannot be used.
         """
-        place = choice.chosen(name, repository, self._own, self._others())
+        place = chart_source.chosen(name, repository, self._own, self._others())
         if version and self._versions:
-            choice.check_version(version, (*self._versions, self._default_version or ""))
+            chart_source.check_version(version, (*self._versions, self._default_version or ""))
         return self._mended(self._fetched(place, version or self._default_version))
 
     def secure(self, namespace: str, chart: Chart) -> None:
@@ -128,8 +139,8 @@ class ChartStore:
         :raises errors.DriverError: the management cluster does not answer.
         """
         for place in self._directory.glob(f"*/*/{digest}") if digest else ():
-            if files.has_digest(place, digest):
-                return self._mended(dataclasses.replace(files.read(place), digest=digest))
+            if chart_archive.has_digest(place, digest):
+                return self._mended(dataclasses.replace(chart_archive.read(place), digest=digest))
         found = self._restored(namespace, digest)
         return found and self._mended(found)
 
@@ -137,10 +148,12 @@ class ChartStore:
     def _kept(self, live: LiveRelease, digest: str) -> Chart | None:
         """The chart of a release from the store."""
         if digest:
-            place = files.place_of(self._directory, live.chart_name, live.chart_version, digest)
+            place = chart_archive.place_of(
+                self._directory, live.chart_name, live.chart_version, digest
+            )
             with contextlib.suppress(errors.ChartNotFound):
-                chart = files.read(place)
-                if files.has_digest(place, digest):
+                chart = chart_archive.read(place)
+                if chart_archive.has_digest(place, digest):
                     return dataclasses.replace(chart, digest=digest)
                 LOG.warning("%s has been changed; it is fetched again", place)
                 shutil.rmtree(place, ignore_errors=True)
@@ -152,31 +165,33 @@ class ChartStore:
             return None
         with self._scratch() as scratch, contextlib.suppress(errors.ChartNotFound):
             found = self._copies.restore(namespace, digest, scratch)
-            if found is not None and files.has_digest(found, digest):
-                return dataclasses.replace(files.keep(found, self._directory), digest=digest)
+            if found is not None and chart_archive.has_digest(found, digest):
+                return dataclasses.replace(
+                    chart_archive.keep(found, self._directory), digest=digest
+                )
         return None
 
     def _mended(self, chart: Chart) -> Chart:
         """A chart as it may be given to Helm."""
-        if not mending.is_due(chart):
+        if not autoscaler_image.is_due(chart):
             return chart
         with self._scratch() as scratch:
-            return mending.mended(chart, self._directory, scratch)
+            return autoscaler_image.mended(chart, self._directory, scratch)
 
-    def _others(self) -> tuple[choice.Place, ...]:
-        return choice.allowed(self._allowed, self._own)
+    def _others(self) -> tuple[chart_source.Place, ...]:
+        return chart_source.allowed(self._allowed, self._own)
 
-    def _sources(self, live: LiveRelease, digest: str) -> Iterator[choice.Place]:
+    def _sources(self, live: LiveRelease, digest: str) -> Iterator[chart_source.Place]:
         """Where the chart of a release may come from; without its digest only the usual place."""
         yield self._own
         for place in self._others() if digest else ():
             if place.name == live.chart_name and place != self._own:
                 yield place
 
-    def _fetched(self, place: choice.Place, version: str | None) -> Chart:
+    def _fetched(self, place: chart_source.Place, version: str | None) -> Chart:
         """The chart at a place in a version, put into the store."""
         with self._source(place, version) as source:
-            chart = files.read(source)
+            chart = chart_archive.read(source)
             if version is not None and _plain(chart.version) != _plain(version):
                 raise errors.ChartNotFound(
                     f"Chart '{chart.name}' is here in version {chart.version}, not {version}. "
@@ -184,18 +199,18 @@ class ChartStore:
                     "version.",
                     f"{source}",
                 )
-            kept = files.keep(source, self._directory)
+            kept = chart_archive.keep(source, self._directory)
             return dataclasses.replace(kept, source=_shown(place))
 
     @contextlib.contextmanager
-    def _source(self, place: choice.Place, version: str | None) -> Iterator[pathlib.Path]:
+    def _source(self, place: chart_source.Place, version: str | None) -> Iterator[pathlib.Path]:
         """The directory of the chart at its source; a fetched one is there only meanwhile."""
         name, repository = place.name, place.repository
         if repository.startswith(("http://", "https://")):
             reference, remote = name, repository
         elif repository.startswith("oci://"):
             reference, remote = f"{repository}/{name}", None
-        elif repository == choice.BUNDLED:
+        elif repository == chart_source.BUNDLED:
             yield self._bundled / name
             return
         else:
@@ -203,12 +218,12 @@ class ChartStore:
                 yield directory
             return
         if self._helm is None or version is None:
-            raise files.absent(
+            raise chart_archive.absent(
                 "A chart from a repository needs a version",
                 f"{_shown(place)}, version {version}",
             )
         with self._scratch() as scratch:
-            yield files.chart_in(
+            yield chart_archive.chart_in(
                 self._helm.pull(reference, repository=remote, version=version, into=scratch)
             )
 
@@ -222,9 +237,9 @@ class ChartStore:
         for archive in archives:
             if archive.is_file():
                 with self._scratch() as scratch:
-                    yield files.unpack(archive, scratch)
+                    yield chart_archive.unpack(archive, scratch)
                 return
-        raise files.absent(
+        raise chart_archive.absent(
             "There is no chart where this Magnum looks for one",
             ", ".join(str(archive) for archive in archives),
         )
@@ -233,20 +248,20 @@ class ChartStore:
     def _scratch(self) -> Iterator[pathlib.Path]:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            files.clear(self._directory, f"{_FETCHED}*")
+            chart_archive.clear(self._directory, f"{_FETCHED}*")
             scratch = tempfile.TemporaryDirectory(prefix=_FETCHED, dir=self._directory)
         except OSError as error:
-            raise files.absent(
+            raise chart_archive.absent(
                 "This Magnum conductor cannot keep the chart of this cluster", str(error)
             ) from None
         with scratch as path:
             yield pathlib.Path(path)
 
 
-def _shown(place: choice.Place) -> str:
+def _shown(place: chart_source.Place) -> str:
     """A place for the record, without the user and password in a repository's URL."""
-    if place.repository == choice.BUNDLED:
-        return choice.BUNDLED
+    if place.repository == chart_source.BUNDLED:
+        return chart_source.BUNDLED
     return re.sub(r"//[^/@ ]*@", "//", f"{place.repository} {place.name}")
 
 

@@ -9,11 +9,15 @@ import dataclasses
 
 from openstack import exceptions as sdk_exceptions
 
-from magnum.drivers.k8s_capi_helm import errors, preflight
-from magnum.drivers.k8s_capi_helm.cloud import asked, images, machines, networks, offers, quotas
-from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.logging_in import credential_names, logged_in
-from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import capabilities, images, networks, quotas
+from magnum.drivers.k8s_capi_helm.cloud import compute as cloud_compute
+from magnum.drivers.k8s_capi_helm.cloud import facts as cloud_facts
+from magnum.drivers.k8s_capi_helm.cloud.app_credentials import credential_names, logged_in
+from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import Belongings
+from magnum.drivers.k8s_capi_helm.cloud.orphans import Remains
+from magnum.drivers.k8s_capi_helm.cloud.preflight import message as preflight_message
+from magnum.drivers.k8s_capi_helm.cloud.preflight import networks as preflight_networks
 from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, Services
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
@@ -64,13 +68,15 @@ class Cloud:
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
-        facts = asked.of_cluster(self._services, request, known, refused)
+        facts = cloud_facts.of_cluster(self._services, request, known, refused)
         facts = dataclasses.replace(facts, auth_url=self.auth_url(interface))
         if new and request.keypair:
-            has = asked.tell(refused, machines.has_keypair, self._services, request.keypair)
+            has = cloud_facts.tell(
+                refused, cloud_compute.has_keypair, self._services, request.keypair
+            )
             facts = dataclasses.replace(facts, has_keypair=has)
         if new and (address := request.labels.api_server_floating_ip):
-            there = asked.tell(refused, networks.floating_ips, self._services, address)
+            there = cloud_facts.tell(refused, networks.floating_ips, self._services, address)
             facts = dataclasses.replace(facts, floating_ips=there)
         return dataclasses.replace(facts, refused=tuple(refused))
 
@@ -80,7 +86,7 @@ class Cloud:
         :raises errors.CloudRefused: Nova says no.
         :raises errors.CloudUnreachable: Nova does not answer.
         """
-        return machines.has_keypair(self._services, name)
+        return cloud_compute.has_keypair(self._services, name)
 
     def software(
         self, request: ClusterRequest, *, interface: str = "public", known: Resolved = NOTHING
@@ -95,7 +101,7 @@ class Cloud:
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
-        facts = asked.of_software(self._services, request, known, refused)
+        facts = cloud_facts.of_software(self._services, request, known, refused)
         url = self.auth_url(interface)
         return dataclasses.replace(facts, auth_url=url, refused=tuple(refused))
 
@@ -109,7 +115,7 @@ class Cloud:
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
-        facts = asked.of_group(self._services, request, group, known, refused)
+        facts = cloud_facts.of_group(self._services, request, group, known, refused)
         return dataclasses.replace(facts, refused=tuple(refused))
 
     def flavors(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Flavor]:
@@ -119,7 +125,9 @@ class Cloud:
         :raises errors.CloudUnreachable: Nova does not answer.
         """
         texts = sorted(set(wanted))
-        return offers.complete("flavor", texts, machines.flavors(self._services, texts, project_id))
+        return capabilities.complete(
+            "flavor", texts, cloud_compute.flavors(self._services, texts, project_id)
+        )
 
     def named_images(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Image]:
         """Images that a project sees by the texts, names or ids, that they are asked for with.
@@ -128,7 +136,9 @@ class Cloud:
         :raises errors.CloudUnreachable: Glance does not answer.
         """
         texts = sorted(set(wanted))
-        return offers.complete("image", texts, images.images(self._services, texts, project_id))
+        return capabilities.complete(
+            "image", texts, images.images(self._services, texts, project_id)
+        )
 
     def extra_networks(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, str]:
         """Ids of the networks that a project means by the texts of a label.
@@ -138,8 +148,8 @@ class Cloud:
         """
         texts = {one: one for one in wanted}
         seen = networks.networks(self._services, texts, project_id)
-        found = preflight.meanings(texts, seen, project_id)
-        preflight.refuse(list(preflight.extra_network_problems(texts, found)))
+        found = preflight_networks.meanings(texts, seen, project_id)
+        preflight_message.refuse(list(preflight_networks.extra_network_problems(texts, found)))
         return {text: one for text, (one,) in (found or {}).items()}
 
     def known_flavors(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Flavor]:
@@ -147,7 +157,7 @@ class Cloud:
 
         :raises errors.DriverError: Nova cannot be asked.
         """
-        return machines.flavors(self._services, wanted, project_id)
+        return cloud_compute.flavors(self._services, wanted, project_id)
 
     def quotas(self, project_id: str, more: Mapping[QuotaKey, int]) -> Mapping[QuotaKey, Quota]:
         """Those quotas of the project of which something more is needed.

@@ -13,7 +13,7 @@ from keystoneauth1 import exceptions as ka_exceptions
 from openstack import exceptions as sdk_exceptions
 from oslo_log import log as logging
 
-from magnum.drivers.k8s_capi_helm import errors, patience
+from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 LOG = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class Services:
         keystone, tries = self._clients.keystone(), _RETRIES + 1
         self._usual = self._usual or keystone.session.timeout or _TIMEOUT
         # Whoever waits for the answer is to have it in time, also from a service that is silent.
-        left = patience.left(self._usual * tries) / tries
+        left = deadline.left(self._usual * tries) / tries
         keystone.session.timeout = max(_SHORTEST, left)
         keystone.session._discovery_cache = _VERSIONS
         return keystone

@@ -11,12 +11,11 @@ Horizon lower-cases what is typed. Everything else is taken exactly as it is or 
 character is dropped.
 """
 
-from magnum.drivers.k8s_capi_helm.labels.bounds import check_merged, check_new
-from magnum.drivers.k8s_capi_helm.labels.declaring import Label, Site
 from magnum.drivers.k8s_capi_helm.labels.effective import effective
-from magnum.drivers.k8s_capi_helm.labels.forms import Form, OptionType
+from magnum.drivers.k8s_capi_helm.labels.label import Label, Site
+from magnum.drivers.k8s_capi_helm.labels.limits import check_merged, check_new
 from magnum.drivers.k8s_capi_helm.labels.notices import notices, of_node_groups
-from magnum.drivers.k8s_capi_helm.labels.reading import (
+from magnum.drivers.k8s_capi_helm.labels.parser import (
     check_node_group,
     given_names,
     parse,
@@ -26,6 +25,7 @@ from magnum.drivers.k8s_capi_helm.labels.reading import (
     with_template_only,
 )
 from magnum.drivers.k8s_capi_helm.labels.registry import BY_NAME, Labels, REGISTRY
+from magnum.drivers.k8s_capi_helm.labels.types import Form, OptionType
 
 __all__ = [
     "BY_NAME",

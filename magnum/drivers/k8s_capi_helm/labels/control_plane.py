@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import forms, words
-from magnum.drivers.k8s_capi_helm.labels.declaring import label, Site
+from magnum.drivers.k8s_capi_helm.labels import text_types, types
+from magnum.drivers.k8s_capi_helm.labels.label import label, Site
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -14,20 +14,20 @@ class ControlPlaneLabels:
     """Labels about the Kubernetes API, etcd and the chart."""
 
     keystone_auth_enabled: bool = label(
-        forms.SWITCH,
+        types.SWITCH,
         False,
         "true",
         "Whether the Kubernetes API accepts Keystone tokens, through k8s-keystone-auth.",
     )
     control_plane_availability_zones: tuple[str, ...] = label(
-        words.ZONES,
+        text_types.ZONES,
         (),
         "az-1,az-2,az-3",
         "Nova availability zones over which the control plane nodes are spread. Without it "
         "availability_zone holds for them too.",
     )
     etcd_blockdevice_size: int = label(
-        forms.GIBIBYTES,
+        types.GIBIBYTES,
         0,
         "10",
         "Size in GiB of a separate disk for etcd on each control plane node. With 0 etcd is on the "
@@ -35,26 +35,26 @@ class ControlPlaneLabels:
         aliases=("etcd_volume_size",),
     )
     etcd_blockdevice_type: str = label(
-        forms.choice("volume", "local"),
+        types.choice("volume", "local"),
         "volume",
         "local",
         "Whether etcd's disk is a Cinder volume, or an ephemeral disk of the flavor.",
     )
     etcd_blockdevice_volume_type: str | None = label(
-        forms.NAME,
+        types.NAME,
         None,
         "fast",
         "Cinder volume type of etcd's disk.",
         aliases=("etcd_volume_type",),
     )
     etcd_blockdevice_volume_az: str | None = label(
-        forms.ZONE,
+        types.ZONE,
         None,
         "az-storage",
         "Cinder availability zone of etcd's disk.",
     )
     capi_helm_chart_version: str | None = label(
-        forms.VERSION,
+        types.VERSION,
         None,
         "1.1.0",
         "Version of the cluster chart for new clusters, instead of the cloud's default one. Can "
@@ -62,7 +62,7 @@ class ControlPlaneLabels:
         sites=(Site.TEMPLATE,),
     )
     capi_helm_chart_name: str | None = label(
-        forms.CHART,
+        types.CHART,
         None,
         "my-cluster",
         "Name of the cluster chart for new clusters, instead of the cloud's default one, if the "
@@ -70,7 +70,7 @@ class ControlPlaneLabels:
         sites=(Site.TEMPLATE,),
     )
     capi_helm_chart_repo: str | None = label(
-        forms.REPOSITORY,
+        types.REPOSITORY,
         None,
         "https://charts.example.org",
         "Repository of the cluster chart for new clusters, instead of the cloud's default one, if "
@@ -79,7 +79,7 @@ class ControlPlaneLabels:
         sites=(Site.TEMPLATE,),
     )
     capi_helm_overlay: str | None = label(
-        forms.OVERLAY,
+        types.OVERLAY,
         None,
         "gpu",
         "Name of an overlay: values of the chart that the cloud's operator keeps under this name. "

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import forms
-from magnum.drivers.k8s_capi_helm.labels.declaring import EVERYWHERE, label
+from magnum.drivers.k8s_capi_helm.labels import types
+from magnum.drivers.k8s_capi_helm.labels.label import EVERYWHERE, label
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -14,7 +14,7 @@ class NodeLabels:
     """Labels about machines; also of a single nodegroup where ``sites`` says so."""
 
     kube_tag: str | None = label(
-        forms.KUBE_TAG,
+        types.KUBE_TAG,
         None,
         "v1.34.4",
         "Kubernetes version of the nodes. Needed only if the image has no property kube_version; "
@@ -22,7 +22,7 @@ class NodeLabels:
         "template's, or none.",
     )
     auto_healing_enabled: bool = label(
-        forms.SWITCH,
+        types.SWITCH,
         True,
         "false",
         "Whether Cluster API replaces nodes that stay unhealthy, with a MachineHealthCheck on the "
@@ -30,28 +30,28 @@ class NodeLabels:
         sites=EVERYWHERE,
     )
     auto_scaling_enabled: bool = label(
-        forms.SWITCH,
+        types.SWITCH,
         False,
         "true",
         "Whether the cluster autoscaler sets the size of each nodegroup whose maximum is above its "
         "minimum.",
     )
     min_node_count: int | None = label(
-        forms.FEWEST,
+        types.FEWEST,
         None,
         "0",
         "Lower bound of the autoscaler for the default worker nodegroup, until the nodegroup is "
         "given another one. Without it one worker stays.",
     )
     max_node_count: int | None = label(
-        forms.MOST,
+        types.MOST,
         None,
         "5",
         "Upper bound of the autoscaler for the default worker nodegroup, as long as the nodegroup "
         "has no maximum of its own.",
     )
     boot_volume_size: int = label(
-        forms.GIBIBYTES,
+        types.GIBIBYTES,
         0,
         "40",
         "Size in GiB of the Cinder volume from which each node boots. With 0 nodes boot from the "
@@ -59,7 +59,7 @@ class NodeLabels:
         sites=EVERYWHERE,
     )
     boot_volume_type: str | None = label(
-        forms.NAME,
+        types.NAME,
         None,
         "fast",
         "Cinder volume type of the volume from which each node boots. Has an effect together with "
@@ -67,7 +67,7 @@ class NodeLabels:
         sites=EVERYWHERE,
     )
     boot_volume_availability_zone: str | None = label(
-        forms.ZONE,
+        types.ZONE,
         None,
         "az-storage",
         "Cinder availability zone of the volume from which each node boots. Without it, the zone "
@@ -75,7 +75,7 @@ class NodeLabels:
         sites=EVERYWHERE,
     )
     docker_volume_type: str | None = label(
-        forms.NAME,
+        types.NAME,
         None,
         "fast",
         "Cinder volume type of the volume for images and containers. Has an effect together with "
@@ -83,14 +83,14 @@ class NodeLabels:
         sites=EVERYWHERE,
     )
     availability_zone: str | None = label(
-        forms.ZONE,
+        types.ZONE,
         None,
         "az-2",
         "Nova availability zone of all nodes. Without it Nova chooses a zone for each node.",
         sites=EVERYWHERE,
     )
     server_group_policies: str = label(
-        forms.choice("soft-anti-affinity", "anti-affinity", "soft-affinity", "affinity", "none"),
+        types.choice("soft-anti-affinity", "anti-affinity", "soft-affinity", "affinity", "none"),
         "soft-anti-affinity",
         "none",
         "Whether Nova puts the nodes of a group on different hosts (anti-affinity) or on the same "
@@ -100,7 +100,7 @@ class NodeLabels:
         settled=True,
     )
     extra_network_names: tuple[str, ...] = label(
-        forms.NAMES,
+        types.NAMES,
         (),
         "storage backup",
         "Names or ids of further Neutron networks on which each worker gets a port.",
@@ -109,7 +109,7 @@ class NodeLabels:
         settled=True,
     )
     node_annotations: tuple[tuple[str, str], ...] = label(
-        forms.ANNOTATIONS,
+        types.ANNOTATIONS,
         (),
         "node.cluster.x-k8s.io/team=blue,node.cluster.x-k8s.io/cost-centre=42",
         "Annotations of the workers' Nodes. Cluster API keeps those below node.cluster.x-k8s.io "

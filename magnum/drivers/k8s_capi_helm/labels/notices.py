@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import difflib
 import functools
 
-from magnum.drivers.k8s_capi_helm import lengths
-from magnum.drivers.k8s_capi_helm.labels import declaring, reading, refused, registry
+from magnum.drivers.k8s_capi_helm.errors import column_limits
+from magnum.drivers.k8s_capi_helm.labels import label as labels_label
+from magnum.drivers.k8s_capi_helm.labels import parser, registry, unsupported
 
 #: Labels that do something only while the other one is above zero.
 _NEEDS_SIZE = {
@@ -79,10 +80,10 @@ _OF_CNI = {
 _KNOWN = frozenset(
     {
         *registry.BY_NAME,
-        *refused.REFUSED,
-        *refused.BUNDLED,
-        *refused.OPERATORS,
-        *refused.HEAT,
+        *unsupported.REFUSED,
+        *unsupported.BUNDLED,
+        *unsupported.OPERATORS,
+        *unsupported.HEAT,
     }
 )
 #: Unknown labels that are named, and characters of a name: clusters from before labels had a bound
@@ -101,7 +102,7 @@ def notices(
     :param cni: the cluster's network of pods, None if it does not matter.
     :returns: sentences in a stable order, () if there is nothing to say.
     """
-    typed = reading.parse(texts, defaults or {}, known=texts)
+    typed = parser.parse(texts, defaults or {}, known=texts)
     return (
         *_unknown(texts),
         *_unavailable(texts),
@@ -140,22 +141,22 @@ def of_node_groups(
 def _idle_in_group(name: str, text: str) -> str:
     """Why a label of a nodegroup's own does nothing, "" if it does or asks for nothing."""
     label = registry.BY_NAME.get(name)
-    if label is None and name in refused.REFUSED:
-        return refused.REFUSED[name] if refused.asks(name, text) else ""
-    if label is None and name in refused.BUNDLED:
+    if label is None and name in unsupported.REFUSED:
+        return unsupported.REFUSED[name] if unsupported.asks(name, text) else ""
+    if label is None and name in unsupported.BUNDLED:
         return "the charts and Kubernetes bring versions of their own."
-    if label is None and name in refused.OPERATORS:
-        return refused.OPERATORS[name]
-    if label is None and name in refused.HEAT:
+    if label is None and name in unsupported.OPERATORS:
+        return unsupported.OPERATORS[name]
+    if label is None and name in unsupported.HEAT:
         return "it is for Magnum's former Heat driver."
     if label is None:
         close = _close(name)
         return f"it is unknown, did you mean '{close}'?" if close else "it is unknown here."
     if not text.strip():
         return ""
-    if declaring.Site.NODEGROUP not in label.sites:
+    if labels_label.Site.NODEGROUP not in label.sites:
         return "it holds for whole clusters."
-    expected = reading.wrong(label, text)
+    expected = parser.wrong(label, text)
     return f"its value '{text}' should be {expected}." if expected else ""
 
 
@@ -179,23 +180,23 @@ def _unknown(texts: Mapping[str, str]) -> Iterator[str]:
 
 def _listed(words: Sequence[str]) -> str:
     """The first of them, each as long as it can be read, and how many more there are."""
-    named = ", ".join(lengths.shortened(one, _LONGEST) for one in words[:_NAMED])
+    named = ", ".join(column_limits.shortened(one, _LONGEST) for one in words[:_NAMED])
     return f"{named} and {len(words) - _NAMED} more" if len(words) > _NAMED else named
 
 
 def _unavailable(texts: Mapping[str, str]) -> Iterator[str]:
     """Labels of other drivers; refused ones are those of a cluster that was there before."""
-    for name in sorted(texts.keys() & refused.REFUSED.keys()):
-        if refused.asks(name, texts[name]):
-            yield f"Label '{name}' has no effect. {refused.REFUSED[name]}"
-    if bundled := sorted(refused.BUNDLED & set(texts)):
+    for name in sorted(texts.keys() & unsupported.REFUSED.keys()):
+        if unsupported.asks(name, texts[name]):
+            yield f"Label '{name}' has no effect. {unsupported.REFUSED[name]}"
+    if bundled := sorted(unsupported.BUNDLED & set(texts)):
         yield (
             "The charts and Kubernetes bring versions of their own, so these labels have no "
             f"effect: {', '.join(bundled)}."
         )
-    for name in sorted(refused.OPERATORS.keys() & set(texts)):
-        yield f"Label '{name}' has no effect: {refused.OPERATORS[name]}"
-    if heat := sorted(refused.HEAT & set(texts)):
+    for name in sorted(unsupported.OPERATORS.keys() & set(texts)):
+        yield f"Label '{name}' has no effect: {unsupported.OPERATORS[name]}"
+    if heat := sorted(unsupported.HEAT & set(texts)):
         yield (
             "These labels are for Magnum's former Heat driver and have no effect: "
             f"{', '.join(heat)}."
@@ -205,8 +206,8 @@ def _unavailable(texts: Mapping[str, str]) -> Iterator[str]:
 def _unusable(texts: Mapping[str, str]) -> Iterator[str]:
     """Labels of a cluster that was there before, which nobody would be allowed today."""
     for label in registry.REGISTRY:
-        for name, text in reading.given(label, texts):
-            if expected := reading.wrong(label, text):
+        for name, text in parser.given(label, texts):
+            if expected := parser.wrong(label, text):
                 yield (
                     f"Label '{name}' has the value '{text}' and no effect, because it should be "
                     f"{expected}."
@@ -215,7 +216,7 @@ def _unusable(texts: Mapping[str, str]) -> Iterator[str]:
 
 def _old_names(texts: Mapping[str, str]) -> Iterator[str]:
     for label in registry.REGISTRY:
-        names = [name for name, _ in reading.given(label, texts)]
+        names = [name for name, _ in parser.given(label, texts)]
         for old in names:
             if old == label.name:
                 continue
@@ -256,4 +257,4 @@ def _of_other_network(
 
 
 def _is_given(name: str, texts: Mapping[str, str]) -> bool:
-    return any(reading.given(registry.BY_NAME[name], texts))
+    return any(parser.given(registry.BY_NAME[name], texts))

@@ -8,10 +8,10 @@ import dataclasses
 from magnum.drivers.k8s_capi_helm.labels.addons import AddonLabels
 from magnum.drivers.k8s_capi_helm.labels.api_server import ApiServerLabels
 from magnum.drivers.k8s_capi_helm.labels.control_plane import ControlPlaneLabels
-from magnum.drivers.k8s_capi_helm.labels.declaring import Label
+from magnum.drivers.k8s_capi_helm.labels.image_tags import TagLabels
+from magnum.drivers.k8s_capi_helm.labels.label import Label
 from magnum.drivers.k8s_capi_helm.labels.network import NetworkLabels
 from magnum.drivers.k8s_capi_helm.labels.nodes import NodeLabels
-from magnum.drivers.k8s_capi_helm.labels.tags import TagLabels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -5,26 +5,11 @@ They hold plain values only; nothing here does I/O or knows Magnum's objects. Ku
 travel as the JSON the API server sent (:data:`Json`).
 """
 
-from magnum.drivers.k8s_capi_helm.model.asked import (
-    ClusterRequest,
-    NodeGroupRequest,
-    Operation,
-    Owed,
-    Record,
-    Retired,
-    Revisions,
-    Target,
-    Verb,
-)
-from magnum.drivers.k8s_capi_helm.model.found import (
-    ApplicationCredential,
-    Chart,
+from magnum.drivers.k8s_capi_helm.model.cloud import (
     CloudFacts,
     Flavor,
     FloatingIp,
-    Grants,
     Image,
-    LiveRelease,
     Network,
     NOTHING,
     Offer,
@@ -34,8 +19,7 @@ from magnum.drivers.k8s_capi_helm.model.found import (
     Resource,
     Subnet,
 )
-from magnum.drivers.k8s_capi_helm.model.judged import GroupState, GroupVerdict, MagnumState, Verdict
-from magnum.drivers.k8s_capi_helm.model.seen import (
+from magnum.drivers.k8s_capi_helm.model.observed import (
     Inside,
     Json,
     Missing,
@@ -43,6 +27,27 @@ from magnum.drivers.k8s_capi_helm.model.seen import (
     present,
     Silence,
     Thing,
+)
+from magnum.drivers.k8s_capi_helm.model.operation import (
+    Operation,
+    Owed,
+    Record,
+    Retired,
+    Revisions,
+    Verb,
+)
+from magnum.drivers.k8s_capi_helm.model.release import (
+    ApplicationCredential,
+    Chart,
+    Grants,
+    LiveRelease,
+)
+from magnum.drivers.k8s_capi_helm.model.request import ClusterRequest, NodeGroupRequest, Target
+from magnum.drivers.k8s_capi_helm.model.verdict import (
+    GroupState,
+    GroupVerdict,
+    MagnumState,
+    Verdict,
 )
 
 __all__ = [

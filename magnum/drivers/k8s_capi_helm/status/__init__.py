@@ -10,9 +10,9 @@ from __future__ import annotations
 import dataclasses
 import datetime
 
-from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import (
+    conditions,
     GroupState,
     MagnumState,
     Missing,
@@ -21,33 +21,20 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.status import (
     addons,
-    blocking,
     control_plane,
+    deletion_progress,
     fingerprint,
-    groups,
-    handed_over,
+    generations,
     health,
     infrastructure,
+    machine_deployment,
+    nodegroups,
     reasons,
-    workers,
-    written_times,
+    timestamps,
 )
-from magnum.drivers.k8s_capi_helm.status.finding import bounded, Finding
-from magnum.drivers.k8s_capi_helm.status.groups import astray
-from magnum.drivers.k8s_capi_helm.status.handed_over import written
-from magnum.drivers.k8s_capi_helm.status.infrastructure import is_balancer_awaited
-from magnum.drivers.k8s_capi_helm.status.withheld import told_anew, withheld
+from magnum.drivers.k8s_capi_helm.status.issue import bounded, Finding
 
-__all__ = [
-    "astray",
-    "control_plane_in_place",
-    "is_balancer_awaited",
-    "judge",
-    "servers_in_error",
-    "told_anew",
-    "withheld",
-    "written",
-]
+__all__ = ["control_plane_in_place", "judge", "servers_in_error"]
 
 #: An older look is no news any more: the same as not having looked.
 FRESH = datetime.timedelta(minutes=5)
@@ -64,11 +51,11 @@ def judge(observed: Observed, state: MagnumState, now: datetime.datetime) -> Ver
         which conductors write down. Nothing that controllers wrote is compared with it.
     """
     observed = _fresh(observed, now)
-    observed = dataclasses.replace(observed, asof=written_times.asof(observed))
+    observed = dataclasses.replace(observed, asof=timestamps.asof(observed))
     gap = _missing(observed, state)
     found = "" if gap else fingerprint.of(observed, state)
     agreed = bool(found) and found == state.first_look
-    rows = tuple(groups.judge(one, observed, state, now, agreed=agreed) for one in state.groups)
+    rows = tuple(nodegroups.judge(one, observed, state, now, agreed=agreed) for one in state.groups)
     status, reason = _lifecycle(observed, state, now, gap, found)
     healthy, texts = health.judge(observed, state)
     return Verdict(
@@ -127,10 +114,10 @@ def _missing(observed: Observed, state: MagnumState) -> Finding | None:
         return Finding("the management cluster cannot be read", Cause.MANAGEMENT)
     return (
         reasons.not_applied(state)
-        or handed_over.missing(observed, state)
+        or generations.missing(observed, state)
         or infrastructure.openstack_missing(observed.infrastructure)
-        or groups.first_missing(observed, state)
-        or workers.leftovers(observed)
+        or nodegroups.first_missing(observed, state)
+        or machine_deployment.leftovers(observed)
         or addons.core_missing(observed.addons, state.without_addons)
         or infrastructure.cluster_missing(observed.cluster)
     )
@@ -148,7 +135,7 @@ def _lifecycle(
     :param found: fingerprint of this look when everything is in place, else "".
     """
     if state.status == "DELETE_IN_PROGRESS":
-        waited = f"waiting: {blocking.told(observed)}"
+        waited = f"waiting: {deletion_progress.told(observed)}"
         return state.status, bounded(reasons.without(observed, waited))
     if state.status.endswith("_COMPLETE"):
         return state.status, None

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 import json
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import conditions, names
 from magnum.drivers.k8s_capi_helm.errors import Cause
-from magnum.drivers.k8s_capi_helm.model import Json, Missing
-from magnum.drivers.k8s_capi_helm.status.finding import Finding
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names
+from magnum.drivers.k8s_capi_helm.status.issue import Finding
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 #: Without one of each a cluster has no usable nodes or no volumes: they are part of COMPLETE.

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.model import Json, Missing
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 

@@ -6,10 +6,9 @@ Source: the Cluster API book, "KubeadmControlPlane" status and conditions.
 
 from __future__ import annotations
 
-from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.model import GroupState, Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.model import conditions, GroupState, Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import machines
-from magnum.drivers.k8s_capi_helm.status.finding import Finding
+from magnum.drivers.k8s_capi_helm.status.issue import Finding
 
 _COUNTERS = ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")
 _SETTLED = ("Initialized", "Available", "ScalingUp", "ScalingDown")

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import hashlib
 import json
 
-from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.model import (
+    conditions,
     GroupState,
     Json,
     MagnumState,

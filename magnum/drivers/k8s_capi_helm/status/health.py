@@ -11,19 +11,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 import datetime
 
-from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.model import GroupState, Json, MagnumState, Missing, Observed
+from magnum.drivers.k8s_capi_helm.model import (
+    conditions,
+    GroupState,
+    Json,
+    MagnumState,
+    Missing,
+    Observed,
+)
 from magnum.drivers.k8s_capi_helm.status import (
     addons,
     autoscaler,
-    certificates,
-    heartbeats,
+    certificate_expiry,
+    controller_leases,
     infrastructure,
-    inside,
+    machine_deployment,
     machines,
-    workers,
+    workload_addons,
 )
-from magnum.drivers.k8s_capi_helm.status.finding import bounded
+from magnum.drivers.k8s_capi_helm.status.issue import bounded
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 HEALTHY = "HEALTHY"
@@ -44,7 +50,7 @@ def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str
     """
     if observed.unreachable:
         return UNKNOWN, {"management": _unreachable(observed, state)}
-    silent = heartbeats.told(observed.silent)
+    silent = controller_leases.told(observed.silent)
     if silent is not None:
         # What they have said of the cluster is old, the bad as well as the good.
         words, since = silent
@@ -65,7 +71,7 @@ def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str
         )
         parts["addons"] = (UNHEALTHY if seen else UNKNOWN, "; ".join(extra))
     if observed.inside is not None:
-        text = inside.told(observed.inside)
+        text = workload_addons.told(observed.inside)
         # What is not known of it is no word on the cluster.
         bad = bool(observed.inside.missing)
         parts["inside"] = (UNHEALTHY if bad else HEALTHY), text or READY
@@ -91,7 +97,7 @@ def _of_operators(observed: Observed) -> dict[str, Part]:
         else:
             parts["autoscaler"] = (UNHEALTHY, wrong) if wrong else (HEALTHY, READY)
     if not isinstance(observed.machines, Missing):
-        ends = certificates.first_end(machines.of_control_plane(observed.machines))
+        ends = certificate_expiry.first_end(machines.of_control_plane(observed.machines))
         if ends is not None:
             parts["certificates"] = _certificates(*ends, observed.at)
     return parts
@@ -100,7 +106,7 @@ def _of_operators(observed: Observed) -> dict[str, Part]:
 def _certificates(end: datetime.datetime, node: str, now: datetime.datetime) -> Part:
     if end <= now:
         return UNHEALTHY, f"those of {node} ended on {end:%Y-%m-%d}"
-    if end - now < certificates.NEAR:
+    if end - now < certificate_expiry.NEAR:
         return UNHEALTHY, f"those of {node} end on {end:%Y-%m-%d}, and nothing renews them"
     return HEALTHY, READY
 
@@ -260,7 +266,7 @@ def _node_group(group: GroupState, observed: Observed) -> Part:
         verdict = UNHEALTHY if observed.machine_deployments else UNKNOWN
         return verdict, f"{group.name}: not found on the management cluster"
     mine = machines.of_group(observed.machines, group.name, owners)
-    verdict, text = _machines(mine, workers.replicas(owners[0]) or 0, observed.servers)
+    verdict, text = _machines(mine, machine_deployment.replicas(owners[0]) or 0, observed.servers)
     sets = machines.of_group(observed.machine_sets, group.name, owners)
     if verdict == HEALTHY and not (
         sets and all(conditions.generation_seen(one) for one in (*owners, *sets))

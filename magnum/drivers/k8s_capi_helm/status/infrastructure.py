@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import datetime
 
-from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.model import Json, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import written_times
-from magnum.drivers.k8s_capi_helm.status.finding import Finding
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.status import timestamps
+from magnum.drivers.k8s_capi_helm.status.issue import Finding
 
 #: Until then a load balancer that is not there yet is just new.
 BALANCER_PATIENCE = datetime.timedelta(seconds=30)
@@ -45,7 +44,7 @@ def is_balancer_awaited(observed: Observed) -> bool:
         return False
     made = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
     wanted = conditions.dig(owner, "spec", "apiServerLoadBalancer", "enabled") is True
-    return wanted and written_times.lasts(made, observed, BALANCER_PATIENCE)
+    return wanted and timestamps.lasts(made, observed, BALANCER_PATIENCE)
 
 
 def cluster_missing(owner: Json | Missing) -> Finding | None:

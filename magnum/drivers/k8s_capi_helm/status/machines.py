@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from magnum.drivers.k8s_capi_helm import conditions, names
-from magnum.drivers.k8s_capi_helm.model import Json, Missing
-from magnum.drivers.k8s_capi_helm.status.finding import Finding
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names
+from magnum.drivers.k8s_capi_helm.status.issue import Finding
 
 _ADDRESS_TYPES = ("InternalIP", "ExternalIP")
 

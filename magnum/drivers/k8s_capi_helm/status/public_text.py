@@ -15,9 +15,9 @@ import functools
 import html
 import re
 
-from magnum.drivers.k8s_capi_helm import conditions
-from magnum.drivers.k8s_capi_helm.status import private_words
-from magnum.drivers.k8s_capi_helm.status.finding import unwrapped
+from magnum.drivers.k8s_capi_helm.model import conditions
+from magnum.drivers.k8s_capi_helm.status import redaction
+from magnum.drivers.k8s_capi_helm.status.issue import unwrapped
 
 #: Longer messages are cut before anything else is done with them, in characters.
 LONGEST = 8_000
@@ -115,7 +115,7 @@ def _of_traceback(text: str) -> str:
         before, stack, behind = text.partition(_STACK)
         if not stack:
             break
-        raised = private_words.RAISED.search(behind)
+        raised = redaction.RAISED.search(behind)
         if raised is None:
             lines = [one for one in behind.splitlines() if one[:1].strip()]
             text = f"{before} {lines[-1] if lines else ''}"
@@ -128,16 +128,16 @@ def _of_traceback(text: str) -> str:
 def _bare(line: str) -> str:
     """A line without what no tenant is to read; what is the tenant's own is put aside."""
     pieces, at = [], 0
-    for found in private_words.OWN.finditer(line):
+    for found in redaction.OWN.finditer(line):
         pieces += [_removed(line[at : found.start()]), found[0]]
         at = found.end()
-    return private_words.CUT.sub("", "".join((*pieces, _removed(line[at:]))))
+    return redaction.CUT.sub("", "".join((*pieces, _removed(line[at:]))))
 
 
 def _removed(piece: str) -> str:
-    for pattern, put in private_words.REMOVED:
+    for pattern, put in redaction.REMOVED:
         piece = pattern.sub(put, piece)
-    for pattern in private_words.CLASSES:
+    for pattern in redaction.CLASSES:
         piece = pattern.sub("", piece)
     return piece
 

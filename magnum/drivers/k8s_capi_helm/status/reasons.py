@@ -5,11 +5,17 @@ from __future__ import annotations
 
 import datetime
 
-from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
-from magnum.drivers.k8s_capi_helm.model import GroupState, Json, MagnumState, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import faults, heartbeats, machines
-from magnum.drivers.k8s_capi_helm.status.finding import both, bounded, Finding, REASON_LIMIT
+from magnum.drivers.k8s_capi_helm.model import (
+    conditions,
+    GroupState,
+    Json,
+    MagnumState,
+    Missing,
+    Observed,
+)
+from magnum.drivers.k8s_capi_helm.status import controller_leases, machines, root_cause
+from magnum.drivers.k8s_capi_helm.status.issue import both, bounded, Finding, REASON_LIMIT
 from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet
 
 #: Until then an OpenStackCluster without any status is just new.
@@ -50,15 +56,15 @@ def _deepest(
 ) -> Finding | None:
     """The deepest fault; the cluster tells that of the group that it waits for, if it has one."""
     if group is None and gap.group is not None:
-        own = faults.deepest(faults.scope_of(observed, gap.group, said))
+        own = root_cause.deepest(root_cause.scope_of(observed, gap.group, said))
         if own is not None:
             return own
-    return faults.deepest(faults.scope_of(observed, group, said))
+    return root_cause.deepest(root_cause.scope_of(observed, group, said))
 
 
 def without(observed: Observed, text: str) -> str:
     """A reason while controllers are silent: nothing goes on without them; else *text* itself."""
-    found = heartbeats.told(observed.silent)
+    found = controller_leases.told(observed.silent)
     if found is None:
         return text
     words, since = found
@@ -133,9 +139,9 @@ def clock(at: datetime.datetime) -> str:
 def _detail(gap: Finding, observed: Observed, said: str) -> Finding | None:
     """What the object that the gap is about does just now."""
     if gap.group is None:
-        return _silence(faults.scope_of(observed, None, said))
-    scope = faults.scope_of(observed, gap.group, said)
-    held = faults.preflight(scope)
+        return _silence(root_cause.scope_of(observed, None, said))
+    scope = root_cause.scope_of(observed, gap.group, said)
+    held = root_cause.preflight(scope)
     if held is not None:
         return held
     for machine in sorted(scope.machines, key=conditions.name):
@@ -145,7 +151,7 @@ def _detail(gap: Finding, observed: Observed, said: str) -> Finding | None:
     return None
 
 
-def _silence(scope: faults.Scope) -> Finding | None:
+def _silence(scope: root_cause.Scope) -> Finding | None:
     """While CAPO waits for a load balancer, or cannot log in, it writes no status at all."""
     infrastructure = scope.observed.infrastructure
     if isinstance(infrastructure, Missing) or infrastructure.get("status"):

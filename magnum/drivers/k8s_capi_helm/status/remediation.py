@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 import re
 
-from magnum.drivers.k8s_capi_helm import conditions
 from magnum.drivers.k8s_capi_helm.errors import Cause
-from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.status.finding import Finding
+from magnum.drivers.k8s_capi_helm.model import conditions, Json
+from magnum.drivers.k8s_capi_helm.status.issue import Finding
 from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet
 
 #: As the MachineHealthCheck says it, in the reason of a row.

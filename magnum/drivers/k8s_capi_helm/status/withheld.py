@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from magnum.drivers.k8s_capi_helm import conditions, lengths
-from magnum.drivers.k8s_capi_helm.model import Json, MagnumState, Observed, present, Verdict
+from magnum.drivers.k8s_capi_helm.errors import column_limits
+from magnum.drivers.k8s_capi_helm.model import (
+    conditions,
+    Json,
+    MagnumState,
+    Observed,
+    present,
+    Verdict,
+)
 from magnum.drivers.k8s_capi_helm.status.public_text import LONGEST, public
 
 #: So many characters of a message tell it from others, and fit into any text that was cut.
@@ -24,9 +31,11 @@ def told_anew(verdict: Verdict, state: MagnumState, polled: bool) -> set[str]:
     :param polled: whether the health is written, and not the status.
     """
     if polled:
-        texts = lengths.fitted("health_status_reason", verdict.health_reason)
+        texts = column_limits.fitted("health_status_reason", verdict.health_reason)
         return set(texts.values()) - set(state.health_reason.values())
-    return {lengths.fitted("status_reason", verdict.reason) or ""} - {state.status_reason or ""}
+    return {column_limits.fitted("status_reason", verdict.reason) or ""} - {
+        state.status_reason or ""
+    }
 
 
 def withheld(observed: Observed, told: Iterable[str]) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ import uuid
 import conductor
 import facts
 
-from magnum.drivers.k8s_capi_helm import assembly
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
+from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import views
 from magnum.tests.unit.drivers.k8s_capi_helm.world import FakeCloud
@@ -64,9 +64,9 @@ class Cloud(FakeCloud):
 
 def play() -> None:
     cloud = Cloud()
-    assembly.cloud = cloud.seen_by
+    clients.cloud = cloud.seen_by
     # As if another package of the driver were installed.
-    assembly._BUNDLED = Path(os.environ.get(facts.BUNDLED, assembly._BUNDLED))
+    clients._BUNDLED = Path(os.environ.get(facts.BUNDLED, clients._BUNDLED))
 
 
 if __name__ == "__main__":

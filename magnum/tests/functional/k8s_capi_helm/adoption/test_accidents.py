@@ -9,11 +9,7 @@ from typing import Any
 
 from magnum.tests.functional.k8s_capi_helm.adoption import facts, other_site
 from magnum.tests.functional.k8s_capi_helm.adoption.objects import changes, lasting, told
-from magnum.tests.functional.k8s_capi_helm.adoption.setting import (
-    GROUP,
-    HandoverCase,
-    SUCCESSOR,
-)
+from magnum.tests.functional.k8s_capi_helm.adoption.setting import GROUP, HandoverCase, SUCCESSOR
 
 #: Beside the objects of its machines, a new group adds nothing.
 OWN_KINDS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 
-from magnum.drivers.k8s_capi_helm import names
-from magnum.drivers.k8s_capi_helm.operations import lease
+from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.functional.k8s_capi_helm.adoption import facts
 from magnum.tests.functional.k8s_capi_helm.adoption.objects import (
     changes,
@@ -96,8 +96,8 @@ class Adoption:
         after = self.objects()
         moved = [(key, path) for key, one in changes(before, after).items() for path, _, _ in one]
         # Where the conductor is still there, it has seen the revision by itself.
-        self.assertIn(moved, ([], [(_lease(release), f".metadata.annotations.{lease.REVISIONS}")]))
-        noted = json.loads(after[_lease(release)]["metadata"]["annotations"][lease.REVISIONS])
+        self.assertIn(moved, ([], [(_lease(release), f".metadata.annotations.{codec.REVISIONS}")]))
+        noted = json.loads(after[_lease(release)]["metadata"]["annotations"][codec.REVISIONS])
         self.assertEqual(self.store.revision(release), noted["newest"])
         self.ask(SUCCESSOR, "resize", count=4, group="more")
         self.only_replicas("second resize", before, {f"{release}-more"})

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from magnum.drivers.k8s_capi_helm.helm_client import command
+from magnum.drivers.k8s_capi_helm.helm import cli
 
 CHARTS = Path(__file__).resolve().parents[5] / "charts"
 CLUSTER = CHARTS / "openstack-cluster"
@@ -122,7 +122,7 @@ def text(
 @functools.cache
 def _rendered(chart: Path, values: str, release: str, flags: tuple[str, ...], program: str) -> str:
     asked = ("--values=-", f"--namespace={NAMESPACE}", *flags)
-    given = command.readable(values.encode()).decode()
+    given = cli.readable(values.encode()).decode()
     return run("template", release, chart, *asked, stdin=given, program=program)
 
 

@@ -11,11 +11,7 @@ import unittest
 
 import yaml
 
-from magnum.tests.functional.k8s_capi_helm.charts import (
-    addon_operator,
-    kubernetes_kinds,
-    rendering,
-)
+from magnum.tests.functional.k8s_capi_helm.charts import addon_operator, kubernetes_kinds, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Values
 
 PREFIX = "registry.example.org:5000/mirror"

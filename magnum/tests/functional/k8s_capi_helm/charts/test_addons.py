@@ -6,11 +6,7 @@ from __future__ import annotations
 import base64
 import unittest
 
-from magnum.tests.functional.k8s_capi_helm.charts import (
-    addon_operator,
-    kubernetes_kinds,
-    rendering,
-)
+from magnum.tests.functional.k8s_capi_helm.charts import addon_operator, kubernetes_kinds, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
 
 

@@ -16,8 +16,9 @@ import unittest
 
 import yaml
 
-from magnum.drivers.k8s_capi_helm import labels, pod_security
+from magnum.drivers.k8s_capi_helm import labels
 from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.values import pod_security
 from magnum.tests.functional.k8s_capi_helm.charts import reference, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
 from magnum.tests.unit.drivers.k8s_capi_helm import tenant_words
@@ -148,8 +149,8 @@ class ReferenceTest(unittest.TestCase):
     """The reference chart as it is, with what the driver tells it: skipped where there is none."""
 
     def test_its_pod_is_restricted_and_the_operators(self) -> None:
-        from magnum.drivers.k8s_capi_helm import management
         from magnum.drivers.k8s_capi_helm.model import Chart
+        from magnum.drivers.k8s_capi_helm.reconcile import autoscaler_deployment
         from magnum.tests.unit.drivers.k8s_capi_helm.test_management_laws import CONF
 
         try:
@@ -157,7 +158,7 @@ class ReferenceTest(unittest.TestCase):
                 found = []
                 for values in tenant_words.together("calico")[:2]:
                     about = Chart("openstack-cluster", "0.27.0", str(chart))
-                    told = management.secured(values, about, CONF)
+                    told = autoscaler_deployment.secured(values, about, CONF)
                     told["addons"] = {"enabled": False}  # it has rules of its own for those
                     found.append(rendering.render(chart, told))
         except reference.NotGiven as error:

@@ -15,7 +15,7 @@ from unittest import mock
 
 import yaml
 
-from magnum.drivers.k8s_capi_helm.chart_store import files
+from magnum.drivers.k8s_capi_helm.chart_store import archive as chart_archive
 from magnum.tests.functional.k8s_capi_helm.charts import openpgp, rendering
 from tools import chart_packages
 
@@ -63,8 +63,8 @@ class PackageTest(PackageCase):
     def test_to_the_driver_it_is_the_chart_that_it_was_made_of(self) -> None:
         chart = self.place / "openstack-cluster"
         shutil.copytree(rendering.CLUSTER, chart)
-        unpacked = files.unpack(self.package(chart), self.place / "unpacked")
-        self.assertEqual(files.digest(chart), files.digest(unpacked))
+        unpacked = chart_archive.unpack(self.package(chart), self.place / "unpacked")
+        self.assertEqual(chart_archive.digest(chart), chart_archive.digest(unpacked))
 
     def test_the_name_has_the_version(self) -> None:
         version = yaml.safe_load((rendering.CLUSTER / "Chart.yaml").read_text())["version"]

@@ -13,7 +13,7 @@ from typing import Any
 import unittest
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 import unittest
 
-from magnum.drivers.k8s_capi_helm import owed, upgrade
+from magnum.drivers.k8s_capi_helm.values import deferred, upgrade
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 
 OLD = {
@@ -51,7 +51,7 @@ class UpgradeRollTest(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.first = upgrade.begun(OLD, BASE, THEIRS)
-        self.owing = owed.of_upgrade("1", OLD, BASE, THEIRS)
+        self.owing = deferred.of_upgrade("1", OLD, BASE, THEIRS)
 
     def test_no_worker_moves_before_the_control_plane_is_through(self) -> None:
         self.assertEqual(_workers(OLD), _workers(self.first))
@@ -68,7 +68,7 @@ class UpgradeRollTest(unittest.TestCase):
 
     def test_who_was_left_out_moves_by_its_name(self) -> None:
         after = upgrade.released(self.first, ["default-worker"], 1, [self.owing], shared=True)
-        left = owed.rest([self.owing], ["default-worker"], after, shared=True)
+        left = deferred.rest([self.owing], ["default-worker"], after, shared=True)
         last = upgrade.moved(after, "gpu", "1.35.2", BASE["machineImageId"], 1, left)
         self.assertEqual(_templates(after, "default-worker"), _templates(last, "default-worker"))
         gpu = {"name": "gpu", "machineFlavor": "large", "machineCount": 1}

@@ -46,10 +46,10 @@ class Mutant:
 
 _TWO_LOOKS = "if found and found == state.first_look:"
 
-_EVERYTHING = """        or handed_over.missing(observed, state)
+_EVERYTHING = """        or generations.missing(observed, state)
         or infrastructure.openstack_missing(observed.infrastructure)
-        or groups.first_missing(observed, state)
-        or workers.leftovers(observed)
+        or nodegroups.first_missing(observed, state)
+        or machine_deployment.leftovers(observed)
         or addons.core_missing(observed.addons, state.without_addons)
         or infrastructure.cluster_missing(observed.cluster)
 """
@@ -115,7 +115,7 @@ _STATUS = (
     Mutant(
         "group-after-one-look",
         "a nodegroup is COMPLETE after one look instead of two that agree",
-        f"{DRIVER}/status/groups.py",
+        f"{DRIVER}/status/nodegroups.py",
         "again = agreed or (bool(found) and found == group.first_look)",
         "again = agreed or bool(found)",
         Suite.UNIT,
@@ -124,7 +124,7 @@ _STATUS = (
     Mutant(
         "older-look",
         "a look from before Helm's last change is believed",
-        f"{DRIVER}/status/handed_over.py",
+        f"{DRIVER}/status/generations.py",
         "if _generation(one) < state.written.get(_uid(one), 0):",
         "if _generation(one) < 0:",
         Suite.UNIT,
@@ -133,7 +133,7 @@ _STATUS = (
     Mutant(
         "watched-alone",
         "what was watched alone makes COMPLETE and HEALTHY, however far the watch is behind",
-        f"{DRIVER}/survey.py",
+        f"{DRIVER}/reconcile/observe.py",
         "news = not read.answered or (ends and _is_news(verdict, state, health))",
         "news = not read.answered",
         Suite.UNIT,
@@ -142,7 +142,7 @@ _STATUS = (
     Mutant(
         "stale-watch",
         "what is watched is used however old it is",
-        f"{DRIVER}/observer/watching.py",
+        f"{DRIVER}/kube/informers.py",
         "if age is not None and age <= self._staleness",
         "if age is not None",
         Suite.UNIT,
@@ -151,7 +151,7 @@ _STATUS = (
     Mutant(
         "silent-list",
         "what has changed while a watch was broken prompts nobody",
-        f"{DRIVER}/observer/watch.py",
+        f"{DRIVER}/kube/reflector.py",
         "            self._tell(one.thing())\n",
         "            pass\n",
         Suite.UNIT,
@@ -160,7 +160,7 @@ _STATUS = (
     Mutant(
         "long-pause",
         "another kubeconfig does not end the pause of a watch that was refused",
-        f"{DRIVER}/observer/watching.py",
+        f"{DRIVER}/kube/informers.py",
         "            self._identity = identity\n            self._wake()\n",
         "            self._identity = identity\n",
         Suite.UNIT,
@@ -169,7 +169,7 @@ _STATUS = (
     Mutant(
         "prompted-end",
         "a look out of turn ends what is in progress",
-        f"{DRIVER}/survey.py",
+        f"{DRIVER}/reconcile/observe.py",
         "    if not ends:\n        verdict = _refreshed(verdict, state)\n",
         "",
         Suite.UNIT,
@@ -196,7 +196,7 @@ _STATUS = (
     Mutant(
         "any-generation",
         "status of an older generation is believed",
-        f"{DRIVER}/conditions.py",
+        f"{DRIVER}/model/conditions.py",
         "return isinstance(generation, int) and observed == generation",
         "return isinstance(generation, int) and observed is not None",
         Suite.UNIT,
@@ -205,7 +205,7 @@ _STATUS = (
     Mutant(
         "unreadable-is-gone",
         "what could not be read counts as not there, so an outage looks like a deletion",
-        f"{DRIVER}/observer/look.py",
+        f"{DRIVER}/kube/snapshot.py",
         "found = self._kube.get(kind, self._namespace, name)\n"
         "        except errors.DriverError as error:\n"
         "            self._note(kind, error)\n"
@@ -231,7 +231,7 @@ _CHANGE = (
     Mutant(
         "group-dropped",
         "a nodegroup that failed or is not in the rows any more is dropped without being asked",
-        f"{DRIVER}/change.py",
+        f"{DRIVER}/values/change.py",
         "            if name not in entitled.gone:\n                result.append(entry)\n",
         "            continue\n",
         Suite.UNIT,
@@ -240,7 +240,7 @@ _CHANGE = (
     Mutant(
         "group-back-again",
         "a nodegroup that is being deleted is rendered again",
-        f"{DRIVER}/intake/requests.py",
+        f"{DRIVER}/magnum_objects/reader.py",
         '_NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)',
         '_NOT_RENDERED = ("CREATE_FAILED",)',
         Suite.UNIT,
@@ -249,7 +249,7 @@ _CHANGE = (
     Mutant(
         "resize-renders-all",
         "a resize brings today's template, image and configuration along",
-        f"{DRIVER}/change.py",
+        f"{DRIVER}/values/change.py",
         "if live is None or entitled.everything:",
         "if live is None or entitled.everything or entitled.counts:",
         Suite.UNIT,
@@ -258,7 +258,7 @@ _CHANGE = (
     Mutant(
         "older-record-believed",
         "a release whose newest revisions are lost counts as what runs",
-        f"{DRIVER}/revisions.py",
+        f"{DRIVER}/reconcile/revisions.py",
         "if live.revision >= known.newest and live.whole >= known.applied:",
         "if live.revision:",
         Suite.UNIT,
@@ -267,7 +267,7 @@ _CHANGE = (
     Mutant(
         "superseded-record-believed",
         "a revision that a later one has superseded counts as the newest",
-        f"{DRIVER}/revisions.py",
+        f"{DRIVER}/reconcile/revisions.py",
         "if live.status != _SUPERSEDED:",
         "if live.status:",
         Suite.UNIT,
@@ -276,7 +276,7 @@ _CHANGE = (
     Mutant(
         "living-group-cleared",
         "what is there of a refused nodegroup is deleted, Nodes or not",
-        f"{DRIVER}/newcomers.py",
+        f"{DRIVER}/reconcile/nodegroups.py",
         'if node := conditions.dig(one, "status", "nodeRef", "name"):',
         'if node := conditions.dig(one, "status", "nodeRef", "none"):',
         Suite.UNIT,
@@ -285,7 +285,7 @@ _CHANGE = (
     Mutant(
         "deadline-moves",
         "each resize of a nodegroup gives the change its full time anew",
-        f"{DRIVER}/operations/pending.py",
+        f"{DRIVER}/lease/pending_operations.py",
         "return max(first.deadline, min(new.deadline, last))",
         "return max(last, new.deadline)",
         Suite.UNIT,
@@ -294,7 +294,7 @@ _CHANGE = (
     Mutant(
         "full-lease-keeps-its-cluster",
         "a Lease that is full takes no deletion either",
-        f"{DRIVER}/operations/room.py",
+        f"{DRIVER}/lease/capacity.py",
         "        _make_way(found, operation)\n",
         "        assert operation\n",
         Suite.UNIT,
@@ -303,7 +303,7 @@ _CHANGE = (
     Mutant(
         "label-ignored",
         "the label auto_healing_enabled is ignored",
-        f"{DRIVER}/helm_values/nodes.py",
+        f"{DRIVER}/values/nodegroups.py",
         '{"enabled": request.labels.auto_healing_enabled}',
         '{"enabled": True}',
         Suite.UNIT,
@@ -312,10 +312,10 @@ _CHANGE = (
     Mutant(
         "secret-in-values",
         "the credential stands in the values, and so in Helm's release",
-        f"{DRIVER}/reconcile.py",
+        f"{DRIVER}/reconcile/reconciler.py",
         "        done = ports.helm.apply(",
-        "        name = founding.names.credential_secret(request.release)\n"
-        "        secret = ports.kube.get(founding.names.SECRET, request.namespace, name)\n"
+        "        name = prerequisites.names.credential_secret(request.release)\n"
+        "        secret = ports.kube.get(prerequisites.names.SECRET, request.namespace, name)\n"
         '        values["machineMetadata"] = dict((secret or {}).get("data") or {})\n'
         "        done = ports.helm.apply(",
         Suite.UNIT,
@@ -324,7 +324,7 @@ _CHANGE = (
     Mutant(
         "all-at-once",
         "an upgrade replaces workers before the control plane is through",
-        f"{DRIVER}/upgrade.py",
+        f"{DRIVER}/values/upgrade.py",
         "[{**entry, **pins[name]} for name, entry in groups.items()]",
         "list(groups.values())",
         Suite.UNIT,
@@ -333,7 +333,7 @@ _CHANGE = (
     Mutant(
         "own-image-released",
         "a nodegroup's own image is taken for one that an upgrade holds back",
-        f"{DRIVER}/followers.py",
+        f"{DRIVER}/values/rollout.py",
         " and name not in own\n",
         "\n",
         Suite.UNIT,
@@ -342,7 +342,7 @@ _CHANGE = (
     Mutant(
         "own-image-by-row",
         "a row alone makes an image a nodegroup's own, also what another driver left there",
-        f"{DRIVER}/transition.py",
+        f"{DRIVER}/reconcile/upgrade.py",
         "        if name not in entries or upgrade.is_pinned(entries[name])\n",
         "",
         Suite.UNIT,
@@ -351,7 +351,7 @@ _CHANGE = (
     Mutant(
         "copies-are-wishes",
         "an upgrade takes a nodegroup's copies of the cluster's labels for its own",
-        f"{DRIVER}/intake/requests.py",
+        f"{DRIVER}/magnum_objects/reader.py",
         "upgrade.merged_labels(cluster.labels or {}, texts, own[group.name])",
         "own[group.name]",
         Suite.UNIT,
@@ -360,16 +360,16 @@ _CHANGE = (
     Mutant(
         "upgrade-renders-all",
         "an upgrade brings today's configuration along",
-        f"{DRIVER}/upgrade.py",
-        "result: Json = merging.carried(live, base, theirs)",
-        "result: Json = merging.laid_over(live, theirs)",
+        f"{DRIVER}/values/upgrade.py",
+        "result: Json = merge.carried(live, base, theirs)",
+        "result: Json = merge.laid_over(live, theirs)",
         Suite.UNIT,
         ("test_driver_upgrade.TestValues",),
     ),
     Mutant(
         "overlay-over-labels",
         "an overlay wins over a label that asks for the default",
-        f"{DRIVER}/merging.py",
+        f"{DRIVER}/values/merge.py",
         "        result = carried(result, other, full)\n",
         "        pass\n",
         Suite.UNIT,
@@ -381,7 +381,7 @@ _DELETION = (
     Mutant(
         "secret-first",
         "the credential is deleted before the machines, which then stay for ever",
-        f"{DRIVER}/deletion.py",
+        f"{DRIVER}/status/deletion.py",
         "    if release_present:\n",
         "    if secrets_present:\n        return Step(Action.REMOVE_SECRETS)\n"
         "    if release_present:\n",
@@ -391,7 +391,7 @@ _DELETION = (
     Mutant(
         "any-management-cluster",
         "an empty management cluster proves that a cluster is deleted",
-        f"{DRIVER}/deletion.py",
+        f"{DRIVER}/status/deletion.py",
         "    if not proof:\n        return Step(Action.NO_PROOF, NO_PROOF_SENTENCE)\n",
         "    if not proof:\n        return Step(Action.DONE)\n",
         Suite.UNIT,
@@ -400,7 +400,7 @@ _DELETION = (
     Mutant(
         "anybodys-release",
         "a release of another cluster is taken for ours",
-        f"{DRIVER}/ownership.py",
+        f"{DRIVER}/reconcile/ownership.py",
         "return record.cluster_uuid == whose.cluster_uuid",
         "return bool(record.cluster_uuid)",
         Suite.UNIT,
@@ -409,7 +409,7 @@ _DELETION = (
     Mutant(
         "tenants-own-interface",
         "clouds.yaml lacks endpoint_type, the only spelling that the OpenStack provider reads",
-        f"{DRIVER}/secrets.py",
+        f"{DRIVER}/model/secrets.py",
         '        "endpoint_type": interface,\n',
         "",
         Suite.UNIT,
@@ -418,7 +418,7 @@ _DELETION = (
     Mutant(
         "one-witness",
         "a management cluster that was moved or half restored makes a running cluster gone",
-        f"{DRIVER}/leftovers.py",
+        f"{DRIVER}/reconcile/orphans.py",
         "    if servers:\n",
         "    if False:\n",
         Suite.UNIT,
@@ -427,7 +427,7 @@ _DELETION = (
     Mutant(
         "refused-is-gone",
         "what Nova, Octavia or Neutron refuses to tell counts as nothing left",
-        f"{DRIVER}/leftovers.py",
+        f"{DRIVER}/reconcile/orphans.py",
         'return f"{errors.Cause.PERMISSION}: {_UNTOLD.format(error=error)}"',
         'return ""',
         Suite.UNIT,
@@ -436,7 +436,7 @@ _DELETION = (
     Mutant(
         "cut-list-is-whole",
         "a list of Kubernetes that ends too early is taken for all there is",
-        f"{DRIVER}/kube_client/answers.py",
+        f"{DRIVER}/kube/response.py",
         'if about.get("remainingItemCount") and not about.get("continue"):',
         "if False:",
         Suite.UNIT,
@@ -445,7 +445,7 @@ _DELETION = (
     Mutant(
         "another-404-is-gone",
         "a 404 that names another object, or a proxy's, says that an object is gone",
-        f"{DRIVER}/kube_client/request.py",
+        f"{DRIVER}/kube/request.py",
         'return code == 404 and bool(details.get("name")) and details["name"] in tuple(wanted)',
         "return code == 404",
         Suite.UNIT,
@@ -454,7 +454,7 @@ _DELETION = (
     Mutant(
         "deletion-believed",
         "a credential counts as deleted because something answered the request",
-        f"{DRIVER}/credentials.py",
+        f"{DRIVER}/reconcile/credentials.py",
         "if ids and (left :=",
         "if not ids and (left :=",
         Suite.UNIT,
@@ -463,7 +463,7 @@ _DELETION = (
     Mutant(
         "credential-of-a-namesake",
         "credentials of a cluster whose name begins alike go with a cluster",
-        f"{DRIVER}/secrets.py",
+        f"{DRIVER}/model/secrets.py",
         "return re.fullmatch(shape, text) is not None",
         "return re.match(shape, text) is not None",
         Suite.UNIT,
@@ -472,7 +472,7 @@ _DELETION = (
     Mutant(
         "server-of-a-namesake",
         "servers of a cluster whose name begins alike keep a cluster from being deleted",
-        f"{DRIVER}/cloud/remains.py",
+        f"{DRIVER}/cloud/orphans.py",
         "mine = (one for one in alive if self._is_mine(one, release, project_id, namespace))",
         "mine = iter(alive)",
         Suite.UNIT,
@@ -481,7 +481,7 @@ _DELETION = (
     Mutant(
         "secret-that-nobody-reads",
         "a rotation writes the Secret of the usual name, whichever Cluster API reads",
-        f"{DRIVER}/credentials.py",
+        f"{DRIVER}/reconcile/credential_rotation.py",
         "secret_name=place,",
         "secret_name=None,",
         Suite.UNIT,
@@ -490,7 +490,7 @@ _DELETION = (
     Mutant(
         "services-with-machines",
         "load balancers of Services go while machines can still make them again",
-        f"{DRIVER}/leftovers.py",
+        f"{DRIVER}/reconcile/orphans.py",
         "if observed.machines != () or",
         "if",
         Suite.UNIT,
@@ -499,7 +499,7 @@ _DELETION = (
     Mutant(
         "stale-healthy",
         "what keeps the driver from looking leaves the health as it was",
-        f"{DRIVER}/monitor.py",
+        f"{DRIVER}/handlers/monitor.py",
         'self.data["health_status"] = fields.ClusterHealthStatus.UNKNOWN',
         "self.data.clear()",
         Suite.UNIT,
@@ -508,7 +508,7 @@ _DELETION = (
     Mutant(
         "refusal-for-ever",
         "a refused request leaves a cluster UPDATE_FAILED for ever",
-        f"{DRIVER}/driver/polls.py",
+        f"{DRIVER}/handlers/health_task.py",
         "since, now) >= _REFUSAL_SHOWN:",
         "since, now) is None:",
         Suite.UNIT,
@@ -517,7 +517,7 @@ _DELETION = (
     Mutant(
         "refusal-unseen",
         "a refused request is COMPLETE before anybody has seen that it was refused",
-        f"{DRIVER}/driver/polls.py",
+        f"{DRIVER}/handlers/health_task.py",
         "_REFUSAL_SHOWN = datetime.timedelta(minutes=10)",
         "_REFUSAL_SHOWN = datetime.timedelta()",
         Suite.UNIT,
@@ -529,7 +529,7 @@ _FOUNDING = (
     Mutant(
         "another-authority",
         "Cluster API makes its own CA, so certificates that Magnum signs open nothing",
-        f"{DRIVER}/secrets.py",
+        f"{DRIVER}/model/secrets.py",
         "names.ca_secret(owner.release, purpose),",
         'names.ca_secret(owner.release, f"magnum-{purpose}"),',
         Suite.UNIT,
@@ -538,7 +538,7 @@ _FOUNDING = (
     Mutant(
         "credential-forgotten",
         "an application credential that could not be saved is not taken back",
-        f"{DRIVER}/founding.py",
+        f"{DRIVER}/reconcile/prerequisites.py",
         "cloud.delete_credential(user_id, credential_id)",
         "LOG.error(credential_id)",
         Suite.UNIT,
@@ -547,7 +547,7 @@ _FOUNDING = (
     Mutant(
         "authorities-replaced",
         "Magnum signs with an authority that the cluster does not know once a rotation was refused",
-        f"{DRIVER}/driver/__init__.py",
+        f"{DRIVER}/driver.py",
         "        certificates.put_back(context, cluster)\n",
         "",
         Suite.UNIT,
@@ -556,8 +556,8 @@ _FOUNDING = (
     Mutant(
         "belongings-left",
         "server groups and the API's floating IP outlive their cluster",
-        f"{DRIVER}/teardown.py",
-        "            belongings.remove(cloud(), owner)\n",
+        f"{DRIVER}/reconcile/deletion.py",
+        "            provision.remove(cloud(), owner)\n",
         "",
         Suite.UNIT,
         ("test_driver_belongings",),
@@ -610,7 +610,7 @@ _FOUNDING = (
     Mutant(
         "extra-networks-by-name",
         "the OpenStack provider looks for a further network, and finds a stranger's of the name",
-        f"{DRIVER}/helm_values/nodes.py",
+        f"{DRIVER}/values/nodegroups.py",
         '{"id": networks[name]} if name in networks else {"filter"',
         '{"filter"',
         Suite.UNIT,
@@ -619,7 +619,7 @@ _FOUNDING = (
     Mutant(
         "extra-networks-inherited",
         "a new nodegroup of an older cluster takes its networks over by their names",
-        f"{DRIVER}/helm_values/nodes.py",
+        f"{DRIVER}/values/nodegroups.py",
         "if not same or (mine.extra_network_names and not inherits_networks):",
         "if not same:",
         Suite.UNIT,
@@ -628,7 +628,7 @@ _FOUNDING = (
     Mutant(
         "volume-types-of-everybody",
         "a cluster gets storage classes of volume types that are others'",
-        f"{DRIVER}/cloud/offers.py",
+        f"{DRIVER}/cloud/capabilities.py",
         "            if visibility.allows_volume_type(services, kind, project_id)\n",
         "",
         Suite.UNIT,
@@ -637,7 +637,7 @@ _FOUNDING = (
     Mutant(
         "administrators-see-all",
         "who is shown what is in all projects is asked as if it were a member of one",
-        f"{DRIVER}/assembly.py",
+        f"{DRIVER}/reconcile/clients.py",
         "sees_all=bool(context.is_admin)",
         "sees_all=False",
         Suite.UNIT,
@@ -646,7 +646,7 @@ _FOUNDING = (
     Mutant(
         "names-resolved-again",
         "a deferred upgrade looks the image's name up again",
-        f"{DRIVER}/transition.py",
+        f"{DRIVER}/reconcile/upgrade.py",
         "interface=interface, known=operation.resolved)",
         "interface=interface)",
         Suite.UNIT,
@@ -655,8 +655,8 @@ _FOUNDING = (
     Mutant(
         "resolved-forgotten",
         "what names stood for is not written down",
-        f"{DRIVER}/operations/lease.py",
-        "if operation.resolved == NOTHING else resolution.entry(operation.resolved)",
+        f"{DRIVER}/lease/codec.py",
+        "if operation.resolved == NOTHING else resolved_names.entry(operation.resolved)",
         "if operation else {}",
         Suite.UNIT,
         ("test_driver_neighbours",),
@@ -664,7 +664,7 @@ _FOUNDING = (
     Mutant(
         "belongings-of-another",
         "server groups of another project are taken for the cluster's",
-        f"{DRIVER}/cloud/belongings.py",
+        f"{DRIVER}/cloud/cluster_resources.py",
         'if one["project_id"] == project_id\n                and (group',
         "if (group",
         Suite.UNIT,
@@ -673,7 +673,7 @@ _FOUNDING = (
     Mutant(
         "address-of-a-machine",
         "an API without load balancer loses its address with its machine",
-        f"{DRIVER}/helm_values/infrastructure.py",
+        f"{DRIVER}/values/network.py",
         "return not request.load_balancer and has_floating_ip(request) and not given",
         "return False",
         Suite.UNIT,
@@ -682,7 +682,7 @@ _FOUNDING = (
     Mutant(
         "credential-of-an-administrator",
         "a cluster's credential has the administrator's role",
-        f"{DRIVER}/grants.py",
+        f"{DRIVER}/cloud/roles.py",
         "if name.casefold() != _NEVER and (known",
         "if (known",
         Suite.UNIT,
@@ -694,7 +694,7 @@ _RECORDS = (
     Mutant(
         "one-write",
         "a write that Galera took back is given up",
-        f"{DRIVER}/driver/saving.py",
+        f"{DRIVER}/magnum_objects/saving.py",
         "    retry_on_deadlock=True,",
         "    retry_on_deadlock=False,",
         Suite.UNIT,
@@ -703,7 +703,7 @@ _RECORDS = (
     Mutant(
         "no-reconnect",
         "a write whose connection was lost is given up",
-        f"{DRIVER}/driver/saving.py",
+        f"{DRIVER}/magnum_objects/saving.py",
         "    retry_on_disconnect=True,",
         "    retry_on_disconnect=False,",
         Suite.UNIT,
@@ -712,7 +712,7 @@ _RECORDS = (
     Mutant(
         "any-character",
         "reasons have characters that utf8mb3 does not",
-        f"{DRIVER}/lengths.py",
+        f"{DRIVER}/errors/column_limits.py",
         "    plain = _BEYOND_THREE_BYTES.sub(_REPLACEMENT, _readable(text[: limit + 1]))",
         "    plain = _readable(text[: limit + 1])",
         Suite.UNIT,
@@ -721,7 +721,7 @@ _RECORDS = (
     Mutant(
         "letters-for-bytes",
         "a text's length is counted in characters",
-        f"{DRIVER}/lengths.py",
+        f"{DRIVER}/errors/column_limits.py",
         "    return shortened(plain, limit, lambda one: len(one.encode()))",
         "    return shortened(plain, limit)",
         Suite.UNIT,
@@ -733,7 +733,7 @@ _REGIONS = (
     Mutant(
         "first-region",
         "of several regions the first one is taken",
-        f"{DRIVER}/endpoints.py",
+        f"{DRIVER}/cloud/endpoints.py",
         "        if not chosen and len(listed) > 1:",
         "        if not chosen and not listed:",
         Suite.UNIT,
@@ -742,7 +742,7 @@ _REGIONS = (
     Mutant(
         "contradictions",
         "options that name different regions are taken as they come",
-        f"{DRIVER}/endpoints.py",
+        f"{DRIVER}/cloud/endpoints.py",
         "        if len(set(chosen.values())) > 1:",
         "        if not all(chosen.values()):",
         Suite.UNIT,
@@ -751,7 +751,7 @@ _REGIONS = (
     Mutant(
         "keystone-anywhere",
         "clusters log in at the Keystone that the catalogue has first",
-        f"{DRIVER}/endpoints.py",
+        f"{DRIVER}/cloud/endpoints.py",
         "[url for where, url in listed if where == region] or [url for _, url in listed]",
         "[url for _, url in listed][:1]",
         Suite.UNIT,
@@ -760,7 +760,7 @@ _REGIONS = (
     Mutant(
         "public-keystone",
         "Magnum's own requests to Keystone go to its public endpoint",
-        f"{DRIVER}/endpoints.py",
+        f"{DRIVER}/cloud/endpoints.py",
         "            url = self._login() or self.session.get_endpoint(",
         "            url = self.session.get_endpoint(",
         Suite.UNIT,
@@ -769,7 +769,7 @@ _REGIONS = (
     Mutant(
         "cinders-region",
         "clouds.yaml names the region of one service's option",
-        f"{DRIVER}/founding.py",
+        f"{DRIVER}/reconcile/prerequisites.py",
         "                region=region,",
         "                region=conf.cinder_client.region_name,",
         Suite.UNIT,
@@ -901,7 +901,7 @@ _MANAGEMENT = (
     Mutant(
         "live-image",
         "an image that a tenant's label has brought into a release stays there",
-        f"{DRIVER}/helm_values/autoscaler.py",
+        f"{DRIVER}/values/autoscaler.py",
         'for key, one in (have.get("image") or {}).items() if key not in IMAGE_KEYS}',
         'for key, one in (have.get("image") or {}).items()}',
         Suite.UNIT,
@@ -910,7 +910,7 @@ _MANAGEMENT = (
     Mutant(
         "hole-kept",
         "a live release keeps the line of its chart that lets a tenant choose the image",
-        f"{DRIVER}/helm_values/autoscaler.py",
+        f"{DRIVER}/values/autoscaler.py",
         'return template.replace(_BEFORE_THE_IMAGE, "")',
         "return template",
         Suite.UNIT,
@@ -919,7 +919,7 @@ _MANAGEMENT = (
     Mutant(
         "not-corrected",
         "a release with a tenant's image counts as done, and its health says nothing",
-        f"{DRIVER}/management.py",
+        f"{DRIVER}/reconcile/autoscaler_deployment.py",
         "    return wanted != live.values\n",
         "    return False\n",
         Suite.UNIT,
@@ -928,7 +928,7 @@ _MANAGEMENT = (
     Mutant(
         "stops-pods",
         "a namespace enforces a level with which an autoscaler in it cannot start again",
-        f"{DRIVER}/founding.py",
+        f"{DRIVER}/reconcile/prerequisites.py",
         "    if all(pod_security.is_restricted(pod) for pod in pods):\n",
         "    if pods or not pods:\n",
         Suite.UNIT,
@@ -940,7 +940,7 @@ _BOUNDS = (
     Mutant(
         "server-without-end",
         "a tenant's API server is read as long as it sends",
-        f"{DRIVER}/workload/channel.py",
+        f"{DRIVER}/kube/tenant_channel.py",
         "BYTES, PIECES, LINES = 4 << 20, 4_000, 2_000",
         "BYTES, PIECES, LINES = 1 << 40, 1 << 40, 1 << 40",
         Suite.UNIT,
@@ -949,7 +949,7 @@ _BOUNDS = (
     Mutant(
         "looks-without-bound",
         "looks into the clusters of one tenant take all the room",
-        f"{DRIVER}/workload/budget.py",
+        f"{DRIVER}/kube/tenant_budget.py",
         "and self._tenants[tenant] < TENANT",
         "and True",
         Suite.UNIT,
@@ -958,7 +958,7 @@ _BOUNDS = (
     Mutant(
         "missing-looked-for-for-ever",
         "what is missing in a cluster is looked for each minute, for ever",
-        f"{DRIVER}/workload/inspections.py",
+        f"{DRIVER}/reconcile/addon_check.py",
         "_SOON * float(1 << min(last.poor - 1, 10))",
         "_SOON",
         Suite.UNIT,
@@ -967,7 +967,7 @@ _BOUNDS = (
     Mutant(
         "first-project-first",
         "a project that has asked first runs helm until it has no more to run",
-        f"{DRIVER}/helm_client/turns.py",
+        f"{DRIVER}/helm/fair_queue.py",
         "first = min(self._waiting, key=self._turn_of)",
         "first = next(iter(self._waiting))",
         Suite.UNIT,
@@ -976,7 +976,7 @@ _BOUNDS = (
     Mutant(
         "helm-without-bound",
         "any number of runs of helm go on at once",
-        f"{DRIVER}/helm_client/turns.py",
+        f"{DRIVER}/helm/fair_queue.py",
         "if self._running >= self._most:",
         "if self._running < 0:",
         Suite.UNIT,
@@ -985,7 +985,7 @@ _BOUNDS = (
     Mutant(
         "labels-without-bound",
         "a cluster may have any number of labels",
-        f"{DRIVER}/labels/bounds.py",
+        f"{DRIVER}/labels/limits.py",
         "if len(texts) > most:",
         "if not texts and most:",
         Suite.UNIT,
@@ -1003,7 +1003,7 @@ _BOUNDS = (
     Mutant(
         "whole-messages",
         "a controller's message is read to its end, however long it is",
-        f"{DRIVER}/conditions.py",
+        f"{DRIVER}/model/conditions.py",
         "return value[:LONGEST] if isinstance(value, str)",
         "return value if isinstance(value, str)",
         Suite.UNIT,
@@ -1012,8 +1012,8 @@ _BOUNDS = (
     Mutant(
         "texts-without-bound",
         "rows are given texts that MySQL does not take",
-        f"{DRIVER}/driver/saving.py",
-        "fitting = lengths.fitted(key, value)",
+        f"{DRIVER}/magnum_objects/saving.py",
+        "fitting = column_limits.fitted(key, value)",
         "fitting = value",
         Suite.UNIT,
         ("test_lengths",),
@@ -1021,7 +1021,7 @@ _BOUNDS = (
     Mutant(
         "search-from-everywhere",
         "an error of Helm's is searched anew from each of its letters",
-        f"{DRIVER}/helm_client/failures.py",
+        f"{DRIVER}/helm/failures.py",
         '(?<!\\S)\\S+ \\"[^\\"]*\\" is invalid',
         '\\S+ \\"[^\\"]*\\" is invalid',
         Suite.UNIT,
@@ -1033,7 +1033,7 @@ _ENVTEST = (
     Mutant(
         "lock-for-everybody",
         "the Lease is taken while somebody else holds it",
-        f"{DRIVER}/operations/lock.py",
+        f"{DRIVER}/lease/lock.py",
         'if holder in ("", me) or self._expired(namespace, release, found):',
         "if True:",
         Suite.ENVTEST,
@@ -1045,7 +1045,7 @@ _FUNCTIONAL = (
     Mutant(
         "no-rights",
         "the driver does not bind its role in the namespaces that it makes",
-        f"{DRIVER}/founding.py",
+        f"{DRIVER}/reconcile/prerequisites.py",
         '"subjects": [_own_subject(ports)],',
         '"subjects": [],',
         Suite.FUNCTIONAL,
@@ -1054,7 +1054,7 @@ _FUNCTIONAL = (
     Mutant(
         "lease-left",
         "the Lease of a deleted cluster stays behind",
-        f"{DRIVER}/driver/endings.py",
+        f"{DRIVER}/handlers/delete.py",
         "        ports.operations.sweep(owner.namespace, owner.release)",
         "        assert owner",
         Suite.FUNCTIONAL,
@@ -1066,7 +1066,7 @@ _WORDS = (
     Mutant(
         "addresses-to-tenants",
         "Addresses of the cloud's services stand in what tenants read.",
-        f"{DRIVER}/status/private_words.py",
+        f"{DRIVER}/status/redaction.py",
         '        (rf"{_URL}", ""),\n',
         "",
         Suite.UNIT,
@@ -1096,7 +1096,7 @@ _CLOCKS = (
     Mutant(
         "conductors-clock",
         "How long something lasts is told by the conductor's clock.",
-        f"{DRIVER}/status/written_times.py",
+        f"{DRIVER}/status/timestamps.py",
         "    at = asof(observed)\n",
         "    at = observed.at\n",
         Suite.UNIT,
@@ -1105,8 +1105,8 @@ _CLOCKS = (
     Mutant(
         "leases-by-the-conductors-clock",
         "The age of a look counts by the conductor's clock in a file that was not to.",
-        f"{DRIVER}/leftovers.py",
-        "written_times.lasts(asked, observed, _PORT_PATIENCE)",
+        f"{DRIVER}/reconcile/orphans.py",
+        "timestamps.lasts(asked, observed, _PORT_PATIENCE)",
         "observed.at - asked > _PORT_PATIENCE",
         Suite.UNIT,
         ("test_house_clocks",),
@@ -1114,7 +1114,7 @@ _CLOCKS = (
     Mutant(
         "restarts-forget-faults",
         "What was told is told again only when its time has passed for the new process.",
-        f"{DRIVER}/status/faults.py",
+        f"{DRIVER}/status/root_cause.py",
         "text[:_BEGINNING] in self.said or ",
         "",
         Suite.UNIT,
@@ -1123,7 +1123,7 @@ _CLOCKS = (
     Mutant(
         "restarts-forget-silence",
         "A controller that was silent for one process is alive for the next one.",
-        f"{DRIVER}/controllers.py",
+        f"{DRIVER}/reconcile/controller_check.py",
         " or before.get(beat.controller)",
         "",
         Suite.UNIT,
@@ -1132,7 +1132,7 @@ _CLOCKS = (
     Mutant(
         "restarts-forget-credentials",
         "A dead credential is a good one for a conductor that has just begun.",
-        f"{DRIVER}/logins.py",
+        f"{DRIVER}/reconcile/credential_check.py",
         "get(owner.cluster_uuid, (before, said))",
         'get(owner.cluster_uuid, (before, ""))',
         Suite.UNIT,
@@ -1141,7 +1141,7 @@ _CLOCKS = (
     Mutant(
         "restarts-forget-addons",
         "What is missing in a cluster is there for a conductor that has just begun.",
-        f"{DRIVER}/workload/inspections.py",
+        f"{DRIVER}/reconcile/addon_check.py",
         "if said and known is None:",
         "if not said:",
         Suite.UNIT,
@@ -1159,7 +1159,7 @@ _CLOCKS = (
     Mutant(
         "sightings-for-ever",
         "What no process lives long enough to watch is waited for without end.",
-        f"{DRIVER}/sightings.py",
+        f"{DRIVER}/reconcile/first_seen.py",
         "return max(seen, now - stated - CLOCKS_DIFFER)",
         "return seen",
         Suite.UNIT,
@@ -1168,7 +1168,7 @@ _CLOCKS = (
     Mutant(
         "sightings-by-clocks",
         "The time of a row is held against the clock of another host.",
-        f"{DRIVER}/sightings.py",
+        f"{DRIVER}/reconcile/first_seen.py",
         "return max(seen, now - stated - CLOCKS_DIFFER)",
         "return max(seen, now - stated)",
         Suite.UNIT,
@@ -1180,7 +1180,7 @@ _HOSTILE = (
     Mutant(
         "unseen-text",
         "a refusal shows a terminal's control characters to whoever reads it",
-        f"{DRIVER}/lengths.py",
+        f"{DRIVER}/errors/column_limits.py",
         "\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f",
         "\\x00",
         Suite.UNIT,
@@ -1189,7 +1189,7 @@ _HOSTILE = (
     Mutant(
         "record-believed",
         "a Lease that somebody has spoiled ends a pass with an error of a library",
-        f"{DRIVER}/operations/malformed.py",
+        f"{DRIVER}/lease/malformed.py",
         "except _MALFORMED as error:",
         "except OverflowError as error:",
         Suite.UNIT,
@@ -1198,7 +1198,7 @@ _HOSTILE = (
     Mutant(
         "label-strays",
         "a label moves another one's path of the values",
-        f"{DRIVER}/helm_values/programs.py",
+        f"{DRIVER}/values/components.py",
         'values["loadBalancerFlavor"] = labels.api_server_lb_flavor',
         'values["loadBalancerProvider"] = labels.api_server_lb_flavor',
         Suite.UNIT,
@@ -1207,7 +1207,7 @@ _HOSTILE = (
     Mutant(
         "writes-believed",
         "an empty answer to a write of an object counts as that object",
-        f"{DRIVER}/kube_client/kinds.py",
+        f"{DRIVER}/kube/discovery.py",
         'is_object = method != "DELETE" and name is not None',
         'is_object = method == "GET" and name is not None',
         Suite.UNIT,
@@ -1216,7 +1216,7 @@ _HOSTILE = (
     Mutant(
         "halves-of-characters",
         "a keypair's name that is no text reaches the values",
-        f"{DRIVER}/intake/refusals.py",
+        f"{DRIVER}/magnum_objects/validate_cluster.py",
         "if request.keypair and not request.keypair.isprintable():",
         "if request.keypair and not request.keypair:",
         Suite.UNIT,
@@ -1234,9 +1234,10 @@ _HOSTILE = (
     Mutant(
         "two-revisions",
         "the first change of a release of another family runs Helm twice",
-        f"{DRIVER}/reconcile.py",
-        "        values = management.secured(values, chart, conf)\n        now = None",
-        "        now = None",
+        f"{DRIVER}/reconcile/reconciler.py",
+        "        values = autoscaler_deployment.secured(values, chart, conf)\n"
+        "        deployed = None",
+        "        deployed = None",
         Suite.UNIT,
         ("test_management",),
     ),
@@ -1252,7 +1253,7 @@ _HOSTILE = (
     Mutant(
         "deletes-a-neighbours-credential",
         "a deletion takes credentials whose names begin like the cluster's",
-        f"{DRIVER}/secrets.py",
+        f"{DRIVER}/model/secrets.py",
         "return re.fullmatch(shape, text) is not None",
         "return re.match(shape, text) is not None",
         Suite.UNIT,

@@ -11,10 +11,10 @@ import pathlib
 import threading
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_client import halves, HelmClient
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm import HelmClient, recovery
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.envtest.test_helm_client import HelmCase
@@ -199,7 +199,7 @@ class TestHalfDone(suite.HelmSuite, HelmCase):
             widget("one"),
             hold=Lost(is_through),
         )
-        self.assertEqual((halves.HALF_DONE, ""), (self.status(), self.text("a")))
+        self.assertEqual((recovery.HALF_DONE, ""), (self.status(), self.text("a")))
         self.apply(widget("one"))
         self.assertEqual(("deployed", "one", None), (self.status(), self.text(), self.text("a")))
 

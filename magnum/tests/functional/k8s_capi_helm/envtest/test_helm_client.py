@@ -19,11 +19,11 @@ import uuid
 import testtools
 import yaml
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.operations import Hold, Operations
+from magnum.drivers.k8s_capi_helm.lease import Hold, Operations
+from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite

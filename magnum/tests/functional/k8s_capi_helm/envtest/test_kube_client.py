@@ -9,9 +9,9 @@ import uuid
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import kube_client as suite
 

@@ -18,14 +18,17 @@ import kubernetes.config
 import testtools
 import yaml
 
-from magnum.drivers.k8s_capi_helm import errors, founding, names
-from magnum.drivers.k8s_capi_helm.controllers import Controllers
-from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers import k8s_capi_helm
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.reconcile import prerequisites
+from magnum.drivers.k8s_capi_helm.reconcile.controller_check import Controllers
 from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import controllers, helm_client, operations
 
-RBAC = pathlib.Path(founding.__file__).parent / "manifests" / "rbac.yaml"
+RBAC = pathlib.Path(k8s_capi_helm.__file__).parent / "manifests" / "rbac.yaml"
 CLUSTER_ROLE = names.Kind(
     "rbac.authorization.k8s.io", "ClusterRole", "clusterroles", ("v1",), namespaced=False
 )
@@ -110,7 +113,7 @@ class LeastPrivilegeCase(testtools.TestCase):
         """A namespace as the driver makes it for a project."""
         name = f"suite-{uuid.uuid4().hex[:12]}"
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        founding.open_namespace(ports, name, "project-1", "restricted")
+        prerequisites.open_namespace(ports, name, "project-1", "restricted")
         self.addCleanup(self.admin.delete, names.NAMESPACE, None, name)
         # The driver's first act there, too, is to make a Lease: that waits until the role holds.
         first = {"metadata": {"name": "first", "namespace": name}}
@@ -171,7 +174,7 @@ class TestLimits(LeastPrivilegeCase):
     def test_a_namespace_can_be_opened_twice(self) -> None:
         name = self.make_namespace()
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        founding.open_namespace(ports, name, "project-1", "restricted")
+        prerequisites.open_namespace(ports, name, "project-1", "restricted")
         secret = {"metadata": {"name": "one", "namespace": name}, "stringData": {"a": "b"}}
         self.assertTrue(self.kube.apply(names.SECRET, secret)["metadata"]["uid"])
 

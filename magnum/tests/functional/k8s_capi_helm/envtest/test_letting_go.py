@@ -16,20 +16,23 @@ import types
 from typing import Any
 import uuid
 
-from magnum.drivers.k8s_capi_helm import assembly, deletion, founding, names, secrets, teardown
-from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
+from magnum.drivers import k8s_capi_helm
+from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import Belongings
+from magnum.drivers.k8s_capi_helm.cloud.orphans import Remains
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
-from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, Chart
-from magnum.drivers.k8s_capi_helm.operations import Operations
+from magnum.drivers.k8s_capi_helm.lease import Operations
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, Chart, names, secrets
+from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
+from magnum.drivers.k8s_capi_helm.status import deletion as status_deletion
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.envtest import helm
 from magnum.tests.functional.k8s_capi_helm.envtest.test_charts import ChartCase
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeOpenStack
 
-PAGE = Path(founding.__file__).parents[3] / "doc/source/admin/deletion.rst"
+PAGE = Path(k8s_capi_helm.__file__).parents[3] / "doc/source/admin/deletion.rst"
 RELEASE = "demo-abcdefghijkl"
 HELD = (names.CLUSTER, names.MACHINE_DEPLOYMENT, names.CONTROL_PLANE, names.OPENSTACK_CLUSTER)
 TIMEOUT = 120
@@ -59,7 +62,7 @@ class TestLettingGo(ChartCase):
         super().setUp()
         self.kube = KubeClient(self.kubeconfig)
         self.owner = secrets.Owner(RELEASE, self.namespace, "p1", "u1", str(uuid.uuid4()))
-        self.ports = assembly.Ports(
+        self.ports = clients.Ports(
             kube=self.kube,
             operations=Operations(self.kube, holder="test", lease_duration=60),
             helm=HelmClient(self.kube, executable=helm(), timeout=60),
@@ -93,17 +96,17 @@ class TestLettingGo(ChartCase):
                 name = one["metadata"]["name"]
                 self.kube.patch(kind, self.namespace, name, {"metadata": mark})
 
-    def advance(self) -> deletion.Step:
+    def advance(self) -> status_deletion.Step:
         now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=2)
         options = types.SimpleNamespace(capi_helm=types.SimpleNamespace(lock_wait=5))
         cloud: Any = self.cloud
-        return teardown.advance(self.ports, self.owner, lambda: cloud, options, now)
+        return reconcile_deletion.advance(self.ports, self.owner, lambda: cloud, options, now)
 
     def test_the_page_finishes_the_job(self) -> None:
         step = self.advance()
-        self.assertEqual(deletion.Action.WAIT, step.action)
+        self.assertEqual(status_deletion.Action.WAIT, step.action)
         self.assertIn("credential: Keystone does not accept", step.reason)
-        self.assertEqual(deletion.Action.WAIT, self.advance().action)
+        self.assertEqual(status_deletion.Action.WAIT, self.advance().action)
 
         self.let_go()
         for kind in HELD:
@@ -111,7 +114,7 @@ class TestLettingGo(ChartCase):
         server = self.cloud.openstack.leave("servers", name=f"{RELEASE}-control-plane-x2b4c")
         self.assertIn(server.name, self.advance().reason)
         self.cloud.openstack.left["servers"].clear()
-        self.assertEqual(deletion.Action.DONE, self.advance().action)
+        self.assertEqual(status_deletion.Action.DONE, self.advance().action)
         self.assertEqual(["ac-1"], self.cloud.deleted)
         marks = {names.LABEL_UUID: self.owner.cluster_uuid}
         self.assertEqual([], self.kube.list(names.SECRET, self.namespace, marks))

@@ -18,10 +18,10 @@ import sys
 import threading
 import time
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_client import halves
-from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease
-from magnum.drivers.k8s_capi_helm.operations import Operations
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm import recovery
+from magnum.drivers.k8s_capi_helm.lease import Operations
+from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
 from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.functional.k8s_capi_helm.envtest import gate, test_halves
 from magnum.tests.functional.k8s_capi_helm.envtest.test_halves import WIDGET, widget
@@ -257,7 +257,7 @@ class TestWindows(suite.HelmSuite, HelmCase):
         self.wake(helm)
         self.until(lambda: not self.helms())
         self.assertEqual("late", self.text())
-        self.assertEqual((halves.HALF_DONE, TRUTH), (self.live().status, self.live().values))
+        self.assertEqual((recovery.HALF_DONE, TRUTH), (self.live().status, self.live().values))
         self.wake(conductor.pid)
         self.assertIn(self.outcome(conductor), ("Busy", "HelmInterrupted"))
         self.take_over()

@@ -12,8 +12,10 @@ from typing import ClassVar
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names, observer
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import observer as suite
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
 from sandbox import processes
@@ -89,10 +91,10 @@ class TestWatching(suite.WatchingTests, ServerCase):
 class TestThreads(KubeClientSuite, ServerCase):
     """Watches that go on by themselves, also when the API server does not."""
 
-    def watching(self, staleness: float) -> tuple[observer.Watching, str, threading.Event]:
+    def watching(self, staleness: float) -> tuple[informers.Watching, str, threading.Event]:
         """Watches of one new namespace, and the event that they have been told of something."""
         namespace, seen = self.make_namespace(), threading.Event()
-        found = observer.Watching(
+        found = informers.Watching(
             self.kube,
             staleness=staleness,
             covers=lambda name: name == namespace,
@@ -103,7 +105,7 @@ class TestThreads(KubeClientSuite, ServerCase):
         self.until(lambda: found.view().watched)
         return found, namespace, seen
 
-    def known(self, watching: observer.Watching, namespace: str) -> list[str]:
+    def known(self, watching: informers.Watching, namespace: str) -> list[str]:
         """Names that are known without asking."""
         view = watching.view()
         self.assertTrue(view.watched)

@@ -11,8 +11,10 @@ import uuid
 
 from kubernetes import client, config
 
-from magnum.drivers.k8s_capi_helm import errors, founding, names, pod_security
-from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.drivers.k8s_capi_helm.reconcile import prerequisites
+from magnum.drivers.k8s_capi_helm.values import pod_security
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.envtest import kubeconfig
 from magnum.tests.functional.k8s_capi_helm.envtest.test_least_privilege import LeastPrivilegeCase
@@ -112,7 +114,7 @@ class TestOlder(LeastPrivilegeCase):
     def test_it_gets_its_level(self) -> None:
         name = self.older()
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        founding.enforce(ports, name, pod_security.RESTRICTED)
+        prerequisites.enforce(ports, name, pod_security.RESTRICTED)
         self.assertEqual(pod_security.RESTRICTED, self.level(name))
 
     def test_no_other_namespace_does(self) -> None:

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 import json
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import conditions, names
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
 
 _COUNTERS = ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")
 _GOOD = [{"type": kind, "status": good, "reason": kind} for kind, good in conditions.GOOD.items()]

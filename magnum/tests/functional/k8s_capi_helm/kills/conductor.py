@@ -20,17 +20,12 @@ from magnum import objects
 from magnum.common import rpc
 from magnum.conductor.handlers import credential_conductor, nodegroup_conductor
 from magnum.drivers.common import driver
-from magnum.drivers.k8s_capi_helm import (
-    assembly,
-    belongings,
-    installation,
-    intake,
-    names,
-    operations,
-    secrets,
-)
-from magnum.drivers.k8s_capi_helm.driver import passes
-from magnum.drivers.k8s_capi_helm.helm_client import releases
+from magnum.drivers.k8s_capi_helm import lease
+from magnum.drivers.k8s_capi_helm.cloud import provision
+from magnum.drivers.k8s_capi_helm.helm import release_secret
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.model import clock, names, secrets
+from magnum.drivers.k8s_capi_helm.reconcile import clients, install
 from magnum.tests.functional.k8s_capi_helm.adoption import conductor as plain
 from magnum.tests.functional.k8s_capi_helm.kills.cluster_api import QuickClusters
 from magnum.tests.functional.k8s_capi_helm.kills.project import Cloud, Project
@@ -57,7 +52,7 @@ class Conductor(plain.Conductor):
         super().__init__()
         self._cloud = cloud
         self._minutes = 0.0
-        passes.utc_now = self._now
+        clock.utc_now = self._now
 
     def _now(self) -> datetime.datetime:
         return datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=self._minutes)
@@ -135,18 +130,18 @@ class Conductor(plain.Conductor):
     def _record(self, cluster: Any) -> Any:
         if not cluster.stack_id:
             return None
-        namespace = intake.namespace(cluster, CONF)
-        return assembly.ports(CONF).operations.read(namespace, cluster.stack_id)
+        namespace = reader.namespace(cluster, CONF)
+        return clients.ports(CONF).operations.read(namespace, cluster.stack_id)
 
     def _wrong_release(self, cluster: Any, rows: list[Any]) -> Iterator[str]:
-        ports, namespace = assembly.ports(CONF), intake.namespace(cluster, CONF)
+        ports, namespace = clients.ports(CONF), reader.namespace(cluster, CONF)
         live = ports.helm.live(namespace, cluster.stack_id)
         if live is None or live.status != "deployed":
             yield f"the release is {live.status if live else 'gone'}"
             return
-        request = intake.cluster_request(cluster, rows, CONF)
-        facts = belongings.found(self._cloud, request, self._cloud.facts(request))
-        wanted, have = _plain(installation.render(request, facts, CONF)), _plain(live.values)
+        request = reader.cluster_request(cluster, rows, CONF)
+        facts = provision.found(self._cloud, request, self._cloud.facts(request))
+        wanted, have = _plain(install.render(request, facts, CONF)), _plain(live.values)
         for key in sorted({*wanted, *have}):
             if wanted.get(key) != have.get(key):
                 yield f"values.{key}: {have.get(key)}, not {wanted.get(key)}"
@@ -154,11 +149,13 @@ class Conductor(plain.Conductor):
 
     def _wrong_objects(self, namespace: str, release: str) -> Iterator[str]:
         """What differs between the newest revision and the API server."""
-        kube = assembly.ports(CONF).kube
+        kube = clients.ports(CONF).kube
         known = {one.name: one for one in vars(names).values() if isinstance(one, names.Kind)}
-        newest = releases.newest(kube.list(names.SECRET, namespace, releases.labels(release)))
+        newest = release_secret.newest(
+            kube.list(names.SECRET, namespace, release_secret.labels(release))
+        )
         assert newest is not None
-        documents = [one for one in yaml.safe_load_all(releases.manifest(newest)) if one]
+        documents = [one for one in yaml.safe_load_all(release_secret.manifest(newest)) if one]
         told: dict[str, set[str]] = {kind: set() for kind in known}
         for one in documents:
             told.setdefault(one["kind"], set()).add(one["metadata"]["name"])
@@ -180,7 +177,7 @@ class Conductor(plain.Conductor):
 
     def _wrong_project(self, cluster: Any) -> Iterator[str]:
         release = cluster.stack_id
-        kube, namespace = assembly.ports(CONF).kube, intake.namespace(cluster, CONF)
+        kube, namespace = clients.ports(CONF).kube, reader.namespace(cluster, CONF)
         secret = kube.get(names.SECRET, namespace, names.credential_secret(release))
         used = {one.id for one in secrets.credentials_of(secret)} if secret else set()
         if used != set(self._cloud.credentials):
@@ -251,7 +248,7 @@ def serve(directory: str, configuration: str, requests: Any) -> None:
     os.dup2(output, 2)
     configure(configuration)
     _play(place)
-    conductor = Conductor(assembly.cloud(None))  # type: ignore[arg-type]
+    conductor = Conductor(clients.cloud(None))  # type: ignore[arg-type]
     while True:
         verb, arguments = requests.recv()
         try:
@@ -265,17 +262,17 @@ def serve(directory: str, configuration: str, requests: Any) -> None:
 
 def _play(place: Path) -> None:
     """Put what is played in its place."""
-    cloud, made = Cloud(Project(place / "project.json")), assembly.make(CONF)
+    cloud, made = Cloud(Project(place / "project.json")), clients.make(CONF)
     kube = QuickClusters(CONF.capi_helm.kubeconfig_file)
     holder = f"conductor/{os.getpid()}/{os.urandom(4).hex()}"
     ports = dataclasses.replace(
         made,
         kube=kube,
-        operations=operations.Operations(kube, holder=holder, lease_duration=LEASE),
+        operations=lease.Operations(kube, holder=holder, lease_duration=LEASE),
         watching=None,
     )
-    assembly.ports = lambda conf: ports
+    clients.ports = lambda conf: ports
     # Without a context it is the test itself that looks.
-    assembly.cloud = lambda context: (  # type: ignore[assignment]
+    clients.cloud = lambda context: (  # type: ignore[assignment]
         cloud.seen_by(context) if context else cloud  # type: ignore[return-value]
     )

@@ -16,8 +16,8 @@ from oslo_db.sqlalchemy import enginefacade
 import sqlalchemy
 
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm import names
-from magnum.drivers.k8s_capi_helm.driver import rows
+from magnum.drivers.k8s_capi_helm.magnum_objects import writer
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import databases, scenes, world
 
 EMOJI = "\U0001f600"
@@ -105,7 +105,7 @@ class TestTexts(Case):
         cluster = self.made()
         for text in TEXTS:
             for row in (cluster, *cluster.nodegroups):
-                rows.put(row, status_reason=text)
+                writer.put(row, status_reason=text)
             saved = self.cluster().status_reason
             self.assertLessEqual(len(saved.encode()), 65_535)
             pairs = zip(text[:100], saved[:100], strict=False)
@@ -114,9 +114,9 @@ class TestTexts(Case):
     def test_what_was_saved_is_not_saved_again(self):
         cluster = self.made()
         for text in TEXTS:
-            rows.put(cluster, status_reason=text)
+            writer.put(cluster, status_reason=text)
             self.refuse_writes("cluster", 1, 1644, "a save too many")
-            rows.put(self.cluster(), status_reason=text)
+            writer.put(self.cluster(), status_reason=text)
             self.assertEqual(1, self.left_over())
             self.sql("DROP TRIGGER refusing")
 
@@ -146,7 +146,7 @@ class TestTexts(Case):
         cluster = self.made()
         group = next(row for row in cluster.nodegroups if row.role == "worker")
         many = [f"fd00:1234:5678:9abc:def0:1234:{number:04x}:1" for number in range(3000)]
-        rows.put(group, node_addresses=many)
+        writer.put(group, node_addresses=many)
         saved = self.group().node_addresses
         self.assertEqual(many[: len(saved)], saved)
         self.assertGreater(len(saved), 1000)
@@ -158,7 +158,7 @@ class TestWrites(Case):
         """https://mariadb.com/kb/en/galera-cluster-known-limitations/: deadlock, at the commit."""
         cluster = self.made()
         self.refuse_writes("cluster", 3, 1213, "Deadlock found when trying to get lock")
-        rows.put(cluster, status_reason="new")
+        writer.put(cluster, status_reason="new")
         self.assertEqual("new", self.cluster().status_reason)
         self.assertEqual(0, self.left_over())
 
@@ -173,7 +173,7 @@ class TestWrites(Case):
             # Whoever was refused pauses, and meanwhile the other one is through.
             pauses = types.SimpleNamespace(sleep=lambda seconds: other.commit())
             self.useFixture(fixtures.MonkeyPatch("oslo_db.api.time", pauses))
-            rows.put(cluster, status_reason="new")
+            writer.put(cluster, status_reason="new")
         found = self.cluster()
         self.assertEqual(("new", "theirs"), (found.status_reason, found.coe_version))
 
@@ -201,7 +201,7 @@ class TestWrites(Case):
     def test_two_conductors_lose_no_write_of_each_other(self):
         """Each saves what it has changed: an older object of the other takes nothing back."""
         first, second = self.made(), self.cluster()
-        rows.put(first, status_reason="of the first")
-        rows.put(second, coe_version="v1.99.0")
+        writer.put(first, status_reason="of the first")
+        writer.put(second, coe_version="v1.99.0")
         found = self.cluster()
         self.assertEqual(("of the first", "v1.99.0"), (found.status_reason, found.coe_version))

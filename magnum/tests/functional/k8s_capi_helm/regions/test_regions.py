@@ -22,8 +22,15 @@ import yaml
 
 from magnum.common import context as magnum_context
 import magnum.conf
-from magnum.drivers.k8s_capi_helm import assembly, conf, errors, founding, labels, names, secrets
-from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Grants, NodeGroupRequest
+from magnum.drivers.k8s_capi_helm import conf, errors, labels
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    Grants,
+    names,
+    NodeGroupRequest,
+    secrets,
+)
+from magnum.drivers.k8s_capi_helm.reconcile import clients, prerequisites
 from magnum.tests.functional.k8s_capi_helm.regions import tls
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from sandbox import cloud, processes
@@ -129,7 +136,7 @@ class RegionCase(unittest.TestCase):
             project_id=access.project_id,
             is_admin=False,
         )
-        return assembly.cloud(context)
+        return clients.cloud(context)
 
     def request(self) -> ClusterRequest:
         project = self.tenant.current_project_id
@@ -163,7 +170,7 @@ class RegionCase(unittest.TestCase):
         hold: Any = _Hold()
         interface = CONF.capi_helm.app_cred_interface_type
         port = self.cloud()
-        founding.save_credentials(
+        prerequisites.save_credentials(
             ports,
             hold,
             port,
@@ -282,7 +289,7 @@ class TestRegions(RegionCase):
         """The service user of the periodic tasks asks in the same region."""
         self.choose(GUARDED)
         self.option("keystone_auth", "cafile", str(self.site.authority))
-        admin = assembly.cloud(magnum_context.make_admin_context(all_tenants=True))
+        admin = clients.cloud(magnum_context.make_admin_context(all_tenants=True))
         self.assertEqual({}, dict(admin.server_faults(["00000000-0000-4000-8000-000000000000"])))
         self.assertFalse(admin.is_balancer_failed("none", self.tenant.current_project_id))
         with contextlib.suppress(errors.CloudRefused):

@@ -18,10 +18,9 @@ import time
 from typing import Any
 
 from magnum.common import context as magnum_context
-from magnum.drivers.k8s_capi_helm import assembly, names
-from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.observer import Watching
-from magnum.drivers.k8s_capi_helm.observer.watching import KINDS
+from magnum.drivers.k8s_capi_helm.kube.informers import KINDS, Watching
+from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.tests.functional.k8s_capi_helm.kills import cluster_api, conductor, project
 from magnum.tests.functional.k8s_capi_helm.soak import holdings
 from magnum.tests.functional.k8s_capi_helm.soak.fleet import Fleet
@@ -80,7 +79,7 @@ class Soak:
 
     def _play(self) -> None:
         """Put what is played in its place; what controllers make is not watched."""
-        made = assembly.make(conductor.CONF)
+        made = clients.make(conductor.CONF)
         kube = Controllers(conductor.CONF.capi_helm.kubeconfig_file)
         prefix = f"{conductor.CONF.capi_helm.namespace_prefix}-"
         watching = Watching(
@@ -90,9 +89,9 @@ class Soak:
             kinds=tuple(one for one in KINDS if one not in cluster_api.MADE),
         )
         ports = dataclasses.replace(made, kube=kube, watching=watching)
-        assembly.ports = lambda conf: ports
+        clients.ports = lambda conf: ports
         cloud = self._cloud
-        assembly.cloud = cloud.seen_by  # type: ignore[assignment]
+        clients.cloud = cloud.seen_by  # type: ignore[assignment]
 
     def run(self, minutes: float) -> None:
         """Make the fleet, change it, look, and delete it."""

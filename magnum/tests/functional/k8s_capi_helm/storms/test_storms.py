@@ -17,7 +17,7 @@ from magnum.tests.functional.k8s_capi_helm.sandbox.magnum_api import Refused, Ro
 from magnum.tests.functional.k8s_capi_helm.storms.storm import LIMIT, mixed, Storm
 from sandbox import cloud
 from sandbox.cloud import conductors
-from sandbox.cloud.layout import Layout
+from sandbox.cloud.conductor_layout import Layout
 
 #: Twenty requests at once are to need two or three runs of Helm; on a machine that is busy
 #: the first of them are carried out before the last have come in.

@@ -24,8 +24,11 @@ import fixtures
 from oslo_service import loopingcall
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import assembly, chart_store, names, operations
-from magnum.drivers.k8s_capi_helm.driver import Driver, passes
+from magnum.drivers import k8s_capi_helm
+from magnum.drivers.k8s_capi_helm import chart_store, lease
+from magnum.drivers.k8s_capi_helm.driver import Driver
+from magnum.drivers.k8s_capi_helm.model import clock, names
+from magnum.drivers.k8s_capi_helm.reconcile import clients as reconcile_clients
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm import databases, world
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import barbican
@@ -147,14 +150,14 @@ class MortalWorld(world.World):
         self.keys = barbican.FakeBarbican()
         self.openstack = self.cloud.openstack
         self.cloud.between = lambda clients: self.door(clients, "openstack")
-        where = f"{assembly.__name__}.cloud"
+        where = f"{reconcile_clients.__name__}.cloud"
         self.useFixture(
             fixtures.MonkeyPatch(
                 where, lambda context: self.door(self.cloud.seen_by(context), "cloud")
             )
         )
         self._open_database()
-        self.useFixture(fixtures.MonkeyPatch(f"{passes.__name__}.utc_now", self.now))
+        self.useFixture(fixtures.MonkeyPatch(f"{clock.__name__}.utc_now", self.now))
         self._conductors = itertools.count(1)
         self.conductor()
 
@@ -176,9 +179,9 @@ class MortalWorld(world.World):
         number = next(self._conductors)
         kube = self.door(self.kube, "kube")
         self.driver = Driver()
-        self.ports = assembly.Ports(
+        self.ports = reconcile_clients.Ports(
             kube=kube,
-            operations=operations.Operations(
+            operations=lease.Operations(
                 kube,
                 holder=f"conductor-{number}",
                 lease_duration=_LEASE_SECONDS,
@@ -187,7 +190,7 @@ class MortalWorld(world.World):
             ),
             helm=self.door(self.helm, "helm"),
             charts=chart_store.ChartStore(
-                bundled=pathlib.Path(assembly.__file__).parent / "charts",
+                bundled=pathlib.Path(k8s_capi_helm.__file__).parent / "charts",
                 directory=pathlib.Path(self.useFixture(fixtures.TempDir()).path),
                 helm=None,
                 repository=None,

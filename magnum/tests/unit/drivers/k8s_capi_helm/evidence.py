@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm import conditions, model, names
+from magnum.drivers.k8s_capi_helm import model
+from magnum.drivers.k8s_capi_helm.model import conditions, names
 from magnum.tests.unit.drivers.k8s_capi_helm.scenes import Json
 
 

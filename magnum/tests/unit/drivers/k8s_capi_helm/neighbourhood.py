@@ -17,9 +17,13 @@ from openstack import exceptions as sdk_exceptions
 
 from magnum import objects
 from magnum.common import context as magnum_context
-from magnum.drivers.k8s_capi_helm import assembly, change, errors, names, operations, upgrade
+from magnum.drivers.k8s_capi_helm import errors, lease
 from magnum.drivers.k8s_capi_helm.driver import Driver
-from magnum.drivers.k8s_capi_helm.kube_client import request as wire
+from magnum.drivers.k8s_capi_helm.kube import request as wire
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values import upgrade
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
 
@@ -144,9 +148,9 @@ class Neighbourhood(world.World):
     def restart(self) -> None:
         """Another conductor, which remembers nothing."""
         ports = self.ports
-        self.ports = assembly.Ports(
+        self.ports = clients.Ports(
             kube=ports.kube,
-            operations=operations.Operations(self.kube, holder="another", lease_duration=60),
+            operations=lease.Operations(self.kube, holder="another", lease_duration=60),
             helm=ports.helm,
             charts=ports.charts,
         )
@@ -167,7 +171,7 @@ class Neighbourhood(world.World):
         for one in scenes.objects(look):
             labels = one["metadata"].get("labels") or {}
             group = labels.get(names.LABEL_DEPLOYMENT_NAME, "").removeprefix(f"{scenes.RELEASE}-")
-            place = labels.get(names.LABEL_NODE_GROUP) or group or change.CONTROL_PLANE
+            place = labels.get(names.LABEL_NODE_GROUP) or group or values_live.CONTROL_PLANE
             text = json.dumps(one).replace(f"v{scenes.VERSION}", f"v{wanted[place]}")
             text = text.replace(scenes.RELEASE, tenant.release)
             mine = json.loads(text.replace(scenes.NAMESPACE, tenant.namespace))

@@ -21,7 +21,9 @@ import os
 import pathlib
 import unittest
 
-from magnum.drivers.k8s_capi_helm import model, names, status
+from magnum.drivers.k8s_capi_helm import model
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.status import generations
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.scenes import Json
 
@@ -113,7 +115,7 @@ class Film:
         now = dataclasses.replace(before, at=at, mark=mark)
         if mark.startswith(_HANDED_OVER):
             self.moments.append(now)
-            written = status.written(self.observed(number))
+            written = generations.written(self.observed(number))
             wanted, version = line.get("wanted"), line.get("version", "").removeprefix("v")
             now = dataclasses.replace(now, begun=number, written=written)
             if wanted is not None:

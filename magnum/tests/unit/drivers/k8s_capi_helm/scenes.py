@@ -10,7 +10,8 @@ import datetime
 import json
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import model, names
+from magnum.drivers.k8s_capi_helm import model
+from magnum.drivers.k8s_capi_helm.model import names
 
 Json = dict[str, Any]
 NOW = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)

@@ -31,8 +31,8 @@ from oslo_utils import fixture as time_fixture
 
 from magnum import objects
 from magnum.conductor.handlers import credential_conductor
-from magnum.drivers.k8s_capi_helm import names
-from magnum.drivers.k8s_capi_helm.helm_client import halves
+from magnum.drivers.k8s_capi_helm.helm import recovery
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as revisions
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
@@ -402,7 +402,7 @@ def cleared(case: Scenes) -> None:
 def half_done(case: Scenes) -> None:
     """The mark on the Secret of a revision that Helm has begun and not ended."""
     case.made()
-    secret = halves.marked(revisions.secret(1, "pending-install", {}))
+    secret = recovery.marked(revisions.secret(1, "pending-install", {}))
     secret["data"] = {}
     case.kube.put(names.SECRET, secret)
     case.moment("marked", whole=True)

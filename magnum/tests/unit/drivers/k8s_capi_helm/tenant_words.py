@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, labels
-from magnum.drivers.k8s_capi_helm.intake.fields import Effect, FIELDS, Place
+from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, FIELDS, Place
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.tests.unit.drivers.k8s_capi_helm import test_fields, test_helm_values, test_intake
 from magnum.tests.unit.drivers.k8s_capi_helm.test_helm_values import FACTS

@@ -11,7 +11,7 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import change, labels
+from magnum.drivers.k8s_capi_helm import labels
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     Json,
@@ -19,6 +19,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     Operation,
     Verb,
 )
+from magnum.drivers.k8s_capi_helm.values import change
+from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 NAMES = ("default-worker", "batch", "gpu", "edge")
@@ -56,7 +58,7 @@ values = st.builds(
 operations = st.builds(
     lambda verb, names: operation(verb, *names),
     st.sampled_from([verb for verb in Verb if verb is not Verb.CREATE]),
-    st.sets(st.sampled_from((*NAMES, change.CONTROL_PLANE)), max_size=3),
+    st.sets(st.sampled_from((*NAMES, values_live.CONTROL_PLANE)), max_size=3),
 )
 
 
@@ -69,7 +71,7 @@ def entries(of: Json) -> dict[str, Json]:
 
 
 def without_counts(entry: Json) -> Json:
-    return {key: value for key, value in entry.items() if key not in change.COUNT_KEYS}
+    return {key: value for key, value in entry.items() if key not in values_live.COUNT_KEYS}
 
 
 class TestNextValues(testtools.TestCase):
@@ -119,7 +121,7 @@ class TestNextValues(testtools.TestCase):
     def test_resize_of_the_control_plane(self) -> None:
         expected = copy.deepcopy(self.LIVE)
         expected["controlPlane"]["machineCount"] = 5
-        self.assertEqual(expected, self.next(operation(Verb.RESIZE, change.CONTROL_PLANE)))
+        self.assertEqual(expected, self.next(operation(Verb.RESIZE, values_live.CONTROL_PLANE)))
 
     def test_resize_of_the_cluster(self) -> None:
         expected = copy.deepcopy(self.LIVE)
@@ -196,7 +198,7 @@ class TestEntitlement(testtools.TestCase):
         elif entitled.may_count(name):
             assert found is not None
             self.assertEqual(without_counts(live), without_counts(found))
-            for key in change.COUNT_KEYS:
+            for key in values_live.COUNT_KEYS:
                 self.assertEqual(wanted.get(key), found.get(key))
         else:
             self.assertEqual(live, found)
@@ -291,7 +293,7 @@ class TestPending(testtools.TestCase):
             [
                 (Verb.NODEGROUP_DELETE, ("batch",)),
                 (Verb.NODEGROUP_CREATE, ("gpu",)),
-                (Verb.RESIZE, (change.CONTROL_PLANE, "default-worker")),
+                (Verb.RESIZE, (values_live.CONTROL_PLANE, "default-worker")),
             ],
             self.pending(wanted),
         )

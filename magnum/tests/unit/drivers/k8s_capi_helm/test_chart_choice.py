@@ -9,9 +9,9 @@ import pathlib
 import shutil
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.chart_store import choice, Copies, files
-from magnum.drivers.k8s_capi_helm.model import Chart
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.chart_store import archive, Copies, source
+from magnum.drivers.k8s_capi_helm.model import Chart, names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.helm_client import write_chart
 from magnum.tests.unit.drivers.k8s_capi_helm.test_chart_store import StoreCase
@@ -76,7 +76,7 @@ class TestNamedByTemplates(StoreCase):
         store = self.store(repository=URL, default_version="1.9.0", versions=["v2.1.*", "3.0.0"])
         for version in ("2.1.7", "1.9.0", None):
             self.assertEqual(version or "1.9.0", store.wanted(version).version)
-        choice.check_version("v2.1.7", ["2.1.*"])
+        source.check_version("v2.1.7", ["2.1.*"])
         for version in ("2.0.0", "2.10.0", "2x1.7", "12.1.7", "3.0.0-rc1"):
             error = self.assertRaises(errors.InvalidRequest, store.wanted, version)
             self.assertIn(f"version '{version}'", str(error))
@@ -102,14 +102,14 @@ class TestNamedByTemplates(StoreCase):
 
     def test_places(self) -> None:
         for options, place in (
-            ((None, None), choice.Place("bundled", "openstack-cluster")),
-            (("", "mine"), choice.Place("bundled", "mine")),
-            ((f"{URL}/", None), choice.Place(URL, "openstack-cluster")),
-            ((None, "oci://r/c/mine"), choice.Place("oci://r/c", "mine")),
-            ((None, "/srv/mine.tgz"), choice.Place("/srv", "mine.tgz")),
-            ((None, "/mine"), choice.Place("/", "mine")),
+            ((None, None), source.Place("bundled", "openstack-cluster")),
+            (("", "mine"), source.Place("bundled", "mine")),
+            ((f"{URL}/", None), source.Place(URL, "openstack-cluster")),
+            ((None, "oci://r/c/mine"), source.Place("oci://r/c", "mine")),
+            ((None, "/srv/mine.tgz"), source.Place("/srv", "mine.tgz")),
+            ((None, "/mine"), source.Place("/", "mine")),
         ):
-            self.assertEqual(place, choice.own(*options))
+            self.assertEqual(place, source.own(*options))
 
     def test_a_release_finds_its_named_chart_again(self) -> None:
         write_chart(self.directory / "remote" / "2.0.0", "2.0.0")
@@ -148,7 +148,7 @@ class TestCopies(StoreCase):
         write_chart(self.bundled / names.CLUSTER_CHART, "1.1.0")
         second = self.conductor("second")
         found = second.of_release(self.live(chart), chart.digest)
-        self.assertEqual(chart.digest, files.digest(pathlib.Path(found.path)))
+        self.assertEqual(chart.digest, archive.digest(pathlib.Path(found.path)))
         self.assertTrue((pathlib.Path(found.path) / "charts/cluster-addons/Chart.yaml").exists())
         self.assertEqual([], self.remote.pulls)
         self.assertEqual([], list((self.directory / "second").glob(".*")))

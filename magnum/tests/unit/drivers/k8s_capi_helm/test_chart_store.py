@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import testtools
 import yaml
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.chart_store import ChartStore, files
-from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.chart_store import archive, ChartStore
+from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease, names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.helm_client import write_chart
 
 
@@ -88,7 +88,7 @@ class TestWanted(StoreCase):
             (chart.name, chart.version, chart.family, chart.digest),
         )
         self.assertTrue(pathlib.Path(chart.path).is_relative_to(self.directory / "store"))
-        self.assertEqual(self.first.digest, files.digest(pathlib.Path(chart.path)))
+        self.assertEqual(self.first.digest, archive.digest(pathlib.Path(chart.path)))
 
     def test_a_version_that_is_bundled(self) -> None:
         for version in ("1.0.0", "v1.0.0"):
@@ -276,7 +276,7 @@ class TestOfRelease(StoreCase):
         (pathlib.Path(chart.path) / "templates" / "config.yaml").write_text("damaged")
         again = store.of_release(self.live(chart), chart.digest)
         self.assertEqual(chart, again)
-        self.assertEqual(chart.digest, files.digest(pathlib.Path(again.path)))
+        self.assertEqual(chart.digest, archive.digest(pathlib.Path(again.path)))
 
 
 class TestDigest(StoreCase):
@@ -287,10 +287,10 @@ class TestDigest(StoreCase):
         for ignored in ("tests/a.yaml", "ci/b-values.yaml"):
             (chart / ignored).parent.mkdir()
             (chart / ignored).write_text("a: b")
-        self.assertEqual(self.first.digest, files.digest(chart))
+        self.assertEqual(self.first.digest, archive.digest(chart))
         (chart / "templates" / "tests").mkdir()
         (chart / "templates" / "tests" / "a.yaml").write_text("a: b")
-        self.assertNotEqual(self.first.digest, files.digest(chart))
+        self.assertNotEqual(self.first.digest, archive.digest(chart))
 
     def with_subchart(self) -> pathlib.Path:
         """The first chart with one inside that has tests."""
@@ -310,9 +310,9 @@ class TestDigest(StoreCase):
         for path in (package / "Chart.yaml", package / "charts" / "cluster-addons" / "Chart.yaml"):
             metadata = yaml.safe_load(path.read_text())
             path.write_text("# no comment of the source\n" + yaml.safe_dump(metadata))
-        self.assertEqual(files.digest(chart), files.digest(package))
+        self.assertEqual(archive.digest(chart), archive.digest(package))
         path.write_text(path.read_text().replace("1.0.0", "1.0.1"))
-        self.assertNotEqual(files.digest(chart), files.digest(package))
+        self.assertNotEqual(archive.digest(chart), archive.digest(package))
 
     def test_a_chart_that_a_driver_of_before_has_kept_is_still_known(self) -> None:
         chart = self.with_subchart()
@@ -321,8 +321,8 @@ class TestDigest(StoreCase):
             content = (chart / path).read_bytes()
             total.update(f"{path}\0{len(content)}\0".encode() + content)
         former = total.hexdigest()
-        self.assertNotEqual(former, files.digest(chart))
-        place = files.place_of(self.directory / "store", "openstack-cluster", "1.0.0", former)
+        self.assertNotEqual(former, archive.digest(chart))
+        place = archive.place_of(self.directory / "store", "openstack-cluster", "1.0.0", former)
         shutil.copytree(chart, place)
         shutil.rmtree(self.bundled)
         found = self.store().of_release(self.live(self.first), former)
@@ -333,7 +333,7 @@ class TestDigest(StoreCase):
         write_chart(self.bundled / "cluster-addons", "1.0.0", "cluster-addons")
         (chart / "charts").mkdir()
         (chart / "charts" / "cluster-addons").symlink_to("../../cluster-addons")
-        linked = files.digest(chart)
+        linked = archive.digest(chart)
         self.assertNotEqual(self.first.digest, linked)
         kept = self.store().wanted(None)
         self.assertEqual(linked, kept.digest)
@@ -353,5 +353,5 @@ class TestDigest(StoreCase):
             with tempfile.TemporaryDirectory() as directory:
                 for name, data in content.items():
                     (pathlib.Path(directory) / name).write_bytes(data)
-                digests.append(files.digest(pathlib.Path(directory)))
+                digests.append(archive.digest(pathlib.Path(directory)))
         self.assertEqual(one == two, digests[0] == digests[1])

@@ -9,8 +9,9 @@ from typing import Any
 import fixtures
 from keystoneauth1 import exceptions as ka_exceptions
 
-from magnum.drivers.k8s_capi_helm import cloud, endpoints, errors, labels, patience, preflight
-from magnum.drivers.k8s_capi_helm.cloud import machines, services
+from magnum.drivers.k8s_capi_helm import cloud, deadline, errors, labels
+from magnum.drivers.k8s_capi_helm.cloud import compute, endpoints, services
+from magnum.drivers.k8s_capi_helm.cloud.preflight import quota_usage
 from magnum.drivers.k8s_capi_helm.cloud.services import asking
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
@@ -176,10 +177,10 @@ class TestFacts(CloudCase):
     def test_all_attempts_together_have_the_time_of_whoever_waits(self) -> None:
         clients = self.openstack.clients(self.context)
         here = cloud.Cloud(clients)
-        with patience.until(time.monotonic() + 15):
+        with deadline.until(time.monotonic() + 15):
             here.facts(request())
             self.assertTrue(4 < clients.keystone().session.timeout <= 5)
-        with patience.until(time.monotonic()):
+        with deadline.until(time.monotonic()):
             here.facts(request())
             self.assertEqual(2, clients.keystone().session.timeout)
         here.facts(request())
@@ -222,9 +223,9 @@ class TestErrors(CloudCase):
         self.assertRaises(errors.CloudUnreachable, self.cloud.facts, request())
         self.assertNotIn("Traceback", log.output)
         self.openstack.said = {}
-        self.useFixture(fixtures.MonkeyPatch(f"{machines.__name__}.Flavor", lambda one: one))
+        self.useFixture(fixtures.MonkeyPatch(f"{compute.__name__}.Flavor", lambda one: one))
         self.assertRaises(errors.CloudUnreachable, self.cloud.facts, request())
-        self.assertIn("machines.py", log.output)
+        self.assertIn("compute.py", log.output)
         self.assertIn("Traceback", log.output)
 
     def test_what_keystoneauth_raises_is_translated(self) -> None:
@@ -246,7 +247,7 @@ class TestQuotas(CloudCase):
 
     def quotas(self, **changes: Any) -> dict[Any, Quota]:
         wanted = request(labels=labels.parse(self.BOOT, {}), **changes)
-        more = preflight.needs(wanted, self.cloud.facts(wanted).flavors)
+        more = quota_usage.needs(wanted, self.cloud.facts(wanted).flavors)
         return dict(self.cloud.quotas("p1", more))
 
     def test_limits_and_what_is_used_or_reserved(self) -> None:
@@ -316,7 +317,7 @@ class TestQuotas(CloudCase):
 
     def test_a_service_of_which_nothing_is_needed_is_not_asked(self) -> None:
         wanted = request(load_balancer=False, floating_ip=False)
-        self.cloud.quotas("p1", preflight.needs(wanted, self.cloud.facts(wanted).flavors))
+        self.cloud.quotas("p1", quota_usage.needs(wanted, self.cloud.facts(wanted).flavors))
         for part in ("load-balancer", "volume/v3/os-quota-sets"):
             self.assertFalse([one for one in self.openstack.asked if part in one])
 
@@ -339,7 +340,7 @@ class TestRequests(CloudCase):
             self.openstack.asked.clear()
             port = cloud.Cloud(self.openstack.clients(self.context))
             facts = port.facts(wanted, new=True)
-            port.quotas("p1", preflight.needs(wanted, facts.flavors))
+            port.quotas("p1", quota_usage.needs(wanted, facts.flavors))
             policies = dict.fromkeys((one.name for one in groups), "soft-anti-affinity")
             port.belongings.make_server_groups(f"demo-{attempt}", policies)
             for name in ("magnum-x", "magnum-x-inside"):
@@ -381,7 +382,7 @@ class TestRequests(CloudCase):
         self.cloud.facts(wanted)
         self.openstack.asked.clear()
         facts = self.cloud.facts(wanted)
-        self.cloud.quotas("p1", preflight.needs(wanted, facts.flavors))
+        self.cloud.quotas("p1", quota_usage.needs(wanted, facts.flavors))
         asked = [one for one in self.openstack.asked if one.count("/") > 2]
         self.assertEqual(len(set(asked)), len(asked))
         self.assertLessEqual(len(asked), self.LIMIT)

@@ -6,9 +6,10 @@ from __future__ import annotations
 from openstack import exceptions as sdk_exceptions
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import Belongings
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeOpenStack
 
 RELEASE, OTHER = "demo-abcdefghijkl", "demo-abcdefghijkl-mnopqrstuvwx"

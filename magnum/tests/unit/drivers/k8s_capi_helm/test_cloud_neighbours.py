@@ -16,10 +16,11 @@ import hypothesis
 from hypothesis import strategies
 
 from magnum.common import context as magnum_context
-from magnum.drivers.k8s_capi_helm import assembly, cloud, errors, labels
-from magnum.drivers.k8s_capi_helm.cloud import images, machines, networks, offers
+from magnum.drivers.k8s_capi_helm import cloud, errors, labels
+from magnum.drivers.k8s_capi_helm.cloud import capabilities, compute, images, networks
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, NodeGroupRequest
+from magnum.drivers.k8s_capi_helm.reconcile import clients as reconcile_clients
 from magnum.tests import base
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeApis, FakeCatalogue, views
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.views import SERVICE, Things, Viewer
@@ -95,8 +96,8 @@ class TestOneAnswer(base.TestCase):
         )
         for question, args in (
             *((images.images, ([text],)) for text in (*_NAMES, *_IDS)),
-            (machines.flavors, ([*_NAMES, "f-1", "f-2"],)),
-            (offers.volume_types, ()),
+            (compute.flavors, ([*_NAMES, "f-1", "f-2"],)),
+            (capabilities.volume_types, ()),
             (networks.networks, ([*_NAMES, *_IDS],)),
             (networks.subnets, (_NAMES,)),
         ):
@@ -223,10 +224,10 @@ class TestWhoIsShownAll(Case):
         administrator = magnum_context.make_admin_context(all_tenants=True)
         both = (self.context, administrator)
         clients = {one.is_admin: self.openstack.clients(one) for one in both}
-        where = f"{assembly.__name__}.endpoints.Clients"
+        where = f"{reconcile_clients.__name__}.endpoints.Clients"
         self.useFixture(fixtures.MonkeyPatch(where, lambda context: clients[context.is_admin]))
         for context in both:
-            self.assertEqual(UUID, assembly.cloud(context).facts(request()).image_id)
+            self.assertEqual(UUID, reconcile_clients.cloud(context).facts(request()).image_id)
         asked = self.openstack.asked
         self.assertEqual(1, len([one for one in asked if one.endswith("/rbac-policies")]))
 

@@ -7,7 +7,7 @@ from openstack import exceptions as sdk_exceptions
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
+from magnum.drivers.k8s_capi_helm.cloud.orphans import Remains
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeOpenStack
 

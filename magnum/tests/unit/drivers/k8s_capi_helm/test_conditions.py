@@ -7,8 +7,8 @@ import datetime
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import conditions, names
-from magnum.drivers.k8s_capi_helm.conditions import Truth
+from magnum.drivers.k8s_capi_helm.model import conditions, names
+from magnum.drivers.k8s_capi_helm.model.conditions import Truth
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 
 VERSIONS = ("v1beta2", "v1beta1")

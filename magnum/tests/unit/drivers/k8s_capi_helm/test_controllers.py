@@ -11,8 +11,8 @@ import time
 import fixtures
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names, patience
-from magnum.drivers.k8s_capi_helm.model import Observed, Silence
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.model import names, Observed, Silence
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import controllers as suite
@@ -158,7 +158,7 @@ class TestControllers(suite.ControllersTests, testtools.TestCase):
         found: list[tuple[Silence, ...]] = []
 
         def hurry() -> None:
-            with patience.until(time.monotonic()):
+            with deadline.until(time.monotonic()):
                 found.append(controllers.at(later(200), self.kube))
 
         def meet(verb: str, kind: names.Kind, name: str) -> None:

@@ -23,8 +23,9 @@ import fixtures
 from oslo_service import loopingcall
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import conditions, lengths, names
-from magnum.drivers.k8s_capi_helm.workload import Inspections
+from magnum.drivers.k8s_capi_helm.errors import column_limits
+from magnum.drivers.k8s_capi_helm.model import conditions, names
+from magnum.drivers.k8s_capi_helm.reconcile.addon_check import Inspections
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm import counting, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeWorkload
@@ -237,7 +238,7 @@ class TestCost(HostileCase):
                 )
             self.assertLessEqual(other.steps, 3 * polite.steps, (traits, task))
             self.assertLessEqual(other.requests, 3 * polite.requests, (traits, task))
-            self.assertLessEqual(other.written, lengths.TEXT, (traits, task))
+            self.assertLessEqual(other.written, column_limits.TEXT, (traits, task))
         counting.show(rows)
 
     def test_each_trait_alone(self) -> None:

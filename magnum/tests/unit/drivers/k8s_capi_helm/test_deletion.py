@@ -9,9 +9,10 @@ from typing import Any
 from hypothesis import given, strategies
 import testtools
 
-from magnum.drivers.k8s_capi_helm import deletion, model, names
-from magnum.drivers.k8s_capi_helm.deletion import Action
-from magnum.drivers.k8s_capi_helm.model import Missing
+from magnum.drivers.k8s_capi_helm import model
+from magnum.drivers.k8s_capi_helm.model import Missing, names
+from magnum.drivers.k8s_capi_helm.status import deletion
+from magnum.drivers.k8s_capi_helm.status.deletion import Action
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 
 LISTS = ("servers", "machines", "machine_sets", "machine_deployments", "addons")

@@ -11,7 +11,10 @@ from magnum.api.controllers.v1.cluster import ClustersController
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor
 from magnum.conductor.handlers.common import cert_manager
-from magnum.drivers.k8s_capi_helm import assembly, deletion, errors, names
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.status import deletion
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE
 
@@ -613,17 +616,17 @@ class TestOperatorsMistakes(world.World):
     def test_helm_may_not_outlast_its_lock(self):
         for timeout in (200, 135):
             self.config(group="capi_helm", helm_timeout=timeout, lease_duration=150)
-            error = self.assertRaises(errors.Misconfigured, assembly.make, CONF)
+            error = self.assertRaises(errors.Misconfigured, clients.make, CONF)
             self.assertIn(f"helm_timeout is {timeout}", error.detail)
         self.config(group="capi_helm", helm_timeout=134, lease_duration=150)
-        self.assertIsNotNone(assembly.make(CONF))
+        self.assertIsNotNone(clients.make(CONF))
 
     def test_a_breaker_may_not_keep_a_lock_from_being_renewed(self):
         self.config(group="capi_helm", management_breaker_pause=75)
-        error = self.assertRaises(errors.Misconfigured, assembly.make, CONF)
+        error = self.assertRaises(errors.Misconfigured, clients.make, CONF)
         self.assertIn("management_breaker_pause is 75", error.detail)
         self.config(group="capi_helm", management_breaker_pause=74)
-        self.assertIsInstance(assembly.make(CONF), assembly.Ports)
+        self.assertIsInstance(clients.make(CONF), clients.Ports)
 
 
 class TestProvides(world.World):

@@ -9,7 +9,9 @@ from typing import Any
 
 from magnum import objects
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm import deletion, errors, names
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.status import deletion
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 

@@ -7,7 +7,8 @@ import dataclasses
 from typing import Any, ClassVar
 
 from magnum.conductor.handlers import nodegroup_conductor
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 LABELS = {"auto_scaling_enabled": "true", "min_node_count": "1", "max_node_count": "5"}

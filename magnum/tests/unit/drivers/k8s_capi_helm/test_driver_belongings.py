@@ -8,7 +8,7 @@ from typing import Any
 from openstack import exceptions as sdk_exceptions
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 MASTERS, WORKERS = f"{RELEASE}.default-master", f"{RELEASE}.default-worker"

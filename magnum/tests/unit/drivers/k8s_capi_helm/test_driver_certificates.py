@@ -17,7 +17,7 @@ from magnum import objects
 from magnum.common import cert_manager, exception
 from magnum.common.cert_manager import barbican_cert_manager, x509keypair_cert_manager
 from magnum.conductor.handlers import ca_conductor
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import barbican
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 

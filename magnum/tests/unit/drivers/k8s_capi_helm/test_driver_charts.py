@@ -10,7 +10,8 @@ from typing import Any
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm import chart_store, errors, names
+from magnum.drivers.k8s_capi_helm import chart_store, errors
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.helm_client import write_chart
 from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import UpgradeCase
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE

@@ -10,7 +10,7 @@ from typing import Any
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm.driver import passes
+from magnum.drivers.k8s_capi_helm.model import clock
 from magnum.tests.unit.drivers.k8s_capi_helm.world import seen, World
 
 #: A host whose clock shows the time of another zone.
@@ -27,7 +27,7 @@ class TestClocks(World):
         now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes)
         here = self.ports
         self.ports = dataclasses.replace(here, sightings=self.seen_elsewhere)
-        with fixtures.MonkeyPatch(f"{passes.__name__}.utc_now", lambda: now):
+        with fixtures.MonkeyPatch(f"{clock.__name__}.utc_now", lambda: now):
             call()
         self.ports = here
 

@@ -21,17 +21,13 @@ import fixtures
 
 from magnum import objects
 from magnum.conductor.handlers import ca_conductor, cluster_conductor, credential_conductor
-from magnum.drivers.k8s_capi_helm import (
-    belongings,
-    errors,
-    installation,
-    intake,
-    names,
-    secrets,
-    upgrade,
-)
-from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, Verb
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import provision
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names, secrets, Verb
+from magnum.drivers.k8s_capi_helm.reconcile import install
 from magnum.drivers.k8s_capi_helm.status import reasons
+from magnum.drivers.k8s_capi_helm.values import upgrade
 from magnum.tests.unit.drivers.k8s_capi_helm import crashes
 from magnum.tests.unit.drivers.k8s_capi_helm.test_sequences import _plain
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE
@@ -201,11 +197,11 @@ class Case(crashes.MortalWorld):
             refused = row.status == "UPDATE_FAILED" and reasons.is_refused(row.status_reason)
             fine = row.status.endswith("_COMPLETE") or row.status == "CREATE_FAILED" or refused
             assert fine, (row.name, row.status, row.status_reason)
-        request = intake.cluster_request(cluster, rows, CONF)
-        facts = belongings.found(self.cloud, request, self.cloud.facts(request))
+        request = reader.cluster_request(cluster, rows, CONF)
+        facts = provision.found(self.cloud, request, self.cloud.facts(request))
         wanted, have = (
             self.without_pins(one)
-            for one in (installation.render(request, facts, CONF), self.live().values)
+            for one in (install.render(request, facts, CONF), self.live().values)
         )
         assert wanted == have, (wanted, have)
         record = self.ports.operations.read(NAMESPACE, RELEASE)

@@ -13,7 +13,8 @@ from magnum import objects
 from magnum.common import context as magnum_context
 from magnum.common import exception
 from magnum.conductor.handlers import credential_conductor
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 FIRST = f"id-magnum-{RELEASE}"

@@ -10,7 +10,8 @@ from typing import Any
 from openstack import exceptions as sdk_exceptions
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, names, operations
+from magnum.drivers.k8s_capi_helm import errors, lease
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
@@ -73,7 +74,7 @@ class TestManagementClusters(Case):
         self.helm.releases.clear()
         self.ports = type(self.ports)(
             kube=kube,
-            operations=operations.Operations(kube, holder="test", lease_duration=60),
+            operations=lease.Operations(kube, holder="test", lease_duration=60),
             helm=self.helm,
             charts=self.ports.charts,
         )

@@ -10,9 +10,10 @@ import itertools
 from oslo_service import loopingcall
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.departures import Departures
-from magnum.drivers.k8s_capi_helm.driver import endings
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.handlers import delete
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.reconcile.finished_once import Departures
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
@@ -126,13 +127,13 @@ class TestLease(Case):
     def test_a_tombstone_whose_row_is_there_stays(self) -> None:
         self.made()
         self.bury(_OTHER, self.cluster().uuid)
-        endings.sweep(self.ports, NAMESPACE)
+        delete.sweep(self.ports, NAMESPACE)
         self.assertIn(_TOMBSTONE, self.left())
 
     def test_a_lease_that_is_no_tombstone_stays(self) -> None:
         self.ports.kube.put(names.NAMESPACE, {"metadata": {"name": NAMESPACE}})
         self.ports.operations.open(NAMESPACE, _OTHER, cluster_uuid="gone", project_id="p1")
-        endings.sweep(self.ports, NAMESPACE)
+        delete.sweep(self.ports, NAMESPACE)
         self.assertEqual([_TOMBSTONE], self.left())
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from magnum.common import exception
 from magnum.conductor.handlers import credential_conductor
-from magnum.drivers.k8s_capi_helm import names, operations
+from magnum.drivers.k8s_capi_helm import lease as lease_lease
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 _LEASE = 60
@@ -20,7 +21,7 @@ class TestFrozen(World):
         self.seconds = 0.0
         self.ports = dataclasses.replace(
             self.ports,
-            operations=operations.Operations(
+            operations=lease_lease.Operations(
                 self.kube,
                 holder="frozen",
                 lease_duration=_LEASE,

@@ -7,9 +7,9 @@ import datetime
 import json
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Operation, Verb
-from magnum.drivers.k8s_capi_helm.operations import lease, room
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.lease import capacity, codec
+from magnum.drivers.k8s_capi_helm.model import names, Operation, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 MINUTE = datetime.timedelta(minutes=1)
@@ -30,13 +30,13 @@ class TestFull(World):
         now = datetime.datetime.now(datetime.UTC)
         found = self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE))
         one = Operation("resize-00001000", Verb.RESIZE, now, ("w-1000",), now + 60 * MINUTE)
-        size = len(json.dumps(lease.entry(one))) + 2
-        numbers = range(1000, 1000 + (room.LIMIT - 2 * 1024) // size)
+        size = len(json.dumps(codec.entry(one))) + 2
+        numbers = range(1000, 1000 + (capacity.LIMIT - 2 * 1024) // size)
         listed = [
-            lease.entry(Operation(f"resize-0000{n}", Verb.RESIZE, now, (f"w-{n}",), one.deadline))
+            codec.entry(Operation(f"resize-0000{n}", Verb.RESIZE, now, (f"w-{n}",), one.deadline))
             for n in numbers
         ]
-        lease.annotate(found, lease.OPERATIONS, json.dumps(listed))
+        codec.annotate(found, codec.OPERATIONS, json.dumps(listed))
         self.kube.put(names.LEASE, found)
 
     def test_a_tenant_who_resizes_all_the_time_has_one_entry_and_one_beginning(self) -> None:

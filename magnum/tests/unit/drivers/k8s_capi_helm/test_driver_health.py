@@ -9,10 +9,11 @@ from typing import Any
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm import errors, names, survey
-from magnum.drivers.k8s_capi_helm.controllers import Controllers
-from magnum.drivers.k8s_capi_helm.driver import passes
-from magnum.drivers.k8s_capi_helm.workload import Inspections
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import clock, names
+from magnum.drivers.k8s_capi_helm.reconcile import observe
+from magnum.drivers.k8s_capi_helm.reconcile.addon_check import Inspections
+from magnum.drivers.k8s_capi_helm.reconcile.controller_check import Controllers
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.test_workload_access import kubeconfig_secret
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
@@ -95,7 +96,7 @@ class TestNeverStale(Case):
                 def fail(*args: Any, error: Exception = error, **more: Any) -> None:
                     raise error
 
-                self.useFixture(fixtures.MonkeyPatch(f"{survey.__name__}.judge", fail))
+                self.useFixture(fixtures.MonkeyPatch(f"{observe.__name__}.judge", fail))
                 health, reasons = self.health()
                 self.assertEqual(("UNKNOWN", {key}), (health, set(reasons)))
                 self.assertIn(text, reasons[key])
@@ -151,11 +152,11 @@ class TestControllers(Case):
         self.made()
 
     def watched(self) -> Controllers:
-        return Controllers([self.LEASE], clock=lambda: passes.utc_now().timestamp())
+        return Controllers([self.LEASE], clock=lambda: clock.utc_now().timestamp())
 
     def renew(self) -> None:
         namespace, _, name = self.LEASE.partition("/")
-        spec = {"renewTime": f"{passes.utc_now():%Y-%m-%dT%H:%M:%S.%fZ}"}
+        spec = {"renewTime": f"{clock.utc_now():%Y-%m-%dT%H:%M:%S.%fZ}"}
         metadata = {"name": name, "namespace": namespace}
         self.kube.put(names.LEASE, {"metadata": metadata, "spec": spec})
 

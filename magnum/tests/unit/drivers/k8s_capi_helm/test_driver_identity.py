@@ -9,7 +9,8 @@ from typing import Any
 
 from magnum.common import exception
 from magnum.conductor.handlers import credential_conductor
-from magnum.drivers.k8s_capi_helm import identity, names, ownership
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, ownership
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE, World
 
 USUAL = names.credential_secret(RELEASE)
@@ -32,9 +33,9 @@ class Case(World):
             found["metadata"]["labels"].update(marks)
             self.kube.put(names.SECRET, found)
         live = self.helm.releases[NAMESPACE, RELEASE]
-        live.values.pop(identity.VALUE)
+        live.values.pop(credential_secret.VALUE)
         if value:
-            live.values[identity.VALUE] = value
+            live.values[credential_secret.VALUE] = value
         self.refer(reference)
 
     def refer(self, name: str | None, **more: str) -> None:
@@ -150,5 +151,5 @@ class TestEverybodyElse(Case):
         beside = self.secret(OTHER)
         beside["metadata"]["name"] = USUAL
         self.kube.put(names.SECRET, beside)
-        found = identity.used(self.kube, ownership.owner(self.cluster(), CONF))
+        found = credential_secret.used(self.kube, ownership.owner(self.cluster(), CONF))
         self.assertEqual([OTHER], [one["metadata"]["name"] for one in found])

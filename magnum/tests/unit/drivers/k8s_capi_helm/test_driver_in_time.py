@@ -19,11 +19,11 @@ import fixtures
 from testtools import content
 
 from magnum.conductor.handlers import cluster_conductor, credential_conductor
-from magnum.drivers.k8s_capi_helm import names, operations, patience
-from magnum.drivers.k8s_capi_helm.driver import intents
-from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm import deadline, lease
+from magnum.drivers.k8s_capi_helm.handlers import pending_operation
+from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import LiveRelease, Verb
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, names, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, world
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.api_server import FakeApiServer
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
@@ -76,9 +76,7 @@ class InTimeCase(world.World):
         self.ports = dataclasses.replace(
             self.healthy,
             kube=kube,
-            operations=operations.Operations(
-                kube, holder=f"test-{uuid.uuid4()}", lease_duration=60
-            ),
+            operations=lease.Operations(kube, holder=f"test-{uuid.uuid4()}", lease_duration=60),
             helm=HangingHelm(process, self.helm),
         )
 
@@ -99,8 +97,8 @@ class TestSlowCloud(InTimeCase):
     def test_it_is_written_down_all_the_same(self) -> None:
         self.made()
         self.connect(self.api.answer)
-        with patience.until(time.monotonic()):
-            intents.begin(
+        with deadline.until(time.monotonic()):
+            pending_operation.begin(
                 self.cluster(), CONF, Verb.RESIZE, "default-worker", must_be_known=True, count=3
             )
         record = self.healthy.operations.read(NAMESPACE, RELEASE)

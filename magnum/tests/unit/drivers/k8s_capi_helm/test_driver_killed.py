@@ -10,8 +10,8 @@ import datetime
 from typing import Any
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Retired
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names, Retired
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 FIRST = f"id-magnum-{RELEASE}"

@@ -7,7 +7,8 @@ import dataclasses
 from typing import Any
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import conf, names
+from magnum.drivers.k8s_capi_helm import conf
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 

@@ -13,8 +13,8 @@ from typing import Any
 from unittest import mock
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, names, ownership
-from magnum.drivers.k8s_capi_helm.model import Operation, Record, Verb
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names, Operation, operation, Record, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 GROUP = f"{RELEASE}.extra"
@@ -364,9 +364,9 @@ class TestOlderVersions(World):
         new = _operation(Verb.NODEGROUP_CREATE, row.uuid)
         for operations, leaving in (([old], True), ([old, new], False), ([new, old], True)):
             record = Record(cluster_uuid="", project_id="", operations=tuple(operations))
-            found = ownership.is_group_leaving(record, row, row.name)
+            found = operation.is_group_leaving(record, row, row.name)
             self.assertEqual(leaving, found, operations)
-            self.assertEqual(frozenset(), ownership.leaving(record))
+            self.assertEqual(frozenset(), operation.leaving(record))
 
     def test_with_its_row_the_order_does_not_matter(self) -> None:
         self.made()
@@ -375,10 +375,10 @@ class TestOlderVersions(World):
         new = _operation(Verb.NODEGROUP_CREATE, row.uuid)
         for operations in ([gone, new], [new, gone]):
             record = Record(cluster_uuid="", project_id="", operations=tuple(operations))
-            self.assertTrue(ownership.is_group_leaving(record, row, row.name))
+            self.assertTrue(operation.is_group_leaving(record, row, row.name))
         other = _operation(Verb.NODEGROUP_DELETE, "another")
         record = Record(cluster_uuid="", project_id="", operations=(other,))
-        self.assertFalse(ownership.is_group_leaving(record, row, row.name))
+        self.assertFalse(operation.is_group_leaving(record, row, row.name))
 
 
 def _operation(verb: Verb, row: str = "") -> Operation:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors, likeness, names
-from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm import manifest_diff
+from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 DEPLOYMENT = f"{RELEASE}-default-worker"
@@ -152,7 +153,7 @@ class TestRefused(LostRecordCase):
     def test_an_object_of_another_release(self) -> None:
         found = self.rendered(names.CLUSTER, RELEASE)
         self.helm.renders = lambda values: [found]
-        notes = {"annotations": {likeness.RELEASE_NAME: "theirs"}}
+        notes = {"annotations": {manifest_diff.RELEASE_NAME: "theirs"}}
         self.change(metadata=notes)
         self.refused(f"belongs to another release, {NAMESPACE}/theirs")
 

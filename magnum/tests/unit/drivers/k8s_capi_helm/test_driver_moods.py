@@ -25,13 +25,13 @@ import fixtures
 
 from magnum import objects
 from magnum.conductor.handlers import credential_conductor
-from magnum.drivers.k8s_capi_helm import assembly, names
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.driver import endings
-from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm.handlers import delete
+from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
-from magnum.drivers.k8s_capi_helm.operations import lease
+from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
+from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import crashes, fakes, moods
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.api_server import FakeApiServer
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as revisions
@@ -111,7 +111,7 @@ class MoodyWorld(crashes.MortalWorld):
         )
         self.useFixture(
             fixtures.MonkeyPatch(
-                f"{assembly.__name__}.cloud", lambda context: Cloud(self.apis.clients(context))
+                f"{clients.__name__}.cloud", lambda context: Cloud(self.apis.clients(context))
             )
         )
         self.conductor()
@@ -206,7 +206,7 @@ class MoodyWorld(crashes.MortalWorld):
             (names.MACHINE_TEMPLATE, f"{NEIGHBOUR}-a"),
         ):
             place = {"name": name, "namespace": NAMESPACE, "labels": marks}
-            notes = {lease.CHART_DIGEST: "of-the-neighbour"} if kind is names.LEASE else {}
+            notes = {codec.CHART_DIGEST: "of-the-neighbour"} if kind is names.LEASE else {}
             self.kube.put(kind, {"metadata": {**place, "annotations": notes}, "spec": {}})
 
     def photograph(self) -> crashes.Photograph:
@@ -321,7 +321,7 @@ class Case(MoodyWorld):
     def tombstone(self) -> list[str]:
         """What the management cluster would not take away at the very end."""
         found = self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE))
-        there = found is not None and lease.record(found).tombstone
+        there = found is not None and codec.record(found).tombstone
         return [f"Lease/{names.lease(RELEASE)}"] if there else []
 
     def used(self) -> str:
@@ -353,7 +353,7 @@ class Case(MoodyWorld):
             self.minutes += 2
         assert not self.rows(), [(one.status, one.status_reason) for one in self.rows()]
         # As the next deletion in the namespace does.
-        endings.sweep(self.ports, NAMESPACE)
+        delete.sweep(self.ports, NAMESPACE)
         assert not self.own(), self.own()
 
 

@@ -14,7 +14,8 @@ import dataclasses
 import json
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import crashes, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import views
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE

@@ -7,7 +7,8 @@ from typing import Any
 from unittest import mock
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 GROUP = f"{RELEASE}.extra"

@@ -21,8 +21,9 @@ from typing import Any
 
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor, nodegroup_conductor
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.driver import rows
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.handlers import write_status
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import test_driver_crashes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import RELEASE
 
@@ -103,14 +104,14 @@ class Case(test_driver_crashes.Case):
     @contextlib.contextmanager
     def another_conductor(self) -> Iterator[None]:
         """What is done now is done by another process, and nobody comes in between."""
-        mine, earlier = (self.driver, self.ports, rows._locks), self.camera.meanwhile
+        mine, earlier = (self.driver, self.ports, write_status._locks), self.camera.meanwhile
         self.camera.meanwhile = None
         self.conductor()
-        rows._locks = {}
+        write_status._locks = {}
         try:
             yield
         finally:
-            self.driver, self.ports, rows._locks = mine
+            self.driver, self.ports, write_status._locks = mine
             self.camera.meanwhile = earlier
 
     def turns(self, call: _Call) -> int:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Json, Revisions
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import Json, names, Revisions
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 WORDS = "Helm's record of this cluster is older than the cluster"

@@ -5,9 +5,9 @@ import datetime
 import json
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.driver import passes
-from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.handlers import status_task
+from magnum.drivers.k8s_capi_helm.model import clock, names, Operation, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm import world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE
 
@@ -66,10 +66,10 @@ class TestCrossing(world.World):
     def test_an_interrupted_create_says_so_on_its_groups_too(self):
         cluster = self.create()
         cluster.stack_id = None
-        passes.advance(self.context, cluster, world.CONF)
+        status_task.advance(self.context, cluster, world.CONF)
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
         self.after(11)
-        passes.advance(self.context, cluster, world.CONF)
+        status_task.advance(self.context, cluster, world.CONF)
         self.assertEqual("CREATE_FAILED", self.cluster().status)
         for group in self.cluster().nodegroups:
             self.assertEqual("CREATE_FAILED", group.status)
@@ -82,7 +82,7 @@ class TestCrossing(world.World):
         late = self.cluster()  # of a second task, which a busy machine lets wait
         self.tick()
         self.assertIn("once more", self.cluster().status_reason)
-        passes.advance(self.context, late, world.CONF)
+        status_task.advance(self.context, late, world.CONF)
         after = self.cluster()
         self.assertEqual(("UPDATE_COMPLETE", None), (after.status, after.status_reason))
 
@@ -142,7 +142,7 @@ class TestCrossing(world.World):
 
     def test_a_time_that_was_left_behind_goes(self):
         self.made()
-        old = Operation(id="update", verb=Verb.RESIZE, started=passes.utc_now())
+        old = Operation(id="update", verb=Verb.RESIZE, started=clock.utc_now())
         self.ports.operations.add(NAMESPACE, RELEASE, old)
         self.poll()
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
 MARK = "cluster.x-k8s.io/delete-machine"

@@ -14,12 +14,12 @@ import dataclasses
 import itertools
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import operations
-from magnum.drivers.k8s_capi_helm.controllers import Controllers
-from magnum.drivers.k8s_capi_helm.departures import Departures
-from magnum.drivers.k8s_capi_helm.logins import Logins
-from magnum.drivers.k8s_capi_helm.resting import Resting
-from magnum.drivers.k8s_capi_helm.workload.inspections import Inspections
+from magnum.drivers.k8s_capi_helm import lease
+from magnum.drivers.k8s_capi_helm.reconcile.addon_check import Inspections
+from magnum.drivers.k8s_capi_helm.reconcile.controller_check import Controllers
+from magnum.drivers.k8s_capi_helm.reconcile.credential_check import Logins
+from magnum.drivers.k8s_capi_helm.reconcile.finished_once import Departures
+from magnum.drivers.k8s_capi_helm.reconcile.settled_cache import Resting
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, seen, World
 
 #: Minutes: no limit on what a process has to see itself is longer.
@@ -37,7 +37,7 @@ class Restarts(World):
         """A new process: it has the database and the management cluster, and remembers nothing."""
         self.ports = dataclasses.replace(
             self.ports,
-            operations=operations.Operations(self.kube, holder="next", lease_duration=60),
+            operations=lease.Operations(self.kube, holder="next", lease_duration=60),
             logins=Logins(),
             inspections=Inspections(),
             controllers=Controllers(),

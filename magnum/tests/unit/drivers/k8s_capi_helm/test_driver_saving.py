@@ -20,7 +20,7 @@ import fixtures
 from oslo_db import exception as db_exception
 
 from magnum.drivers.k8s_capi_helm import driver
-from magnum.drivers.k8s_capi_helm.driver import saving
+from magnum.drivers.k8s_capi_helm.magnum_objects import saving
 from magnum.tests.unit.drivers.k8s_capi_helm import crashes, test_driver_crashes
 
 _GROUP = "extra"
@@ -211,7 +211,7 @@ def _is_the_drivers() -> bool:
     """Whether the driver is among those that have called."""
     frame: Any = sys._getframe()
     while frame is not None:
-        if os.path.dirname(frame.f_code.co_filename) == _HOME:
+        if frame.f_code.co_filename.startswith(_HOME + os.sep):
             return True
         frame = frame.f_back
     return False

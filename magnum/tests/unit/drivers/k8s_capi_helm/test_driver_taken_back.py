@@ -10,7 +10,8 @@ from unittest import mock
 from magnum import objects
 from magnum.common import exception
 from magnum.conductor.handlers.common import cert_manager
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.world import World
 
 

@@ -9,7 +9,8 @@ from unittest import mock
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm import errors, merging
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.values import merge
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE, World
 
@@ -401,7 +402,7 @@ class TestMachines(UpgradeCase):
         """What decides about a nodegroup's machines, but for the version."""
         values = self.values
         (entry,) = (one for one in values["nodeGroups"] if one["name"] == name)
-        whole = merging.laid_over(values["nodeGroupDefaults"], entry)
+        whole = merge.laid_over(values["nodeGroupDefaults"], entry)
         found = {key: value for key, value in whole.items() if key not in PINS}
         return {**found, "proxy": values.get("proxy")}
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor
-from magnum.drivers.k8s_capi_helm import names, operations
-from magnum.drivers.k8s_capi_helm.driver import passes
+from magnum.drivers.k8s_capi_helm import lease
+from magnum.drivers.k8s_capi_helm.handlers import status_task
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import OLD, PINS, UpgradeCase
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE
 
@@ -165,7 +166,7 @@ class TestLateConductor(UpgradeCase):
         super().setUp()
         self.seconds = 0.0
         kube, clock = self.kube, lambda: self.seconds
-        mine = operations.Operations(kube, holder="late", lease_duration=60, clock=clock)
+        mine = lease.Operations(kube, holder="late", lease_duration=60, clock=clock)
         self.ports = dataclasses.replace(self.ports, operations=mine)
         self.made()
 
@@ -213,7 +214,7 @@ class TestLatePasses(UpgradeCase):
 
     def test_they_complete_nobody_who_waits_for_the_control_plane(self) -> None:
         for late in self.late_passes():
-            passes.advance(self.context, late, CONF)
+            status_task.advance(self.context, late, CONF)
             self.assertEqual("UPDATE_IN_PROGRESS", self.group().status)
         self.assertEqual(PINS, self.pins())
 
@@ -222,5 +223,5 @@ class TestLatePasses(UpgradeCase):
         with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
             self.add_group("new", image_id="ubuntu-kube-1.35")
         self.assertNotIn("new", [one["name"] for one in self.values["nodeGroups"]])
-        passes.advance(self.context, late[0], CONF)
+        status_task.advance(self.context, late[0], CONF)
         self.assertEqual(PINS, self.pins("new"), "its kubelet is newer than the control plane")

@@ -8,7 +8,7 @@ from typing import Any
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import NEW, OLD, UpgradeCase
 
 TAG = f"{names.EFFECTIVE_LABEL}/kube_tag"

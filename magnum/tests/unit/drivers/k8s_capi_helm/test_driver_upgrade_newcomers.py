@@ -8,7 +8,7 @@ from typing import Any
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm import merging
+from magnum.drivers.k8s_capi_helm.values import merge
 from magnum.tests.unit.drivers.k8s_capi_helm.test_driver_upgrade import NEW, OLD, PINS, UpgradeCase
 
 BIG = {"machineRootVolume": {"diskSize": 50}}
@@ -18,7 +18,7 @@ class NewcomerCase(UpgradeCase):
     def machines(self, name: str) -> dict[str, Any]:
         """A nodegroup as the chart sees it."""
         (entry,) = (one for one in self.values["nodeGroups"] if one["name"] == name)
-        whole: dict[str, Any] = merging.laid_over(self.values["nodeGroupDefaults"], entry)
+        whole: dict[str, Any] = merge.laid_over(self.values["nodeGroupDefaults"], entry)
         return whole
 
     def finished(self) -> None:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import dataclasses
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, names, observer
-from magnum.drivers.k8s_capi_helm.driver import prompts
-from magnum.drivers.k8s_capi_helm.resting import Resting
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.handlers import watch_trigger
+from magnum.drivers.k8s_capi_helm.kube import informers
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.reconcile.settled_cache import Resting
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes, world
 
 
@@ -19,7 +21,7 @@ class WatchingWorld(world.World):
         super().setUp()
         self.now = 1000.0
         self.begun: list[str] = []
-        self.watching = observer.Watching(
+        self.watching = informers.Watching(
             self.kube,
             staleness=45,
             covers=lambda namespace: namespace.startswith("magnum-"),
@@ -36,7 +38,7 @@ class WatchingWorld(world.World):
 
     def lists(self) -> list[str]:
         """Kinds that the passes since the last question have listed, or read, directly."""
-        watched = {kind.name for kind in observer.watching.KINDS}
+        watched = {kind.name for kind in informers.KINDS}
         found = [call[1] for call in self.kube.calls if call[0] in ("get", "list")]
         self.kube.calls.clear()
         return [kind for kind in found if kind in watched]
@@ -291,7 +293,7 @@ class TestPrompts(WatchingWorld):
     def setUp(self) -> None:
         super().setUp()
         self.synced: list[str] = []
-        self.prompts = prompts.Prompts(self.synced.append, clock=lambda: self.now)
+        self.prompts = watch_trigger.Prompts(self.synced.append, clock=lambda: self.now)
 
     def told(self, kind: str = "Machine", name: str = "one", **labels: str) -> list[str]:
         """What is looked at after one change."""
@@ -338,7 +340,7 @@ class TestPrompts(WatchingWorld):
             self.synced.append(release)
             raise ValueError(release)
 
-        self.prompts = prompts.Prompts(sync, clock=lambda: self.now)
+        self.prompts = watch_trigger.Prompts(sync, clock=lambda: self.now)
         for release in ("a", "b"):
             self.prompts.visited(release)
             self.prompts.told({"metadata": {"name": release}})
@@ -352,12 +354,12 @@ class TestPrompts(WatchingWorld):
         self.grow()
         self.break_a_machine()
         self.catch_up()
-        prompts.sync(world.CONF, scenes.RELEASE)
+        watch_trigger.sync(world.CONF, scenes.RELEASE)
         self.assertNotEqual(before, self.cluster().status_reason)
         self.grow()
         self.catch_up()
         for _ in range(4):
-            prompts.sync(world.CONF, scenes.RELEASE)
+            watch_trigger.sync(world.CONF, scenes.RELEASE)
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
         self.assertEqual(("", {}), self.looks())
         self.tick(2)
@@ -374,7 +376,7 @@ class TestPrompts(WatchingWorld):
         self.tick()
         before = self.cluster().status_reason
         self.assertIn("server left of a deleted machine", before)
-        prompts.sync(world.CONF, scenes.RELEASE)
+        watch_trigger.sync(world.CONF, scenes.RELEASE)
         self.assertEqual(before, self.cluster().status_reason)
 
     def test_a_first_look_that_is_still_so_counts(self) -> None:
@@ -382,7 +384,7 @@ class TestPrompts(WatchingWorld):
         self.grow()
         self.tick()
         self.catch_up()
-        prompts.sync(world.CONF, scenes.RELEASE)
+        watch_trigger.sync(world.CONF, scenes.RELEASE)
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
         self.tick()
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
@@ -401,7 +403,7 @@ class TestPrompts(WatchingWorld):
                 self.tick(2)
 
         self.kube.before = meanwhile
-        prompts.sync(world.CONF, scenes.RELEASE)
+        watch_trigger.sync(world.CONF, scenes.RELEASE)
         after = self.cluster()
         self.assertIsNone(self.kube.before)
         self.assertEqual(("CREATE_COMPLETE", None), (after.status, after.status_reason))
@@ -418,10 +420,10 @@ class TestPrompts(WatchingWorld):
             group.node_count = 3
             group.save()
             runs = len(self.helm.runs)
-            prompts.sync(world.CONF, scenes.RELEASE)
+            watch_trigger.sync(world.CONF, scenes.RELEASE)
         self.assertEqual(runs, len(self.helm.runs))
         self.assertIsNone(self.cluster().status_reason)
-        prompts.sync(world.CONF, scenes.RELEASE)
+        watch_trigger.sync(world.CONF, scenes.RELEASE)
         self.assertEqual(runs + 1, len(self.helm.runs))
 
     def test_one_cluster_is_looked_at_by_one_thread(self) -> None:
@@ -434,7 +436,7 @@ class TestPrompts(WatchingWorld):
                 self.prompts.round()
             self.synced.append(f"{release} ends")
 
-        self.prompts = prompts.Prompts(sync, clock=lambda: self.now)
+        self.prompts = watch_trigger.Prompts(sync, clock=lambda: self.now)
         for release in ("a", "b"):
             self.prompts.visited(release)
             self.prompts.told({"metadata": {"name": release}})
@@ -448,7 +450,7 @@ class TestPrompts(WatchingWorld):
         self.tick()
         self.assertNotEqual(("", {}), self.looks())
         self.break_a_machine()
-        prompts.sync(world.CONF, scenes.RELEASE)
+        watch_trigger.sync(world.CONF, scenes.RELEASE)
         self.assertEqual("", self.looks()[0])
         self.grow()
         self.tick()
@@ -457,7 +459,7 @@ class TestPrompts(WatchingWorld):
     def test_what_is_late_is_not_failed_out_of_turn(self) -> None:
         self.create()
         self.make_late()
-        prompts.sync(world.CONF, scenes.RELEASE)
+        watch_trigger.sync(world.CONF, scenes.RELEASE)
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
         self.tick()
         self.assertEqual("CREATE_FAILED", self.cluster().status)
@@ -467,6 +469,6 @@ class TestPrompts(WatchingWorld):
         self.delete()
         self.wither()
         calls = len(self.kube.calls)
-        prompts.sync(world.CONF, scenes.RELEASE)
+        watch_trigger.sync(world.CONF, scenes.RELEASE)
         self.assertEqual(calls, len(self.kube.calls))
         self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import names, secrets
-from magnum.drivers.k8s_capi_helm.cloud import whose
-from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
+from magnum.drivers.k8s_capi_helm.cloud import server_ownership
+from magnum.drivers.k8s_capi_helm.cloud.orphans import Remains
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.model import names, secrets
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeOpenStack
 
 NAMESPACE, PROJECT = "magnum-p1", "p1"
@@ -130,9 +130,9 @@ class TestServers(testtools.TestCase):
     ) -> None:
         for release in pair:
             for name in server_names(release, random):
-                self.assertTrue(whose.is_machine(name, release), name)
+                self.assertTrue(server_ownership.is_machine(name, release), name)
         for name in (pair[0], f"{pair[0]}-jumphost", f"x{pair[0]}-control-plane-{random}"):
-            self.assertFalse(whose.is_machine(name, pair[0]), name)
+            self.assertFalse(server_ownership.is_machine(name, pair[0]), name)
 
 
 class TestServices(testtools.TestCase):

@@ -21,7 +21,7 @@ import testtools
 
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.helm_client import failures
+from magnum.drivers.k8s_capi_helm.helm import failures
 from magnum.drivers.k8s_capi_helm.status import public_text
 from magnum.tests.unit.drivers.k8s_capi_helm.counting import calls
 
@@ -30,16 +30,16 @@ _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, *_POSSESSIVE)
 #: Repetitions of repetitions of which each round begins with a character that no other part has, so
 #: that a text can be taken apart in one way only; with a text that nearly fits, of any length.
 SEPARATED = {
-    "helm_values.storage._SUBDOMAIN": "a-a.",
-    "labels.words._DOMAIN": "a-a.",
-    "labels.words._URL": "https://a/a",
-    "labels.words._PREFIX": "a/a.a_a--a",
-    "labels.forms._REPOSITORY": "/a.a:a",
-    "management._NAME": "a.a:1/a-a/a",
-    "status.heartbeats._TOLD": "controllers a, a.a, ",
+    "values.storage._SUBDOMAIN": "a-a.",
+    "labels.text_types._DOMAIN": "a-a.",
+    "labels.text_types._URL": "https://a/a",
+    "labels.text_types._PREFIX": "a/a.a_a--a",
+    "labels.types._REPOSITORY": "/a.a:a",
+    "reconcile.autoscaler_deployment._NAME": "a.a:1/a-a/a",
+    "status.controller_leases._TOLD": "controllers a, a.a, ",
 }
 #: Their expressions overlap on purpose, and read no more than some thousand characters, see below.
-CUT = ("status.public_text", "status.private_words")
+CUT = ("status.public_text", "status.redaction")
 
 
 def expressions() -> Iterator[tuple[str, str, re.Pattern[str]]]:

@@ -11,9 +11,11 @@ import jsonschema
 import testtools
 
 from magnum import objects
-from magnum.drivers.k8s_capi_helm import errors, helm_values, intake, names
-from magnum.drivers.k8s_capi_helm.intake.fields import Effect, FIELDS, Place
-from magnum.drivers.k8s_capi_helm.model import CloudFacts, Flavor, Json
+from magnum.drivers.k8s_capi_helm import errors, helm_values
+from magnum.drivers.k8s_capi_helm.magnum_objects import notices, reader, validate_cluster
+from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, FIELDS, Place
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, Flavor, Json, names
+from magnum.drivers.k8s_capi_helm.values import chart_family
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values, world
 from magnum.tests.unit.drivers.k8s_capi_helm.test_intake import cluster, config, group, template
 
@@ -83,7 +85,7 @@ def rows(place: Place | None = None, **changes: Any) -> tuple[Any, list[Any]]:
 
 
 def rendered(made: Any, groups: list[Any], **options: Any) -> Json:
-    request = intake.cluster_request(made, groups, config(**options))
+    request = reader.cluster_request(made, groups, config(**options))
     facts = CloudFacts(
         image_id="2b8a4d0a-6d3c-4a7f-8d27-3f0f2f4a9b01",
         kubernetes_version="1.34.4",
@@ -126,7 +128,7 @@ class TestValues(testtools.TestCase):
         for (place, name), value in REFUSED.items():
             made, groups = rows(place, **{name: value})
             error = self.assertRaises(
-                errors.InvalidRequest, intake.validate_new_cluster, made, groups, config()
+                errors.InvalidRequest, validate_cluster.validate_new_cluster, made, groups, config()
             )
             self.assertIn(name, str(error))
 
@@ -134,7 +136,7 @@ class TestValues(testtools.TestCase):
         plain = rendered(*rows())
         for (place, name), value in HARMLESS.items():
             made, groups = rows(place, **{name: value})
-            self.assertIsNone(intake.validate_new_cluster(made, groups, config()))
+            self.assertIsNone(validate_cluster.validate_new_cluster(made, groups, config()))
             self.assertEqual(plain, rendered(made, groups), name)
 
     def test_what_goes_past_the_proxy(self) -> None:
@@ -190,10 +192,10 @@ class TestValues(testtools.TestCase):
 class TestFamilies(testtools.TestCase):
     def refused(self, **changes: Any) -> str:
         values = rendered(*rows(Place.TEMPLATE, **changes))
-        self.assertIsNone(helm_values.check_family(values, names.CHART_FAMILY))
-        error = self.assertRaises(errors.InvalidRequest, helm_values.check_family, values, "")
+        self.assertIsNone(chart_family.check_family(values, names.CHART_FAMILY))
+        error = self.assertRaises(errors.InvalidRequest, chart_family.check_family, values, "")
         # What a cluster has already was no part of this request.
-        self.assertIsNone(helm_values.check_family(values, "", json.loads(json.dumps(values))))
+        self.assertIsNone(chart_family.check_family(values, "", json.loads(json.dumps(values))))
         return str(error)
 
     def test_what_a_foreign_chart_cannot_do(self) -> None:
@@ -202,13 +204,13 @@ class TestFamilies(testtools.TestCase):
 
     def test_what_it_can_do(self) -> None:
         values = rendered(*rows(Place.TEMPLATE, insecure_registry="r:5000"))
-        self.assertIsNone(helm_values.check_family(values, ""))
+        self.assertIsNone(chart_family.check_family(values, ""))
 
 
 class TestNotices(testtools.TestCase):
     def told(self, live: Json | None, **changes: Any) -> str:
         made = cluster(cluster_template=template(**changes))
-        return " ".join(intake.notices(made, config(), live))
+        return " ".join(notices.notices(made, config(), live))
 
     def test_what_a_cluster_keeps(self) -> None:
         live = {
@@ -293,9 +295,11 @@ class TestUpgrade(testtools.TestCase):
         old = {"registry_enabled": True, "http_proxy": "proxy:3128", "no_proxy": "a"}
         kind = {"driver": None}
         made, _ = rows(Place.TEMPLATE, **old)
-        self.assertIsNone(intake.validate_upgrade(made, template(**old, **kind)))
+        self.assertIsNone(validate_cluster.validate_upgrade(made, template(**old, **kind)))
         other = template(**{**old, "http_proxy": "proxy:3129"}, **kind)
-        error = self.assertRaises(errors.InvalidRequest, intake.validate_upgrade, made, other)
+        error = self.assertRaises(
+            errors.InvalidRequest, validate_cluster.validate_upgrade, made, other
+        )
         self.assertIn("proxy:3129", str(error))
 
 

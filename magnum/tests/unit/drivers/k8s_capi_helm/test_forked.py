@@ -16,8 +16,9 @@ from typing import Any
 import testtools
 
 import magnum.conf
-from magnum.drivers.k8s_capi_helm import assembly, conf
-from magnum.drivers.k8s_capi_helm.driver import rows
+from magnum.drivers.k8s_capi_helm import conf
+from magnum.drivers.k8s_capi_helm.handlers import write_status
+from magnum.drivers.k8s_capi_helm.reconcile import clients
 
 CONF = magnum.conf.CONF
 conf.register_opts(CONF)
@@ -39,13 +40,13 @@ class TestForked(testtools.TestCase):
         return os.waitpid(child, 0)[1] == 0
 
     def test_the_ports(self) -> None:
-        with assembly._locks.setdefault(os.getpid(), threading.Lock()):
-            self.assertTrue(self.comes_through(lambda: assembly.ports(CONF)))
+        with clients._locks.setdefault(os.getpid(), threading.Lock()):
+            self.assertTrue(self.comes_through(lambda: clients.ports(CONF)))
 
     def test_to_write_a_verdict(self) -> None:
-        with rows._writing("the cluster's uuid"):
+        with write_status._writing("the cluster's uuid"):
             self.assertTrue(
-                self.comes_through(lambda: rows._writing("the cluster's uuid").acquire())
+                self.comes_through(lambda: write_status._writing("the cluster's uuid").acquire())
             )
             # This process waits, as it has to.
-            self.assertFalse(rows._writing("the cluster's uuid").acquire(blocking=False))
+            self.assertFalse(write_status._writing("the cluster's uuid").acquire(blocking=False))

@@ -7,9 +7,10 @@ import dataclasses
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import credentials, errors, names
-from magnum.drivers.k8s_capi_helm.grants import granted
-from magnum.drivers.k8s_capi_helm.model import Chart
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud.roles import granted
+from magnum.drivers.k8s_capi_helm.model import Chart, names
+from magnum.drivers.k8s_capi_helm.reconcile import credentials
 from magnum.tests.unit.drivers.k8s_capi_helm.test_helm_values import REQUEST
 
 ALL = ("Admin", "member", "reader", "load-balancer_member")

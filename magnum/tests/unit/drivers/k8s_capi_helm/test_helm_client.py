@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_client import client, command, failures, releases, versions
-from magnum.drivers.k8s_capi_helm.supervisor import End, Finished
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm import cli, client, failures, release_secret, versions
+from magnum.drivers.k8s_capi_helm.helm.process import End, Finished
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeHelm, FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
 
@@ -254,7 +255,7 @@ class TestReleaseSecrets(testtools.TestCase):
     """A revision as Helm keeps it."""
 
     def test_what_it_says(self) -> None:
-        live = releases.decode(suite.secret(7, "deployed", {"a": 1}))
+        live = release_secret.decode(suite.secret(7, "deployed", {"a": 1}))
         self.assertEqual(
             (suite.RELEASE, suite.NAMESPACE, 7, "deployed", {"a": 1}),
             (live.name, live.namespace, live.revision, live.status, live.values),
@@ -265,12 +266,12 @@ class TestReleaseSecrets(testtools.TestCase):
         )
 
     def test_no_values_are_empty_values(self) -> None:
-        self.assertEqual({}, releases.decode(suite.secret(1, "deployed", None)).values)
+        self.assertEqual({}, release_secret.decode(suite.secret(1, "deployed", None)).values)
 
     def test_a_foreign_chart_has_no_family(self) -> None:
         self.assertEqual(
             "",
-            releases.decode(suite.secret(1, "deployed", {}, annotations={})).chart_family,
+            release_secret.decode(suite.secret(1, "deployed", {}, annotations={})).chart_family,
         )
 
     def test_whether_a_tenants_registry_reaches_its_autoscaler(self) -> None:
@@ -281,15 +282,19 @@ class TestReleaseSecrets(testtools.TestCase):
             ("templates/machines/_containerd.tpl", hole, False),
         ):
             secret = suite.secret(1, "deployed", {}, templates={place: text})
-            self.assertEqual(expected, releases.decode(secret).takes_prefix, place)
+            self.assertEqual(expected, release_secret.decode(secret).takes_prefix, place)
 
     def test_an_uncompressed_one(self) -> None:
-        self.assertEqual(2, releases.decode(suite.secret(2, "deployed", {}, pack=bytes)).revision)
+        self.assertEqual(
+            2, release_secret.decode(suite.secret(2, "deployed", {}, pack=bytes)).revision
+        )
 
     def test_the_newest_is_by_number(self) -> None:
-        found = releases.newest(suite.secret(number, "superseded", {}) for number in (2, 11, 9))
-        self.assertEqual(11, releases.revision(found or {}))
-        self.assertIsNone(releases.newest([]))
+        found = release_secret.newest(
+            suite.secret(number, "superseded", {}) for number in (2, 11, 9)
+        )
+        self.assertEqual(11, release_secret.revision(found or {}))
+        self.assertIsNone(release_secret.newest([]))
 
     def test_the_newest_that_was_applied_as_a_whole(self) -> None:
         kube, place = FakeKube(), (suite.NAMESPACE, suite.RELEASE)
@@ -305,13 +310,13 @@ class TestReleaseSecrets(testtools.TestCase):
     def test_garbage_is_refused_without_quoting_it(self, garbage: bytes) -> None:
         broken = suite.secret(1, "deployed", {})
         broken["data"]["release"] = base64.b64encode(base64.b64encode(garbage)).decode()
-        error = self.assertRaises(errors.HelmRefused, releases.decode, broken)
+        error = self.assertRaises(errors.HelmRefused, release_secret.decode, broken)
         self.assertIn("sh.helm.release.v1", error.detail)
 
     def test_other_garbage(self) -> None:
         for data in ({}, {"release": "&"}, {"release": None}):
             broken = {**suite.secret(1, "deployed", {}), "data": data}
-            self.assertRaises(errors.HelmRefused, releases.decode, broken)
+            self.assertRaises(errors.HelmRefused, release_secret.decode, broken)
 
 
 class TestEnvironment(testtools.TestCase):
@@ -329,5 +334,5 @@ class TestEnvironment(testtools.TestCase):
             "KUBECONFIG": "/other",
         }
         kept = {"PATH": "/bin", "HOME": "/h", "HELM_CACHE_HOME": "/c"}
-        self.assertEqual({**kept, "KUBECONFIG": "/k"}, command.environment(own, "/k"))
-        self.assertEqual(kept, command.environment(own, None))
+        self.assertEqual({**kept, "KUBECONFIG": "/k"}, cli.environment(own, "/k"))
+        self.assertEqual(kept, cli.environment(own, None))

@@ -13,9 +13,9 @@ from typing import Any
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_client import command, HelmClient, releases
-from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm import cli, HelmClient, release_secret
+from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
 
@@ -182,8 +182,8 @@ class TestProcess(testtools.TestCase):
 
     def test_a_helm_that_hangs_is_ended(self) -> None:
         self.stand_in("exec sleep 100")
-        slow = command.SupervisedCommand(
-            str(self.executable), kubeconfig=None, timeout=0.5 - command.MARGIN
+        slow = cli.SupervisedCommand(
+            str(self.executable), kubeconfig=None, timeout=0.5 - cli.MARGIN
         )
         error = self.assertRaises(errors.HelmInterrupted, self.run_command, slow)
         self.assertTrue(error.retryable)
@@ -242,7 +242,7 @@ class TestProcess(testtools.TestCase):
         done = self.helm().apply(suite.NAMESPACE, suite.RELEASE, self.chart, {"a": 3})
         self.assertEqual((4, {"a": 3}), (done.revision, done.values))
         found = self.kube.list(names.SECRET, suite.NAMESPACE, {"version": "3"})
-        self.assertEqual(["failed"], [releases.decode(one).status for one in found])
+        self.assertEqual(["failed"], [release_secret.decode(one).status for one in found])
         self.assertEqual([], [call for call in self.kube.calls if call[0] == "delete"])
 
     def test_healthy_and_failed_revisions_are_kept(self) -> None:

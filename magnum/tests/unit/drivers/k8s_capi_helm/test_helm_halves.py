@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.helm_client import halves, releases
-from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm import recovery, release_secret
+from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
 
 _KEYS = st.sampled_from("abc")
@@ -63,59 +63,61 @@ class TestManifest(testtools.TestCase):
     def test_a_date_is_a_text_as_for_kubernetes(self) -> None:
         text = "---\nspec: {rolloutAfter: 2026-11-22T10:00:00Z, day: 2026-11-22}\n---\n"
         wanted = {"spec": {"rolloutAfter": "2026-11-22T10:00:00Z", "day": "2026-11-22"}}
-        self.assertEqual([wanted], releases.documents(text))
+        self.assertEqual([wanted], release_secret.documents(text))
 
 
 class TestMarks(testtools.TestCase):
     def test_a_mark_is_for_helm_a_failure(self) -> None:
-        marked = halves.marked(revision(2, "pending-upgrade", group("g", 1)))
-        self.assertTrue(halves.is_marked(marked))
-        self.assertEqual(("failed", 2), (releases.decode(marked).status, releases.revision(marked)))
+        marked = recovery.marked(revision(2, "pending-upgrade", group("g", 1)))
+        self.assertTrue(recovery.is_marked(marked))
+        self.assertEqual(
+            ("failed", 2), (release_secret.decode(marked).status, release_secret.revision(marked))
+        )
         self.assertEqual("failed", marked["metadata"]["labels"]["status"])
-        self.assertIn("replicas", releases.manifest(marked))
+        self.assertIn("replicas", release_secret.manifest(marked))
 
     def test_what_was_gone_over_has_no_mark(self) -> None:
-        settled = halves.settled(halves.marked(revision(2, "pending-upgrade")))
-        self.assertFalse(halves.is_marked(settled))
-        self.assertEqual("failed", releases.decode(settled).status)
-        late = halves.settled(revision(2, "deployed"))
-        self.assertEqual("superseded", releases.decode(late).status)
+        settled = recovery.settled(recovery.marked(revision(2, "pending-upgrade")))
+        self.assertFalse(recovery.is_marked(settled))
+        self.assertEqual("failed", release_secret.decode(settled).status)
+        late = recovery.settled(revision(2, "deployed"))
+        self.assertEqual("superseded", release_secret.decode(late).status)
 
     def test_what_remains_to_be_gone_over(self) -> None:
         old, late, new = (revision(number, "deployed") for number in (1, 2, 3))
-        marked = halves.marked(revision(2, "pending-upgrade"))
-        self.assertEqual([], halves.remaining([new]))
-        self.assertEqual([marked], halves.remaining([new, marked]))
-        self.assertEqual([old, late], halves.remaining([new, late, old]))
+        marked = recovery.marked(revision(2, "pending-upgrade"))
+        self.assertEqual([], recovery.remaining([new]))
+        self.assertEqual([marked], recovery.remaining([new, marked]))
+        self.assertEqual([old, late], recovery.remaining([new, late, old]))
         # As long as the newest is not through, the older one is what runs.
-        self.assertEqual([], halves.remaining([old, revision(3, "pending-upgrade")]))
+        self.assertEqual([], recovery.remaining([old, revision(3, "pending-upgrade")]))
 
     def test_an_installation_is_one_until_it_is_through(self) -> None:
         first = revision(1, "pending-install")
-        self.assertEqual("pending-install", halves.standing([first], "pending-install"))
-        first = halves.marked(first)
+        self.assertEqual("pending-install", recovery.standing([first], "pending-install"))
+        first = recovery.marked(first)
         second = revision(2, "pending-upgrade")
-        self.assertEqual("pending-install", halves.standing([first, second], "pending-upgrade"))
-        second = halves.marked(second)
-        self.assertEqual("pending-install", halves.standing([first, second], "failed"))
+        self.assertEqual("pending-install", recovery.standing([first, second], "pending-upgrade"))
+        second = recovery.marked(second)
+        self.assertEqual("pending-install", recovery.standing([first, second], "failed"))
         third = revision(3, "deployed")
         listed = [first, second, third]
-        self.assertEqual(halves.HALF_DONE, halves.standing(listed, "deployed"))
-        listed = [halves.settled(first), halves.settled(second), third]
-        self.assertEqual("deployed", halves.standing(listed, "deployed"))
+        self.assertEqual(recovery.HALF_DONE, recovery.standing(listed, "deployed"))
+        listed = [recovery.settled(first), recovery.settled(second), third]
+        self.assertEqual("deployed", recovery.standing(listed, "deployed"))
         # One that helm itself has ended was refused, and says so.
-        self.assertEqual("failed", halves.standing([revision(1, "failed")], "failed"))
+        self.assertEqual("failed", recovery.standing([revision(1, "failed")], "failed"))
 
     def test_what_is_no_release_is_refused(self) -> None:
         secret = revision(1, "deployed")
         secret["data"]["release"] = base64.b64encode(b"no release").decode()
-        self.assertRaises(errors.HelmRefused, releases.manifest, secret)
-        self.assertRaises(errors.HelmRefused, halves.marked, secret)
+        self.assertRaises(errors.HelmRefused, release_secret.manifest, secret)
+        self.assertRaises(errors.HelmRefused, recovery.marked, secret)
 
 
 class TestRepairs(testtools.TestCase):
     def repairs(self, half: Json, whole: Json) -> list[tuple[str, str, Json | None]]:
-        found = halves.repairs(half, whole)
+        found = recovery.repairs(half, whole)
         return [(one.manifest["kind"], one.name, one.patch) for one in found]
 
     def test_fields_and_objects(self) -> None:
@@ -142,5 +144,5 @@ class TestRepairs(testtools.TestCase):
 
     @given(_OBJECTS, _OBJECTS)
     def test_a_patch_leads_from_one_to_the_other(self, old: Json, new: Json) -> None:
-        self.assertEqual(new, merged(old, halves.difference(old, new)))
-        self.assertEqual({}, halves.difference(new, new))
+        self.assertEqual(new, merged(old, recovery.difference(old, new)))
+        self.assertEqual({}, recovery.difference(new, new))

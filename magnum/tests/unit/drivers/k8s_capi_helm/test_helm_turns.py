@@ -14,9 +14,10 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names, patience
-from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
-from magnum.drivers.k8s_capi_helm.helm_client.turns import Turns
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.helm import HelmClient
+from magnum.drivers.k8s_capi_helm.helm.fair_queue import Turns
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
 
@@ -233,7 +234,7 @@ class TestClient(testtools.TestCase):
         begun = self.directory / "begun"
         while not begun.exists():
             threading.Event().wait(0.01)
-        with patience.until(time.monotonic() + 0.2):
+        with deadline.until(time.monotonic() + 0.2):
             error = self.assertRaises(errors.Busy, self.check, "b", "second")
         self.assertTrue(error.retryable)
         self.assertRaises(errors.Busy, self.apply_late)
@@ -243,5 +244,5 @@ class TestClient(testtools.TestCase):
         self.assertEqual(["first", "third"], begun.read_text().split())
 
     def apply_late(self) -> None:
-        with patience.until(time.monotonic() + 0.2):
+        with deadline.until(time.monotonic() + 0.2):
             self.helm.apply(suite.NAMESPACE, suite.RELEASE, self.chart, {})

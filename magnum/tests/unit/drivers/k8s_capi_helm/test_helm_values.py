@@ -18,7 +18,6 @@ import yaml
 
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import errors, helm_values, labels
-from magnum.drivers.k8s_capi_helm.helm_values import storage
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -26,6 +25,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Json,
     NodeGroupRequest,
 )
+from magnum.drivers.k8s_capi_helm.values import nodegroups, storage
 
 CHARTS = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
 FACTS = CloudFacts(
@@ -418,7 +418,7 @@ class TestRequest(testtools.TestCase):
 class TestCounts(testtools.TestCase):
     def group(self, texts: dict[str, str], **fields: Any) -> Json:
         group = dataclasses.replace(WORKERS, **fields)
-        return helm_values.group_counts(group, labels.parse(texts, {}))
+        return nodegroups.group_counts(group, labels.parse(texts, {}))
 
     def test_zero_is_a_number(self) -> None:
         self.assertEqual({"machineCount": 0}, self.group({}, count=0))
@@ -449,7 +449,7 @@ class TestCounts(testtools.TestCase):
 
     def test_counts_are_part_of_the_values(self) -> None:
         wanted = request({"auto_scaling_enabled": "true"}, **everything())
-        values, counts = helm_values.render(wanted, FACTS), helm_values.counts(wanted)
+        values, counts = helm_values.render(wanted, FACTS), nodegroups.counts(wanted)
         self.assertEqual(3, counts["controlPlane"]["machineCount"])
         for whole, part in zip(values["nodeGroups"], counts["nodeGroups"], strict=True):
             fixed = ("machineFlavor", "capacity", "serverGroupId")

@@ -2,7 +2,7 @@
 """Where the conductor's clock has a part: a closed list, each place with its reason.
 
 How long something lasts on the management cluster is told by the times that its controllers write,
-among each other (``status/written_times.py``), or by seconds that this process has counted. So no
+among each other (``status/timestamps.py``), or by seconds that this process has counted. So no
 ``now`` and no ``at`` of a look is subtracted from anything, or compared with it, but for these.
 """
 
@@ -13,34 +13,34 @@ from collections.abc import Iterator
 from pathlib import Path
 import tempfile
 
-from magnum.tests.unit.drivers.k8s_capi_helm.test_house import LawCase, ROOT, Source, sources
+from magnum.tests.unit.drivers.k8s_capi_helm.test_house import CLOCK, LawCase, ROOT, Source, sources
 
-ROOMS = frozenset(
-    "status deletion leftovers controllers conditions witnesses survey teardown founding "
-    "credentials newcomers observer workload logins sightings driver operations".split()
-)
 _PROCESS = "seconds, or moments, of this process alone"
 _DEADLINE = "a limit that conductors write down by their clocks: off by as much as two hosts differ"
 #: Function -> why it may.
 ALLOWED = {
-    "controllers.py:_ask_now_and_then": _PROCESS,
-    "controllers.py:_note": _PROCESS,
-    "driver/prompts.py:_next": _PROCESS,
-    "driver/prompts.py:_rested": _PROCESS,
-    "driver/prompts.py:visited": _PROCESS,
-    "controllers.py:note": "what a clock of the management cluster is ahead of seconds of this one",
-    "logins.py:problem": _PROCESS,
-    "sightings.py:age": "times of rows, a day more than clocks differ by",
-    "sightings.py:_tidy": _PROCESS,
+    "reconcile/controller_check.py:_ask_now_and_then": _PROCESS,
+    "reconcile/controller_check.py:_note": _PROCESS,
+    "handlers/watch_trigger.py:_next": _PROCESS,
+    "handlers/watch_trigger.py:_rested": _PROCESS,
+    "handlers/watch_trigger.py:visited": _PROCESS,
+    "reconcile/controller_check.py:note": "what a clock there is ahead of seconds of this one",
+    "reconcile/credential_check.py:problem": _PROCESS,
+    "reconcile/first_seen.py:age": "times of rows, a day more than clocks differ by",
+    "reconcile/first_seen.py:_tidy": _PROCESS,
     "status/__init__.py:_fresh": "the age of this process's own look",
     "status/health.py:_certificates": "a certificate ends when the world's clock says so",
     "status/reasons.py:late": _DEADLINE,
-    "driver/passes.py:_is_late": _DEADLINE,
-    "driver/passes.py:_is_to_be_waited_for": _DEADLINE,
-    "survey.py:judge": "how far the watch of this process is behind",
-    "workload/inspections.py:_forget": _PROCESS,
-    "workload/inspections.py:inside": _PROCESS,
-    "operations/lock.py:_expired": _PROCESS,
+    "handlers/status_task.py:_is_late": _DEADLINE,
+    "handlers/status_task.py:_is_to_be_waited_for": _DEADLINE,
+    "reconcile/observe.py:judge": "how far the watch of this process is behind",
+    "reconcile/addon_check.py:_forget": _PROCESS,
+    "reconcile/addon_check.py:inside": _PROCESS,
+    "lease/lock.py:_expired": _PROCESS,
+    "helm/process.py:_judge": _PROCESS,
+    "kube/circuit_breaker.py:refusal": _PROCESS,
+    "reconcile/finished_once.py:is_first": _PROCESS,
+    "reconcile/settled_cache.py:keep": _PROCESS,
 }
 
 
@@ -72,8 +72,17 @@ def _has_clock(node: ast.AST) -> bool:
 
 class TestClocks(LawCase):
     def test_the_conductors_clock_is_compared_with_nobody_elses(self) -> None:
-        found = {user for one in sources(ROOT) if one.room in ROOMS for user in clock_users(one)}
+        found = {user for one in sources(ROOT) for user in clock_users(one)}
         self.assertEqual(set(ALLOWED), found)
+
+    def test_one_module_reads_the_wall_clock(self) -> None:
+        readers = {
+            one.name
+            for one in sources(ROOT)
+            for _, name in one.calls()
+            if name in ("now", "utcnow", "today", "time")
+        }
+        self.assertEqual({CLOCK}, readers)
 
     def test_the_law_sees_what_it_forbids(self) -> None:
         for line in ("now - made > LIMIT", "x > observed.at - made", "utc_now() - made", "now < x"):

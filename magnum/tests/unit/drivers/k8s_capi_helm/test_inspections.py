@@ -12,9 +12,10 @@ from typing import Any
 import fixtures
 import testtools
 
-from magnum.drivers.k8s_capi_helm import model, names
-from magnum.drivers.k8s_capi_helm.model import Inside, Missing
-from magnum.drivers.k8s_capi_helm.workload import budget, Inspections
+from magnum.drivers.k8s_capi_helm import model
+from magnum.drivers.k8s_capi_helm.kube import tenant_budget
+from magnum.drivers.k8s_capi_helm.model import Inside, Missing, names
+from magnum.drivers.k8s_capi_helm.reconcile.addon_check import Inspections
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube, FakeWorkload
 from magnum.tests.unit.drivers.k8s_capi_helm.test_workload_access import kubeconfig_secret
@@ -102,13 +103,13 @@ class TestInspections(InspectionsCase):
         for number in range(20):
             self.put_secret(scenes.NAMESPACE, f"one-{number}")
             place = (self.kube, scenes.NAMESPACE, f"one-{number}", look)
-            if number < budget.TENANT:
+            if number < tenant_budget.TENANT:
                 threads.append(threading.Thread(target=self.inspections.inside, args=place))
                 threads[-1].start()
                 self.assertTrue(self.workload.entered.acquire(timeout=20))
             else:
                 self.assertIsNone(self.inspections.inside(*place))
-        self.assertEqual(budget.TENANT, len(self.workload.asked))
+        self.assertEqual(tenant_budget.TENANT, len(self.workload.asked))
         self.workload.held = None
         self.put_secret("magnum-other", "other")
         found = self.inspections.inside(self.kube, "magnum-other", "other", look)

@@ -7,11 +7,19 @@ import types
 from oslo_config import cfg
 import testtools
 
-from magnum.drivers.k8s_capi_helm import conf, errors, helm_values, intake, names
+from magnum.drivers.k8s_capi_helm import conf, errors, helm_values
+from magnum.drivers.k8s_capi_helm.magnum_objects import (
+    notices,
+    reader,
+    validate_cluster,
+    validate_nodegroup,
+)
+from magnum.drivers.k8s_capi_helm.magnum_objects import state as magnum_state_reader
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     Flavor,
     LiveRelease,
+    names,
     Operation,
     Record,
     Verb,
@@ -109,7 +117,7 @@ def rows(*more):
 
 class TestRequest(testtools.TestCase):
     def request(self, groups=None, **changes):
-        return intake.cluster_request(cluster(**changes), groups or rows(), config())
+        return reader.cluster_request(cluster(**changes), groups or rows(), config())
 
     def test_rows_become_a_request(self):
         request = self.request()
@@ -140,14 +148,14 @@ class TestRequest(testtools.TestCase):
     def test_flannel_of_old_templates_is_calico_and_said(self):
         old = template(network_driver="flannel")
         self.assertEqual("calico", self.request(cluster_template=old).cni)
-        self.assertIn("flannel", " ".join(intake.notices(cluster(cluster_template=old), config())))
+        self.assertIn("flannel", " ".join(notices.notices(cluster(cluster_template=old), config())))
 
     def test_a_volume_type_without_a_volume_is_said(self):
         labels = {"docker_volume_type": "fast"}
-        [said] = intake.notices(cluster(labels=labels), config())
+        [said] = notices.notices(cluster(labels=labels), config())
         self.assertIn("docker_volume_size", said)
         with_volume = cluster(labels=labels, docker_volume_size=5)
-        self.assertEqual((), intake.notices(with_volume, config()))
+        self.assertEqual((), notices.notices(with_volume, config()))
 
     def test_a_cluster_has_one_control_plane(self):
         self.assertRaises(errors.InvalidRequest, self.request, [group()])
@@ -161,7 +169,7 @@ class TestRequest(testtools.TestCase):
         self.assertEqual(
             (True, 7), (wanted.labels.auto_healing_enabled, wanted.labels.boot_volume_size)
         )
-        said = intake.notices(cluster(labels={"auto_healing_enabled": "maybe"}), config())
+        said = notices.notices(cluster(labels={"auto_healing_enabled": "maybe"}), config())
         self.assertIn("'auto_healing_enabled' has the value 'maybe' and no effect", " ".join(said))
 
 
@@ -172,12 +180,16 @@ class TestRefusals(testtools.TestCase):
 
     def refused(self, subject, groups=None):
         error = self.assertRaises(
-            errors.InvalidRequest, intake.validate_new_cluster, subject, groups or rows(), config()
+            errors.InvalidRequest,
+            validate_cluster.validate_new_cluster,
+            subject,
+            groups or rows(),
+            config(),
         )
         return str(error)
 
     def test_what_is_fine_is_accepted(self):
-        self.assertIsNone(intake.validate_new_cluster(cluster(), rows(), config()))
+        self.assertIsNone(validate_cluster.validate_new_cluster(cluster(), rows(), config()))
 
     def test_fields_of_the_template_that_cannot_be_had(self):
         for field, value in (
@@ -209,7 +221,9 @@ class TestRefusals(testtools.TestCase):
             text = self.refused(cluster(keypair=name))
             self.assertIn("no keypair has such a name", text)
             self.assertNotIn("\ud800", text)
-        self.assertIsNone(intake.validate_new_cluster(cluster(keypair="grün 1"), rows(), config()))
+        self.assertIsNone(
+            validate_cluster.validate_new_cluster(cluster(keypair="grün 1"), rows(), config())
+        )
 
     def test_a_password_is_refused_and_not_repeated(self):
         for field in ("http_proxy", "https_proxy", "insecure_registry"):
@@ -227,7 +241,7 @@ class TestRefusals(testtools.TestCase):
             floating_ip_enabled=False,
             labels={"master_lb_floating_ip_enabled": "true"},
         )
-        self.assertIsNone(intake.validate_new_cluster(labelled, rows(), config()))
+        self.assertIsNone(validate_cluster.validate_new_cluster(labelled, rows(), config()))
 
     def test_fields_of_the_cluster_and_of_groups(self):
         for field, value in (
@@ -250,12 +264,14 @@ class TestRefusals(testtools.TestCase):
             self.assertIn(words, self.refused(cluster(), rows(group("extra", labels=texts))))
         copied = {"monitoring_enabled": "true", "boot_volume_type": "fast"}
         groups = rows(group("extra", labels=copied))
-        self.assertIsNone(intake.validate_new_cluster(cluster(labels=copied), groups, config()))
+        self.assertIsNone(
+            validate_cluster.validate_new_cluster(cluster(labels=copied), groups, config())
+        )
 
     def test_new_annotations_need_this_projects_chart(self):
         texts = {"node_annotations": "node.cluster.x-k8s.io/a=b"}
         plain, marked = (
-            intake.cluster_request(cluster(), rows(group("more", labels=one)), config()).node_groups
+            reader.cluster_request(cluster(), rows(group("more", labels=one)), config()).node_groups
             for one in ({}, texts)
         )
         for before, after, family in (
@@ -263,9 +279,9 @@ class TestRefusals(testtools.TestCase):
             (marked, marked, ""),
             (marked, plain, ""),
         ):
-            self.assertIsNone(intake.validate_new_labels(before, after, family))
+            self.assertIsNone(validate_nodegroup.validate_new_labels(before, after, family))
         error = self.assertRaises(
-            errors.InvalidRequest, intake.validate_new_labels, plain, marked, ""
+            errors.InvalidRequest, validate_nodegroup.validate_new_labels, plain, marked, ""
         )
         self.assertIn("node_annotations node.cluster.x-k8s.io/a=b", str(error))
 
@@ -295,10 +311,10 @@ class TestResize(testtools.TestCase):
         scaled = group(min_node_count=1, max_node_count=4, node_count=5)
         groups = [group("default-master", role="master"), scaled]
         labels = {"auto_scaling_enabled": "true"}
-        request = intake.cluster_request(cluster(labels=labels), groups, config())
+        request = reader.cluster_request(cluster(labels=labels), groups, config())
         error = self.assertRaises(
             errors.InvalidRequest,
-            intake.validate_resize,
+            validate_cluster.validate_resize,
             cluster(),
             scaled,
             "default-worker",
@@ -307,19 +323,21 @@ class TestResize(testtools.TestCase):
         )
         self.assertIn("between 1 and 4", str(error))
         self.assertIsNone(
-            intake.validate_resize(cluster(), groups[0], "default-master", request, {})
+            validate_cluster.validate_resize(cluster(), groups[0], "default-master", request, {})
         )
         scaled.node_count = 4
-        request = intake.cluster_request(cluster(labels=labels), groups, config())
-        self.assertIsNone(intake.validate_resize(cluster(), scaled, "default-worker", request, {}))
+        request = reader.cluster_request(cluster(labels=labels), groups, config())
+        self.assertIsNone(
+            validate_cluster.validate_resize(cluster(), scaled, "default-worker", request, {})
+        )
 
     def test_three_masters_need_the_balancer_that_a_cluster_was_made_with(self):
         groups = [group("default-master", role="master", node_count=3), group()]
         alone = cluster(master_lb_enabled=False)
-        request = intake.cluster_request(alone, groups, config())
+        request = reader.cluster_request(alone, groups, config())
         error = self.assertRaises(
             errors.InvalidRequest,
-            intake.validate_resize,
+            validate_cluster.validate_resize,
             alone,
             groups[0],
             "default-master",
@@ -328,18 +346,22 @@ class TestResize(testtools.TestCase):
         )
         self.assertIn("load balancer", str(error))
         self.assertIsNone(
-            intake.validate_resize(cluster(), groups[0], "default-master", request, {})
+            validate_cluster.validate_resize(cluster(), groups[0], "default-master", request, {})
         )
         # magnum-capi-helm gives every cluster a balancer, whatever the row says.
         live = {"apiServer": {"enableLoadBalancer": True}}
-        self.assertIsNone(intake.validate_resize(alone, groups[0], "default-master", request, live))
+        self.assertIsNone(
+            validate_cluster.validate_resize(alone, groups[0], "default-master", request, live)
+        )
 
 
 class TestState(testtools.TestCase):
     def state(self, values=None, operations=(), **changes):
         live = LiveRelease("r", "n", 1, "deployed", "c", "1.0.0", "f", values or {})
         record = Record("c1", "p1", operations=tuple(operations), first_look="seen")
-        return intake.magnum_state(cluster(**changes), rows(), record, live, applied=True)
+        return magnum_state_reader.magnum_state(
+            cluster(**changes), rows(), record, live, applied=True
+        )
 
     def test_version_and_first_look_are_of_the_release_and_the_record(self):
         state = self.state({"kubernetesVersion": "v1.34.4"})
@@ -376,15 +398,15 @@ class TestState(testtools.TestCase):
         )
 
     def test_no_limit_is_no_deadline(self):
-        self.assertIsNone(intake.deadline(NOW, 0))
-        self.assertEqual(NOW + datetime.timedelta(minutes=2), intake.deadline(NOW, 2))
+        self.assertIsNone(magnum_state_reader.deadline(NOW, 0))
+        self.assertEqual(NOW + datetime.timedelta(minutes=2), magnum_state_reader.deadline(NOW, 2))
 
 
 class TestHealing(testtools.TestCase):
     def checks(self, seconds, **changes):
         site = config(server_start_timeout=seconds)
         made = cluster(cluster_template=template(**changes))
-        request = intake.cluster_request(made, rows(), site)
+        request = reader.cluster_request(made, rows(), site)
         facts = CloudFacts(
             image_id="i",
             kubernetes_version="1.34.4",

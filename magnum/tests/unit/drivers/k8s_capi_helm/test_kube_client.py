@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.kube_client import KubeClient, request
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube import request
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import kube_client as suite
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire

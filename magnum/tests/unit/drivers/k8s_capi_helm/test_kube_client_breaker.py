@@ -7,10 +7,12 @@ import time
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names, patience
-from magnum.drivers.k8s_capi_helm.kube_client import breaker, KubeClient
-from magnum.drivers.k8s_capi_helm.kube_client.request import Request
-from magnum.drivers.k8s_capi_helm.kube_client.wire import Wire
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.kube import circuit_breaker
+from magnum.drivers.k8s_capi_helm.kube.request import Request
+from magnum.drivers.k8s_capi_helm.kube.transport import Wire
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
 
 REQUEST = Request("GET", "/api/v1/namespaces/n/leases/one", "read", "Lease 'one'")
@@ -26,8 +28,8 @@ class BreakerCase(testtools.TestCase):
         self.spreads: list[tuple[float, float]] = []
         self.breaker = self.make(LIMIT)
 
-    def make(self, failures: int) -> breaker.Breaker:
-        return breaker.Breaker(
+    def make(self, failures: int) -> circuit_breaker.Breaker:
+        return circuit_breaker.Breaker(
             failures=failures,
             longest=LONGEST,
             patience=PATIENCE,
@@ -127,7 +129,7 @@ class TestWire(wire.WireCase):
         self.wire = self.client()
 
     def client(self, failures: int = 5) -> Wire:
-        found = breaker.Breaker(
+        found = circuit_breaker.Breaker(
             failures=failures, longest=10, patience=1000, clock=lambda: self.now
         )
         bounds = {"connect_timeout": 0.3, "read_timeout": 0.3, "pause": 0.001}
@@ -176,7 +178,7 @@ class TestWire(wire.WireCase):
     def test_who_has_less_time_than_usual_keeps_nobody_from_asking(self) -> None:
         self.server.answer = self.server.never
         for _ in range(8):
-            with patience.until(time.monotonic() + 0.1):
+            with deadline.until(time.monotonic() + 0.1):
                 self.ask()
         self.answer((200, {"ok": 1}))
         self.assertEqual(200, self.wire.send(REQUEST).code)

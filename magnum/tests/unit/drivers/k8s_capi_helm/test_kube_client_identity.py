@@ -11,8 +11,10 @@ import time
 import fixtures
 import yaml
 
-from magnum.drivers.k8s_capi_helm import errors, names, patience
-from magnum.drivers.k8s_capi_helm.kube_client import KubeClient, kubeconfig
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
 
 
@@ -111,7 +113,7 @@ class TestIdentity(wire.WireCase):
 
         def ask() -> None:
             began = time.monotonic()
-            with patience.until(began + 2):
+            with deadline.until(began + 2):
                 self.assertRaises(errors.DriverError, self.kube.get, names.LEASE, "n", "one")
             took.append(time.monotonic() - began)
 
@@ -134,7 +136,7 @@ class TestIdentity(wire.WireCase):
         # Its parent is the program that ends it in time.
         asked = f'tr "\\0" " " < /proc/$PPID/cmdline | cut -d" " -f3 >> "{limits}"'
         self.plugin("sh", "-c", f'{asked}; printf %s "$1"', "sh", json.dumps(answer))
-        with patience.until(time.monotonic() + 9):
+        with deadline.until(time.monotonic() + 9):
             self.assertEqual("of the plugin", self.token())
         first, *later = (float(text) for text in limits.read_text().split())
         self.assertLess(first, 9.1)

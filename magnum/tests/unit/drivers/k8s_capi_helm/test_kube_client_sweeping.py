@@ -8,7 +8,8 @@ import logging
 import fixtures
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, kube_client, names
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 
 SPACE = "magnum-project"
@@ -33,13 +34,13 @@ class TestSweep(testtools.TestCase):
 
     def test_what_has_the_labels_goes_and_what_is_named_stays(self) -> None:
         log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
-        kube_client.sweep(
-            self.kube, names.LEASE, SPACE, OURS, keep={"b", "d"}, level=logging.WARNING
+        self.kube.delete_collection(
+            names.LEASE, SPACE, OURS, keep={"b", "d"}, level=logging.WARNING
         )
         self.assertEqual(["b", "of-others"], self.left())
         said = [f"Lease {name} in {SPACE} is deleted" for name in "ac"]
         self.assertEqual(said, sorted(log.output.splitlines()))
-        kube_client.sweep(self.kube, names.LEASE, SPACE, OURS)
+        self.kube.delete_collection(names.LEASE, SPACE, OURS)
         self.assertEqual(["of-others"], self.left())
 
     def test_what_was_made_anew_meanwhile_stays(self) -> None:
@@ -50,5 +51,5 @@ class TestSweep(testtools.TestCase):
                 self.make("b")
 
         self.kube.before = remake
-        self.assertRaises(errors.Conflict, kube_client.sweep, self.kube, names.LEASE, SPACE, OURS)
+        self.assertRaises(errors.Conflict, self.kube.delete_collection, names.LEASE, SPACE, OURS)
         self.assertIn("b", self.left())

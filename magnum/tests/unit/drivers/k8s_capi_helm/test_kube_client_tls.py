@@ -16,8 +16,9 @@ from cryptography.x509.oid import NameOID
 import fixtures
 import yaml
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
 
 #: Variables by which other libraries, and other parts of Magnum, are told whom to trust.

@@ -7,8 +7,9 @@ import json
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, labels, lengths
-from magnum.drivers.k8s_capi_helm.labels import bounds
+from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.errors import column_limits
+from magnum.drivers.k8s_capi_helm.labels import limits
 from magnum.tests.unit.drivers.k8s_capi_helm.counting import calls
 from magnum.tests.unit.drivers.k8s_capi_helm.world import World
 
@@ -54,20 +55,20 @@ class TestRefusals(testtools.TestCase):
         return str(error)
 
     def test_the_number(self) -> None:
-        labels.check_new(strange(bounds.MOST), "The cluster")
-        self.assertIn("257 labels, and at most 256", self.refused(strange(bounds.MOST + 1)))
+        labels.check_new(strange(limits.MOST), "The cluster")
+        self.assertIn("257 labels, and at most 256", self.refused(strange(limits.MOST + 1)))
 
     def test_the_size_is_that_of_the_column(self) -> None:
         for character in 'xé😀"':
             size = len(json.dumps(character)) - 2
-            most = (lengths.LABELS - len('{"a": ""}')) // size
+            most = (column_limits.LABELS - len('{"a": ""}')) // size
             labels.check_new({"a": character * most}, "The cluster")
             said = self.refused({"a": character * (most + 1)})
-            self.assertIn(f"at most {lengths.LABELS}", said)
+            self.assertIn(f"at most {column_limits.LABELS}", said)
             self.assertIn("'a'", said)
 
     def test_every_label_that_a_driver_knows_can_be_had_at_once(self) -> None:
-        self.assertGreater(bounds.MOST, len(labels.BY_NAME) + 100)
+        self.assertGreater(limits.MOST, len(labels.BY_NAME) + 100)
 
 
 class TestDriver(World):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, labels
-from magnum.drivers.k8s_capi_helm.labels import refused
+from magnum.drivers.k8s_capi_helm.labels import unsupported
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values
 
 #: Labels of magnum-capi-helm 1.4 (its conf.py), and their old names.
@@ -193,7 +193,7 @@ class TestInjection(testtools.TestCase):
 
 class TestEveryName(testtools.TestCase):
     def test_labels_of_other_drivers_have_a_line(self) -> None:
-        known = {*labels.BY_NAME, *refused.REFUSED, *refused.OPERATORS}
+        known = {*labels.BY_NAME, *unsupported.REFUSED, *unsupported.OPERATORS}
         for names in (MAGNUM_CAPI_HELM, MAGNUM_CLUSTER_API, HEAT):
             self.assertEqual([], [name for name in names if name not in known])
 
@@ -201,8 +201,8 @@ class TestEveryName(testtools.TestCase):
         self.assertEqual([], [name for name in MAGNUM_CAPI_HELM if name not in labels.BY_NAME])
 
     def test_a_name_stands_in_one_place(self) -> None:
-        mappings = (labels.BY_NAME, refused.REFUSED, refused.OPERATORS)
-        places = (*map(set, mappings), refused.BUNDLED, refused.HEAT)
+        mappings = (labels.BY_NAME, unsupported.REFUSED, unsupported.OPERATORS)
+        places = (*map(set, mappings), unsupported.BUNDLED, unsupported.HEAT)
         self.assertEqual(sum(map(len, places)), len(set().union(*places)))
 
 
@@ -210,7 +210,7 @@ class TestOperators(testtools.TestCase):
     """What runs beside the clouds' other clusters, no label chooses."""
 
     def test_a_template_with_one_is_taken_and_told(self) -> None:
-        for name in refused.OPERATORS:
+        for name in unsupported.OPERATORS:
             texts = {name: "evil:latest\n{{ x }}"}
             self.assertEqual(labels.Labels(), labels.parse(texts, {}, texts))
             [said] = labels.notices(texts)
@@ -220,20 +220,20 @@ class TestOperators(testtools.TestCase):
 
 class TestRefused(testtools.TestCase):
     def test_a_new_cluster_is_refused_with_the_reason(self) -> None:
-        for name, reason in refused.REFUSED.items():
+        for name, reason in unsupported.REFUSED.items():
             text = "false" if name == "cloud_provider_enabled" else "true"
             error = self.assertRaises(errors.InvalidRequest, labels.parse, {name: text}, {}, {})
             self.assertIn(f"Label '{name}' has the value '{text}'", str(error))
             self.assertIn(reason, str(error))
 
     def test_what_asks_for_nothing_is_taken(self) -> None:
-        texts = dict.fromkeys(refused.REFUSED, "False")
+        texts = dict.fromkeys(unsupported.REFUSED, "False")
         texts["cloud_provider_enabled"] = "true"
         self.assertEqual(labels.Labels(), labels.parse(texts, {}, {}))
         self.assertEqual((), labels.notices(texts))
 
     def test_a_cluster_that_runs_is_told(self) -> None:
-        for name in refused.REFUSED:
+        for name in unsupported.REFUSED:
             texts = {name: "false" if name == "cloud_provider_enabled" else "true"}
             self.assertEqual(labels.Labels(), labels.parse(texts, {}, known=texts))
             self.assertEqual(labels.Labels(), labels.parse(texts, {}, texts, known=texts))

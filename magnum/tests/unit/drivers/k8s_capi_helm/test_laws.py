@@ -7,7 +7,7 @@ import logging
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import world
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import leftovers, secrets
-from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
+from magnum.drivers.k8s_capi_helm.cloud.orphans import Remains
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
+from magnum.drivers.k8s_capi_helm.model import secrets
+from magnum.drivers.k8s_capi_helm.reconcile import orphans
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeOpenStack
 
@@ -24,7 +25,7 @@ class TestInTheWay(testtools.TestCase):
         openstack.leave("load_balancers", name=f"kube_service_{scenes.RELEASE}_default_web")
         cloud: Any = types.SimpleNamespace(remains=Remains(Services(openstack)))
         look = scenes.observed()
-        self.assertEqual("", leftovers.in_the_way(look, OWNER, lambda: cloud))
+        self.assertEqual("", orphans.in_the_way(look, OWNER, lambda: cloud))
         self.assertEqual([], openstack.asked)
         last = dataclasses.replace(look, machines=())
-        self.assertIn("load balancer kube_", leftovers.in_the_way(last, OWNER, lambda: cloud))
+        self.assertIn("load balancer kube_", orphans.in_the_way(last, OWNER, lambda: cloud))

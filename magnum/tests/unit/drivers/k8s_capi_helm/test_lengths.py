@@ -12,9 +12,10 @@ import sqlalchemy
 import testtools
 
 from magnum.db.sqlalchemy import models
-from magnum.drivers.k8s_capi_helm import errors, lengths, model
-from magnum.drivers.k8s_capi_helm.driver import rows
-from magnum.drivers.k8s_capi_helm.monitor import Monitor
+from magnum.drivers.k8s_capi_helm import errors, model
+from magnum.drivers.k8s_capi_helm.errors import column_limits
+from magnum.drivers.k8s_capi_helm.handlers.monitor import Monitor
+from magnum.drivers.k8s_capi_helm.magnum_objects import writer
 
 #: Halves of characters, characters of four bytes, quotation marks, blanks and the null among them.
 _ANY = st.text(
@@ -42,7 +43,7 @@ class Row:
 
 def put(field: str, value: object) -> object:
     row = Row()
-    rows.put(row, **{field: value})
+    writer.put(row, **{field: value})
     return getattr(row, field)
 
 
@@ -80,7 +81,7 @@ class TestColumns(testtools.TestCase):
     def test_any_sentence_that_is_raised_fits(self, text: str) -> None:
         error = errors.InvalidLabel("some", text, text)
         for said in (str(error), error.sentence, error.args[0]):
-            self.assertLessEqual(len(said.encode()), lengths.SENTENCE)
+            self.assertLessEqual(len(said.encode()), column_limits.SENTENCE)
 
     @staticmethod
     def polled(said: dict[str, str]) -> dict[str, str]:
@@ -139,7 +140,7 @@ class TestModels(testtools.TestCase):
             for field in fields:
                 kind = table.__table__.columns[field].type
                 if isinstance(kind, sqlalchemy.String) and kind.length:
-                    self.assertEqual(lengths.STRING, kind.length)
+                    self.assertEqual(column_limits.STRING, kind.length)
                 else:
                     impl = getattr(kind, "impl", kind)
                     self.assertIsInstance(impl, sqlalchemy.Text)
@@ -148,4 +149,4 @@ class TestModels(testtools.TestCase):
     def test_json_is_measured_as_magnum_writes_it(self) -> None:
         said = {"a": 'é高😀"\\\n'}
         written = models.JSONEncodedDict().process_bind_param(said, None)
-        self.assertEqual(len(written), lengths.encoded(said))
+        self.assertEqual(len(written), column_limits.encoded(said))

@@ -7,7 +7,7 @@ import base64
 from typing import Any
 import unittest
 
-from magnum.drivers.k8s_capi_helm import likeness
+from magnum.drivers.k8s_capi_helm.helm import manifest_diff
 
 
 def thing(spec: Any, **more: Any) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def thing(spec: Any, **more: Any) -> dict[str, Any]:
 
 class TestDifferences(unittest.TestCase):
     def differing(self, wanted: Any, have: Any) -> list[str]:
-        return list(likeness.differences(thing(wanted), thing(have)))
+        return list(manifest_diff.differences(thing(wanted), thing(have)))
 
     def test_what_stays(self) -> None:
         for wanted, have in (
@@ -50,13 +50,17 @@ class TestDifferences(unittest.TestCase):
         rendered, there = thing({}), thing({})
         rendered["metadata"] = {
             "labels": {"app.kubernetes.io/managed-by": "Helm", "a": "1"},
-            "annotations": {likeness.RELEASE_NAME: "demo", "b": "2"},
+            "annotations": {manifest_diff.RELEASE_NAME: "demo", "b": "2"},
         }
-        self.assertEqual(["labels.a", "annotations.b"], list(likeness.differences(rendered, there)))
+        self.assertEqual(
+            ["labels.a", "annotations.b"], list(manifest_diff.differences(rendered, there))
+        )
 
     def test_the_texts_of_a_secret(self) -> None:
         data = {"a": base64.b64encode(b"text").decode()}
         there = thing({}, data=data)
-        self.assertEqual([], list(likeness.differences(thing({}, stringData={"a": "text"}), there)))
+        self.assertEqual(
+            [], list(manifest_diff.differences(thing({}, stringData={"a": "text"}), there))
+        )
         other = thing({}, stringData={"a": "other"})
-        self.assertEqual(["data.a"], list(likeness.differences(other, there)))
+        self.assertEqual(["data.a"], list(manifest_diff.differences(other, there)))

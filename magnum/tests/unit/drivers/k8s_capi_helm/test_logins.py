@@ -8,9 +8,9 @@ from typing import Any
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names, secrets
-from magnum.drivers.k8s_capi_helm.logins import Logins
-from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, names, secrets
+from magnum.drivers.k8s_capi_helm.reconcile.credential_check import Logins
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 

@@ -12,14 +12,11 @@ from typing import Any
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm import (
-    chart_store,
-    errors,
-    management,
-    names,
-    pod_security,
-)
-from magnum.drivers.k8s_capi_helm.chart_store import files
+from magnum.drivers.k8s_capi_helm import chart_store, errors
+from magnum.drivers.k8s_capi_helm.chart_store import archive
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.reconcile import autoscaler_deployment
+from magnum.drivers.k8s_capi_helm.values import pod_security
 from magnum.tests.unit.drivers.k8s_capi_helm import world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
 
@@ -137,7 +134,7 @@ class TestOperator(Case):
             chart = self.ports.charts.wanted(None)
             error = self.assertRaises(
                 errors.Misconfigured,
-                management.secured,
+                autoscaler_deployment.secured,
                 {"nodeGroups": [{"name": "a", "autoscale": True}]},
                 chart,
                 types.SimpleNamespace(capi_helm=options),
@@ -278,7 +275,7 @@ class TestCharts(Case):
     def unmend(self) -> str:
         """The release as a driver of before made it; the digest of its chart."""
         store = self.place / "old"
-        original = files.keep(self.charts / names.CLUSTER_CHART, store)
+        original = archive.keep(self.charts / names.CLUSTER_CHART, store)
         self.ports.charts.secure(NAMESPACE, original)
         live = self.helm.releases[NAMESPACE, RELEASE]
         values = {key: one for key, one in live.values.items() if key != "autoscaler"}
@@ -349,7 +346,9 @@ class TestCharts(Case):
         self.made(labels={"container_infra_prefix": HOSTILE["container_infra_prefix"]})
         foreign = dataclasses.replace(self.ports.charts.wanted(None), family="")
         values = self.live().values
-        self.assertRaises(errors.Misconfigured, management.secured, values, foreign, world.CONF)
+        self.assertRaises(
+            errors.Misconfigured, autoscaler_deployment.secured, values, foreign, world.CONF
+        )
         live = dataclasses.replace(self.live(), chart_family="", takes_prefix=True)
         self.helm.releases[NAMESPACE, RELEASE] = live
         self.assertTrue(self.outdated())

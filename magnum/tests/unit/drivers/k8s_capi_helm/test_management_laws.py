@@ -14,9 +14,11 @@ import types
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import helm_values, labels, management, names
-from magnum.drivers.k8s_capi_helm.intake.fields import Place
-from magnum.drivers.k8s_capi_helm.model import Chart, Json
+from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Place
+from magnum.drivers.k8s_capi_helm.model import Chart, Json, names
+from magnum.drivers.k8s_capi_helm.reconcile import autoscaler_deployment
+from magnum.drivers.k8s_capi_helm.values import reserved_keys
 from magnum.tests.unit.drivers.k8s_capi_helm import tenant_words
 
 CONF = types.SimpleNamespace(
@@ -64,8 +66,8 @@ class TestValues(testtools.TestCase):
         moved = []
         for chart in CHARTS:
             for word in words():
-                now = management.secured(word.values, chart, CONF).get("autoscaler")
-                was = management.secured(word.base, chart, CONF).get("autoscaler")
+                now = autoscaler_deployment.secured(word.values, chart, CONF).get("autoscaler")
+                was = autoscaler_deployment.secured(word.base, chart, CONF).get("autoscaler")
                 if now != was and scales(word.values) == scales(word.base):
                     moved.append((chart.version, word.name, word.text))
         self.assertEqual([], moved)
@@ -75,11 +77,11 @@ class TestValues(testtools.TestCase):
         evil = {"repository": "evil.example.org/x", "tag": "v6.6.6", "pullPolicy": "Always"}
         for chart, conf in itertools.product(CHARTS, (CONF, USUAL)):
             values = {**words()[0].base, "autoscaler": {"image": evil, "tolerations": [{}]}}
-            found = management.secured(values, chart, conf)
+            found = autoscaler_deployment.secured(values, chart, conf)
             for text in ("evil", "6.6.6"):
                 self.assertNotIn(text, json.dumps(found["autoscaler"]))
             self.assertEqual([{}], found["autoscaler"]["tolerations"])
-            self.assertEqual(found, management.secured(found, chart, conf))
+            self.assertEqual(found, autoscaler_deployment.secured(found, chart, conf))
 
     def test_a_good_share_is_accepted(self) -> None:
         """Or the law would hold because everything is refused."""
@@ -98,4 +100,4 @@ class TestValues(testtools.TestCase):
     def test_no_overlay_key_of_the_image_can_be_named(self) -> None:
         """A label names an overlay, not what is in it; the image stands in magnum.conf."""
         for key in ("repository", "tag"):
-            self.assertTrue(helm_values.is_owned(("autoscaler", "image", key)))
+            self.assertTrue(reserved_keys.is_owned(("autoscaler", "image", key)))

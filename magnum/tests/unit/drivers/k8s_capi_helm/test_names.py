@@ -6,7 +6,7 @@ import re
 from hypothesis import example, given, strategies
 import testtools
 
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.model import names
 
 RFC_1035 = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?\Z")
 PROJECT = "4135aa797d4e4bafb979b5490234c4d4"

@@ -18,7 +18,7 @@ import testtools
 
 from magnum import objects
 from magnum.conductor.handlers import credential_conductor
-from magnum.drivers.k8s_capi_helm import names
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import neighbourhood, world
 from magnum.tests.unit.drivers.k8s_capi_helm.neighbourhood import FIRST, SECOND, Tenant
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names, observer, status
-from magnum.drivers.k8s_capi_helm.model import Missing, Observed
+from magnum.drivers.k8s_capi_helm import errors, status
+from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.model import Missing, names, Observed
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
 
 KINDS = {
@@ -51,7 +52,7 @@ def filled() -> fakes.FakeKube:
 
 
 def look(kube: fakes.FakeKube) -> Observed:
-    return observer.look(kube, scenes.NAMESPACE, scenes.RELEASE, scenes.NOW)
+    return snapshot.look(kube, scenes.NAMESPACE, scenes.RELEASE, scenes.NOW)
 
 
 class LookTest(testtools.TestCase):

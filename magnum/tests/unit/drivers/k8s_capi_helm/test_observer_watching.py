@@ -10,9 +10,10 @@ import threading
 import fixtures
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names, observer, status
-from magnum.drivers.k8s_capi_helm.model import Json, Observed
-from magnum.drivers.k8s_capi_helm.observer.trimming import trimmed
+from magnum.drivers.k8s_capi_helm import errors, status
+from magnum.drivers.k8s_capi_helm.kube import cache, informers, snapshot
+from magnum.drivers.k8s_capi_helm.kube.transform import trimmed
+from magnum.drivers.k8s_capi_helm.model import Json, names, Observed
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes, test_observer
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import observer as suite
 
@@ -33,7 +34,7 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
         self.kube.compact()
         return since
 
-    def timed(self) -> tuple[observer.Watching, str]:
+    def timed(self) -> tuple[informers.Watching, str]:
         """Watches by this test's clock that know one Lease, and its namespace."""
         namespace = self.make_namespace()
         self.make_lease(namespace)
@@ -41,7 +42,7 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
         self.rounds(watching)
         return watching, namespace
 
-    def asked(self, watching: observer.Watching, namespace: str) -> int:
+    def asked(self, watching: informers.Watching, namespace: str) -> int:
         """How often the management cluster was asked for a list."""
         before = len(self.kube.calls)
         self.assertEqual(1, len(watching.view().list(names.LEASE, namespace, None)))
@@ -162,7 +163,7 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
         self.assertGreater(min(pauses[10:]), 149.0)
         self.assertLessEqual(max(pauses), 300.0)
 
-    def paused(self, watching: observer.Watching) -> tuple[threading.Thread, threading.Semaphore]:
+    def paused(self, watching: informers.Watching) -> tuple[threading.Thread, threading.Semaphore]:
         """The thread of a watch that pauses for minutes, and how often it has asked since then."""
         [watch] = watching.watches
         asked = threading.Semaphore(0)
@@ -187,7 +188,7 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
             self.assertTrue(asked.acquire(timeout=20))
         return thread, asked
 
-    def end(self, watching: observer.Watching, thread: threading.Thread) -> None:
+    def end(self, watching: informers.Watching, thread: threading.Thread) -> None:
         self.stopped.set()
         watching.stop()
         thread.join(20)
@@ -408,7 +409,7 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
 
     def test_it_is_begun_once(self) -> None:
         begun: list[str] = []
-        watching = observer.Watching(
+        watching = informers.Watching(
             self.kube,
             staleness=1,
             covers=lambda namespace: True,
@@ -417,7 +418,7 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
         self.assertEqual([], begun)
         for _ in range(3):
             watching.start()
-        self.assertEqual(len(observer.watching.KINDS), len(begun))
+        self.assertEqual(len(informers.KINDS), len(begun))
         self.assertIn("watch-machines", begun)
 
     def test_a_process_without_a_thread_to_spare_begins_anew_after_a_while(self) -> None:
@@ -433,7 +434,7 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
         def serve(stopped: threading.Event) -> None:
             served.append(stopped.is_set())
 
-        watching = observer.Watching(
+        watching = informers.Watching(
             self.kube,
             staleness=1,
             covers=lambda namespace: True,
@@ -469,7 +470,7 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
             threading.Thread(target=run, daemon=True).start()
             began.append(running.acquire(timeout=0.2))
 
-        watching = observer.Watching(
+        watching = informers.Watching(
             self.kube, staleness=1, covers=lambda namespace: True, kinds=(), spawn=spawn
         )
         serve = [lambda stopped: running.release()] * 2
@@ -480,7 +481,7 @@ class TestWatching(suite.WatchingTests, testtools.TestCase):
 
     def test_a_thread_ends_when_it_is_told_to(self) -> None:
         runs = []
-        watching = observer.Watching(
+        watching = informers.Watching(
             self.kube,
             staleness=1,
             covers=lambda namespace: True,
@@ -500,7 +501,7 @@ class TestLook(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.kube = test_observer.filled()
-        self.watching = observer.Watching(
+        self.watching = informers.Watching(
             self.kube,
             staleness=60,
             covers=lambda namespace: namespace == scenes.NAMESPACE,
@@ -511,9 +512,9 @@ class TestLook(testtools.TestCase):
 
     def looks(self) -> tuple[Observed, Observed]:
         place = (scenes.NAMESPACE, scenes.RELEASE, scenes.NOW)
-        directly = observer.look(self.kube, *place)
+        directly = snapshot.look(self.kube, *place)
         calls = len(self.kube.calls)
-        watched = observer.look(self.watching.view(), *place)
+        watched = snapshot.look(self.watching.view(), *place)
         self.assertEqual(calls, len(self.kube.calls))
         return directly, watched
 
@@ -550,7 +551,7 @@ class TestLook(testtools.TestCase):
         kept = self.watching.view().list(names.EVENT, scenes.NAMESPACE, None)
         self.assertEqual(["FailedProvisioning"] * 2, [one["reason"] for one in kept])
         fine = scenes.event("Cluster", scenes.RELEASE, "Deleted", "it is")
-        store = observer.store.Store(names.EVENT, lambda namespace: True)
+        store = cache.Store(names.EVENT, lambda namespace: True)
         self.assertFalse(store.change(fine, gone=False))
         self.assertTrue(store.change(kept[0], gone=False))
         self.assertEqual(kept[:1], store.list(scenes.NAMESPACE, None))

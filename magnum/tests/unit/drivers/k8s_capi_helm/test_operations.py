@@ -7,8 +7,9 @@ from typing import Any
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.kube_client.request import unreachable
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube.request import unreachable
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import lock
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import operations as suite

@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, names
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.lease import capacity, codec, pending_operations, resolved_names
 from magnum.drivers.k8s_capi_helm.model import (
     Flavor,
     Image,
+    names,
     NOTHING,
     Operation,
     Owed,
@@ -25,7 +27,6 @@ from magnum.drivers.k8s_capi_helm.model import (
     Revisions,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.operations import lease, pending, resolution, room
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import operations as suite
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.operations import RELEASE, START
@@ -131,13 +132,13 @@ class RoomCase(suite.OperationsSuite, testtools.TestCase):
     def write(self, **notes: str) -> None:
         """Write annotations as another version of the driver may have."""
         found = self.lease()
-        keys = {key: getattr(lease, key.upper()) for key in notes}
+        keys = {key: getattr(codec, key.upper()) for key in notes}
         found["metadata"]["annotations"] = {keys[key]: notes[key] for key in notes}
         self.kube.put(names.LEASE, found)
 
     def old_entries(self, count: int) -> str:
         """So many requests for one nodegroup as they were written one by one."""
-        listed = [lease.entry(resize(number, START)) for number in range(count)]
+        listed = [codec.entry(resize(number, START)) for number in range(count)]
         return json.dumps(listed)
 
 
@@ -193,7 +194,7 @@ class TestSeries(RoomCase):
             resize(0, START), verb=Verb.NODEGROUP_UPDATE, resolved=Resolved(flavors=flavors)
         )
         second = dataclasses.replace(first, id="b", resolved=NOTHING)
-        self.assertEqual(flavors, pending.joined(first, second).resolved.flavors)
+        self.assertEqual(flavors, pending_operations.joined(first, second).resolved.flavors)
 
     def test_what_a_nodegroup_of_another_row_was_asked_for_goes(self) -> None:
         for number in range(20):
@@ -219,8 +220,8 @@ class TestSeries(RoomCase):
         self, first: Operation, new: Operation, one: Any, other: Any
     ) -> None:
         first, new = lasting(first, *one), lasting(new, *other)
-        once = pending.joined(first, new)
-        self.assertEqual(once, pending.joined(once, new))
+        once = pending_operations.joined(first, new)
+        self.assertEqual(once, pending_operations.joined(once, new))
 
 
 class TestCodec(testtools.TestCase):
@@ -232,28 +233,28 @@ class TestCodec(testtools.TestCase):
                 "networks": ["n1", "n2", "s1", "more"],
             }
         }
-        found = resolution.resolved(entry)
+        found = resolved_names.resolved(entry)
         self.assertEqual(("i1", "ubuntu"), (found.images["a"].id, found.images["a"].os_distro))
         self.assertEqual(20, found.flavors["small"].disk)
         self.assertEqual(("n1", "s1"), (found.external_network_id, found.fixed_subnet_id))
 
     @given(_operations)
     def test_an_operation(self, one: Operation) -> None:
-        self.assertEqual(one, lease.operation(json.loads(json.dumps(lease.entry(one)))))
+        self.assertEqual(one, codec.operation(json.loads(json.dumps(codec.entry(one)))))
 
     def test_revisions_that_are_no_numbers_are_refused_in_words(self) -> None:
         for text in ('{"newest": "5"}', '{"applied": null}', "[]", '{"begun": {}}'):
-            found = lease.new("ns", "r", "uuid", "p1")
-            lease.annotate(found, lease.REVISIONS, text)
-            self.assertRaises(errors.ManagementRefused, lease.record, found)
+            found = codec.new("ns", "r", "uuid", "p1")
+            codec.annotate(found, codec.REVISIONS, text)
+            self.assertRaises(errors.ManagementRefused, codec.record, found)
 
     @given(st.lists(_retired, max_size=3), st.lists(_owed, max_size=2), _revisions)
     def test_the_rest(self, gone: Any, due: Any, known: Revisions) -> None:
-        found = lease.new("n", RELEASE, "u", "p")
-        lease.annotate(found, lease.RETIRED, lease.retired(gone))
-        lease.annotate(found, lease.OWED, lease.owed(due))
-        lease.annotate(found, lease.REVISIONS, lease.revisions(known))
-        record = lease.record(found)
+        found = codec.new("n", RELEASE, "u", "p")
+        codec.annotate(found, codec.RETIRED, codec.retired(gone))
+        codec.annotate(found, codec.OWED, codec.owed(due))
+        codec.annotate(found, codec.REVISIONS, codec.revisions(known))
+        record = codec.record(found)
         self.assertEqual((tuple(gone), tuple(due), known), _of(record))
 
 
@@ -289,11 +290,11 @@ class TestBound(RoomCase):
         self.assertIn(DELETE, self.add(DELETE).operations)
 
     def test_a_lease_that_an_older_version_has_filled(self) -> None:
-        one = len(json.dumps(lease.entry(resize(1000, START, group="g1000")))) + 2
-        numbers = range(1000, 1000 + (room.LIMIT - 200) // one)
-        listed = [lease.entry(resize(n, START, group=f"g{n}")) for n in numbers]
+        one = len(json.dumps(codec.entry(resize(1000, START, group="g1000")))) + 2
+        numbers = range(1000, 1000 + (capacity.LIMIT - 200) // one)
+        listed = [codec.entry(resize(n, START, group=f"g{n}")) for n in numbers]
         self.write(operations=json.dumps(listed))
-        self.assertGreater(room.taken(self.lease()), room.LIMIT - 500)
+        self.assertGreater(capacity.taken(self.lease()), capacity.LIMIT - 500)
         new = resize(1, START, group="new")
         self.assertRaises(errors.RecordFull, self.add, new)
         self.assertEqual((DELETE,), self.add(DELETE).operations)
@@ -301,7 +302,7 @@ class TestBound(RoomCase):
 
     def test_also_with_credentials(self) -> None:
         gone = [Retired(f"id-{n}", f"user-{n % 3}", START, "n" * 40) for n in range(1500)]
-        self.write(retired=lease.retired(gone))
+        self.write(retired=codec.retired(gone))
         record = self.add(DELETE)
         self.assertEqual((DELETE,), record.operations)
         self.assertEqual({"user-0", "user-1", "user-2"}, {one.user for one in record.retired})
@@ -334,10 +335,10 @@ class TestBound(RoomCase):
             self.one, self.namespace = self.opened()
             for number in range(700):
                 self.ask(lot, groups, number)
-                size = room.taken(self.lease())
-                self.assertLessEqual(size, room.LIMIT - room.RESERVE)
+                size = capacity.taken(self.lease())
+                self.assertLessEqual(size, capacity.LIMIT - capacity.RESERVE)
             self.assertIn(DELETE, self.add(DELETE).operations)
-            self.assertLessEqual(room.taken(self.lease()), room.LIMIT)
+            self.assertLessEqual(capacity.taken(self.lease()), capacity.LIMIT)
 
     def ask(self, lot: Any, groups: int, number: int) -> None:
         """Something at random, that may be refused."""

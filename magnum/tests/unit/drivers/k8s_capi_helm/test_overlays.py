@@ -14,12 +14,15 @@ from hypothesis import strategies as st
 import testtools
 import yaml
 
-from magnum.drivers.k8s_capi_helm import errors, labels, merging, overlays, rendering
-from magnum.drivers.k8s_capi_helm.helm_values import is_owned
+from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.conf import overlay_files, overlay_template
 from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.reconcile import render
+from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values.reserved_keys import is_owned
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values, test_intake, world
 
-CONTEXT = overlays.Context(
+CONTEXT = overlay_template.Context(
     cluster_name="demo",
     cluster_uuid="u-1",
     project_id="p-1",
@@ -39,12 +42,12 @@ class Case(testtools.TestCase):
         path.write_text(text, encoding="utf-8")
         return path
 
-    def read(self, text: str, context: overlays.Context = CONTEXT) -> Json:
+    def read(self, text: str, context: overlay_template.Context = CONTEXT) -> Json:
         self.write("one", text)
-        [found] = overlays.read(str(self.directory), "one", context)
+        [found] = overlay_files.read(str(self.directory), "one", context)
         return found.values
 
-    def unusable(self, text: str, context: overlays.Context = CONTEXT) -> str:
+    def unusable(self, text: str, context: overlay_template.Context = CONTEXT) -> str:
         error = self.assertRaises(errors.Misconfigured, self.read, text, context)
         self.assertIn("overlay 'one'", str(error))
         self.assertNotIn(str(self.directory), str(error))
@@ -57,18 +60,20 @@ class TestFiles(Case):
         self.write("gpu", "a: 2")
         directory = str(self.directory)
         self.assertEqual(
-            [{"a": 2}], [one.values for one in overlays.read(directory, "gpu", CONTEXT)]
+            [{"a": 2}], [one.values for one in overlay_files.read(directory, "gpu", CONTEXT)]
         )
         self.write("site", "a: 1")
-        found = [one.values for one in overlays.read(directory, "gpu", CONTEXT)]
+        found = [one.values for one in overlay_files.read(directory, "gpu", CONTEXT)]
         self.assertEqual([{"a": 1}, {"a": 2}], found)
-        self.assertEqual(1, len(overlays.read(directory, None, CONTEXT)))
-        self.assertEqual(1, len(overlays.read(directory, "site", CONTEXT)))
-        self.assertEqual((), overlays.read("", None, CONTEXT))
+        self.assertEqual(1, len(overlay_files.read(directory, None, CONTEXT)))
+        self.assertEqual(1, len(overlay_files.read(directory, "site", CONTEXT)))
+        self.assertEqual((), overlay_files.read("", None, CONTEXT))
 
     def test_a_name_that_is_not_there(self) -> None:
         for directory in ("", str(self.directory)):
-            error = self.assertRaises(errors.InvalidLabel, overlays.read, directory, "gpu", CONTEXT)
+            error = self.assertRaises(
+                errors.InvalidLabel, overlay_files.read, directory, "gpu", CONTEXT
+            )
             self.assertIn("'capi_helm_overlay' has the value 'gpu'", str(error))
 
     def test_a_link_out_of_the_directory(self) -> None:
@@ -76,7 +81,7 @@ class TestFiles(Case):
         outside.write_text("a: 1")
         (self.directory / "one.yaml").symlink_to(outside)
         error = self.assertRaises(
-            errors.Misconfigured, overlays.read, str(self.directory), "one", CONTEXT
+            errors.Misconfigured, overlay_files.read, str(self.directory), "one", CONTEXT
         )
         self.assertIn("link", error.detail)
 
@@ -88,7 +93,7 @@ class TestFiles(Case):
         for place in (absent, file, circle):
             for name in (None, "gpu"):
                 error = self.assertRaises(
-                    errors.Misconfigured, overlays.read, str(place), name, CONTEXT
+                    errors.Misconfigured, overlay_files.read, str(place), name, CONTEXT
                 )
                 self.assertNotIn(str(place), str(error))
                 self.assertIn(f"{place}/site.yaml", error.detail)
@@ -99,7 +104,7 @@ class TestFiles(Case):
         (self.directory / "two.yaml").mkdir()
         for name in ("one", "two"):
             error = self.assertRaises(
-                errors.Misconfigured, overlays.read, str(self.directory), name, CONTEXT
+                errors.Misconfigured, overlay_files.read, str(self.directory), name, CONTEXT
             )
             self.assertIn(f"overlay '{name}'", str(error))
             self.assertIn(f"{name}.yaml", error.detail)
@@ -108,7 +113,7 @@ class TestFiles(Case):
         (self.directory / "..data").mkdir()
         (self.directory / "..data" / "one.yaml").write_text("a: 1")
         (self.directory / "one.yaml").symlink_to("..data/one.yaml")
-        [found] = overlays.read(str(self.directory), "one", CONTEXT)
+        [found] = overlay_files.read(str(self.directory), "one", CONTEXT)
         self.assertEqual({"a": 1}, found.values)
 
     def test_names_of_labels_cannot_leave_the_directory(self) -> None:
@@ -127,7 +132,9 @@ class TestFiles(Case):
 
     def test_what_is_no_text(self) -> None:
         (self.directory / "one.yaml").write_bytes(b"a: \xff")
-        self.assertRaises(errors.Misconfigured, overlays.read, str(self.directory), "one", CONTEXT)
+        self.assertRaises(
+            errors.Misconfigured, overlay_files.read, str(self.directory), "one", CONTEXT
+        )
 
 
 class TestTrees(Case):
@@ -155,14 +162,14 @@ class TestTrees(Case):
 
     def test_the_line_of_a_key(self) -> None:
         path = self.write("one", "a:\n  b:\n    - c: 1\n")
-        [found] = overlays.read(str(self.directory), "one", CONTEXT)
+        [found] = overlay_files.read(str(self.directory), "one", CONTEXT)
         self.assertEqual(f"{path}, line 2, key a.b", found.place(("a", "b")))
         self.assertEqual(("a", "b"), found.setting(("a", "b", "0", "d")))
         self.assertIsNone(found.setting(("a", "c")))
 
 
 class TestScalars(Case):
-    def one(self, text: str, context: overlays.Context = CONTEXT) -> Any:
+    def one(self, text: str, context: overlay_template.Context = CONTEXT) -> Any:
         return self.read(yaml.safe_dump({"a": text}), context).get("a", "left out")
 
     def test_texts_and_types(self) -> None:
@@ -201,7 +208,7 @@ class TestScalars(Case):
     @hypothesis.settings(max_examples=40)
     @hypothesis.given(st.text(max_size=40), st.text(max_size=40))
     def test_a_tenants_text_is_data(self, cluster: str, zone: str) -> None:
-        context = overlays.Context(cluster, "u", "p", "t", "1.34.4", {"zone": zone})
+        context = overlay_template.Context(cluster, "u", "p", "t", "1.34.4", {"zone": zone})
         text = "a: '{{ cluster.name }}'\nb: \"x{{ labels.zone }}x\"\nc: 1\n"
         marks = ("{{", "{%", "{#")
         if any(mark in one for mark in marks for one in (cluster, zone)):
@@ -216,7 +223,7 @@ class TestMerging(testtools.TestCase):
         below = {"a": {"b": 1, "c": [1, 2]}, "d": 1}
         self.assertEqual(
             {"a": {"b": 1, "c": [3]}, "d": 1, "e": None},
-            merging.laid_over(below, {"a": {"c": [3]}, "e": None}),
+            merge.laid_over(below, {"a": {"c": [3]}, "e": None}),
         )
 
     def test_what_was_asked_for_wins_also_by_being_absent(self) -> None:
@@ -225,7 +232,7 @@ class TestMerging(testtools.TestCase):
         overlay = {"a": 2, "volume": {"size": 9}, "b": 3}
         self.assertEqual(
             {"a": 2, "b": 3, "nodeGroups": [{"name": "x"}]},
-            merging.layered(full, {"a": 1}, [other], [overlay]),
+            merge.layered(full, {"a": 1}, [other], [overlay]),
         )
 
 
@@ -276,7 +283,7 @@ class TestBelowLabels(Case):
         directory = str(self.directory) if site is not None else ""
         request = test_helm_values.request(texts, given_labels=labels.given_names(texts))
         conf = test_intake.config(overlay_directory=directory)
-        return rendering.rendered(request, test_helm_values.FACTS, conf)
+        return render.rendered(request, test_helm_values.FACTS, conf)
 
     @functools.cached_property
     def everything(self) -> list[tuple[str, ...]]:
@@ -347,7 +354,7 @@ class TestBelowLabels(Case):
 
     def test_the_schema_has_every_key_that_is_the_drivers(self) -> None:
         schema = test_helm_values.schema("openstack-cluster")
-        for path in rendering.helm_values.OWNED:
+        for path in render.helm_values.OWNED:
             place = schema if path[0] != "addons" else test_helm_values.schema("cluster-addons")
             for key in path[1:] if path[0] == "addons" else path:
                 self.assertIn(key, place["properties"], path)

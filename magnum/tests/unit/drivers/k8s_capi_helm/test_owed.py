@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, merging, owed
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.values import deferred, merge
 
 VALUES = st.recursive(
     st.one_of(st.integers(0, 2), st.lists(st.integers(0, 1), max_size=1)),
@@ -56,15 +57,15 @@ def _filled(one: Any) -> Any:
 class TestPairs(testtools.TestCase):
     @given(VALUES, VALUES)
     def test_what_does_not_differ_carries_nothing(self, live: Any, same: Any) -> None:
-        self.assertEqual(live, merging.carried(live, same, same))
+        self.assertEqual(live, merge.carried(live, same, same))
 
     @given(MAPS, MAPS, MAPS)
     def test_a_difference_carries_what_both_renders_carry(
         self, live: Any, base: Any, theirs: Any
     ) -> None:
         self.assertEqual(
-            _filled(merging.carried(live, base, theirs)),
-            _filled(merging.carried(live, *merging.differing(base, theirs))),
+            _filled(merge.carried(live, base, theirs)),
+            _filled(merge.carried(live, *merge.differing(base, theirs))),
         )
 
 
@@ -75,8 +76,8 @@ class TestGroups(testtools.TestCase):
     ) -> None:
         live = values(defaults, x=x, y=y, z=z)
         before = copy.deepcopy(live)
-        owing = owed.of_upgrade("1", live, live, values(new, x=x, y=y, z=z))
-        after = owed.paid(live, takers, [owing], shared=True)
+        owing = deferred.of_upgrade("1", live, live, values(new, x=x, y=y, z=z))
+        after = deferred.paid(live, takers, [owing], shared=True)
         for name in {"x", "y", "z"} - takers:
             self.assertEqual(whole(live, name), whole(after, name))
         self.assertEqual(before, live)
@@ -86,11 +87,11 @@ class TestGroups(testtools.TestCase):
         self, defaults: Any, new: Any, x: Any, y: Any, late: Any
     ) -> None:
         live = values(defaults, x=x, y=y)
-        owing = owed.of_upgrade("1", live, live, values(new, x=x, y=y))
-        after = owed.apart(live, [owing])
+        owing = deferred.of_upgrade("1", live, live, values(new, x=x, y=y))
+        after = deferred.apart(live, [owing])
         for name in ("x", "y"):
             self.assertEqual(whole(live, name), whole(after, name))
-        entry = owed.joined({"name": "late", **late}, after, [owing])
+        entry = deferred.joined({"name": "late", **late}, after, [owing])
         after["nodeGroups"].append(entry)
         self.assertEqual(whole(values(new, late=late), "late"), whole(after, "late"))
 
@@ -99,21 +100,21 @@ class TestGroups(testtools.TestCase):
         self, defaults: Any, new: Any, x: Any, y: Any, takers: Any
     ) -> None:
         live, theirs = values(defaults, x=x, y=y), values(new, x=x, y=y)
-        owing = owed.of_upgrade("1", live, live, theirs)
-        after = owed.paid(live, takers, [owing], shared=True)
+        owing = deferred.of_upgrade("1", live, live, theirs)
+        after = deferred.paid(live, takers, [owing], shared=True)
         for name in takers & {"x", "y"}:
             self.assertEqual(whole(theirs, name), whole(after, name))
 
     @given(MAPS, MAPS, MAPS)
     def test_all_of_them_have_it_from_the_defaults(self, old: Any, new: Any, x: Any) -> None:
         live = values(old, x={}, y={})
-        owing = owed.of_upgrade("1", live, live, values(new, x={}, y={}))
-        after = owed.paid(live, ["x", "y"], [owing], shared=True)
+        owing = deferred.of_upgrade("1", live, live, values(new, x={}, y={}))
+        after = deferred.paid(live, ["x", "y"], [owing], shared=True)
         self.assertEqual(_filled(new), _filled(after["nodeGroupDefaults"]))
         self.assertEqual(
             [{"name": "x"}, {"name": "y"}], [_without_empty(e) for e in after["nodeGroups"]]
         )
-        self.assertEqual((), owed.rest([owing], ["x", "y"], after, shared=True))
+        self.assertEqual((), deferred.rest([owing], ["x", "y"], after, shared=True))
 
     def test_who_was_left_out_takes_both_upgrades_later(self) -> None:
         first, second, third = (
@@ -121,49 +122,51 @@ class TestGroups(testtools.TestCase):
             values({"a": 1}, x={}, y={}),
             values({"a": 2}, x={}, y={}),
         )
-        one = owed.of_upgrade("1", first, first, second)
-        after = owed.paid(first, ["x"], [one], shared=True)
+        one = deferred.of_upgrade("1", first, first, second)
+        after = deferred.paid(first, ["x"], [one], shared=True)
         self.assertEqual(
             ({"name": "'x'", "a": "1"}, {"name": "'y'"}), (whole(after, "x"), whole(after, "y"))
         )
-        left = owed.rest([one], ["x"], after, shared=True)
-        two = owed.of_upgrade("2", after, second, third)
-        last = owed.paid(after, ["x", "y"], [*left, two], shared=True)
+        left = deferred.rest([one], ["x"], after, shared=True)
+        two = deferred.of_upgrade("2", after, second, third)
+        last = deferred.paid(after, ["x", "y"], [*left, two], shared=True)
         self.assertEqual(third, last)
-        self.assertEqual((), owed.rest([*left, two], ["x", "y"], last, shared=True))
+        self.assertEqual((), deferred.rest([*left, two], ["x", "y"], last, shared=True))
 
     def test_what_somebody_else_put_into_an_entry_stays(self) -> None:
         live = values({"disk": {"size": 20}}, x={"disk": {"size": 30}}, y={})
         plain = values({"disk": {"size": 20}}, x={}, y={})
-        owing = owed.of_upgrade("1", live, plain, values({"disk": {"size": 50}}, x={}, y={}))
-        after = owed.paid(live, ["x", "y"], [owing], shared=True)
+        owing = deferred.of_upgrade("1", live, plain, values({"disk": {"size": 50}}, x={}, y={}))
+        after = deferred.paid(live, ["x", "y"], [owing], shared=True)
         self.assertEqual(values({"disk": {"size": 50}}, x={"disk": {"size": 30}}, y={}), after)
 
     def test_a_new_group_has_what_the_defaults_do_not_say_yet(self) -> None:
         live = values({}, x={})
-        owing = owed.of_upgrade("1", live, live, values({"disk": {"size": 50, "type": "a"}}, x={}))
-        entry = owed.joined({"name": "y", "disk": {"type": "b"}}, live, [owing])
+        owing = deferred.of_upgrade(
+            "1", live, live, values({"disk": {"size": 50, "type": "a"}}, x={})
+        )
+        entry = deferred.joined({"name": "y", "disk": {"type": "b"}}, live, [owing])
         self.assertEqual({"name": "y", "disk": {"size": 50, "type": "b"}}, entry)
-        self.assertEqual({"name": "y"}, owed.joined({"name": "y"}, live, []))
+        self.assertEqual({"name": "y"}, deferred.joined({"name": "y"}, live, []))
 
     def test_what_all_machines_share_waits_for_a_whole_upgrade(self) -> None:
         live = {**values({}, x={}), "authWebhook": "none"}
         theirs = {**live, "proxy": {"http": "http://p:1"}, "authWebhook": "other"}
-        owing = owed.of_upgrade("1", live, live, theirs)
-        self.assertEqual({**live, "authWebhook": "other"}, owed.held_back(theirs, live))
-        self.assertEqual(live, owed.paid(live, ["x"], [owing], shared=False))
-        after = owed.paid(live, ["x"], [owing], shared=True)
+        owing = deferred.of_upgrade("1", live, live, theirs)
+        self.assertEqual({**live, "authWebhook": "other"}, deferred.held_back(theirs, live))
+        self.assertEqual(live, deferred.paid(live, ["x"], [owing], shared=False))
+        after = deferred.paid(live, ["x"], [owing], shared=True)
         self.assertEqual({"http": "http://p:1"}, after["proxy"])
         self.assertEqual("none", after["authWebhook"])
-        self.assertEqual((owing,), owed.rest([owing], ["x"], live, shared=False))
-        self.assertEqual((), owed.rest([owing], ["x"], after, shared=True))
+        self.assertEqual((owing,), deferred.rest([owing], ["x"], live, shared=False))
+        self.assertEqual((), deferred.rest([owing], ["x"], after, shared=True))
 
     def test_what_is_too_much_for_a_lease_is_refused(self) -> None:
         live = values({}, x={}, y={})
-        one = owed.of_upgrade("1", live, live, values({"text": "a" * 20_000}, x={}, y={}))
-        owed.check_size([one, one])
+        one = deferred.of_upgrade("1", live, live, values({"text": "a" * 20_000}, x={}, y={}))
+        deferred.check_size([one, one])
         with testtools.ExpectedException(errors.InvalidRequest, ".* KiB, at most 128.*x, y.*"):
-            owed.check_size([one, one, one])
+            deferred.check_size([one, one, one])
 
 
 def _without_empty(entry: Json) -> Json:

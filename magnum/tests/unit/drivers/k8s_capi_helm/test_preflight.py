@@ -8,8 +8,14 @@ from typing import Any, ClassVar
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, labels, preflight
-from magnum.drivers.k8s_capi_helm.change import CONTROL_PLANE
+from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.cloud.preflight import (
+    capabilities,
+    checks,
+    machines,
+    message,
+    quota_usage,
+)
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -23,8 +29,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     Resource,
     Subnet,
 )
+from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 
-TERMS = preflight.Terms(("ubuntu", "flatcar"), ram=2048, vcpus=2)
+TERMS = machines.Terms(("ubuntu", "flatcar"), ram=2048, vcpus=2)
 PUBLIC = Network("n-1", "public", "admin", external=True, subnets=("s-9",))
 MINE = Network("n-2", "mine", "p1", subnets=("s-1",))
 FACTS = CloudFacts(
@@ -265,12 +272,12 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
 
 class TestProblems(testtools.TestCase):
     def test_nothing_is_wrong(self) -> None:
-        self.assertEqual([], preflight.problems(request(keypair="mine"), FACTS, TERMS))
+        self.assertEqual([], checks.problems(request(keypair="mine"), FACTS, TERMS))
 
     def test_each_in_its_words(self) -> None:
         for asked, changes, words in PROBLEMS:
             facts = dataclasses.replace(FACTS, **changes)
-            self.assertEqual([words], preflight.problems(asked, facts, TERMS))
+            self.assertEqual([words], checks.problems(asked, facts, TERMS))
 
     def test_what_nobody_asked_the_cloud_is_no_problem(self) -> None:
         facts = dataclasses.replace(FACTS, networks=None, subnets=None, has_keypair=None, offers={})
@@ -280,12 +287,12 @@ class TestProblems(testtools.TestCase):
             fixed_network="x",
             fixed_subnet="x",
         )
-        self.assertEqual([], preflight.problems(asked, facts, TERMS))
+        self.assertEqual([], checks.problems(asked, facts, TERMS))
 
     def test_an_upgrade_looks_at_image_and_labels_only(self) -> None:
         asked = request({"availability_zone": "az-9"}, node_groups=worker("gone"), keypair="x")
         facts = dataclasses.replace(FACTS, has_keypair=False, os_distro="windows")
-        found = preflight.software_problems(asked, facts, TERMS, [CONTROL_PLANE])
+        found = checks.software_problems(asked, facts, TERMS, [CONTROL_PLANE])
         self.assertEqual(["windows", "az-9"], [words.split("'")[3] for words in found])
 
     def test_an_upgrade_looks_at_what_it_touches(self) -> None:
@@ -307,7 +314,7 @@ class TestProblems(testtools.TestCase):
             (("a",), ["'availability_zone' has"]),
             (("b",), ["'availability_zone' has", "'boot_volume_type' of nodegroup 'b' has"]),
         ):
-            found = preflight.software_problems(asked, FACTS, TERMS, groups)
+            found = checks.software_problems(asked, FACTS, TERMS, groups)
             begin = [text.removeprefix("Label ").split(" the value")[0] for text in found]
             self.assertEqual(expected, begin, groups)
             for text in found:
@@ -317,18 +324,18 @@ class TestProblems(testtools.TestCase):
 
     def test_the_usual_provider_is_no_wish(self) -> None:
         facts = dataclasses.replace(FACTS, offers={Offer.BALANCER_PROVIDER: ("ovn",)})
-        self.assertEqual([], preflight.problems(request(), facts, TERMS))
+        self.assertEqual([], checks.problems(request(), facts, TERMS))
 
     def test_a_cluster_without_balancer_asks_for_no_provider(self) -> None:
         asked = request({"octavia_provider": "f5"}, load_balancer=False)
-        self.assertEqual([], preflight.of_cluster(asked))
-        self.assertEqual([], preflight.problems(asked, FACTS, TERMS))
+        self.assertEqual([], capabilities.of_cluster(asked))
+        self.assertEqual([], checks.problems(asked, FACTS, TERMS))
 
     def test_two_subnets_may_be_one_of_each_kind_of_address(self) -> None:
         facts = dataclasses.replace(
             FACTS, networks=(PUBLIC, dataclasses.replace(MINE, subnets=("a", "b")))
         )
-        self.assertEqual([], preflight.problems(request(fixed_network="mine"), facts, TERMS))
+        self.assertEqual([], checks.problems(request(fixed_network="mine"), facts, TERMS))
 
 
 class TestFloatingIp(testtools.TestCase):
@@ -337,7 +344,7 @@ class TestFloatingIp(testtools.TestCase):
     def problems(self, *found: FloatingIp, known: bool = True) -> list[str]:
         asked = request({"api_server_floating_ip": self.ADDRESS})
         facts = dataclasses.replace(FACTS, floating_ips=found if known else None)
-        return preflight.problems(asked, facts, TERMS)
+        return checks.problems(asked, facts, TERMS)
 
     def test_a_free_one_of_the_project_and_one_that_nobody_asked_for(self) -> None:
         self.assertEqual([], self.problems(FloatingIp(self.ADDRESS, "p1")))
@@ -363,10 +370,10 @@ class TestFloatingIp(testtools.TestCase):
 
 class TestMessage(testtools.TestCase):
     def told(self, problems: list[str]) -> errors.DoesNotFit:
-        return self.assertRaises(errors.DoesNotFit, preflight.refuse, problems)
+        return self.assertRaises(errors.DoesNotFit, message.refuse, problems)
 
     def test_none_is_none(self) -> None:
-        self.assertIsNone(preflight.refuse([]))
+        self.assertIsNone(message.refuse([]))
 
     def test_several_come_together(self) -> None:
         facts = dataclasses.replace(
@@ -382,12 +389,12 @@ class TestMessage(testtools.TestCase):
             "(3) The project's quota is too small: vCPUs: 2 needed, 0 free of 0; floating IPs: 1 "
             "needed, 0 free of 1. Delete what is no longer needed, or ask the cloud's operator for "
             "a higher quota.",
-            str(self.told(preflight.problems(asked, facts, TERMS))),
+            str(self.told(checks.problems(asked, facts, TERMS))),
         )
 
     def test_forty_fit_into_the_limit_and_are_counted(self) -> None:
         groups = tuple(NodeGroupRequest(f"g-{n}", f"flavor-{n}" * 20, 1) for n in range(40))
-        error = self.told(preflight.problems(request(node_groups=groups), FACTS, TERMS))
+        error = self.told(checks.problems(request(node_groups=groups), FACTS, TERMS))
         text = str(error)
         self.assertLessEqual(len(text), 2000)
         self.assertTrue(text.startswith("40 problems are in the way. (1) Flavor 'flavor-0"))
@@ -399,7 +406,7 @@ class TestMessage(testtools.TestCase):
     def test_it_is_one_line_whatever_a_name_holds(self) -> None:
         asked = request(node_groups=worker("a\nb\tc"), keypair="k" * 300)
         facts = dataclasses.replace(FACTS, has_keypair=False)
-        text = str(self.told(preflight.problems(asked, facts, TERMS)))
+        text = str(self.told(checks.problems(asked, facts, TERMS)))
         self.assertTrue(text.isprintable())
         self.assertIn("Flavor 'a b c'", text)
         self.assertIn(f"Keypair '{'k' * 80}...'", text)
@@ -407,13 +414,13 @@ class TestMessage(testtools.TestCase):
     def test_much_to_choose_from_is_counted(self) -> None:
         zones = tuple(f"az-{n:02}" for n in range(1, 40))
         facts = dataclasses.replace(FACTS, offers={Offer.SERVER_ZONE: zones})
-        [text] = preflight.problems(request({"availability_zone": "x"}), facts, TERMS)
+        [text] = checks.problems(request({"availability_zone": "x"}), facts, TERMS)
         self.assertTrue(text.endswith("az-09, az-10 and 29 more."), text)
 
 
 class TestNeeds(testtools.TestCase):
     def needs(self, asked: ClusterRequest) -> dict[Any, int]:
-        return dict(preflight.needs(asked, FACTS.flavors))
+        return dict(quota_usage.needs(asked, FACTS.flavors))
 
     def test_a_small_cluster(self) -> None:
         self.assertEqual(
@@ -513,8 +520,8 @@ class TestResized(testtools.TestCase):
     }
 
     def needs(self, group: str | None, more: int) -> dict[Any, int]:
-        growth = preflight.resized(self.LIVE, group, 1, more)
-        return dict(preflight.machine_needs([growth], FACTS.flavors)) if growth else {}
+        growth = quota_usage.resized(self.LIVE, group, 1, more)
+        return dict(quota_usage.machine_needs([growth], FACTS.flavors)) if growth else {}
 
     def test_what_comes_in_addition_is_what_the_release_makes(self) -> None:
         self.assertEqual(
@@ -538,8 +545,8 @@ class TestResized(testtools.TestCase):
 
     def test_the_whole_server_group_counts(self) -> None:
         live = {**self.LIVE, "controlPlane": {**self.LIVE["controlPlane"], "serverGroupId": "g"}}
-        more = preflight.resized(live, None, 1, 4)
-        needs = preflight.machine_needs([more] if more else [], FACTS.flavors)
+        more = quota_usage.resized(live, None, 1, 4)
+        needs = quota_usage.machine_needs([more] if more else [], FACTS.flavors)
         self.assertEqual(5, needs[Resource.SERVER_GROUP_MEMBERS])
         self.assertNotIn(Resource.SERVER_GROUPS, needs)
 

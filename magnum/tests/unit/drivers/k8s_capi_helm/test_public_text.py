@@ -18,7 +18,8 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import errors, model, status
 from magnum.drivers.k8s_capi_helm.cloud import services
-from magnum.drivers.k8s_capi_helm.helm_client import failures
+from magnum.drivers.k8s_capi_helm.helm import failures
+from magnum.drivers.k8s_capi_helm.status import withheld
 from magnum.drivers.k8s_capi_helm.status.public_text import LONGEST, public, public_text, WITHHELD
 from magnum.tests.unit.drivers.k8s_capi_helm import replay, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.test_house import ROOT, sources
@@ -398,8 +399,8 @@ class TestPaths(testtools.TestCase):
         scenes.say(look.servers[-1], "InstanceReady", "False", self.TOLD)
         scenes.say(look.machines[0], "Ready", "False", "as everybody may read")
         verdict = self.judged(look)
-        self.assertEqual((self.TOLD,), status.withheld(look, (verdict.reason or "",)))
-        self.assertEqual((), status.withheld(look, ("", "something else")))
+        self.assertEqual((self.TOLD,), withheld.withheld(look, (verdict.reason or "",)))
+        self.assertEqual((), withheld.withheld(look, ("", "something else")))
 
     def test_what_the_operator_gets_is_bounded(self) -> None:
         """A tenant's cluster has a log of its own to fill."""
@@ -407,7 +408,7 @@ class TestPaths(testtools.TestCase):
         for number, one in enumerate(look.machines):
             scenes.say(one, "Ready", "False", f"{self.TOLD} {number} " + "x" * 1_000_000)
         texts = [f"{public(self.TOLD)} {number} " for number in range(40)]
-        found = status.withheld(look, texts)
+        found = withheld.withheld(look, texts)
         self.assertLess(0, len(found))
         self.assertLess(sum(map(len, found)), 100_000)
 

@@ -23,7 +23,8 @@ import re
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import deletion, model, status
+from magnum.drivers.k8s_capi_helm import model, status
+from magnum.drivers.k8s_capi_helm.status import deletion
 from magnum.tests.unit.drivers.k8s_capi_helm import evidence, replay
 from magnum.tests.unit.drivers.k8s_capi_helm.replay import Film
 from magnum.tests.unit.drivers.k8s_capi_helm.verdicts import after

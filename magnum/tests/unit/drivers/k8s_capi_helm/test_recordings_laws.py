@@ -13,7 +13,9 @@ import functools
 from hypothesis import given, strategies
 import testtools
 
-from magnum.drivers.k8s_capi_helm import conditions, deletion, model, status
+from magnum.drivers.k8s_capi_helm import model, status
+from magnum.drivers.k8s_capi_helm.model import conditions
+from magnum.drivers.k8s_capi_helm.status import deletion
 from magnum.tests.unit.drivers.k8s_capi_helm import evidence, replay
 from magnum.tests.unit.drivers.k8s_capi_helm.replay import Film
 from magnum.tests.unit.drivers.k8s_capi_helm.verdicts import after

@@ -14,8 +14,9 @@ import datetime
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import model, names, status
-from magnum.drivers.k8s_capi_helm.controllers import Controllers
+from magnum.drivers.k8s_capi_helm import model, status
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.reconcile.controller_check import Controllers
 from magnum.tests.unit.drivers.k8s_capi_helm import replay, scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.replay import Film

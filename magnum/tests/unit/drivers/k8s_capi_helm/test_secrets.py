@@ -7,8 +7,7 @@ import dataclasses
 import testtools
 import yaml
 
-from magnum.drivers.k8s_capi_helm import names, secrets
-from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
+from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, names, secrets
 
 OWNER = secrets.Owner("demo-abcdefghijkl", "magnum-p1", "p1", "u1", "c1")
 CREDENTIAL = ApplicationCredential("id-1", "s3cret", "magnum-demo")

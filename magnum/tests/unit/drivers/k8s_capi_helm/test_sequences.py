@@ -17,7 +17,10 @@ import testtools
 
 from magnum import objects
 from magnum.conductor.handlers import credential_conductor
-from magnum.drivers.k8s_capi_helm import belongings, errors, installation, intake
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import provision
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.reconcile import install
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.tests.unit.drivers.k8s_capi_helm import world
 from magnum.tests.unit.drivers.k8s_capi_helm.world import CONF, NAMESPACE, RELEASE
@@ -196,10 +199,10 @@ class Sequence(stateful.RuleBasedStateMachine):
         live = self.live()
         if live is None:
             return
-        request = intake.cluster_request(self.cluster(), self.rows(), CONF)
+        request = reader.cluster_request(self.cluster(), self.rows(), CONF)
         cloud = self.world.cloud
-        facts = belongings.found(cloud, request, cloud.facts(request))
-        wanted = installation.render(request, facts, CONF)
+        facts = provision.found(cloud, request, cloud.facts(request))
+        wanted = install.render(request, facts, CONF)
         assert _plain(live.values) == _plain(wanted), (_plain(live.values), _plain(wanted))
 
     def end(self) -> None:

@@ -7,7 +7,7 @@ import datetime
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm.sightings import CLOCKS_DIFFER, Sightings
+from magnum.drivers.k8s_capi_helm.reconcile.first_seen import CLOCKS_DIFFER, Sightings
 
 NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.UTC)
 MINUTE = datetime.timedelta(minutes=1)

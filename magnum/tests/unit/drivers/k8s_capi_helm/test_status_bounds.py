@@ -9,9 +9,9 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import conditions, names
-from magnum.drivers.k8s_capi_helm.observer import trimming
-from magnum.drivers.k8s_capi_helm.status import finding, inside, wording
+from magnum.drivers.k8s_capi_helm.kube import transform
+from magnum.drivers.k8s_capi_helm.model import conditions, names, observed
+from magnum.drivers.k8s_capi_helm.status import issue, messages, workload_addons
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.counting import calls
 
@@ -46,18 +46,18 @@ HOSTILE = (
 
 def unwrapped(text: str) -> str:
     """As it is the first time: what it remembers would hide what it costs."""
-    finding._unwrapped.cache_clear()
-    return finding.unwrapped(text)
+    issue._unwrapped.cache_clear()
+    return issue.unwrapped(text)
 
 
 READERS = (
     unwrapped,
-    finding.bounded,
-    finding.cause_of,
-    wording.of_neutron,
-    wording.of_nova,
-    wording.of_kubelet,
-    wording.of_skew,
+    issue.bounded,
+    issue.cause_of,
+    messages.of_neutron,
+    messages.of_nova,
+    messages.of_kubelet,
+    messages.of_skew,
 )
 
 
@@ -94,7 +94,7 @@ class TestReaders(testtools.TestCase):
 
     @hypothesis.given(st.text(alphabet='{}[]:,"\\ am1\n') | st.text())
     def test_any_text_is_read(self, text: str) -> None:
-        self.assertTrue(finding.unwrapped(text) or not text)
+        self.assertTrue(issue.unwrapped(text) or not text)
 
     @hypothesis.given(
         st.dictionaries(st.sampled_from(("a", "error", "message", "faultstring")), st.text()),
@@ -103,7 +103,7 @@ class TestReaders(testtools.TestCase):
     def test_what_an_answer_says_is_found_wherever_it_stands(self, said, before) -> None:
         text = f'{before} {{"wrong": {json.dumps(said)}}}'
         wanted = next((said[key] for key in ("message", "faultstring") if said.get(key)), "")
-        self.assertEqual(wanted if wanted.strip() else text, finding.unwrapped(text))
+        self.assertEqual(wanted if wanted.strip() else text, issue.unwrapped(text))
 
     def test_the_deepest_sentence_is_told_whatever_stands_around_it(self) -> None:
         for text, wanted in (
@@ -115,7 +115,7 @@ class TestReaders(testtools.TestCase):
             ('{"message": 1}{"message": "two"}', "two"),
             ('{"message": "a \\"quoted\\" \\u00e9 word"}', 'a "quoted" é word'),
         ):
-            self.assertEqual(wanted or text, finding.unwrapped(text))
+            self.assertEqual(wanted or text, issue.unwrapped(text))
 
 
 class TestConditions(testtools.TestCase):
@@ -139,7 +139,7 @@ class TestTrimming(testtools.TestCase):
 
     def test_an_event_of_a_megabyte(self) -> None:
         event = {"kind": "Event", "metadata": {"name": "one"}, "message": "x" * (1 << 20)}
-        self.assertEqual(conditions.LONGEST, len(trimming.trimmed(names.EVENT, event)["message"]))
+        self.assertEqual(conditions.LONGEST, len(transform.trimmed(names.EVENT, event)["message"]))
 
     def test_an_addon_that_lists_and_says_without_end(self) -> None:
         made = {"apiVersion": "v1", "kind": "Secret", "name": "a", "namespace": "b"}
@@ -149,7 +149,7 @@ class TestTrimming(testtools.TestCase):
             "resources": [made] * 20_000,
         }
         addon = {"kind": "HelmRelease", "metadata": {"name": "one"}, "status": status}
-        kept = trimming.trimmed(names.HELM_RELEASE, addon)
+        kept = transform.trimmed(names.HELM_RELEASE, addon)
         self.assertLess(len(json.dumps(kept)), 200_000)
         self.assertEqual(20_000, len(status["resources"]))
 
@@ -163,6 +163,6 @@ class TestTrimming(testtools.TestCase):
         def steps(count: int) -> int:
             for addon in look.addons:
                 addon["status"]["resources"] = made[:count]
-            return calls(lambda: inside.expected(look.addons))
+            return calls(lambda: workload_addons.expected(look.addons))
 
-        self.assertLessEqual(steps(40_000), steps(inside.LONGEST_LIST) + 10)
+        self.assertLessEqual(steps(40_000), steps(observed.LONGEST_LIST) + 10)

@@ -8,8 +8,8 @@ import datetime
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import model, names, status
-from magnum.drivers.k8s_capi_helm.model import Missing
+from magnum.drivers.k8s_capi_helm import model, status
+from magnum.drivers.k8s_capi_helm.model import Missing, names
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
 

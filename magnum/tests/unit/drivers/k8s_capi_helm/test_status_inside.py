@@ -10,12 +10,12 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import Inside, Missing, Thing
-from magnum.drivers.k8s_capi_helm.status import inside
+from magnum.drivers.k8s_capi_helm.status import workload_addons
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
 
-APPS = inside.KINDS[("apps/v1", "DaemonSet")]
-SECRET = inside.KINDS[("v1", "Secret")]
+APPS = workload_addons.KINDS[("apps/v1", "DaemonSet")]
+SECRET = workload_addons.KINDS[("v1", "Secret")]
 
 
 def addon(component: str, *listed: Any, **status: Any) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def entry(kind: str = "DaemonSet", name: str = "one", **more: Any) -> dict[str, 
 
 class TestExpected(testtools.TestCase):
     def names(self, *found: dict[str, Any]) -> list[str]:
-        return [one.title for one in inside.expected(found)]
+        return [one.title for one in workload_addons.expected(found)]
 
     def test_what_runs_comes_first(self) -> None:
         secret = entry("Secret", "cloud", apiVersion="v1")
@@ -61,7 +61,7 @@ class TestExpected(testtools.TestCase):
         odd = [entry(name=name) for name in ("../../x", "", "A", "a b", "-a", "x" * 300)]
         broken = (None, 7, [], {}, {"kind": ["DaemonSet"], "apiVersion": {}}, *odd)
         self.assertEqual([], self.names(addon("csi-cinder", *broken)))
-        self.assertEqual((), inside.expected(Missing.UNREADABLE))
+        self.assertEqual((), workload_addons.expected(Missing.UNREADABLE))
         odd_list = addon("csi-cinder")
         odd_list["status"]["resources"] = "all"
         self.assertEqual([], self.names(odd_list))

@@ -9,8 +9,9 @@ import dataclasses
 from hypothesis import given, strategies
 import testtools
 
-from magnum.drivers.k8s_capi_helm import deletion, model, status
+from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import Missing
+from magnum.drivers.k8s_capi_helm.status import deletion
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.scenes import Json, NOW
 

@@ -11,6 +11,7 @@ import datetime
 import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
+from magnum.drivers.k8s_capi_helm.status import generations
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.scenes import Json, NOW
 from magnum.tests.unit.drivers.k8s_capi_helm.verdicts import after, row, twice, VERSIONS
@@ -83,7 +84,7 @@ class WrittenTest(testtools.TestCase):
             found = getattr(newer, kind)
             thing = found[0] if isinstance(found, tuple) else found
             thing["metadata"]["generation"] += 1
-            state = scenes.state(written=status.written(newer))
+            state = scenes.state(written=generations.written(newer))
             verdict = twice(look, state)
             self.assertEqual(("CREATE_IN_PROGRESS", ""), (verdict.status, verdict.fingerprint))
             self.assertIn(f"the change of {thing['kind']} {_name(thing)} has not", verdict.reason)
@@ -91,7 +92,7 @@ class WrittenTest(testtools.TestCase):
 
     def test_a_look_that_is_as_new_or_newer(self):
         look = scenes.observed()
-        before = status.written(look)
+        before = generations.written(look)
         self.assertEqual({2}, set(before.values()))
         older = dict.fromkeys(before, 1)
         anew = {"uid-of-an-object-that-was-replaced": 7}
@@ -104,7 +105,7 @@ class WrittenTest(testtools.TestCase):
             cluster=model.Missing.UNREADABLE,
             machine_deployments=model.Missing.UNREADABLE,
         )
-        kinds = {uid.split("-")[1] for uid in status.written(lost)}
+        kinds = {uid.split("-")[1] for uid in generations.written(lost)}
         self.assertNotIn("clusters", kinds)
         self.assertIn("kubeadmcontrolplanes", kinds)
 

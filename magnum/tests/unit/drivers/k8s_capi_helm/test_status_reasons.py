@@ -11,7 +11,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.errors import Cause
-from magnum.drivers.k8s_capi_helm.status import finding
+from magnum.drivers.k8s_capi_helm.status import infrastructure, issue
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
 
@@ -172,17 +172,17 @@ class DeepestTest(testtools.TestCase):
     def test_when_octavia_is_asked(self):
         """About a load balancer that is waited for, and no other."""
         observed = scenes.observed()
-        self.assertFalse(status.is_balancer_awaited(observed))
+        self.assertFalse(infrastructure.is_balancer_awaited(observed))
         observed.infrastructure["status"] = {}
-        self.assertTrue(status.is_balancer_awaited(observed))
+        self.assertTrue(infrastructure.is_balancer_awaited(observed))
         observed.infrastructure["metadata"]["creationTimestamp"] = "2026-11-21T11:59:50Z"
-        self.assertFalse(status.is_balancer_awaited(observed))
+        self.assertFalse(infrastructure.is_balancer_awaited(observed))
         observed.infrastructure["metadata"]["creationTimestamp"] = "2026-11-21T11:00:00Z"
         observed.infrastructure["spec"]["apiServerLoadBalancer"] = {"enabled": False}
-        self.assertFalse(status.is_balancer_awaited(observed))
+        self.assertFalse(infrastructure.is_balancer_awaited(observed))
         for missing in model.Missing:
             lost = dataclasses.replace(observed, infrastructure=missing)
-            self.assertFalse(status.is_balancer_awaited(lost))
+            self.assertFalse(infrastructure.is_balancer_awaited(lost))
 
     def test_a_node_that_does_not_join(self):
         observed = building()
@@ -351,7 +351,7 @@ class WordsTest(testtools.TestCase):
             ("kubelet did not answer", Cause.BOOTSTRAP),
             ("something else", Cause.INTERNAL),
         ):
-            self.assertIs(cause, finding.cause_of(text), text)
+            self.assertIs(cause, issue.cause_of(text), text)
 
     def test_unwrapping(self):
         for text, wanted in (
@@ -363,12 +363,12 @@ class WordsTest(testtools.TestCase):
             ("a {template} that is no JSON", "a {template} that is no JSON"),
             ('{"code": 3}', '{"code": 3}'),
         ):
-            self.assertEqual(wanted, finding.unwrapped(text), text)
+            self.assertEqual(wanted, issue.unwrapped(text), text)
 
     def test_one_bounded_line(self):
         observed = building()
         scenes.say(observed.servers[-1], "InstanceReady", "False", "quota\n" + "very long " * 200)
         for text in (reason(observed), reason(observed, "default-worker")):
-            self.assertTrue(len(text) <= finding.REASON_LIMIT and "\n" not in text, text)
+            self.assertTrue(len(text) <= issue.REASON_LIMIT and "\n" not in text, text)
             self.assertTrue(text.startswith("quota: "))
             self.assertTrue(text.endswith("; 1 of 2 default-worker machines are ready"), text)

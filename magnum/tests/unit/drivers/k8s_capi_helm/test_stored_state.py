@@ -14,8 +14,8 @@ from typing import Any
 import testtools
 
 from magnum.drivers.k8s_capi_helm import model
-from magnum.drivers.k8s_capi_helm.helm_client import halves
-from magnum.drivers.k8s_capi_helm.operations import lease
+from magnum.drivers.k8s_capi_helm.helm import recovery
+from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.tests.unit.drivers.k8s_capi_helm import stored_state
 from magnum.tests.unit.drivers.k8s_capi_helm.stored_state import END, Json, LEASE
 
@@ -38,22 +38,22 @@ def notes(found: Json) -> Json:
 
 def encoded(record: Any) -> Json:
     """The annotations of a Lease that says what a record does."""
-    entries = [lease.entry(one) for one in record.operations]
+    entries = [codec.entry(one) for one in record.operations]
     found: Json = {"metadata": {}}
     for key, text in (
-        (lease.OPERATIONS, json.dumps(entries) if entries else ""),
-        (lease.CHART_SOURCE, record.chart_source),
-        (lease.CHART_DIGEST, record.chart_digest),
-        (lease.FIRST_LOOK, record.first_look),
-        (lease.GROUP_LOOKS, lease.mapping(record.group_looks)),
-        (lease.WRITTEN, lease.mapping(record.written)),
-        (lease.TOMBSTONE, "true" if record.tombstone else ""),
-        (lease.RETIRED, lease.retired(record.retired)),
-        (lease.OWED, lease.owed(record.owed)),
-        (lease.CLEARED, "true" if record.cleared else ""),
-        (lease.REVISIONS, lease.revisions(record.revisions)),
+        (codec.OPERATIONS, json.dumps(entries) if entries else ""),
+        (codec.CHART_SOURCE, record.chart_source),
+        (codec.CHART_DIGEST, record.chart_digest),
+        (codec.FIRST_LOOK, record.first_look),
+        (codec.GROUP_LOOKS, codec.mapping(record.group_looks)),
+        (codec.WRITTEN, codec.mapping(record.written)),
+        (codec.TOMBSTONE, "true" if record.tombstone else ""),
+        (codec.RETIRED, codec.retired(record.retired)),
+        (codec.OWED, codec.owed(record.owed)),
+        (codec.CLEARED, "true" if record.cleared else ""),
+        (codec.REVISIONS, codec.revisions(record.revisions)),
     ):
-        lease.annotate(found, key, text)
+        codec.annotate(found, key, text)
     return notes(found)
 
 
@@ -64,15 +64,15 @@ class TestRecording(testtools.TestCase):
         wrong = [
             one
             for place, found in leases()
-            for one in stored_state.differences(notes(found), encoded(lease.record(found)), place)
+            for one in stored_state.differences(notes(found), encoded(codec.record(found)), place)
         ]
         self.assertEqual("", "\n".join(wrong))
 
     def test_every_annotation_occurs(self) -> None:
         known = {
             text
-            for text in vars(lease).values()
-            if isinstance(text, str) and text.startswith(f"{lease.PREFIX}/")
+            for text in vars(codec).values()
+            if isinstance(text, str) and text.startswith(f"{codec.PREFIX}/")
         }
         occurs = {key for _, found in leases() for key in notes(found)}
         self.assertEqual(set(), known - occurs, "annotations that no recorded Lease has")
@@ -81,7 +81,7 @@ class TestRecording(testtools.TestCase):
     def test_every_field_occurs(self) -> None:
         said: set[str] = set()
         for _, found in leases():
-            said |= set(_said(lease.record(found)))
+            said |= set(_said(codec.record(found)))
         kinds = (
             model.Record,
             model.Operation,
@@ -96,18 +96,18 @@ class TestRecording(testtools.TestCase):
         self.assertEqual(set(), fields - said, "fields of which no recorded Lease says anything")
 
     def test_every_verb_occurs(self) -> None:
-        verbs = {one.verb for _, found in leases() for one in lease.record(found).operations}
+        verbs = {one.verb for _, found in leases() for one in codec.record(found).operations}
         self.assertEqual(set(model.Verb), verbs)
 
     def test_a_deadline_is_one_and_is_none(self) -> None:
-        operations = [one for _, found in leases() for one in lease.record(found).operations]
+        operations = [one for _, found in leases() for one in codec.record(found).operations]
         self.assertEqual({True, False}, {one.deadline is None for one in operations})
 
     def test_a_marked_revision_is_read_as_one(self) -> None:
         moment = RECORDED["half done"]["marked"]
         (secret,) = (one for key, one in moment.items() if key.startswith("Secret/sh.helm.release"))
-        self.assertTrue(halves.is_marked(secret))
-        self.assertEqual("pending-install", halves.standing([secret], "failed"))
+        self.assertTrue(recovery.is_marked(secret))
+        self.assertEqual("pending-install", recovery.standing([secret], "failed"))
 
 
 def _said(thing: Any) -> Iterator[str]:

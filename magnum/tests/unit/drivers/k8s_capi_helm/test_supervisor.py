@@ -14,8 +14,8 @@ import time
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm import supervisor
-from magnum.drivers.k8s_capi_helm.supervisor import End
+from magnum.drivers.k8s_capi_helm.helm import process
+from magnum.drivers.k8s_capi_helm.helm.process import End
 
 SHELL = "/bin/sh"
 #: Runs a child under supervision and ends, or is ended, before it.
@@ -44,9 +44,9 @@ class SupervisorCase(testtools.TestCase):
         self.addCleanup(directory.cleanup)
         self.directory = pathlib.Path(directory.name)
 
-    def shell(self, script: str, **settings: object) -> supervisor.Finished:
+    def shell(self, script: str, **settings: object) -> process.Finished:
         settings.setdefault("timeout", 30)
-        return supervisor.run([SHELL, "-c", script], **settings)  # type: ignore[arg-type]
+        return process.run([SHELL, "-c", script], **settings)  # type: ignore[arg-type]
 
     def pid(self, name: str) -> int:
         """A number that a child wrote to a file, as soon as it is there."""
@@ -69,23 +69,23 @@ class TestRun(SupervisorCase):
     def test_output_and_status(self) -> None:
         done = self.shell("echo out; echo err >&2; exit 3")
         self.assertEqual(
-            supervisor.Finished(End.EXITED, 3, b"out\n", b"err\n"),
+            process.Finished(End.EXITED, 3, b"out\n", b"err\n"),
             done,
         )
 
     def test_input(self) -> None:
         text = b"x" * 3_000_000 + b"end"
-        self.assertEqual(text, supervisor.run(["/bin/cat"], stdin=text, timeout=30).stdout)
+        self.assertEqual(text, process.run(["/bin/cat"], stdin=text, timeout=30).stdout)
 
     def test_input_that_nobody_reads(self) -> None:
         done = self.shell("exec 0<&-; echo done", stdin=b"x" * 3_000_000)
         self.assertEqual((0, b"done\n"), (done.code, done.stdout))
 
     def test_no_input(self) -> None:
-        self.assertEqual(b"", supervisor.run(["/bin/cat"], timeout=30).stdout)
+        self.assertEqual(b"", process.run(["/bin/cat"], timeout=30).stdout)
 
     def test_of_much_output_the_end_is_kept(self) -> None:
-        limit = supervisor.OUTPUT_LIMIT
+        limit = process.OUTPUT_LIMIT
         done = self.shell(f"head -c {limit + 1000} /dev/zero; echo end")
         self.assertEqual(limit, len(done.stdout))
         self.assertEqual(b"end\n", done.stdout[-4:])
@@ -95,12 +95,12 @@ class TestRun(SupervisorCase):
         self.assertEqual(b"1-\n", done.stdout)
 
     def test_a_program_that_is_not_there(self) -> None:
-        done = supervisor.run(["/nonexistent/helm"], timeout=30)
+        done = process.run(["/nonexistent/helm"], timeout=30)
         self.assertEqual(127, done.code)
         self.assertIn(b"/nonexistent/helm: No such file", done.stderr)
 
     def test_arguments_are_not_for_a_shell(self) -> None:
-        done = supervisor.run(["/bin/echo", "$HOME; exit 1", "*"], timeout=30)
+        done = process.run(["/bin/echo", "$HOME; exit 1", "*"], timeout=30)
         self.assertEqual(b"$HOME; exit 1 *\n", done.stdout)
 
     def test_a_signal_of_somebody_else(self) -> None:

@@ -17,8 +17,10 @@ import hypothesis
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, helm_values, intake, labels, names
-from magnum.drivers.k8s_capi_helm.chart_store import files
+from magnum.drivers.k8s_capi_helm import errors, helm_values, labels
+from magnum.drivers.k8s_capi_helm.chart_store import archive
+from magnum.drivers.k8s_capi_helm.magnum_objects import validate_nodegroup
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.test_helm_values import FACTS, REQUEST
 
 #: Texts that mean something to Jinja, Go templates, shells, YAML, argument parsers and paths.
@@ -107,7 +109,7 @@ class TestPlaces(testtools.TestCase):
         except errors.InvalidLabel:
             version = None
         store = pathlib.Path("/store")
-        place = files.place_of(store, "openstack-cluster", version or "1", "digest")
+        place = archive.place_of(store, "openstack-cluster", version or "1", "digest")
         self.assertEqual(store / "openstack-cluster", place.parent.parent)
         self.assertFalse((version or "").startswith("-"))
 
@@ -128,7 +130,7 @@ class TestPlaces(testtools.TestCase):
             "Row", (), {"name": "more", "node_labels": {key: value}, "node_taints": [], "role": ""}
         )
         try:
-            intake.validate_details(row)
+            validate_nodegroup.validate_details(row)
         except errors.InvalidRequest:
             return
         for text in (key, value):

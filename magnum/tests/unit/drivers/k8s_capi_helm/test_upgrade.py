@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from magnum.drivers.k8s_capi_helm import errors, followers, upgrade
-from magnum.drivers.k8s_capi_helm.change import CONTROL_PLANE
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm.values import rollout, upgrade
+from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 
 START = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 TEXTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))
@@ -255,9 +256,9 @@ class TestHeld(testtools.TestCase):
 
     def test_pinned_groups_of_the_upgrade(self) -> None:
         values = upgrade.begun(live(), render(), render())
-        self.assertEqual(("a",), followers.held(values, self.operation(CONTROL_PLANE, "a"), ()))
+        self.assertEqual(("a",), rollout.held(values, self.operation(CONTROL_PLANE, "a"), ()))
         rest = upgrade.released(values, ["a"], 1, shared=True)
-        self.assertEqual((), followers.held(rest, self.operation(CONTROL_PLANE, "a"), ()))
+        self.assertEqual((), rollout.held(rest, self.operation(CONTROL_PLANE, "a"), ()))
 
     def test_nobody_before_helm_took_it_and_nobody_without_the_control_plane(self) -> None:
         values = upgrade.begun(live(), render(), render())
@@ -265,7 +266,7 @@ class TestHeld(testtools.TestCase):
             self.operation(CONTROL_PLANE, "a", accepted=False),
             self.operation("a"),
         ):
-            self.assertEqual((), followers.held(values, operation, ()))
+            self.assertEqual((), rollout.held(values, operation, ()))
 
 
 def _image(values: dict[str, Any]) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 import testtools
 import yaml
 
-from magnum.drivers.k8s_capi_helm import names
-from magnum.drivers.k8s_capi_helm.workload import Access, access
+from magnum.drivers.k8s_capi_helm.kube import tenant_kubeconfig
+from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import Access
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import scenes
 
 
@@ -47,11 +48,11 @@ def kubeconfig_secret(found: Any = None) -> dict[str, Any]:
 
 class TestAccess(testtools.TestCase):
     def test_what_cluster_api_writes(self) -> None:
-        found = access(kubeconfig_secret())
+        found = tenant_kubeconfig(kubeconfig_secret())
         self.assertEqual(Access("127.64.0.10", 6443, "THE CA", "THE CERTIFICATE", "THE KEY"), found)
 
     def test_no_key_is_shown(self) -> None:
-        self.assertNotIn("THE KEY", repr(access(kubeconfig_secret())))
+        self.assertNotIn("THE KEY", repr(tenant_kubeconfig(kubeconfig_secret())))
 
     def test_programs_files_and_tokens_are_no_way_in(self) -> None:
         for user in (
@@ -59,7 +60,7 @@ class TestAccess(testtools.TestCase):
             {"client-certificate": "/etc/passwd", "client-key": "/etc/shadow"},
             {"token": "t"},
         ):
-            self.assertIsNone(access(kubeconfig_secret(document(**user))), user)
+            self.assertIsNone(tenant_kubeconfig(kubeconfig_secret(document(**user))), user)
 
     def test_only_https_and_nothing_else_in_the_address(self) -> None:
         for server in (
@@ -72,7 +73,7 @@ class TestAccess(testtools.TestCase):
         ):
             found = document()
             found["clusters"][0]["cluster"]["server"] = server
-            self.assertIsNone(access(kubeconfig_secret(found)), server)
+            self.assertIsNone(tenant_kubeconfig(kubeconfig_secret(found)), server)
 
     def test_what_is_broken(self) -> None:
         without = document()
@@ -82,7 +83,7 @@ class TestAccess(testtools.TestCase):
         del insecure["clusters"][0]["cluster"]["certificate-authority-data"]
         found: tuple[Any, ...] = ("{", "- a", "x" * 70000, without, insecure)
         for one in found:
-            self.assertIsNone(access(kubeconfig_secret(one)), one)
-        self.assertIsNone(access(kubeconfig_secret(stranger)))
-        self.assertIsNone(access({"data": {"value": "%%"}}))
-        self.assertIsNone(access({}))
+            self.assertIsNone(tenant_kubeconfig(kubeconfig_secret(one)), one)
+        self.assertIsNone(tenant_kubeconfig(kubeconfig_secret(stranger)))
+        self.assertIsNone(tenant_kubeconfig({"data": {"value": "%%"}}))
+        self.assertIsNone(tenant_kubeconfig({}))

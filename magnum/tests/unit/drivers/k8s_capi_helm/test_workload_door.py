@@ -10,7 +10,8 @@ import time
 
 import testtools
 
-from magnum.drivers.k8s_capi_helm.workload import Access, Door, Unanswered
+from magnum.drivers.k8s_capi_helm.kube.tenant_api import Door, Unanswered
+from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import Access
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeWorkload
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import workload as suite

@@ -6,14 +6,16 @@ from __future__ import annotations
 import threading
 import time
 
-from magnum.drivers.k8s_capi_helm.status import inside
-from magnum.drivers.k8s_capi_helm.workload import Access, budget, channel, Door, Unanswered
+from magnum.drivers.k8s_capi_helm.kube import tenant_budget, tenant_channel
+from magnum.drivers.k8s_capi_helm.kube.tenant_api import Door, Unanswered
+from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import Access
+from magnum.drivers.k8s_capi_helm.status import workload_addons
 from magnum.tests.unit.drivers.k8s_capi_helm import counting
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.moods import MOODS, Moody
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
 from magnum.tests.unit.drivers.k8s_capi_helm.test_kube_client_tls import write_identity
 
-PATHS = [f"/api/v1/namespaces/a/configmaps/a{number}" for number in range(inside.MOST)]
+PATHS = [f"/api/v1/namespaces/a/configmaps/a{number}" for number in range(workload_addons.MOST)]
 
 
 class TestMoods(wire.WireCase):
@@ -49,7 +51,7 @@ class TestMoods(wire.WireCase):
 
     def test_no_mood_costs_more_than_three_polite_servers(self) -> None:
         polite = self.look("polite", whole=60.0)
-        self.assertEqual([True] * inside.MOST, self.found)
+        self.assertEqual([True] * workload_addons.MOST, self.found)
         lines = [f"{'mood':28} {'steps':>8} {'CPU ms':>7} {'bytes':>9} {'asked':>5}"]
         costs = {"polite": polite, **{mood: self.look(mood) for mood in MOODS}}
         for mood, (steps, used, sent, asked) in costs.items():
@@ -58,7 +60,7 @@ class TestMoods(wire.WireCase):
         too_dear = {mood: cost[0] for mood, cost in costs.items() if cost[0] > 3 * polite[0]}
         self.assertEqual({}, too_dear, f"a polite one takes {polite[0]} steps")
         # What a server could send beyond that stands in buffers of the two ends of a connection.
-        most = channel.BYTES + (8 << 20)
+        most = tenant_channel.BYTES + (8 << 20)
         self.assertEqual({}, {mood: cost[2] for mood, cost in costs.items() if cost[2] > most})
         self.assertEqual(
             {}, {mood: cost[3] for mood, cost in costs.items() if mood != "polite" and cost[3] > 1}
@@ -66,14 +68,14 @@ class TestMoods(wire.WireCase):
 
     def test_a_server_may_say_to_go_on_some_times(self) -> None:
         self.look("hesitant", whole=60.0)
-        self.assertEqual([True] * inside.MOST, self.found)
+        self.assertEqual([True] * workload_addons.MOST, self.found)
 
 
 class TestBudget(wire.WireCase):
     """Whoever looks takes room, and nobody waits for it."""
 
     def test_one_tenant_leaves_room_for_others(self) -> None:
-        looks = budget.Budget()
+        looks = tenant_budget.Budget()
         with looks.look("a", vain=False) as first, looks.look("a", vain=False) as second:
             with looks.look("a", vain=False) as third, looks.look("b", vain=False) as other:
                 self.assertEqual((True, True, False, True), (first, second, third, other))
@@ -81,7 +83,7 @@ class TestBudget(wire.WireCase):
             self.assertTrue(again)
 
     def test_bad_moods_leave_half_of_the_room(self) -> None:
-        looks, entered = budget.Budget(), []
+        looks, entered = tenant_budget.Budget(), []
 
         def enter(number: int, *, vain: bool) -> None:
             one = looks.look(f"tenant-{number}", vain=vain)
@@ -90,13 +92,13 @@ class TestBudget(wire.WireCase):
 
         for number in range(20):
             enter(number, vain=True)
-        self.assertEqual(budget.VAIN, sum(entered))
+        self.assertEqual(tenant_budget.VAIN, sum(entered))
         for number in range(20, 40):
             enter(number, vain=False)
-        self.assertEqual(budget.ALL, sum(entered))
+        self.assertEqual(tenant_budget.ALL, sum(entered))
 
     def test_room_is_given_back_whatever_happens(self) -> None:
-        looks = budget.Budget()
+        looks = tenant_budget.Budget()
 
         def fail() -> None:
             with looks.look("a", vain=True):

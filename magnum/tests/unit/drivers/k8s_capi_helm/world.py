@@ -26,21 +26,16 @@ from magnum import objects
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor, nodegroup_conductor
 import magnum.conf
+from magnum.drivers import k8s_capi_helm
 from magnum.drivers.common import driver as magnum_driver
-from magnum.drivers.k8s_capi_helm import (
-    assembly,
-    change,
-    chart_store,
-    conf,
-    errors,
-    names,
-    operations,
-    upgrade,
-)
-from magnum.drivers.k8s_capi_helm.departures import Departures
-from magnum.drivers.k8s_capi_helm.driver import Driver, passes
-from magnum.drivers.k8s_capi_helm.operations import lease
-from magnum.drivers.k8s_capi_helm.sightings import Sightings
+from magnum.drivers.k8s_capi_helm import chart_store, conf, errors, lease
+from magnum.drivers.k8s_capi_helm.driver import Driver
+from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.model import clock, names
+from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile.finished_once import Departures
+from magnum.drivers.k8s_capi_helm.reconcile.first_seen import Sightings
+from magnum.drivers.k8s_capi_helm.values import live, upgrade
 from magnum.service import periodic
 from magnum.tests.unit.db import base
 from magnum.tests.unit.drivers.k8s_capi_helm import databases, fakes, scenes
@@ -74,7 +69,7 @@ class World(base.DbTestCase):
         self.context.roles = ["member", "reader"]
         self.kube, self.helm, self.cloud = fakes.FakeKube(), fakes.FakeHelm(), FakeCloud()
         charts = chart_store.ChartStore(
-            bundled=pathlib.Path(assembly.__file__).parent / "charts",
+            bundled=pathlib.Path(k8s_capi_helm.__file__).parent / "charts",
             directory=_charts(),
             helm=None,
             repository=None,
@@ -82,17 +77,17 @@ class World(base.DbTestCase):
             default_version=None,
             copies=chart_store.Copies(self.kube),
         )
-        self.ports = assembly.Ports(
+        self.ports = clients.Ports(
             kube=self.kube,
-            operations=operations.Operations(self.kube, holder="test", lease_duration=60),
+            operations=lease.Operations(self.kube, holder="test", lease_duration=60),
             helm=self.helm,
             charts=charts,
             sightings=seen(),
         )
         self.driver = Driver()
         for place, name, stand_in in (
-            (assembly, "ports", lambda conf: self.ports),
-            (assembly, "cloud", lambda context: self.cloud.seen_by(context)),
+            (clients, "ports", lambda conf: self.ports),
+            (clients, "cloud", lambda context: self.cloud.seen_by(context)),
             (names, "release", lambda name: RELEASE),
             (magnum_driver.Driver, "get_driver_for_cluster", lambda *args: self.driver),
             (magnum_driver.Driver, "get_driver", lambda *args: self.driver),
@@ -227,7 +222,7 @@ class World(base.DbTestCase):
 
     def stand_still(self, now: datetime.datetime) -> None:
         """Let the clock of the driver show this time from now on."""
-        self.useFixture(fixtures.MonkeyPatch(f"{passes.__name__}.utc_now", lambda: now))
+        self.useFixture(fixtures.MonkeyPatch(f"{clock.__name__}.utc_now", lambda: now))
 
     # What Cluster API does ------------------------------------------------------------------------
     def grow(self) -> None:
@@ -240,7 +235,7 @@ class World(base.DbTestCase):
         for one in scenes.objects(look):
             labels = one["metadata"].get("labels") or {}
             group = labels.get(names.LABEL_DEPLOYMENT_NAME, "").removeprefix(f"{RELEASE}-")
-            place = labels.get(names.LABEL_NODE_GROUP) or group or change.CONTROL_PLANE
+            place = labels.get(names.LABEL_NODE_GROUP) or group or live.CONTROL_PLANE
             version = wanted[place]
             text = json.dumps(one).replace(f"v{scenes.VERSION}", f"v{version}")
             self.kube.put(_KINDS[one["kind"]], json.loads(text))
@@ -287,7 +282,7 @@ class World(base.DbTestCase):
 
     def give_the_operators_word(self) -> None:
         """Declare on the Lease that nothing of the cluster is left in OpenStack."""
-        word = {"metadata": {"annotations": {lease.CLEARED: "true"}}}
+        word = {"metadata": {"annotations": {codec.CLEARED: "true"}}}
         self.kube.patch(names.LEASE, NAMESPACE, names.lease(RELEASE), word)
 
     def make_late(self) -> None:
@@ -333,7 +328,7 @@ _KINDS = {
 
 def seen() -> Sightings:
     """What a new process has seen; its clock goes as the driver's does."""
-    return Sightings(lambda: passes.utc_now().timestamp())
+    return Sightings(lambda: clock.utc_now().timestamp())
 
 
 def _unmute() -> None:

@@ -7,8 +7,9 @@ import json
 from typing import Any
 import urllib.parse
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.kube_client.request import MERGE_PATCH
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube.request import MERGE_PATCH
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.kube import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.server import Answer, NO_KIND, Seen, status
 

@@ -15,8 +15,8 @@ from typing import Any
 import uuid
 
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.cloud.belongings import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.remains import Remains
+from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import Belongings
+from magnum.drivers.k8s_capi_helm.cloud.orphans import Remains
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,

@@ -11,9 +11,9 @@ import pathlib
 import threading
 
 from magnum.drivers.k8s_capi_helm import chart_store, errors
-from magnum.drivers.k8s_capi_helm.helm_client import releases
+from magnum.drivers.k8s_capi_helm.helm import release_secret
+from magnum.drivers.k8s_capi_helm.lease import Hold
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
-from magnum.drivers.k8s_capi_helm.operations import Hold
 
 
 class FakeHelm:
@@ -53,7 +53,7 @@ class FakeHelm:
         if live is None:
             return None
         kept = {**self.history.get((namespace, release), {}), live.revision: live}
-        whole = [number for number, one in kept.items() if one.status in releases.WHOLE]
+        whole = [number for number, one in kept.items() if one.status in release_secret.WHOLE]
         return dataclasses.replace(copy.deepcopy(live), whole=max(whole, default=0))
 
     def deployed(self, namespace: str, release: str) -> LiveRelease | None:
@@ -185,7 +185,7 @@ class FakeHelm:
     def _recovered(self, namespace: str, release: str) -> LiveRelease | None:
         """What is live; a revision that was never ended has failed."""
         live = self.releases.get((namespace, release))
-        if live is not None and live.status in releases.PENDING:
+        if live is not None and live.status in release_secret.PENDING:
             live = dataclasses.replace(live, status="failed")
         return live
 

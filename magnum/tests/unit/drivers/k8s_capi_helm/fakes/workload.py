@@ -6,7 +6,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.workload import Access, Unanswered
+from magnum.drivers.k8s_capi_helm.kube.tenant_api import Unanswered
+from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import Access
 
 
 class FakeWorkload:

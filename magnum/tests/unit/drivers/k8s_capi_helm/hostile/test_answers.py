@@ -14,23 +14,14 @@ import fixtures
 from hypothesis import strategies as st
 import yaml
 
-from magnum.drivers.k8s_capi_helm import (
-    change,
-    cloud,
-    deletion,
-    errors,
-    likeness,
-    model,
-    names,
-    secrets,
-    status,
-    workload,
-)
-from magnum.drivers.k8s_capi_helm.helm_client import releases
-from magnum.drivers.k8s_capi_helm.kube_client import request as wire
-from magnum.drivers.k8s_capi_helm.observer import trimming
-from magnum.drivers.k8s_capi_helm.operations import lease
-from magnum.drivers.k8s_capi_helm.status import heartbeats
+from magnum.drivers.k8s_capi_helm import cloud, errors, model, status
+from magnum.drivers.k8s_capi_helm.helm import manifest_diff, release_secret
+from magnum.drivers.k8s_capi_helm.kube import request as wire
+from magnum.drivers.k8s_capi_helm.kube import tenant_kubeconfig, transform
+from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.model import names, secrets
+from magnum.drivers.k8s_capi_helm.status import controller_leases, deletion
+from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.tests import base
 from magnum.tests.unit.drivers.k8s_capi_helm import hostile, scenes, test_cloud
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import apis
@@ -90,7 +81,7 @@ class TestKubernetes(test_texts.TextCase):
         # The API server sees to the metadata.
         found = {**MACHINE, **content}
         for kind in (names.MACHINE, names.EVENT, names.CONTROL_PLANE):
-            self.assertIsInstance(trimming.trimmed(kind, found), dict)
+            self.assertIsInstance(transform.trimmed(kind, found), dict)
 
     @hostile.given(
         hostile.broken(
@@ -103,9 +94,9 @@ class TestKubernetes(test_texts.TextCase):
     )
     def test_a_controllers_lease(self, found: Any) -> None:
         if isinstance(found, dict):
-            beat = heartbeats.heartbeat("capi", found, None, 5.0)
+            beat = controller_leases.heartbeat("capi", found, None, 5.0)
             if beat is not None:
-                silent = heartbeats.silence(beat, datetime.timedelta(minutes=3), NOW)
+                silent = controller_leases.silence(beat, datetime.timedelta(minutes=3), NOW)
                 self.assertIsInstance(silent, model.Silence | None)
 
     @hostile.given(
@@ -167,10 +158,10 @@ class TestReleases(hostile.HostileCase):
 
     def read(self, secret: Any) -> None:
         for question in (
-            releases.decode,
-            releases.manifest,
-            releases.is_server_side,
-            lambda one: releases.with_status(one, "failed"),
+            release_secret.decode,
+            release_secret.manifest,
+            release_secret.is_server_side,
+            lambda one: release_secret.with_status(one, "failed"),
         ):
             try:
                 found = question(secret)
@@ -203,18 +194,18 @@ class TestReleases(hostile.HostileCase):
         found = {"metadata": {"name": "a", "labels": marks}, "data": data}
         self.read(found)
         self.read({**found, "data": {"release": _packed(RELEASE)}})
-        releases.newest([found, {**_SECRET}])
+        release_secret.newest([found, {**_SECRET}])
 
     @hostile.given(hostile.broken(RELEASE["config"]), examples=3)
     def test_values_of_nobody(self, found: Any) -> None:
         secret = {**_SECRET, "data": {"release": _packed({**RELEASE, "config": found})}}
         try:
-            live = releases.decode(secret)
+            live = release_secret.decode(secret)
         except errors.DriverError as error:
             self.assert_sentence(error)
             return
-        for one in change.node_groups(live.values).values():
-            self.assertIsInstance(change.is_autoscaled(one), bool)
+        for one in values_live.node_groups(live.values).values():
+            self.assertIsInstance(values_live.is_autoscaled(one), bool)
 
     @hostile.given(
         st.one_of(
@@ -224,7 +215,7 @@ class TestReleases(hostile.HostileCase):
     )
     def test_a_manifest(self, text: str) -> None:
         try:
-            for one in releases.documents(text):
+            for one in release_secret.documents(text):
                 self.assertIsInstance(one, dict)
         except errors.DriverError as error:
             self.assert_sentence(error)
@@ -236,7 +227,7 @@ LEASE = {
         "namespace": "magnum-p1",
         "labels": {names.LABEL_UUID: "u", names.LABEL_PROJECT: "p1"},
         "annotations": {
-            lease.OPERATIONS: [
+            codec.OPERATIONS: [
                 {
                     "id": "a",
                     "verb": "upgrade",
@@ -250,12 +241,12 @@ LEASE = {
                     "fields": ["x"],
                 }
             ],
-            lease.GROUP_LOOKS: {"a": "b"},
-            lease.WRITTEN: {"a": 1},
-            lease.RETIRED: [
+            codec.GROUP_LOOKS: {"a": "b"},
+            codec.WRITTEN: {"a": 1},
+            codec.RETIRED: [
                 {"id": "a", "user": "u", "since": "2026-11-21T12:00:00+00:00", "name": "n"}
             ],
-            lease.OWED: [
+            codec.OWED: [
                 {"id": "a", "defaults": [{}, {}], "groups": {"a": [{}, {}]}, "shared": [{}, {}]}
             ],
         },
@@ -284,7 +275,7 @@ class TestLeases(hostile.HostileCase):
         if not isinstance(found["metadata"]["annotations"], (dict, type(None))):
             return
         try:
-            record = lease.record(found)
+            record = codec.record(found)
         except errors.DriverError as error:
             self.assert_sentence(error)
             return
@@ -293,14 +284,14 @@ class TestLeases(hostile.HostileCase):
 
     @hostile.given(
         st.sampled_from(
-            (lease.OPERATIONS, lease.GROUP_LOOKS, lease.WRITTEN, lease.RETIRED, lease.OWED)
+            (codec.OPERATIONS, codec.GROUP_LOOKS, codec.WRITTEN, codec.RETIRED, codec.OWED)
         ),
         hostile.texts | st.sampled_from(("[" * 60000, "null", "1", '"x"', "[1]", "[null]", "{}")),
         examples=4,
     )
     def test_a_record_that_is_no_json(self, key: str, text: str) -> None:
         try:
-            lease.record({**LEASE, "metadata": {**LEASE["metadata"], "annotations": {key: text}}})
+            codec.record({**LEASE, "metadata": {**LEASE["metadata"], "annotations": {key: text}}})
         except errors.DriverError as error:
             self.assert_sentence(error)
 
@@ -369,7 +360,7 @@ class TestSecrets(hostile.HostileCase):
         self.kubeconfig({"data": {"value": text}})
 
     def kubeconfig(self, secret: Any) -> None:
-        way = workload.access(secret)
+        way = tenant_kubeconfig.access(secret)
         if way is not None:
             self.assertIsInstance(way.host, str)
             self.assertTrue(0 < way.port < 1 << 16)
@@ -380,7 +371,7 @@ class TestLikeness(hostile.HostileCase):
 
     @hostile.given(hostile.broken({key: MACHINE[key] for key in ("spec", "status")}), examples=3)
     def test_differences(self, content: Any) -> None:
-        for path in likeness.differences(MACHINE, {**MACHINE, **content}):
+        for path in manifest_diff.differences(MACHINE, {**MACHINE, **content}):
             self.assertIsInstance(path, str)
 
 

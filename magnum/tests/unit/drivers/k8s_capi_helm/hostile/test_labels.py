@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 import yaml
 
-from magnum.drivers.k8s_capi_helm import errors, helm_values, labels, names
+from magnum.drivers.k8s_capi_helm import errors, helm_values, labels
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import hostile
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values as values
 

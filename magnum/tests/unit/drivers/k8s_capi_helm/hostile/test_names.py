@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 import yaml
 
 import magnum.conf
-from magnum.drivers.k8s_capi_helm import conf, errors, helm_values, intake, model, names, secrets
-from magnum.drivers.k8s_capi_helm.kube_client import request as wire
+from magnum.drivers.k8s_capi_helm import conf, errors, helm_values, model
+from magnum.drivers.k8s_capi_helm.kube import request as wire
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_cluster, validate_nodegroup
+from magnum.drivers.k8s_capi_helm.model import names, secrets
 from magnum.tests.unit.drivers.k8s_capi_helm import hostile
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values as values
 
@@ -130,10 +132,10 @@ class TestFields(hostile.HostileCase):
     def test_a_field_is_refused_or_arrives_whole(self, field: str, text: str) -> None:
         cluster, groups = rows(**{field: text})
         try:
-            intake.validate_new_cluster(cluster, groups, CONF)
+            validate_cluster.validate_new_cluster(cluster, groups, CONF)
             for row in groups:
-                intake.validate_new_nodegroup(row, cluster, CONF)
-            request = intake.cluster_request(cluster, groups, CONF)
+                validate_nodegroup.validate_new_nodegroup(row, cluster, CONF)
+            request = reader.cluster_request(cluster, groups, CONF)
             facts = values.FACTS
             flavors = dict.fromkeys(("7", text), facts.flavors["7"])
             known = {text: model.Image("image-9", "1.34.4", "ubuntu")}
@@ -144,7 +146,7 @@ class TestFields(hostile.HostileCase):
             return
         self.assert_same_as_text(found)
         same, _ = rows()
-        before = helm_values.render(intake.cluster_request(same, rows()[1], CONF), facts)
+        before = helm_values.render(reader.cluster_request(same, rows()[1], CONF), facts)
         keys = {path for path, _ in values.leaves(found)}
         strange = {one for one in keys if text and len(text) > 3 and text in one}
         if field != "group__name":
@@ -165,7 +167,7 @@ class TestFields(hostile.HostileCase):
         ):
             row = types.SimpleNamespace(name="more", role="worker", **marks)
             try:
-                intake.validate_details(row)
+                validate_nodegroup.validate_details(row)
             except errors.DriverError as error:
                 self.assert_sentence(error, "more")
                 continue

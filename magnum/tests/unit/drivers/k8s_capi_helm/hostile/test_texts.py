@@ -9,10 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from magnum.drivers.k8s_capi_helm import deletion, errors, model, status
-from magnum.drivers.k8s_capi_helm.helm_client import failures
-from magnum.drivers.k8s_capi_helm.preflight import message
-from magnum.drivers.k8s_capi_helm.status import finding, inside, wording
+from magnum.drivers.k8s_capi_helm import errors, model, status
+from magnum.drivers.k8s_capi_helm.cloud.preflight import message
+from magnum.drivers.k8s_capi_helm.helm import failures
+from magnum.drivers.k8s_capi_helm.status import deletion, issue, messages, workload_addons
 from magnum.tests.unit.drivers.k8s_capi_helm import hostile, scenes
 
 NOW = scenes.NOW
@@ -44,7 +44,7 @@ wrapped = st.one_of(
 
 
 class TextCase(hostile.HostileCase):
-    def assert_one_line(self, text: str | None, most: int = finding.REASON_LIMIT) -> None:
+    def assert_one_line(self, text: str | None, most: int = issue.REASON_LIMIT) -> None:
         self.assertLessEqual(len(text or ""), most)
         self.assertEqual(1, len((text or "-").splitlines() or [1]), text)
 
@@ -154,13 +154,13 @@ class TestReasons(TextCase):
 
     @hostile.given(wrapped, examples=4)
     def test_sentences_that_are_cut(self, text: str) -> None:
-        for cut in (wording.of_nova, wording.of_neutron, wording.of_kubelet, wording.of_skew):
+        for cut in (messages.of_nova, messages.of_neutron, messages.of_kubelet, messages.of_skew):
             self.assertIsInstance(cut(text), str)
-        self.assertIsInstance(finding.unwrapped(text), str)
-        self.assertIsInstance(finding.cause_of(text), errors.Cause)
-        self.assert_one_line(finding.bounded(text))
-        self.assert_one_line(finding.both(text, text))
-        self.assert_one_line(finding.Finding(text).line())
+        self.assertIsInstance(issue.unwrapped(text), str)
+        self.assertIsInstance(issue.cause_of(text), errors.Cause)
+        self.assert_one_line(issue.bounded(text))
+        self.assert_one_line(issue.both(text, text))
+        self.assert_one_line(issue.Finding(text).line())
 
 
 class TestHelm(TextCase):
@@ -220,14 +220,14 @@ class TestInside(TextCase):
         look = scenes.observed()
         look.addons[0]["status"]["resources"] = listed
         look.addons[0]["spec"]["targetNamespace"] = target
-        from magnum.drivers.k8s_capi_helm.workload import inspections
+        from magnum.drivers.k8s_capi_helm.reconcile import addon_check
 
-        for thing in inside.expected(look.addons):
-            path = inspections._path(thing)
+        for thing in workload_addons.expected(look.addons):
+            path = addon_check._path(thing)
             self.assertRegex(
                 path, r"\A/(api/v1|apis/apps/v1)/namespaces/[-a-z0-9.]+/[a-z]+/[-a-z0-9.]+\Z"
             )
-        things = tuple(inside.expected(look.addons))
+        things = tuple(workload_addons.expected(look.addons))
         found = dataclasses.replace(look, inside=model.Inside(missing=things))
         self.assert_verdict(status.judge(found, scenes.state("CREATE_COMPLETE"), NOW))
 

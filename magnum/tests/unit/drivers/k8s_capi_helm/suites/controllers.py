@@ -8,9 +8,8 @@ import functools
 from typing import Any
 import uuid
 
-from magnum.drivers.k8s_capi_helm import names
-from magnum.drivers.k8s_capi_helm.controllers import Controllers
-from magnum.drivers.k8s_capi_helm.model import Json, Silence
+from magnum.drivers.k8s_capi_helm.model import Json, names, Silence
+from magnum.drivers.k8s_capi_helm.reconcile.controller_check import Controllers
 
 NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.UTC)
 PATIENCE = datetime.timedelta(minutes=3)

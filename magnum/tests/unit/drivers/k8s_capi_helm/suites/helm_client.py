@@ -10,10 +10,9 @@ import json
 import pathlib
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import names
-from magnum.drivers.k8s_capi_helm.chart_store import files
-from magnum.drivers.k8s_capi_helm.model import Chart, Json
-from magnum.drivers.k8s_capi_helm.names import CHART_FAMILY, CHART_FAMILY_ANNOTATION, Kind
+from magnum.drivers.k8s_capi_helm.chart_store import archive
+from magnum.drivers.k8s_capi_helm.model import Chart, Json, names
+from magnum.drivers.k8s_capi_helm.model.names import CHART_FAMILY, CHART_FAMILY_ANNOTATION, Kind
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
 
 RELEASE = "demo-abcdefghijkl"
@@ -66,7 +65,7 @@ def write_chart(directory: pathlib.Path, version: str = "1.0.0", name: str = "")
     (directory / "values.schema.json").write_text(json.dumps(SCHEMA))
     (directory / "templates" / "config.yaml").write_text(TEMPLATE)
     (directory / "templates" / "hook.yaml").write_text(HOOK)
-    return files.read(directory)
+    return archive.read(directory)
 
 
 def secret(

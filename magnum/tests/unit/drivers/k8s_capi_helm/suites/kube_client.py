@@ -7,8 +7,8 @@ import base64
 from typing import Any
 import uuid
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import Json, names
 
 #: A kind that nobody serves.
 ABSENT = names.Kind("absent.example.org", "Absent", "absents", ("v1",))

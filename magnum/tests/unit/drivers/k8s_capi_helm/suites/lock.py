@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 import threading
 
-from magnum.drivers.k8s_capi_helm import names
-from magnum.drivers.k8s_capi_helm.operations import Operations
+from magnum.drivers.k8s_capi_helm.lease import Operations
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.operations import (
     Clock,
     DURATION,

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import names, observer
-from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.observer.trimming import trimmed
+from magnum.drivers.k8s_capi_helm.kube import informers
+from magnum.drivers.k8s_capi_helm.kube.transform import trimmed
+from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
 
 #: Long enough for a slow machine; a watch lasts a third of it at most.
@@ -23,9 +23,9 @@ class WatchingTests(KubeClientSuite):
     assertIsNone: Any
     kinds = (names.LEASE,)
 
-    def watching(self, kube: Any = None, told: Any = None, **more: Any) -> observer.Watching:
+    def watching(self, kube: Any = None, told: Any = None, **more: Any) -> informers.Watching:
         """Watches whose rounds a test makes, instead of threads."""
-        found = observer.Watching(
+        found = informers.Watching(
             kube or self.kube,
             staleness=STALENESS,
             covers=lambda namespace: namespace.startswith("suite-"),
@@ -37,13 +37,13 @@ class WatchingTests(KubeClientSuite):
         found.start(told)
         return found
 
-    def rounds(self, watching: observer.Watching, times: int = 1) -> None:
+    def rounds(self, watching: informers.Watching, times: int = 1) -> None:
         for _ in range(times):
             for watch in watching.watches:
                 self.assertEqual(0.0, watch.round())
 
     def same(
-        self, watching: observer.Watching, namespace: str, selector: dict[str, str] | None = None
+        self, watching: informers.Watching, namespace: str, selector: dict[str, str] | None = None
     ) -> list[Json]:
         """What both readers list, if it is the same."""
         view = watching.view()

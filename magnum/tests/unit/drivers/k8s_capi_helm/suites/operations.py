@@ -11,9 +11,9 @@ import datetime
 import threading
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors, names
-from magnum.drivers.k8s_capi_helm.model import Operation, Retired, Verb
-from magnum.drivers.k8s_capi_helm.operations import Operations
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.lease import Operations
+from magnum.drivers.k8s_capi_helm.model import names, Operation, Retired, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.kube_client import KubeClientSuite
 
 RELEASE = "demo-abcdefghijkl"

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts as files: who a chart is, what it holds, how it is unpacked and put into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import tarfile
+import tempfile
+import zlib
+
+import yaml
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import Chart, clock, names
+
+# Not part of what is installed, and not in every package of the same chart.
+_IGNORED = frozenset({"tests", "ci"})
+_UNPACKED_LIMIT = 64 << 20
+_DRAFT = ".draft-"
+#: Seconds after which nobody is at work any more at what has no final name yet.
+_ABANDONED = 24 * 3600.0
+
+
+def read(directory: pathlib.Path) -> Chart:
+    """The chart in a directory.
+
+    :raises errors.ChartNotFound: there is none, or its Chart.yaml says nothing useful.
+    """
+    try:
+        metadata = yaml.safe_load((directory / "Chart.yaml").read_text())
+        name, version = str(metadata["name"]), str(metadata["version"])
+        annotations = metadata.get("annotations") or {}
+        return Chart(
+            name=name,
+            version=version,
+            path=str(directory),
+            family=str(annotations.get(names.CHART_FAMILY_ANNOTATION, "")),
+            digest=digest(directory),
+        )
+    except (OSError, yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
+        raise absent(
+            "There is no usable chart where this Magnum looks for one",
+            f"{directory}: {type(error).__name__}: {error}",
+        ) from None
+
+
+def digest(directory: pathlib.Path) -> str:
+    """SHA-256 over the names and contents of a chart's files, its tests left out.
+
+    It says the same of a chart in a directory and of the package that Helm makes of it: of a
+    Chart.yaml, which Helm writes anew, only what it says counts, and not how.
+    """
+    return _sum(
+        (relative, _meaning(directory / relative))
+        if _is_metadata(relative)
+        else (relative, (directory / relative).read_bytes())
+        for relative in paths(directory)
+    )
+
+
+def has_digest(directory: pathlib.Path, recorded: str) -> bool:
+    """Whether a chart is the one whose digest was written down, be it by a driver of before."""
+    if recorded == digest(directory):
+        return True
+    # The first drivers counted the tests of charts inside a chart, and each byte of a Chart.yaml.
+    everything = sorted(_relative_paths(directory, inner_tests=True))
+    return recorded == _sum((path, (directory / path).read_bytes()) for path in everything)
+
+
+def keep(directory: pathlib.Path, store: pathlib.Path) -> Chart:
+    """Copy the chart in *directory* into the store, unless it is there already.
+
+    Readers never see half a chart: the copy gets its final name when it is complete.
+
+    :returns: the chart in the store.
+    :raises errors.ChartNotFound: no chart there, or the store cannot be written.
+    """
+    chart = read(directory)
+    place = place_of(store, chart.name, chart.version, chart.digest)
+    if not place.is_dir():
+        try:
+            _copy(directory, place)
+        except OSError as error:
+            raise absent(
+                "This Magnum conductor cannot keep the chart of this cluster",
+                f"{place}: {error}",
+            ) from None
+    return dataclasses.replace(chart, path=str(place))
+
+
+def paths(directory: pathlib.Path) -> list[str]:
+    """The files that are a chart's, its tests left out, in an order that is always the same."""
+    return sorted(_relative_paths(directory))
+
+
+def place_of(store: pathlib.Path, name: str, version: str, digest: str) -> pathlib.Path:
+    """Where the store has a chart."""
+    return store / name / version / digest
+
+
+def unpack(archive: pathlib.Path, into: pathlib.Path) -> pathlib.Path:
+    """Unpack a packaged chart; returns the chart's directory below *into*.
+
+    :raises errors.ChartNotFound: it is not a packaged chart, or far too large for one.
+    """
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            if sum(member.size for member in tar.getmembers()) > _UNPACKED_LIMIT:
+                raise tarfile.TarError(f"more than {_UNPACKED_LIMIT} bytes")
+            # The filter refuses links and paths that lead out of the directory.
+            tar.extractall(into, filter="data")
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        raise absent(
+            "There is no usable chart where this Magnum looks for one",
+            f"{archive}: {type(error).__name__}: {error}",
+        ) from None
+    return chart_in(into)
+
+
+def chart_in(directory: pathlib.Path) -> pathlib.Path:
+    """The only chart directly below a directory.
+
+    :raises errors.ChartNotFound: there is none, or more than one.
+    """
+    found = sorted(directory.glob("*/Chart.yaml"))
+    if len(found) != 1:
+        raise absent(
+            "There is no usable chart where this Magnum looks for one",
+            f"{directory}: {len(found)} charts instead of one",
+        )
+    return found[0].parent
+
+
+def clear(directory: pathlib.Path, pattern: str) -> None:
+    """Take away what conductors have left in the making that were killed long ago."""
+    for one in directory.glob(pattern):
+        with contextlib.suppress(OSError):
+            if clock.utc_now().timestamp() - one.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(one, ignore_errors=True)
+
+
+def absent(what: str, detail: str) -> errors.ChartNotFound:
+    """The error for a chart that cannot be had; *what* is the beginning of its sentence."""
+    return errors.ChartNotFound(
+        f"{what}. Ask the operator to check the options [capi_helm] helm_chart_repo, "
+        "helm_chart_name and default_helm_chart_version.",
+        detail,
+    )
+
+
+def _sum(contents: Iterable[tuple[str, bytes]]) -> str:
+    total = hashlib.sha256()
+    for relative, content in contents:
+        total.update(f"{relative}\0{len(content)}\0".encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def _is_chart(relative: pathlib.Path) -> bool:
+    """Whether this is the directory of the chart, or of one inside."""
+    return relative == pathlib.Path() or relative.parent.name == "charts"
+
+
+def _is_metadata(relative: str) -> bool:
+    path = pathlib.Path(relative)
+    return path.name == "Chart.yaml" and _is_chart(path.parent)
+
+
+def _meaning(path: pathlib.Path) -> bytes:
+    """What a YAML file says; its bytes if it is none."""
+    content = path.read_bytes()
+    try:
+        return json.dumps(yaml.safe_load(content), sort_keys=True, default=str).encode()
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError):
+        return content
+
+
+def _relative_paths(directory: pathlib.Path, *, inner_tests: bool = False) -> Iterator[str]:
+    # A subchart may be a link to its neighbour in a checkout.
+    for parent, directories, files in os.walk(directory, followlinks=True):
+        here = pathlib.Path(parent).relative_to(directory)
+        if here == pathlib.Path() or (_is_chart(here) and not inner_tests):
+            directories[:] = [name for name in directories if name not in _IGNORED]
+        for name in files:
+            yield (here / name).as_posix()
+
+
+def _copy(directory: pathlib.Path, place: pathlib.Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    clear(place.parent, f"{_DRAFT}*")
+    draft = pathlib.Path(tempfile.mkdtemp(prefix=_DRAFT, dir=place.parent))
+    try:
+        copy = draft / "chart"
+        for relative in _relative_paths(directory):
+            (copy / relative).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(directory / relative, copy / relative)
+        try:
+            copy.rename(place)
+        except OSError:
+            # Another worker was faster; its copy has the same digest.
+            if not place.is_dir():
+                raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages of applied charts on the management cluster, for conductors that do not have them.
+
+Helm keeps in a release its chart's templates, but not those of the charts inside it. So each chart
+that was applied in a namespace lies there once as well, by its digest: a conductor whose store is
+new, or lost, needs neither the chart's repository nor the driver that it came with.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Collection
+import gzip
+import io
+import pathlib
+import tarfile
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors, kube_client
+from magnum.drivers.k8s_capi_helm.chart_store import archive as chart_archive
+from magnum.drivers.k8s_capi_helm.model import Chart, Json, names
+
+LOG = logging.getLogger(__name__)
+
+_KEY = "chart.tgz"
+# An object on the management cluster ends at 1 MiB, or at 1.5 MiB with what is around it.
+_LARGEST = 1_000_000
+
+
+class Copies:
+    """The packages in the namespaces of one management cluster."""
+
+    def __init__(self, kube: kube_client.KubeClient) -> None:
+        self._kube = kube
+
+    def keep(self, namespace: str, chart: Chart) -> None:
+        """Put a chart's package into a namespace, unless it is there.
+
+        One that is too large, or that may not be written, is left out: the store still has it.
+
+        :raises errors.DriverError: the management cluster does not answer.
+        """
+        name = names.chart_copy(chart.digest)
+        try:
+            if self._kube.get(names.CONFIG_MAP, namespace, name) is not None:
+                return
+            package = _packed(pathlib.Path(chart.path))
+            if len(package) > _LARGEST:
+                LOG.warning("Chart %s %s is too large to be kept.", chart.name, chart.version)
+                return
+            self._kube.create(names.CONFIG_MAP, _manifest(namespace, chart, package))
+        except errors.Conflict:
+            LOG.debug("Another worker has kept chart %s first.", chart.digest)
+        except errors.ManagementRefused as error:
+            LOG.warning("Chart %s %s is not kept: %s", chart.name, chart.version, error.detail)
+
+    def restore(self, namespace: str, digest: str, into: pathlib.Path) -> pathlib.Path | None:
+        """Unpack a chart in a new directory below *into*; None when it is not there.
+
+        Whether it is what it says has to be checked by its digest.
+
+        :raises errors.ChartNotFound: what is there is not a chart.
+        :raises errors.DriverError: the management cluster does not answer.
+        """
+        found = self._kube.get(names.CONFIG_MAP, namespace, names.chart_copy(digest))
+        text = ((found or {}).get("binaryData") or {}).get(_KEY)
+        if not text:
+            return None
+        archive = into / _KEY
+        archive.write_bytes(base64.b64decode(text))
+        return chart_archive.unpack(archive, into)
+
+    def sweep(self, namespace: str, used: Collection[str]) -> None:
+        """Take away the packages that none of the digests *used* is of.
+
+        :raises errors.DriverError: the management cluster does not answer, or refuses.
+        """
+        needed = {names.chart_copy(digest) for digest in used}
+        self._kube.delete_collection(
+            names.CONFIG_MAP, namespace, names.CHART_COPY_LABELS, keep=needed
+        )
+
+
+def _manifest(namespace: str, chart: Chart, package: bytes) -> Json:
+    return {
+        "metadata": {
+            "name": names.chart_copy(chart.digest),
+            "namespace": namespace,
+            "labels": {**names.CHART_COPY_LABELS, names.LABEL_MOVE: ""},
+            "annotations": {names.CHART_COPY_ABOUT: f"{chart.name} {chart.version}"},
+        },
+        "immutable": True,
+        "binaryData": {_KEY: base64.b64encode(package).decode()},
+    }
+
+
+def _packed(directory: pathlib.Path) -> bytes:
+    """The chart as ``helm package`` would lay it out; the same files give the same bytes."""
+    raw = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as tar,
+    ):
+        for relative in chart_archive.paths(directory):
+            entry = tarfile.TarInfo(f"{names.CLUSTER_CHART}/{relative}")
+            content = (directory / relative).read_bytes()
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return raw.getvalue()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which chart from where: the operator's own, or one that a template names and may name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import dataclasses
+import fnmatch
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names
+
+#: Stands for the charts that come with the driver.
+BUNDLED = "bundled"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """A chart's name and where it is.
+
+    :ivar repository: an ``http(s)://`` or ``oci://`` URL, a directory, or :data:`BUNDLED`.
+    """
+
+    repository: str
+    name: str
+
+
+def own(repository: str | None, name: str | None) -> Place:
+    """The place that the options ``helm_chart_repo`` and ``helm_chart_name`` mean together."""
+    where, what = (repository or "").rstrip("/"), name or names.CLUSTER_CHART
+    if not where and "/" in what:
+        where, _, what = what.rstrip("/").rpartition("/")
+        where = where or "/"
+    return Place(where or BUNDLED, what)
+
+
+def allowed(entries: Iterable[str], default: Place) -> tuple[Place, ...]:
+    """The places of the option ``allowed_charts``.
+
+    :param entries: each a name in the operator's own repository, or a repository and a name.
+    :raises errors.Misconfigured: one is neither.
+    """
+    found = []
+    for entry in entries:
+        words = entry.split()
+        if len(words) == 2:
+            found.append(own(*words))
+        elif len(words) == 1 and "/" in words[0]:
+            found.append(own(None, words[0]))
+        elif len(words) == 1:
+            found.append(Place(default.repository, words[0]))
+        else:
+            raise errors.Misconfigured(
+                "This Magnum service cannot make clusters because of its configuration. Ask its "
+                "operator to look into the log.",
+                f"[capi_helm] allowed_charts has {entry!r}: expected NAME, or REPOSITORY NAME",
+            )
+    return tuple(found)
+
+
+def check_version(version: str, patterns: Iterable[str]) -> None:
+    """Refuse a version that the operator does not let templates name.
+
+    :param version: the label ``capi_helm_chart_version``.
+    :param patterns: of the versions that may be named; each may have ``*`` for any text.
+    :raises errors.InvalidRequest: it is none of them.
+    """
+    plain, known = version.removeprefix("v"), [one.removeprefix("v") for one in patterns if one]
+    if not any(fnmatch.fnmatchcase(plain, one) for one in known):
+        raise errors.InvalidRequest(
+            f"The template asks for version '{version}' of its chart by the label "
+            "capi_helm_chart_version, which is not among those that this cloud lets templates "
+            f"name: {', '.join(dict.fromkeys(known))}. Use a template without that label or with "
+            "another version."
+        )
+
+
+def chosen(
+    name: str | None, repository: str | None, default: Place, others: tuple[Place, ...]
+) -> Place:
+    """The place that a template's labels ask for.
+
+    :param name: the label ``capi_helm_chart_name``, None without.
+    :param repository: the label ``capi_helm_chart_repo``, None without.
+    :raises errors.InvalidRequest: the operator does not allow it.
+    """
+    wanted = Place(
+        default.repository if repository is None else repository.rstrip("/"), name or default.name
+    )
+    if wanted == default or wanted in others:
+        return wanted
+    given = " and ".join(
+        f"{label} '{text}'"
+        for label, text in (("capi_helm_chart_name", name), ("capi_helm_chart_repo", repository))
+        if text is not None
+    )
+    raise errors.InvalidRequest(
+        f"The template asks for a chart by {given}, which is not among those that this cloud lets "
+        "templates name. Use a template without, or ask the operator to allow that chart.",
+        f"[capi_helm] allowed_charts has {len(others)} others; wanted {wanted.name} in "
+        f"{wanted.repository}",
+    )

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Zones, volume types and load balancer kinds that labels name, by what they have to be among."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from magnum.drivers.k8s_capi_helm.cloud.preflight.message import listed, quoted
+from magnum.drivers.k8s_capi_helm.labels import Labels
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, NodeGroupRequest, Offer
+
+#: Label of nodes -> of what it names one.
+_OF_NODES = {
+    "availability_zone": Offer.SERVER_ZONE,
+    "boot_volume_type": Offer.VOLUME_TYPE,
+    "boot_volume_availability_zone": Offer.VOLUME_ZONE,
+    "docker_volume_type": Offer.VOLUME_TYPE,
+}
+#: The same of the control plane's own disks.
+_OF_MASTERS = {
+    "control_plane_availability_zones": Offer.SERVER_ZONE,
+    "etcd_blockdevice_volume_type": Offer.VOLUME_TYPE,
+    "etcd_blockdevice_volume_az": Offer.VOLUME_ZONE,
+}
+#: The same of what is made once, with the cluster and its load balancer.
+_OF_BALANCERS = {
+    "octavia_provider": Offer.BALANCER_PROVIDER,
+    "api_server_lb_flavor": Offer.BALANCER_FLAVOR,
+    "api_server_lb_availability_zone": Offer.BALANCER_ZONE,
+}
+
+Named = tuple[str, str, Offer]
+
+
+def of_group(group: NodeGroupRequest, request: ClusterRequest) -> list[Named]:
+    """Label, value and kind of everything that holds for a nodegroup."""
+    return _named(group.labels or request.labels, _OF_NODES)
+
+
+def of_labels(request: ClusterRequest) -> list[Named]:
+    """The same for the cluster's own labels, as far as they are about machines."""
+    return _named(request.labels, {**_OF_NODES, **_OF_MASTERS})
+
+
+def of_machines(request: ClusterRequest) -> list[Named]:
+    """The same for all machines of a cluster, each once."""
+    groups = (one for group in request.node_groups for one in of_group(group, request))
+    return list(dict.fromkeys((*of_labels(request), *groups)))
+
+
+def of_cluster(request: ClusterRequest) -> list[Named]:
+    """The same for a new cluster, whose load balancer is to be made as well."""
+    balancer = _named(request.labels, _OF_BALANCERS) if request.load_balancer else []
+    return [*of_machines(request), *balancer]
+
+
+def kinds(named: Iterable[Named]) -> frozenset[Offer]:
+    """What the cloud has to be asked for."""
+    return frozenset(offer for _, _, offer in named)
+
+
+def offer_problems(
+    named: Iterable[Named], facts: CloudFacts, group: str = "", way_out: str = ""
+) -> Iterator[str]:
+    """Labels that name what the cloud does not have.
+
+    :param group: nodegroup whose own labels they are, "" for a cluster's.
+    :param way_out: what to do where the label cannot just be given another value.
+    """
+    whose = f" of nodegroup '{group}'" if group else ""
+    for label, value, offer in named:
+        known = facts.offers.get(offer)
+        if known is not None and value not in known:
+            yield (
+                f"Label '{label}'{whose} has the value {quoted(value)}, which is no {offer} that "
+                f"this project can use. It can use: {listed(known)}.{way_out}"
+            )
+
+
+def _named(labels: Labels, table: Mapping[str, Offer]) -> list[Named]:
+    """A label's own default is no wish: where the usual load balancer provider is not there, the
+    cloud's default is taken, and clouds have relied on that.
+    """
+    usual = Labels()
+    found = []
+    for label, offer in table.items():
+        value = getattr(labels, label)
+        several = value if isinstance(value, tuple) else (value,)
+        if value != getattr(usual, label):
+            found += [(label, one, offer) for one in several if one]
+    return found

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks, subnets and a floating IP: which one is meant, and whether it can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from magnum.drivers.k8s_capi_helm.cloud.preflight.message import listed, quoted
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Network, Subnet
+
+_Either = TypeVar("_Either", Network, Subnet)
+#: One IPv4 and one IPv6 subnet are what the OpenStack provider takes of a network.
+_MOST_SUBNETS = 2
+
+
+def named(name: str | None, found: Iterable[_Either] | None, project_id: str) -> list[_Either]:
+    """Those of that id, else of that name; the project's own before others that it sees."""
+    known = list(found or ())
+    meant = [one for one in known if one.id == name] or [one for one in known if one.name == name]
+    return [one for one in meant if one.project_id == project_id] or meant
+
+
+def external(name: str, found: Iterable[Network] | None, project_id: str) -> list[Network]:
+    """The same among external networks only."""
+    return named(name, [one for one in found or () if one.external], project_id)
+
+
+def only(meant: list[_Either]) -> str | None:
+    """Its id if there is exactly one."""
+    return meant[0].id if len(meant) == 1 else None
+
+
+def meanings(
+    texts: Mapping[str, str], found: Iterable[Network] | None, project_id: str
+) -> dict[str, tuple[str, ...]] | None:
+    """Ids of all that each name of a label stands for; None where nobody was told.
+
+    :param texts: what to look for, a name or an id, by the label's name.
+    """
+    if found is None:
+        return None
+    known = list(found)
+    return {
+        name: tuple(one.id for one in named(text, known, project_id))
+        for name, text in texts.items()
+    }
+
+
+def network_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
+    """Networks and subnets that are not there, not unique, or not what they have to be."""
+    if facts.networks is None:
+        return
+    project, name = request.project_id, request.external_network
+    if name and not external(name, facts.networks, project) and named(name, facts.networks, ""):
+        yield (
+            f"Network {quoted(name)} is not an external network. Choose one that "
+            "'openstack network list --external' shows."
+        )
+    elif name:
+        yield from _one("External network", name, external(name, facts.networks, project))
+    if request.fixed_network:
+        fixed = named(request.fixed_network, facts.networks, project)
+        yield from _one("Network", request.fixed_network, fixed)
+        if len(fixed) == 1:
+            yield from _subnets_of(fixed[0], request)
+    yield from _subnet_problems(request, facts)
+    extras = [request.labels, *(one.labels for one in request.node_groups if one.labels)]
+    names = dict.fromkeys(name for labels in extras for name in labels.extra_network_names)
+    yield from extra_network_problems(names, facts.extra_networks)
+
+
+def extra_network_problems(
+    names: Iterable[str], found: Mapping[str, tuple[str, ...]] | None
+) -> Iterator[str]:
+    """Further networks of workers that are not there, or not unique.
+
+    :param found: ids of all that a name stands for; None: not asked.
+    """
+    where = " of label 'extra_network_names'"
+    for name in names if found is not None else ():
+        yield from _unique("Network", name, (found or {}).get(name, ()), where)
+
+
+def address_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
+    """A floating IP for the Kubernetes API that is not there, not the project's, or taken."""
+    address = request.labels.api_server_floating_ip
+    if not address or facts.floating_ips is None:
+        return
+    start = f"Label 'api_server_floating_ip' has the value {quoted(address)}, "
+    mine = [one for one in facts.floating_ips if one.project_id == request.project_id]
+    if not mine:
+        yield (
+            f"{start}which is no floating IP of this project. Give one that 'openstack floating ip "
+            "list' shows, or leave the label out to get a new one."
+        )
+    elif any(one.in_use for one in mine):
+        yield (
+            f"{start}which belongs to a port already. Free it with 'openstack floating ip unset "
+            f"--port {address}', or give another one."
+        )
+
+
+def _subnets_of(network: Network, request: ClusterRequest) -> Iterator[str]:
+    name = quoted(request.fixed_network or "")
+    if not network.subnets:
+        yield f"Network {name} has no subnet, so that nodes get no address. Make one in it."
+    elif len(network.subnets) > _MOST_SUBNETS and not request.fixed_subnet:
+        yield (
+            f"Network {name} has {len(network.subnets)} subnets. Name the one for the nodes with "
+            "--fixed-subnet."
+        )
+
+
+def _subnet_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
+    if not request.fixed_subnet or facts.subnets is None:
+        return
+    meant = named(request.fixed_subnet, facts.subnets, request.project_id)
+    yield from _one("Subnet", request.fixed_subnet, meant)
+    if len(meant) == 1 and facts.fixed_network_id not in (None, meant[0].network_id):
+        yield (
+            f"Subnet {quoted(request.fixed_subnet)} does not belong to network "
+            f"{quoted(request.fixed_network or '')}. Choose a subnet of this network, or name the "
+            "subnet only."
+        )
+
+
+def _one(kind: str, name: str, meant: list[_Either]) -> Iterator[str]:
+    yield from _unique(kind, name, tuple(one.id for one in meant))
+
+
+def _unique(kind: str, name: str, ids: tuple[str, ...], where: str = "") -> Iterator[str]:
+    """
+    :param where: the label that has the name; "" for a field of its own.
+    """
+    if not ids:
+        yield f"{kind} {quoted(name)}{where} does not exist. Give the name or id of one."
+    elif len(ids) > 1:
+        yield (
+            f"{kind} {quoted(name)}{where} is not unique: {len(ids)} have it ({listed(ids)}). Give "
+            "its id."
+        )

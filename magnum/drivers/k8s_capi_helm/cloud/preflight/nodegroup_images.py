@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images, disks and annotations of single nodegroups: what does not go with the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import dataclasses
+import re
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud.preflight import message
+from magnum.drivers.k8s_capi_helm.model import Image, Json, NodeGroupRequest, request
+from magnum.drivers.k8s_capi_helm.values import upgrade
+
+#: Annotations that Cluster API always keeps on its Nodes
+#: (https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation).
+_KEPT = r"^([^/]+\.)?node\.cluster\.x-k8s\.io/"
+
+
+def with_own_images(
+    groups: Iterable[NodeGroupRequest], images: Mapping[str, Image], common: str
+) -> tuple[NodeGroupRequest, ...]:
+    """Nodegroups, where one that names the cluster's own image in other words has none of its own.
+
+    :param images: by the text that a nodegroup uses, as far as they are there.
+    :param common: id of the cluster's image.
+    """
+    return tuple(
+        dataclasses.replace(group, image=None)
+        if group.image and group.image in images and images[group.image].id == common
+        else group
+        for group in groups
+    )
+
+
+def check_images(
+    groups: Iterable[NodeGroupRequest],
+    images: Mapping[str, Image],
+    control_plane: str,
+    os_distro: str,
+) -> None:
+    """Refuse images of single nodegroups that do not go with the cluster.
+
+    :raises errors.DoesNotFit: with all of :func:`image_problems`.
+    """
+    message.refuse(image_problems(groups, images, control_plane, os_distro))
+
+
+def image_problems(
+    groups: Iterable[NodeGroupRequest],
+    images: Mapping[str, Image],
+    control_plane: str,
+    os_distro: str,
+) -> list[str]:
+    """What is wrong with images of single nodegroups, as far as they are known.
+
+    That is an unknown version, one that is newer than the control plane or too old for it, or
+    another distribution.
+
+    :param control_plane: Kubernetes version of the control plane.
+    :param os_distro: of the cluster's image.
+    """
+    found = []
+    for group in groups:
+        if group.image and group.image in images:
+            try:
+                _check_image(group, images[group.image], control_plane, os_distro)
+            except errors.InvalidRequest as error:
+                found.append(str(error))
+    return found
+
+
+def _check_image(group: NodeGroupRequest, image: Image, control_plane: str, os_distro: str) -> None:
+    if not image.kubernetes_version:
+        raise errors.InvalidRequest(
+            f"Image '{group.image}' of nodegroup '{group.name}' has no property "
+            "'kube_version', so it is not known which Kubernetes it holds. Set it on the "
+            "image, for example kube_version=v1.34.4, or choose another image."
+        )
+    if image.os_distro != os_distro:
+        raise errors.InvalidRequest(
+            f"Image '{group.image}' of nodegroup '{group.name}' has os_distro "
+            f"'{image.os_distro}', and the cluster's is '{os_distro}': all machines of a "
+            "cluster are set up in the same way. Choose another image."
+        )
+    upgrade.check_new_node_group(group.name, image.kubernetes_version, control_plane)
+
+
+def check_disks(groups: Iterable[NodeGroupRequest], os_distro: str) -> None:
+    """Refuse disks for images and containers where the distribution cannot have them.
+
+    :param groups: the control plane may be among them.
+    :param os_distro: of the cluster's image.
+    :raises errors.InvalidRequest: naming group and size.
+    """
+    for group in groups:
+        if group.docker_volume and os_distro == "flatcar":
+            raise errors.InvalidRequest(
+                f"Nodegroup '{group.name}' asks for docker_volume_size {group.docker_volume}: "
+                "machines with Flatcar cannot have a disk of their own for images and containers. "
+                "Leave it out, or choose an image of another distribution."
+            )
+
+
+def check_annotations(groups: Iterable[NodeGroupRequest], values: Json) -> None:
+    """Refuse annotations that Cluster API would put on no Node.
+
+    :param values: those of the cluster; an operator's ``clusterApi`` in them allows more.
+    :raises errors.InvalidLabel: with the first such key.
+    """
+    more = (values.get("clusterApi") or {}).get("additionalSyncMachineAnnotations") or ()
+    kept = re.compile("|".join((_KEPT, *(f"({one})" for one in more))))
+    for group in groups:
+        for key, _ in request.node_annotations(group):
+            if not kept.search(key):
+                raise errors.InvalidLabel(
+                    "node_annotations",
+                    key,
+                    "keys below node.cluster.x-k8s.io, as Cluster API puts no others on the Nodes "
+                    "unless the cloud's operator lets it",
+                )

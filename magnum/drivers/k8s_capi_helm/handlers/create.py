@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A request for a new cluster: everything that is refused before anything is made."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.handlers import preflight
+from magnum.drivers.k8s_capi_helm.magnum_objects import (
+    reader,
+    validate_cluster,
+    validate_labels,
+    validate_nodegroup,
+)
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Grants, names
+from magnum.drivers.k8s_capi_helm.reconcile import clients, credentials, install, upgrade
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """A cluster that can be made.
+
+    :ivar facts: what the cloud said of it.
+    :ivar grants: what its credentials may do.
+    """
+
+    request: ClusterRequest
+    facts: CloudFacts
+    grants: Grants
+
+
+def plan(
+    ports: clients.Ports, cloud: Cloud, context: Any, cluster: Any, groups: list[Any], conf: Any
+) -> Plan:
+    """The plan of a cluster, under a name that no release has yet.
+
+    :param groups: rows of its nodegroups.
+    :raises errors.DriverError: it cannot be made; nothing was touched.
+    """
+    validate_cluster.validate_new_cluster(cluster, groups, conf)
+    request = reader.cluster_request(cluster, groups, conf, release=names.release(cluster.name))
+    validate_labels.check_new_cluster(request)
+    grants = credentials.grants(context, conf, separate=request.separate_addon_credential)
+    ports.helm.version()
+    chart = upgrade.new_chart(ports, request.labels)
+    credentials.check_chart(request, chart)
+    family = names.family_of_keys(chart.family, chart.version)
+    known = names.takes_containerd_disk(chart.family, chart.version)
+    for group in groups:
+        validate_nodegroup.validate_chart(group, cluster, conf, family)
+        validate_nodegroup.validate_disk(group, cluster, known=known)
+    validate_labels.check_chart(request.labels, chart.family)
+    facts = preflight.for_cluster(cloud, request, conf)
+    install.render(request, facts, conf, chart)
+    return Plan(request, facts, grants)

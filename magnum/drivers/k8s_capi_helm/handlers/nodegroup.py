@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verbs on one nodegroup: what is refused fails that nodegroup alone, the rest is written down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.handlers import (
+    nodegroup_create,
+    pending_operation,
+    preflight,
+    resize,
+)
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_nodegroup, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
+from magnum.drivers.k8s_capi_helm.model import NOTHING, Verb
+from magnum.drivers.k8s_capi_helm.reconcile import clients, ownership, revisions
+from magnum.drivers.k8s_capi_helm.values import change
+
+
+def create(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
+    """Add a nodegroup. One that cannot be made fails alone; the cluster stays as it is."""
+    ports = clients.ports(conf)
+    try:
+        ownership.require(ports, cluster, conf)
+        ownership.refuse_leaving(cluster)
+        checked = nodegroup_create.check(ports, context, cluster, nodegroup, conf)
+        # Its row follows the autoscaler from the beginning, so only the record keeps a number.
+        verb, name, row = Verb.NODEGROUP_CREATE, nodegroup.name, nodegroup.uuid
+        pending_operation.begin(
+            cluster,
+            conf,
+            verb,
+            name,
+            must_be_known=checked.count is not None,
+            count=checked.count,
+            row=row,
+            resolved=checked.resolved,
+        )
+    except errors.DriverError as error:
+        nodegroup_create.refuse(ports, cluster, nodegroup, conf, error)
+        return
+    pending_operation.carry_on(context, cluster, conf)
+
+
+def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
+    """Change bounds, labels and taints of a nodegroup. One that cannot be changed fails alone.
+
+    Magnum would save the wanted fields with whatever it is told; so refused ones are dropped
+    here, and nothing is raised, which would leave the whole cluster UPDATE_FAILED.
+    """
+    ports, fields = clients.ports(conf), writer.changed_fields(nodegroup)
+    if cluster.stack_id and pending_operation.cannot_be_asked(cluster, nodegroup, conf):
+        return
+    try:
+        ownership.require(ports, cluster, conf)
+        validate_nodegroup.validate_details(nodegroup)
+        live = nodegroup_create.live_release(ports, cluster, conf)
+        validate_nodegroup.validate_taints(nodegroup, nodegroup_create.family(live))
+        bounds = resize.rebound(ports, cluster, nodegroup, fields, conf)
+    except errors.DriverError as error:
+        nodegroup.obj_reset_changes()
+        writer.refuse(nodegroup, error)
+        return
+    old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
+    wanted = nodegroup.obj_what_changed() - {"status", "status_reason"}
+    before = {field: getattr(old, field) for field in wanted}
+    # The rows do not tell "none" from "never asked", nor bounds of the autoscaler from a site's
+    # new defaults; only the record does.
+    must_be_known = bounds.must_be_known or writer.empties(nodegroup)
+    try:
+        operation = pending_operation.begin(
+            cluster,
+            conf,
+            Verb.NODEGROUP_UPDATE,
+            nodegroup.name,
+            must_be_known=must_be_known,
+            count=bounds.count,
+            fields=fields,
+            bounds=writer.bounds(old) if set(fields) & set(change.BOUNDS) else None,
+            resolved=preflight.flavor(context, cluster, nodegroup) if bounds.scales else NOTHING,
+        )
+    except errors.DriverError as error:
+        writer.refuse(nodegroup, error, **before)
+        return
+    writer.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
+    pending_operation.insist(cluster, nodegroup, conf, operation)
+    pending_operation.carry_on(context, cluster, conf)
+
+
+def delete(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
+    """Take a nodegroup away; its row goes when its last machine has.
+
+    :raises errors.DriverError: nothing proves that the cluster is of this driver and here, its
+        release is older than what runs, or the management cluster refuses.
+    """
+    ports = clients.ports(conf)
+    ownership.require(ports, cluster, conf)
+    revisions.require(ports, reader.namespace(cluster, conf), cluster.stack_id)
+    writer.intend(nodegroup, Status.DELETE_IN_PROGRESS)
+    pending_operation.begin(
+        cluster, conf, Verb.NODEGROUP_DELETE, nodegroup.name, row=nodegroup.uuid
+    )
+    pending_operation.carry_on(context, cluster, conf)

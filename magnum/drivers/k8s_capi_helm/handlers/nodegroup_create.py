@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A request for a nodegroup: what is checked of it, and made for a new one."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
+from magnum.drivers.k8s_capi_helm.handlers import preflight, status_task, write_status
+from magnum.drivers.k8s_capi_helm.magnum_objects import (
+    reader,
+    validate_cluster,
+    validate_nodegroup,
+    writer,
+)
+from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    LiveRelease,
+    names,
+    NodeGroupRequest,
+    NOTHING,
+    Resolved,
+)
+from magnum.drivers.k8s_capi_helm.reconcile import (
+    autoscaling,
+    clients,
+    nodegroups,
+    ownership,
+    revisions,
+)
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Checked:
+    """A nodegroup that can be made.
+
+    :ivar count: machines to hand over to it, because the autoscaler will size it; None for no
+        number.
+    :ivar resolved: what its names stand for, as the person who asks sees it.
+    """
+
+    count: int | None
+    resolved: Resolved
+
+
+def check(ports: clients.Ports, context: Any, cluster: Any, row: Any, conf: Any) -> Checked:
+    """Refuse a nodegroup that cannot be, or else make its server group.
+
+    :param row: of the nodegroup; it is among the cluster's already.
+    :raises errors.DriverError: it cannot be made, and nothing of the cluster has changed.
+    """
+    validate_nodegroup.validate_new_nodegroup(row, cluster, conf)
+    validate_cluster.validate_place(row, cluster.nodegroups)
+    live = live_release(ports, cluster, conf)
+    validate_nodegroup.validate_chart(row, cluster, conf, family(live))
+    if live:
+        known = names.takes_containerd_disk(live.chart_family, live.chart_version)
+        validate_nodegroup.validate_disk(row, cluster, known=known)
+    request = status_task.request(cluster, conf)
+    mine = [group for group in request.node_groups if group.name == row.name]
+    # Nobody waits for it, and what the cloud does not give now nobody can ask for later.
+    with deadline.until(None):
+        resolved = _make(clients.cloud(context), request, mine, row, live, conf)
+    if _is_leaving(ports, cluster, row, conf):
+        _withdraw(cluster, row, conf)
+        raise errors.InvalidRequest(f"Nodegroup '{row.name}' was deleted while it was being made.")
+    return Checked(next(iter(autoscaling.first(mine, request.labels).values()), None), resolved)
+
+
+def _make(
+    cloud: Cloud,
+    request: ClusterRequest,
+    mine: list[NodeGroupRequest],
+    row: Any,
+    live: LiveRelease | None,
+    conf: Any,
+) -> Resolved:
+    """Look whether the cloud has what a nodegroup needs, and make its server group.
+
+    :returns: what its names stand for; nothing where the cloud does not answer.
+    """
+    resolved = NOTHING
+    for group in mine:
+        facts = preflight.for_group(cloud, request, group, live.values if live else {}, conf)
+        if facts and live:
+            nodegroups.entries(live, request, mine, facts.resolved, conf)
+        resolved = facts.resolved if facts else NOTHING
+    try:
+        provision.make_server_groups(cloud, request, mine)
+    except errors.CloudUnreachable as error:
+        # Only the person who asks can make one in the project, and no later pass is that person.
+        raise errors.CloudUnreachable(
+            f"Nodegroup '{row.name}' was not made, because its server group could not be: {error} "
+            "Then delete the nodegroup and create it again, or give it the label "
+            "server_group_policies=none.",
+            error.detail,
+        ) from error
+    return resolved
+
+
+def refuse(
+    ports: clients.Ports, cluster: Any, row: Any, conf: Any, error: errors.DriverError
+) -> None:
+    """Say that a new nodegroup cannot be made, unless it was deleted meanwhile and goes anyway."""
+    if not _is_leaving(ports, cluster, row, conf):
+        writer.put(row, status=Status.CREATE_FAILED, status_reason=str(error))
+
+
+def _withdraw(cluster: Any, row: Any, conf: Any) -> None:
+    """Take back what was made for a nodegroup that was deleted while its request was checked.
+
+    The pass that removes its row looks for its server group first; it may have been there before
+    there was one.
+    """
+    rest = list(cluster.nodegroups)
+    if any(one.name == row.name and one.uuid != row.uuid for one in rest):
+        return  # asked for anew: the server group of that name is the new one's
+    owner, cloud = ownership.owner(cluster, conf), status_task.admin_cloud()
+    name = reader.entries(rest).get(row.name, row.name)
+    try:
+        cloud.belongings.delete_server_groups(owner.release, owner.project_id, name)
+    except errors.DriverError as error:
+        LOG.warning("Server group of nodegroup %s, which goes: %s", row.uuid, error.detail)
+
+
+def _is_leaving(ports: clients.Ports, cluster: Any, row: Any, conf: Any) -> bool:
+    """Whether a nodegroup was asked to go, or has gone, since the request for it came.
+
+    Its row says so then, if a request that came after that has overwritten it.
+    """
+    fresh = {one.uuid: one for one in cluster.nodegroups}.get(row.uuid)
+    if fresh is None or writer.is_leaving(fresh):
+        return True
+    try:
+        record = ports.operations.read(reader.namespace(cluster, conf), cluster.stack_id)
+    except errors.DriverError:
+        return False  # nobody can tell; the passes work from the rows then
+    return write_status.insist([fresh], record)
+
+
+def live_release(ports: clients.Ports, cluster: Any, conf: Any) -> LiveRelease | None:
+    """The live release; None where there is none, and while nobody can read it.
+
+    :raises errors.ReleaseOutdated: it is older than what runs.
+    """
+    with contextlib.suppress(errors.ManagementUnreachable):
+        return revisions.live(ports, reader.namespace(cluster, conf), cluster.stack_id)
+    return None
+
+
+def family(release: LiveRelease | None) -> str:
+    """Family of the live chart's keys; of this project's own while nobody can read it."""
+    if release is None:
+        return names.CHART_FAMILY
+    return names.family_of_keys(release.chart_family, release.chart_version)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a verb leaves before anything slow: Magnum's status and the pending operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.handlers import status_task
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, state, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
+from magnum.drivers.k8s_capi_helm.model import (
+    clock,
+    LiveRelease,
+    NOTHING,
+    Operation,
+    Record,
+    Resolved,
+    Verb,
+)
+from magnum.drivers.k8s_capi_helm.model import operation as model_operation
+from magnum.drivers.k8s_capi_helm.reconcile import clients, nodegroups, revisions
+from magnum.drivers.k8s_capi_helm.status import reasons
+from magnum.drivers.k8s_capi_helm.values import live as values_live
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds that there are at least to write a request down.
+_WRITING = 2.0
+
+
+def begin(
+    cluster: Any,
+    conf: Any,
+    verb: Verb,
+    *groups: str,
+    must_be_known: bool = False,
+    count: int | None = None,
+    fields: tuple[str, ...] = (),
+    bounds: tuple[int | None, int | None] | None = None,
+    row: str = "",
+    resolved: Resolved = NOTHING,
+) -> Operation:
+    """Save the intent: Magnum's status first, then the pending operation.
+
+    The rows are what is carried out; the operation adds when it began and when it has to be
+    through. When the management cluster is away the operation is simply not known there, and
+    the periodic pass works from the rows.
+
+    :param must_be_known: the rows alone do not say what is asked for.
+    :param count: machines that an autoscaled nodegroup is to be given.
+    :param fields: of a nodegroup's update, the fields that it changes.
+    :param bounds: of an update that changes them, what they were.
+    :param row: of a nodegroup's creation or deletion, uuid of its row.
+    :param resolved: what the names of the request stand for, as the person who asks sees it.
+    :returns: the operation.
+    :raises errors.DriverError: the operation could not be written down, and had to be.
+    """
+    deleting = verb is Verb.DELETE
+    writer.intend(cluster, Status.DELETE_IN_PROGRESS if deleting else Status.UPDATE_IN_PROGRESS)
+    now = clock.utc_now()
+    minutes = conf.capi_helm.delete_timeout if deleting else conf.capi_helm.update_timeout
+    called = reader.entries(cluster.nodegroups)
+    operation = Operation(
+        id=str(verb) if deleting else f"{verb}-{uuidutils.generate_uuid()[:8]}",
+        verb=verb,
+        started=now,
+        # One whose row has gone by now is about nobody any more; the next pass ends it.
+        groups=tuple(called.get(name, name) for name in groups),
+        deadline=state.deadline(now, minutes),
+        count=count,
+        fields=fields,
+        bounds=bounds,
+        row=row,
+        resolved=resolved,
+    )
+    try:
+        _write_down(cluster, conf, operation)
+    except errors.DriverError as error:
+        if must_be_known or not error.retryable:
+            raise
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        if verb is Verb.NODEGROUP_CREATE:
+            # Off the record and without a reason it would be one that is still being checked.
+            for one in _rows(cluster, row):
+                writer.put(one, status_reason=str(error))
+    if verb is Verb.NODEGROUP_DELETE:
+        # A request at another worker that came first may have written its own status since.
+        for one in _rows(cluster, row):
+            writer.intend(one, Status.DELETE_IN_PROGRESS)
+    return operation
+
+
+def _rows(cluster: Any, uuid: str) -> list[Any]:
+    return [row for row in cluster.nodegroups if row.uuid == uuid]
+
+
+def insist(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> None:
+    """Write an operation down again, now that the row says what it is about.
+
+    A pass that looked in between has found nothing to do, and may have taken it off the record.
+    When the nodegroup was asked to go meanwhile, at another worker, its row says so again.
+    """
+    name = reader.entries(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
+    try:
+        record = clients.ports(conf).operations.read(
+            reader.namespace(cluster, conf), cluster.stack_id
+        )
+        if model_operation.is_group_leaving(record, nodegroup, name):
+            writer.intend(nodegroup, Status.DELETE_IN_PROGRESS)
+        elif not any(one.id == operation.id for one in (record.operations if record else ())):
+            _write_down(cluster, conf, operation)
+    except errors.DriverError as error:
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+
+
+def _write_down(cluster: Any, conf: Any, operation: Operation) -> None:
+    namespace = reader.namespace(cluster, conf)
+    # Also when a cloud that is slow has used the time up: some requests are nowhere else.
+    with deadline.at_least(_WRITING):
+        clients.ports(conf).operations.add(namespace, cluster.stack_id, operation)
+
+
+def cannot_be_asked(cluster: Any, nodegroup: Any, conf: Any) -> bool:
+    """Whether a nodegroup is being deleted or was never made, so that nothing can be asked of it.
+
+    Its row, whose status Magnum has overwritten, says so again, and nothing of the request is kept.
+    Raising would leave the row UPDATE_FAILED, which is rendered like any group that there is.
+    """
+    name, ports = reader.entries(cluster.nodegroups).get(nodegroup.name), clients.ports(conf)
+    if name is None:  # its row has gone meanwhile
+        nodegroup.obj_reset_changes()
+        return True
+    namespace = reader.namespace(cluster, conf)
+    try:
+        record = ports.operations.read(namespace, cluster.stack_id)
+        live = ports.helm.live(namespace, cluster.stack_id)
+    except errors.DriverError:
+        return False  # nobody can tell; the passes work from the rows then
+    if model_operation.is_group_leaving(record, nodegroup, name):
+        status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
+    elif revisions.outdated(record, live) is None and _was_never_made(
+        ports, nodegroup, name, live, record
+    ):
+        status, sentence = Status.CREATE_FAILED, "was never made. Delete it, and create it again."
+    else:
+        return False
+    nodegroup.obj_reset_changes()
+    reason = reasons.refused(f"Nodegroup '{nodegroup.name}' {sentence}")
+    writer.put(nodegroup, status=status, status_reason=reason)
+    return True
+
+
+def _was_never_made(
+    ports: clients.Ports,
+    nodegroup: Any,
+    name: str,
+    live: LiveRelease | None,
+    record: Record | None,
+) -> bool:
+    if (
+        nodegroup.role == reader.MASTER
+        or live is None
+        or name in values_live.node_groups(live.values)
+    ):
+        return False
+    recent = nodegroups.recent(ports, clock.utc_now())
+    if reader.may_be_unchecked(nodegroup) and recent(nodegroup):
+        return False
+    noted = record.operations if record else ()
+    return not model_operation.is_on_record(noted, name, nodegroup.uuid)
+
+
+def carry_on(context: Any, cluster: Any, conf: Any) -> None:
+    """The first pass of a request that is written down; what it cannot do the periodic one does.
+
+    Nothing is raised, whatever happens: Magnum would take the request's fields back in its rows and
+    call it failed, and the passes would carry it out or undo it all the same.
+    """
+    try:
+        status_task.advance(context, cluster, conf)
+    except Exception:  # whatever it is, the intent stands, and a later pass meets it again
+        LOG.exception("Cluster %s: the first pass of a request was cut short.", cluster.uuid)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether cloud and project have what a verb needs, asked as the person whose request it is.
+
+For a new cluster everything has to be known. For one that runs, a cloud that does not answer now
+keeps nobody from resizing it: Cluster API tries again as long as it takes. A new nodegroup is held
+up by it only if it is to have a server group, which nobody makes later.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.cloud.preflight import (
+    checks,
+    machines,
+    message,
+    nodegroup_images,
+    quota_usage,
+)
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudFacts,
+    ClusterRequest,
+    Json,
+    NodeGroupRequest,
+    NOTHING,
+    Resolved,
+)
+from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values import nodegroups, upgrade
+
+LOG = logging.getLogger(__name__)
+
+
+def for_cluster(cloud: Cloud, request: ClusterRequest, conf: Any) -> CloudFacts:
+    """What the cloud says of a new cluster; nothing is judged yet.
+
+    :raises errors.DriverError: a service does not answer, or says no.
+    """
+    facts = cloud.facts(request, interface=conf.capi_helm.app_cred_interface_type, new=True)
+    if not conf.capi_helm.preflight_quota:
+        return facts
+    more = quota_usage.needs(request, facts.flavors)
+    return dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
+
+
+def for_group(
+    cloud: Cloud, request: ClusterRequest, group: NodeGroupRequest, live: Json, conf: Any
+) -> CloudFacts | None:
+    """What the cloud says of a new nodegroup of a running cluster; None if it does not answer.
+
+    :param live: values of the release; {} when nobody can read them.
+    :raises errors.DoesNotFit: the nodegroup cannot be built, with everything that is in the way.
+    :raises errors.CloudRefused: Glance or Nova says no.
+    """
+    known = Resolved(extra_networks=nodegroups.extra_networks(live, request.labels))
+    try:
+        facts = cloud.group_facts(request, group, known=known)
+    except errors.CloudUnreachable as error:
+        LOG.warning("Nodegroup %s: %s %s", group.name, error, error.detail)
+        return None
+    if conf.capi_helm.preflight_quota:
+        more = quota_usage.machine_needs([quota_usage.new_group(group, request)], facts.flavors)
+        facts = dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
+    found = checks.group_problems(group, request, facts, machines.terms(conf))
+    if live:
+        version, distro = (
+            upgrade.versions(live)[values_live.CONTROL_PLANE],
+            live.get("osDistro") or "",
+        )
+        own = nodegroup_images.with_own_images(
+            [group], facts.images, str(live.get("machineImageId") or "")
+        )
+        found = [*nodegroup_images.image_problems(own, facts.images, version, distro), *found]
+    message.refuse(found)
+    return facts
+
+
+def for_resize(
+    context: Any,
+    request: ClusterRequest,
+    live: Json,
+    group: str | None,
+    have: int,
+    more: int,
+    conf: Any,
+) -> None:
+    """Refuse more machines than the project's quotas leave room for.
+
+    :param live: values of the release; {} when nobody can read them, and then nothing is checked.
+    :param group: name of the nodegroup, None for the control plane.
+    :param have: machines that it has.
+    :param more: machines that it is to get.
+    :raises errors.DoesNotFit: naming what is needed and what is free.
+    """
+    growth = quota_usage.resized(live, group, have, more)
+    if growth is None or not conf.capi_helm.preflight_quota:
+        return
+    cloud = clients.cloud(context)
+    try:
+        flavors = cloud.known_flavors(request.project_id, [growth.flavor])
+    except errors.DriverError as error:
+        LOG.warning("Release %s: %s %s", request.release, error, error.detail)
+        return
+    needs = quota_usage.machine_needs([growth], flavors)
+    quotas = cloud.quotas(request.project_id, needs)
+    message.refuse(checks.quota_problems(needs, quotas))
+
+
+def flavor(context: Any, cluster: Any, row: Any) -> Resolved:
+    """What the flavor of a nodegroup is, as the person who asks sees it.
+
+    :returns: nothing where Nova does not tell.
+    """
+    try:
+        found = clients.cloud(context).known_flavors(cluster.project_id, [row.flavor_id])
+    except errors.DriverError as error:
+        LOG.warning("Flavor of nodegroup %s: %s %s", row.uuid, error, error.detail)
+        return NOTHING
+    return Resolved(flavors=found)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A resize, and new bounds of a nodegroup: what is refused, and what is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import dataclasses
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.handlers import pending_operation, preflight, status_task
+from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_cluster, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
+from magnum.drivers.k8s_capi_helm.model import clock, ClusterRequest, LiveRelease, Verb
+from magnum.drivers.k8s_capi_helm.reconcile import (
+    autoscaling,
+    clients,
+    node_removal,
+    ownership,
+    revisions,
+)
+from magnum.drivers.k8s_capi_helm.values import change
+from magnum.drivers.k8s_capi_helm.values import live as values_live
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bounds:
+    """What an update of a nodegroup means for its size.
+
+    :ivar must_be_known: only the record can tell that the autoscaler's bounds are to change.
+    :ivar count: machines to hand over, because the group has fewer or more than its new bounds.
+    :ivar scales: whether the group may be turned over to the autoscaler, which is told then what
+        its flavor has.
+    """
+
+    must_be_known: bool = False
+    count: int | None = None
+    scales: bool = False
+
+
+def resize(
+    context: Any, cluster: Any, nodegroup: Any, nodes_to_remove: list[str] | None, conf: Any
+) -> None:
+    """Resize one nodegroup, also one that the autoscaler sizes, within its bounds.
+
+    :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
+    """
+    ports = clients.ports(conf)
+    ownership.require(ports, cluster, conf)
+    if pending_operation.cannot_be_asked(cluster, nodegroup, conf):
+        return
+    request = status_task.request(cluster, conf)
+    live = _live(ports, request)
+    values = live.values if live else {}
+    name = reader.entries(cluster.nodegroups)[nodegroup.name]
+    validate_cluster.validate_resize(cluster, nodegroup, name, request, values)
+    # No row holds the number of a group that the autoscaler sizes: its row follows the autoscaler.
+    scaled = values_live.is_autoscaled(values_live.node_groups(values).get(name, {}))
+    scaled = scaled or (live is None and request.labels.auto_scaling_enabled)
+    group = None if nodegroup.role == reader.MASTER else name
+    have = values_live.count(values, group)
+    if scaled and live is not None:
+        have = autoscaling.replicas(ports, request.namespace, request.release, name) or 0
+    preflight.for_resize(context, request, values, group, have, nodegroup.node_count - have, conf)
+    chosen: tuple[str, ...] = ()
+    if nodes_to_remove:
+        look = snapshot.look(ports.kube, request.namespace, request.release, clock.utc_now())
+        chosen = node_removal.chosen(nodes_to_remove, look, group, have - nodegroup.node_count)
+        node_removal.mark(ports.kube, request.namespace, chosen)
+    # One that is still being made has only to get another size.
+    making = live is not None and group is not None and name not in values_live.node_groups(values)
+    writer.intend(nodegroup, Status.CREATE_IN_PROGRESS if making else Status.UPDATE_IN_PROGRESS)
+    try:
+        operation = pending_operation.begin(
+            cluster,
+            conf,
+            Verb.RESIZE,
+            nodegroup.name,
+            must_be_known=scaled,
+            count=nodegroup.node_count if scaled else None,
+        )
+    except errors.DriverError:
+        node_removal.unmark(ports.kube, request.namespace, chosen)
+        raise
+    pending_operation.insist(cluster, nodegroup, conf, operation)
+    pending_operation.carry_on(context, cluster, conf)
+
+
+def rebound(
+    ports: clients.Ports, cluster: Any, nodegroup: Any, fields: Iterable[str], conf: Any
+) -> Bounds:
+    """What new bounds of a nodegroup mean.
+
+    :param nodegroup: with the new fields, which are not saved yet. Its count is set where a group
+        gets a fixed size and has what the autoscaler gave it.
+    :param fields: those that the request changes.
+    :raises errors.InvalidRequest: the bounds contradict each other.
+    """
+    if not set(fields) & set(change.BOUNDS):
+        return Bounds()
+    request = status_task.request(cluster, conf)
+    if not request.labels.auto_scaling_enabled:
+        return Bounds()
+    live = _live(ports, request)
+    name = reader.entries(cluster.nodegroups)[nodegroup.name]
+    entry = values_live.node_groups(live.values if live else {}).get(name, {})
+    if not values_live.is_autoscaled(entry):
+        return Bounds(must_be_known=True, scales=True)
+    have = autoscaling.replicas(ports, request.namespace, request.release, name)
+    record = ports.operations.read(request.namespace, request.release)
+    spoken = {*fields, *change.rebounded(record.operations if record else ()).get(name, ())}
+    old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
+    if nodegroup.is_default and old.max_node_count is None and "min_node_count" not in spoken:
+        _keep_minimum(nodegroup, values_live.bounds(entry)[0])
+    least, most = nodegroup.min_node_count or 0, nodegroup.max_node_count
+    if most is None and "max_node_count" not in fields:
+        most = values_live.bounds(entry)[1]
+        if least > most:
+            raise errors.InvalidRequest(
+                f"min_node_count of nodegroup '{nodegroup.name}' is to be {least}, and its maximum "
+                f"is {most}, from the label max_node_count. Give it a max_node_count as well."
+            )
+    if have is None or most is None:
+        nodegroup.node_count = nodegroup.node_count if have is None else have
+        return Bounds(must_be_known=True)
+    fits = min(max(have, least), most)
+    return Bounds(must_be_known=True, count=None if fits == have else fits)
+
+
+def _keep_minimum(nodegroup: Any, least: int) -> None:
+    """Write down the minimum that the labels gave until now, where only a maximum is asked for.
+
+    With a maximum of its own a group's bounds are its row's, and Magnum's minimum there is 0 where
+    nobody chose one.
+    """
+    most = nodegroup.max_node_count
+    if most is None:
+        return
+    if least > most:
+        raise errors.InvalidRequest(
+            f"max_node_count of nodegroup '{nodegroup.name}' is to be {most}, and its minimum is "
+            f"{least}. Give it a min_node_count as well."
+        )
+    nodegroup.min_node_count = max(nodegroup.min_node_count or 0, least)
+
+
+def _live(ports: clients.Ports, request: ClusterRequest) -> LiveRelease | None:
+    """None while nobody can read it.
+
+    :raises errors.ReleaseOutdated: it is older than what runs.
+    """
+    try:
+        return revisions.live(ports, request.namespace, request.release)
+    except errors.ManagementUnreachable:
+        return None

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refusals of requests whose caller waits for the end, as Magnum's API can hand them on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import functools
+import time
+from typing import ParamSpec, TypeVar
+
+from oslo_db import exception as db_exception
+from oslo_log import log as logging
+from oslo_messaging import opts
+
+from magnum.common import exception
+import magnum.conf
+from magnum.drivers.k8s_capi_helm import deadline, errors
+
+CONF = magnum.conf.CONF
+LOG = logging.getLogger(__name__)
+
+#: The part of Magnum's ``rpc_response_timeout`` in which a verb ends what needs the management
+#: cluster: the rest is for OpenStack, Magnum's database and queue, and for giving the lock back.
+_SHARE = 0.6
+# oslo.messaging registers it in processes that call others, which a conductor need not do.
+CONF.register_opts(
+    [one for _, listed in opts.list_opts() for one in listed if one.name == "rpc_response_timeout"]
+)
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+
+def end() -> float:
+    """When, of ``time.monotonic()``, a verb that begins now has to be through."""
+    return time.monotonic() + _SHARE * float(CONF.rpc_response_timeout)
+
+
+def in_time(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """Have a verb answer before Magnum's API gives up, whatever the management cluster does.
+
+    What is not through by then is where a killed conductor would have left it: the passes go on.
+    """
+
+    @functools.wraps(verb)
+    def bounded(*args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
+        with deadline.until(end()):
+            return verb(*args, **kwargs)
+
+    return bounded
+
+
+def known(error: Exception, uuid: str) -> errors.DriverError:
+    """*error* if it is the driver's own, else what a tenant may read of one that nobody foresaw.
+
+    The words of such a one may be anything; they and where it came from go to the log alone.
+
+    :param uuid: of the cluster that it is about.
+    """
+    if isinstance(error, errors.DriverError):
+        LOG.warning("Cluster %s: %s %s", uuid, error, error.detail)
+        return error
+    LOG.error("Cluster %s: a request met what it should not have.", uuid, exc_info=error)
+    if isinstance(error, (db_exception.DBConnectionError, db_exception.DBDeadlock)):
+        return errors.DriverError(
+            f"{errors.Cause.INTERNAL}: Magnum's database does not answer, so this request could "
+            "not be saved. Delete the cluster if it was being created, and send the request again "
+            "in some minutes.",
+            type(error).__name__,
+        )
+    return errors.DriverError(
+        f"{errors.Cause.INTERNAL}: the request met an error that nobody foresaw. Ask the cloud's "
+        f"operator to look into the log of the Magnum conductor, for cluster {uuid}.",
+        type(error).__name__,
+    )
+
+
+def refused(error: errors.DriverError) -> exception.NotSupported:
+    """The sentence of *error* as an exception that reaches the caller as such, with HTTP 400.
+
+    Only classes of ``magnum.common.exception`` itself pass from the conductor to the API
+    (``ALLOWED_EXMODS`` in ``magnum/common/rpc.py``); of any other the caller sees "Remote error"
+    and HTTP 500. And NotSupported is the one for which Magnum leaves an upgraded cluster alone.
+    """
+    return exception.NotSupported(str(error).replace("%", "%%"))

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Magnum's status task does with one cluster: carry on, delete on."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.common import context as magnum_context
+from magnum.common import exception
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
+from magnum.drivers.k8s_capi_helm.handlers import delete, write_status
+from magnum.drivers.k8s_capi_helm.magnum_objects import (
+    reader,
+    refresh,
+    state,
+    validate_cluster,
+    writer,
+)
+from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
+from magnum.drivers.k8s_capi_helm.model import (
+    clock,
+    ClusterRequest,
+    Operation,
+    Record,
+    secrets,
+    Verb,
+)
+from magnum.drivers.k8s_capi_helm.model import operation as model_operation
+from magnum.drivers.k8s_capi_helm.reconcile import (
+    clients,
+    nodegroups,
+    observe,
+    ownership,
+    reconciler,
+)
+from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
+from magnum.drivers.k8s_capi_helm.reconcile.reconciler import Rows
+from magnum.drivers.k8s_capi_helm.status import deletion as status_deletion
+from magnum.objects import cluster_template as template_object
+
+LOG = logging.getLogger(__name__)
+
+#: A create that has not saved its release by then has died; since it was seen first.
+_CREATE_START_LIMIT = datetime.timedelta(minutes=10)
+#: Id of an update of which nothing else is on record.
+_LIMIT = "update"
+_DIED = "The creation was interrupted before anything was made. Delete it and create it again."
+#: What an operator has to mend and no tenant can: the request is as good as before, and goes on.
+_OPERATORS_TURN = (
+    errors.ManagementRefused,
+    errors.NotHere,
+    errors.HelmUnusable,
+    errors.Misconfigured,
+    errors.ReleaseOutdated,
+)
+
+
+def request(cluster: Any, conf: Any) -> ClusterRequest:
+    """What the rows ask for, read now.
+
+    Whoever has waited for the lock may have read the cluster before an upgrade was accepted.
+    """
+    refresh.catch_up(cluster, cluster.obj_context)
+    recent = nodegroups.recent(clients.ports(conf), clock.utc_now())
+    return reader.cluster_request(cluster, cluster.nodegroups, conf, is_recent=recent)
+
+
+def reads(context: Any, cluster: Any, conf: Any) -> Rows:
+    """The rows of a cluster, for a pass."""
+
+    def template(operation: Operation) -> Any:
+        try:
+            return template_object.ClusterTemplate.get_by_uuid(context, operation.template)
+        except exception.ClusterTemplateNotFound:
+            raise errors.InvalidRequest(
+                f"The cluster template '{operation.template}' of the upgrade was deleted before "
+                "the upgrade had begun. Upgrade to another template."
+            ) from None
+
+    return Rows(
+        request=lambda: request(cluster, conf),
+        whole=lambda: reader.cluster_request(cluster, cluster.nodegroups, conf, leaving=True),
+        target=lambda one: reader.target(cluster, cluster.nodegroups, conf, template(one)),
+        accept=lambda one, target, kept: writer.accept(cluster, template(one), target, kept),
+        refuse=lambda name, error: writer.reject(cluster, name, error),
+        restore=lambda name, error, fields: writer.restore(cluster, name, error, fields),
+    )
+
+
+def admin_cloud() -> Cloud:
+    """The cloud as Magnum's service user sees it; there is no user's token in a periodic task."""
+    return clients.cloud(magnum_context.make_admin_context(all_tenants=True))
+
+
+def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None:
+    """One pass: apply what is pending, look, judge, write.
+
+    :param ends: whether it may end what is in progress, or take one of the two looks for that. If
+        not, it is out of turn, waits for nobody, and leaves trouble to the next one.
+    """
+    if _is_left_alone(cluster):
+        return
+    if ownership.is_leaving(cluster.nodegroups):
+        writer.intend(cluster, Status.DELETE_IN_PROGRESS)
+        return
+    if not cluster.stack_id:
+        _fail_unfounded(cluster, conf)
+        return
+    ports, now = clients.ports(conf), clock.utc_now()
+    namespace = reader.namespace(cluster, conf)
+    waiting, refusal = None, ""
+    try:
+        record = ports.operations.read(namespace, cluster.stack_id)
+        if model_operation.is_being_deleted(record):
+            writer.intend(cluster, Status.DELETE_IN_PROGRESS)
+            return
+        if not ownership.is_proved(ports, ownership.owner(cluster, conf)):
+            raise errors.NotHere(
+                f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
+                "belongs to this cluster. An operator has to check the driver's kubeconfig."
+            )
+        write_status.insist(cluster.nodegroups, record)
+        if ends:
+            _limit_update(context, ports, cluster, record, conf, now)
+        wanted = reads(context, cluster, conf)
+        reconciler.bring_up(ports, wanted, admin_cloud, conf, now, patient=ends)
+    except errors.DriverError as error:
+        if not ends:
+            LOG.debug("Cluster %s was not looked at out of turn: %s", cluster.uuid, error.detail)
+            return
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        if _is_to_be_waited_for(error, cluster, now):
+            waiting = error
+        else:
+            refusal = str(error)
+    if deadline.is_over():
+        # Whoever asked is to have his answer; what a look would need has no time left either.
+        return
+    judged = list(cluster.nodegroups)
+    found = observe.judge(
+        ports,
+        cluster,
+        judged,
+        conf,
+        now,
+        cloud=admin_cloud,
+        refusal=refusal,
+        waiting=waiting,
+        ends=ends,
+    )
+    write(context, cluster, judged, found, ports, conf)
+
+
+def delete_on(context: Any, cluster: Any, conf: Any) -> None:
+    """One pass of a deletion; only here a cluster becomes DELETE_COMPLETE.
+
+    Passes of one cluster meet. What one finds after another has ended the deletion, a Lease that is
+    not there, proves nothing: it says nothing then.
+    """
+    if not cluster.stack_id:
+        delete.discard_lease(cluster, conf)
+        if refresh.follow(cluster, context):
+            delete.finish(context, clients.ports(conf), cluster)
+        return
+    if _is_left_alone(cluster):
+        return
+    ports, owner, now = clients.ports(conf), ownership.owner(cluster, conf), clock.utc_now()
+    try:
+        step = reconcile_deletion.advance(
+            ports, owner, admin_cloud, conf, now, cluster.status_reason or ""
+        )
+    except errors.DriverError as error:
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        step = status_deletion.Step(status_deletion.Action.WAIT, reason=str(error))
+    if not refresh.follow(cluster, context):
+        return
+    if step.action is status_deletion.Action.DONE:
+        if delete.let_go(context, ports, cluster, owner):
+            delete.finish(context, ports, cluster)
+    elif step.action is status_deletion.Action.NO_PROOF or _is_late(ports, owner, now):
+        writer.put(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
+    else:
+        writer.put(cluster, status_reason=step.reason or None)
+
+
+def write(
+    context: Any,
+    cluster: Any,
+    judged: list[Any],
+    found: observe.Finding,
+    ports: clients.Ports,
+    conf: Any,
+) -> None:
+    """Write a verdict; a nodegroup that is gone takes its server group along."""
+    if any(one.gone for one in found.verdict.groups):
+        owner = ownership.owner(cluster, conf)
+        left = provision.without_left_groups(admin_cloud(), owner, found.verdict)
+        found = dataclasses.replace(found, verdict=left)
+    write_status.write(context, cluster, judged, found, ports, reader.namespace(cluster, conf))
+
+
+def _is_left_alone(cluster: Any) -> bool:
+    """Whether it is another driver's, which may be working on it: only a sentence is written."""
+    sentence = ownership.foreign(cluster)
+    if sentence:
+        writer.put(cluster, status_reason=sentence)
+    return bool(sentence)
+
+
+def _limit_update(
+    context: Any,
+    ports: clients.Ports,
+    cluster: Any,
+    record: Record | None,
+    conf: Any,
+    now: datetime.datetime,
+) -> None:
+    """Give an update that could not be written down when it was asked for its time from now on."""
+    if cluster.status != Status.UPDATE_IN_PROGRESS or (record is not None and record.operations):
+        return
+    if not refresh.follow(cluster, context):  # another pass has ended it, and its operations
+        return
+    limit = state.deadline(now, conf.capi_helm.update_timeout)
+    ports.operations.add(
+        reader.namespace(cluster, conf),
+        cluster.stack_id,
+        Operation(id=_LIMIT, verb=Verb.RESIZE, started=now, deadline=limit),
+    )
+
+
+def forget_limit(ports: clients.Ports, cluster: Any, record: Record | None, conf: Any) -> None:
+    """Take off the record what a pass has written there as another one ended the update.
+
+    Its time would be that of the next update.
+
+    :param cluster: at rest.
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    if record is not None and any(one.id == _LIMIT for one in record.operations):
+        ports.operations.finish(reader.namespace(cluster, conf), cluster.stack_id, [_LIMIT])
+
+
+def _is_to_be_waited_for(error: errors.DriverError, cluster: Any, now: datetime.datetime) -> bool:
+    """Whether what goes wrong ends nothing that is in progress.
+
+    What is not here may be on another management cluster. A create has its time to be found; its
+    Lease, which would say when that ends, is not here either.
+    """
+    if isinstance(error, errors.NotHere) and cluster.status == Status.CREATE_IN_PROGRESS:
+        limit = state.deadline(cluster.created_at or now, cluster.create_timeout)
+        return limit is None or now <= limit
+    return error.retryable or isinstance(error, _OPERATORS_TURN)
+
+
+def _has_just_begun(cluster: Any, conf: Any) -> bool:
+    """Whether the create may still be on its way to what has to be there first."""
+    seen = clients.ports(conf).sightings
+    return seen.age(cluster.uuid, cluster.created_at, clock.utc_now()) < _CREATE_START_LIMIT
+
+
+def _fail_unfounded(cluster: Any, conf: Any) -> None:
+    """A row without a release: its create has just begun, or its conductor died.
+
+    Or Magnum itself stumbled over a label that is no number before it called the driver. Where all
+    of its nodegroups have failed, it was refused, and a request since has only overwritten that.
+    """
+    if {row.status for row in cluster.nodegroups} == {Status.CREATE_FAILED}:
+        writer.put(cluster, status=Status.CREATE_FAILED)
+        return
+    try:
+        validate_cluster.validate_labels(cluster, conf)
+    except errors.InvalidRequest as error:
+        reason = str(error)
+    else:
+        if _has_just_begun(cluster, conf):
+            return
+        reason = _DIED
+    for row in (*cluster.nodegroups, cluster):
+        writer.put(row, status=Status.CREATE_FAILED, status_reason=reason)
+
+
+def _is_late(ports: clients.Ports, owner: secrets.Owner, now: datetime.datetime) -> bool:
+    """Whether a deletion's time is over; not as long as nobody can tell."""
+    try:
+        record = ports.operations.read(owner.namespace, owner.release)
+    except errors.DriverError:
+        return False
+    limits = [op.deadline for op in (record.operations if record else ()) if op.deadline]
+    return bool(limits) and now > max(limits)

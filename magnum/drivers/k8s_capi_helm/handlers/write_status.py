@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what was evaluated into Magnum's objects, unless a request has come in meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import dataclasses
+import os
+import threading
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, saving, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects.saving import put as put
+from magnum.drivers.k8s_capi_helm.model import (
+    GroupVerdict,
+    Operation,
+    operation,
+    Record,
+    Verb,
+    Verdict,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.observe import Finding
+
+_locks: dict[tuple[int, int], threading.Lock] = {}
+
+
+_MANY = 64
+
+
+def insist(nodegroups: Iterable[Any], record: Record | None) -> bool:
+    """Say again of nodegroups that they go, where a request has overwritten that.
+
+    :returns: whether there was one.
+    """
+    gone, found = operation.leaving(record), False
+    for row in nodegroups:
+        if row.uuid in gone and not writer.is_leaving(row):
+            writer.LOG.info("Nodegroup %s is being deleted, and stays so.", row.uuid)
+            writer.intend(row, writer.Status.DELETE_IN_PROGRESS)
+            found = True
+    return found
+
+
+def write(
+    context: Any,
+    cluster: Any,
+    judged: list[Any],
+    found: Finding,
+    ports: Ports,
+    namespace: str,
+) -> None:
+    """Write a verdict, unless what it judged has been overtaken meanwhile; then the next pass
+    judges.
+
+    :param judged: the nodegroup rows as they were when the verdict was made.
+    """
+    if _as_judged(context, cluster, judged) is None:
+        return
+    readable = found.record is not None and not found.unreachable
+    if readable and not _settle(cluster, found, ports, namespace):
+        return
+    # To settle takes time, and passes of one process meet: none writes after one that has ended it.
+    with _writing(cluster.uuid):
+        fresh = _as_judged(context, cluster, judged)
+        if fresh is None:
+            return
+        called = reader.entries(fresh)
+        verdicts = {group.name: group for group in found.verdict.groups}
+        noted = found.record.operations if found.record else ()
+        for row in fresh:
+            if called[row.name] in verdicts:
+                own, name = verdicts[called[row.name]], called[row.name]
+                asked = operation.is_on_record(noted, name, row.uuid)
+                if _is_unheard(cluster, row) and not asked:
+                    own = dataclasses.replace(own, reason=None)
+                _write_group(row, own)
+        verdict = found.verdict
+        over = [op.id for op in noted if op.id not in found.unfinished and _is_over(op, verdict)]
+        if readable and over:
+            # Off the record last: as long as its row is there, its deletion stands.
+            ports.operations.finish(namespace, cluster.stack_id, over)
+        put(
+            cluster,
+            status=verdict.status,
+            status_reason=verdict.reason,
+            api_address=verdict.api_address or cluster.api_address,
+            coe_version=verdict.coe_version or cluster.coe_version,
+        )
+
+
+def _writing(uuid: str) -> threading.Lock:
+    """Held by whoever writes a verdict about a cluster; workers are forked while others hold it."""
+    return _locks.setdefault((os.getpid(), hash(uuid) % _MANY), threading.Lock())
+
+
+def release(context: Any, cluster: Any, judged: list[Any]) -> None:
+    """Let a cluster be changed again that is as it was before a refused request; the words stay.
+
+    :param judged: the nodegroup rows as they were when that was seen.
+    """
+    fresh = list(cluster.nodegroups)
+    if not refresh.follow(cluster, context) or _marks(judged) != _marks(fresh):
+        return
+    for row in (*fresh, cluster):
+        if row.status == writer.Status.UPDATE_FAILED:
+            put(row, status=writer.Status.UPDATE_COMPLETE)
+
+
+def show(judged: list[Any], fresh: list[Any], found: Finding) -> None:
+    """Write numbers and addresses of a cluster at rest: the autoscaler and auto healing go on.
+
+    :param judged: the nodegroup rows as they were when the verdict was made.
+    :param fresh: as they are now; nothing is written when a request has come in between.
+    """
+    if found.unreachable or _marks(judged) != _marks(fresh):
+        return
+    verdicts, called = {group.name: group for group in found.verdict.groups}, reader.entries(fresh)
+    for row in fresh:
+        if called[row.name] in verdicts and (row.status or "").endswith("_COMPLETE"):
+            _write_sizes(row, verdicts[called[row.name]])
+
+
+def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
+    """Keep what the verdict leaves in the record; False when an operation has come in since."""
+    release, verdict = cluster.stack_id, found.verdict
+    latest = ports.operations.read(namespace, release)
+    if latest is None or found.record is None or latest.operations != found.record.operations:
+        return False
+    fresh = list(cluster.nodegroups)
+    if insist(fresh, latest):
+        return False
+    looks = {one.name: one.fingerprint for one in verdict.groups if one.fingerprint}
+    if (verdict.fingerprint, looks) != (latest.first_look, latest.group_looks):
+        ports.operations.remember(
+            namespace, release, first_look=verdict.fingerprint, group_looks=looks
+        )
+    if verdict.status.endswith(("_COMPLETE", "_FAILED")):
+        stays = found.unfinished | _handed_over_deletions(fresh, found, latest)
+        done = [
+            op.id for op in latest.operations if op.id not in stays and not _is_over(op, verdict)
+        ]
+        ports.operations.finish(namespace, release, done)
+    return True
+
+
+def _handed_over_deletions(
+    nodegroups: Iterable[Any], found: Finding, record: Record
+) -> frozenset[str]:
+    """Deletions that only their own end ends: Cluster API is at it, however late that is.
+
+    One whose nodegroup the release still has was refused, and is none: who wants to keep it can.
+    """
+    there = {row.uuid for row in nodegroups}
+    deletions = (one for one in record.operations if one.verb is Verb.NODEGROUP_DELETE)
+    return frozenset(
+        one.id for one in deletions if one.row in there and found.rendered.isdisjoint(one.groups)
+    )
+
+
+def _is_over(operation: Operation, verdict: Verdict) -> bool:
+    """Whether all that an operation is about are nodegroups that are gone."""
+    gone = {one.name for one in verdict.groups if one.gone}
+    return bool(operation.groups) and gone.issuperset(operation.groups)
+
+
+def _is_unheard(cluster: Any, row: Any) -> bool:
+    """Whether a new nodegroup may still be being checked by the worker that was asked for it.
+
+    It has no reason until it is refused: a request about it that comes meanwhile goes by that.
+    """
+    is_late = cluster.status.startswith("UPDATE_") and not row.is_default
+    return is_late and row.status == writer.Status.CREATE_IN_PROGRESS and not row.status_reason
+
+
+def _write_group(row: Any, verdict: GroupVerdict) -> None:
+    if verdict.gone:
+        saving.destroy(row)
+        return
+    _write_sizes(row, verdict, status=verdict.status, status_reason=verdict.reason)
+
+
+def _write_sizes(row: Any, verdict: GroupVerdict, **more: Any) -> None:
+    count = row.node_count if verdict.node_count is None else verdict.node_count
+    known = verdict.addresses is not None
+    addresses = list(verdict.addresses or ()) if known else row.node_addresses
+    put(row, node_count=count, node_addresses=addresses, **more)
+
+
+def _as_judged(context: Any, cluster: Any, judged: list[Any]) -> list[Any] | None:
+    """The nodegroup rows as they are now, None when what was judged has been overtaken."""
+    fresh = list(cluster.nodegroups)
+    same = refresh.follow(cluster, context) and _marks(judged) == _marks(fresh)
+    return fresh if same else None
+
+
+def _marks(rows: list[Any]) -> dict[str, tuple[str, int]]:
+    """What of nodegroups a verdict depends on."""
+    return {row.uuid: (row.status, row.node_count) for row in rows}

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pyhelm3's command lines, run by our supervisor instead of by a shell.
+
+pyhelm3 composes the arguments, feeds values on stdin and reads helm's JSON. Its own way of running
+them is not used: it goes through a shell, has no time limit and leaves helm behind when its caller
+dies. Of its client and models nothing is used either: they ask helm again for what the release's
+Secret says, and their recovery of an interrupted installation is to uninstall it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import json
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+import urllib.parse
+
+from oslo_log import log as logging
+import pyhelm3.command
+
+from magnum.drivers.k8s_capi_helm import deadline
+from magnum.drivers.k8s_capi_helm.helm import failures
+from magnum.drivers.k8s_capi_helm.helm.process import End, Finished
+from magnum.drivers.k8s_capi_helm.helm.process import run as supervise
+from magnum.drivers.k8s_capi_helm.model import names
+
+LOG = logging.getLogger(__name__)
+_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+# Variables by which an operator's shell would send helm to another cluster, namespace or store.
+_MISLEADING = ("HELM_KUBE", "HELM_NAMESPACE", "HELM_DRIVER", "HELM_DEBUG", "HELM_MAX_HISTORY")
+# The schema of the API server is fetched and parsed for a look at each object that takes half of a
+# run's time. The chart's own schema is checked before it, and the server checks each object after.
+# pyhelm3 0.4 has a parameter for it, which hands the flag to helm letter by letter.
+_CHEAP = "--disable-openapi-validation"
+# With this label on its Secrets a release is taken along by ``clusterctl move``: where a cluster
+# arrives without it, nobody knows what was applied.
+_MOVED_ALONG = ("--labels", f"{names.LABEL_MOVE}=")
+# Helm 4 lets the server apply, which refuses to change a field that somebody else has set: machines
+# of a nodegroup that an autoscaler or an operator's kubectl has counted. Helm 3 overwrites it.
+_FORCE = "--force-conflicts"
+# What a repository is called in a run of helm that knows no other one.
+_REPOSITORY = "own"
+#: Helm ends by its own --timeout; the process gets this much longer to say so.
+MARGIN = 15.0
+# Seconds between asking helm to end and killing it.
+_GRACE = 3.0
+
+
+class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
+    """One helm run after another for one caller.
+
+    :param executable: a path, or a name to look up in ``PATH``.
+    :param kubeconfig: for ``KUBECONFIG``; None in a pod with a service account.
+    :param timeout: seconds for one run, given to helm as its ``--timeout``.
+    :param history: revisions that helm keeps of a release.
+    :param unpack: where pulled charts are unpacked.
+    :param stop: asked all the while; once it says True, helm is killed.
+    :param force: take fields over that others have set; only where the server applies (Helm 4).
+    """
+
+    def __init__(
+        self,
+        executable: str,
+        *,
+        kubeconfig: str | None,
+        timeout: float,
+        history: int = 10,
+        unpack: pathlib.Path | None = None,
+        stop: Callable[[], bool] = lambda: False,
+        force: bool = False,
+    ) -> None:
+        super().__init__(
+            default_timeout=f"{max(1, round(timeout))}s",
+            executable=executable,
+            history_max_revisions=history,
+            unpack_directory=None if unpack is None else str(unpack),
+        )
+        self._program = executable
+        self._environment = environment(os.environ, kubeconfig)
+        self._limit = deadline.left(timeout + MARGIN + _GRACE) - _GRACE
+        self._stop = stop
+        self._extra = (_CHEAP, *_MOVED_ALONG, *((_FORCE,) if force else ()))
+
+    async def run(self, command: Sequence[object], input: bytes | None = None) -> bytes:
+        """Run helm and return what it wrote to stdout; pyhelm3 calls this for everything.
+
+        It is not really asynchronous: every caller has a thread, and an event loop, to itself.
+
+        :raises errors.HelmUnusable: helm cannot be started.
+        :raises errors.HelmInterrupted: it ran out of time, or was killed.
+        :raises errors.DriverError: what helm's words mean.
+        """
+        arguments = [str(part) for part in command]
+        if arguments[0] == "upgrade":
+            arguments += self._extra
+        return self._supervised(arguments, readable(input) if input else b"")
+
+    def _supervised(self, arguments: Sequence[str], stdin: bytes) -> bytes:
+        LOG.debug("helm %s", failures.without_passwords(" ".join(arguments)))
+        program = find(self._program)
+        if self._limit <= 0:
+            late = Finished(End.TIMED_OUT, 0, b"", b"not begun: whoever asked waits no longer")
+            return failures.output(arguments, late)
+        try:
+            finished = supervise(
+                [program, *arguments],
+                stdin=stdin,
+                env=self._environment,
+                timeout=self._limit,
+                grace=_GRACE,
+                stop=self._stop,
+            )
+        except OSError as error:
+            raise failures.unusable(f"{program}: {error.strerror}") from None
+        return failures.output(arguments, finished)
+
+    async def pull(
+        self, chart_ref: str, *, repo: str | None = None, version: str | None = None
+    ) -> pathlib.Path:
+        """Fetch a chart; a login in the repository's URL does not get into helm's arguments.
+
+        Everybody on the machine could read it there. ``helm repo add`` takes a password from stdin,
+        and writes it to a file of its own.
+
+        :raises errors.DriverError: as :meth:`run`.
+        """
+        url = urllib.parse.urlsplit(repo or "")
+        # Beside what is unpacked: what a killed process leaves there is swept.
+        with tempfile.TemporaryDirectory(prefix="login.", dir=self._unpack_directory) as place:
+            if url.username is not None:
+                self._log_in(url, url.username, place)
+                chart_ref, repo = f"{_REPOSITORY}/{chart_ref}", None
+            return pathlib.Path(await super().pull(chart_ref, repo=repo, version=version))
+
+    def _log_in(self, url: urllib.parse.SplitResult, user: str, place: str) -> None:
+        self._environment |= {
+            "HELM_REPOSITORY_CONFIG": f"{place}/repositories.yaml",
+            "HELM_REPOSITORY_CACHE": f"{place}/cache",
+        }
+        plain = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
+        login = ["--username", urllib.parse.unquote(user), "--password-stdin"]
+        password = urllib.parse.unquote(url.password or "").encode()
+        self._supervised(["repo", "add", _REPOSITORY, plain, *login], password)
+
+    async def check(
+        self, release: str, chart: str, values: Mapping[str, object], namespace: str
+    ) -> None:
+        """Render a chart and look at nothing of it: pyhelm3's ``template`` parses it, for seconds.
+
+        :raises errors.DriverError: the chart does not take the values, or as :meth:`run`.
+        """
+        where = ("--namespace", namespace, "--is-upgrade", "--values", "-")
+        await self.run(["template", release, chart, *where], json.dumps(values).encode())
+
+    async def preview(
+        self, release: str, chart: str, values: Mapping[str, object], namespace: str
+    ) -> str:
+        """The manifest of an installation that is not made, as the management cluster would get it.
+
+        :raises errors.DriverError: as :meth:`run`.
+        """
+        where = ("--namespace", namespace, "--output", "json", "--values", "-")
+        what = ("--install", "--take-ownership", "--dry-run=server", *where)
+        found = await self.run(["upgrade", release, chart, *what], json.dumps(values).encode())
+        return str(json.loads(found[found.index(b"{") :])["manifest"])
+
+
+def readable(values: bytes) -> bytes:
+    """JSON as UTF-8 text that is the same as YAML, which helm takes it for.
+
+    YAML's escapes know no pairs of surrogates, so a character beyond the basic plane that pyhelm3
+    has written as JSON does would be refused. And what JSON may have in a text as it is, YAML may
+    not: some characters end a line there, which becomes a space, and others are refused.
+    Source: https://yaml.org/spec/1.1/#id868524 (printable characters and line breaks)
+    """
+    text = json.dumps(json.loads(values), ensure_ascii=False)
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+
+
+def find(executable: str) -> str:
+    """The path of helm.
+
+    :param executable: a path, or a name to look up in ``PATH``.
+    :raises errors.HelmUnusable: there is none that may be executed.
+    """
+    program = shutil.which(executable)
+    if program is None:
+        raise failures.unusable(f"'{executable}' is not an executable in PATH")
+    return program
+
+
+def identity(executable: str) -> tuple[object, ...]:
+    """What tells one helm binary from another one that has taken its place.
+
+    :raises errors.HelmUnusable: there is none that may be executed.
+    """
+    program = find(executable)
+    try:
+        status = os.stat(program)
+    except OSError as error:
+        raise failures.unusable(f"{program}: {error.strerror}") from None
+    return program, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def environment(own: Mapping[str, str], kubeconfig: str | None) -> dict[str, str]:
+    """The environment of helm: this process's own, without what would mislead helm."""
+    clean = {key: value for key, value in own.items() if not key.startswith(_MISLEADING)}
+    clean.pop("KUBECONFIG", None)
+    if kubeconfig is not None:
+        clean["KUBECONFIG"] = kubeconfig
+    return clean

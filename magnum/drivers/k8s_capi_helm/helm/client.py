@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The release of a cluster: read it from its Secret, bring it to chart and values, remove it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+import contextlib
+import dataclasses
+import json
+import pathlib
+import threading
+from typing import Any, Protocol, TypeVar
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.helm import failures, recovery, release_secret
+from magnum.drivers.k8s_capi_helm.helm.cli import identity, SupervisedCommand
+from magnum.drivers.k8s_capi_helm.helm.fair_queue import Turns
+from magnum.drivers.k8s_capi_helm.helm.versions import supported
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
+
+LOG = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+_VERSION_TIMEOUT = 20.0
+#: Runs of helm at once in a process.
+RUNS = 4
+
+
+class HeldLock(Protocol):
+    """The lock of a release, as far as a run of Helm has to know it; ``lease.Hold`` is one."""
+
+    def lost(self) -> bool:
+        """Whether somebody else may have the lock by now."""
+
+
+class HelmClient:
+    """Helm for the releases of one management cluster; safe to share between threads.
+
+    Nothing runs before the first call.
+
+    :param executable: a path, or a name to look up in ``PATH``.
+    :param timeout: seconds for one helm run; shorter than the lease of a release, so that a run has
+        ended before somebody else can take the lock.
+    :param runs: of helm at once; those that wait are run project by project.
+    """
+
+    def __init__(
+        self,
+        kube: KubeClient,
+        *,
+        executable: str = "helm",
+        timeout: float,
+        runs: int = RUNS,
+    ) -> None:
+        self._kube = kube
+        self._executable = executable
+        self._timeout = timeout
+        self._turns = Turns(runs)
+        self._guard = threading.Lock()
+        self._known_version = ""
+        self._known_binary: tuple[object, ...] = ()
+
+    def live(self, namespace: str, release: str) -> LiveRelease | None:
+        """The newest revision of a release, without a helm process; None when there is none.
+
+        Its status is :data:`recovery.HALF_DONE`, and not deployed, as long as objects may have
+        something of a revision that was interrupted; an interrupted installation is one until a
+        run has come through.
+
+        :raises errors.HelmRefused: its Secret is not readable.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        secrets = self._revisions(namespace, release)
+        secret = release_secret.newest(secrets)
+        if secret is None:
+            return None
+        found = release_secret.decode(secret)
+        status, whole = recovery.standing(secrets, found.status), recovery.whole(secrets)
+        return dataclasses.replace(found, status=status, whole=whole)
+
+    def deployed(self, namespace: str, release: str) -> LiveRelease | None:
+        """The newest revision that was applied as a whole, without a helm process; None without.
+
+        :raises errors.HelmRefused: its Secret is not readable.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        selector = {**release_secret.labels(release), **release_secret.DEPLOYED}
+        secret = release_secret.newest(self._kube.list(names.SECRET, namespace, selector))
+        return None if secret is None else release_secret.decode(secret)
+
+    def apply(
+        self,
+        namespace: str,
+        release: str,
+        chart: Chart,
+        values: Json,
+        *,
+        hold: HeldLock | None = None,
+        adopt: bool = False,
+    ) -> LiveRelease:
+        """Install or upgrade a release to exactly this chart and these values.
+
+        Returns when the objects are written, not when the cluster is ready. What a run that was
+        interrupted has left in them is put right last.
+
+        :param hold: the lock under which this is done: once it is lost, helm is killed.
+        :param adopt: whether objects that are there are made the release's, whosever they are.
+        :raises errors.Busy: somebody else changes the release, or it is not its project's turn.
+        :raises errors.HelmInterrupted: helm ended half-way; to be tried again.
+        :raises errors.HelmRefused: the chart or the management cluster refuses.
+        :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        version = self.version()
+        stop = hold.lost if hold is not None else _never
+        newest = self._recover(namespace, release)
+        before = 0 if newest is None else release_secret.revision(newest)
+        by_server = newest is None or release_secret.is_server_side(newest)
+        with self._turn(namespace, stop):
+            if stop():
+                raise failures.taken_over(namespace, release, "helm began")
+            command = self._command(stop=stop, force=by_server and not version.startswith("3."))
+            self._run(
+                command.install_or_upgrade(
+                    release,
+                    chart.path,
+                    values,
+                    create_namespace=False,
+                    namespace=namespace,
+                    reset_values=True,
+                    take_ownership=adopt,
+                )
+            )
+        done = self._compare(namespace, release, before, values)
+        recovery.go_over(self._kube, namespace, release, stop)
+        return done
+
+    def check(self, namespace: str, release: str, chart: Chart, values: Json) -> None:
+        """Look whether a chart takes values; neither asks the management cluster nor writes to it.
+
+        :raises errors.ValuesRefused: the chart's schema refuses them.
+        :raises errors.DriverError: nobody can tell; without a management cluster charts may refuse
+            to be rendered.
+        """
+        self.version()
+        with self._turn(namespace):
+            self._run(self._command().check(release, chart.path, values, namespace))
+
+    def preview(self, namespace: str, release: str, chart: Chart, values: Json) -> list[Json]:
+        """The objects that a release would have, had it to be installed; nothing is written.
+
+        :raises errors.ValuesRefused: the chart's schema refuses the values.
+        :raises errors.DriverError: as for :meth:`apply`.
+        """
+        self.version()
+        with self._turn(namespace):
+            text = self._run(self._command().preview(release, chart.path, values, namespace))
+        return release_secret.documents(text)
+
+    def uninstall(self, namespace: str, release: str, *, hold: HeldLock | None = None) -> None:
+        """Take a release and its objects away; without a release there is nothing to do.
+
+        Returns when deletion is under way, not when it is through.
+
+        :param hold: the lock under which this is done: once it is lost, helm is killed.
+        :raises errors.HelmInterrupted: helm ended half-way; to be tried again.
+        :raises errors.HelmRefused: the management cluster refuses.
+        :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        if self._newest(namespace, release) is None:
+            return
+        self.version()
+        stop = hold.lost if hold is not None else _never
+        try:
+            with self._turn(namespace, stop):
+                if stop():
+                    raise failures.taken_over(namespace, release, "helm began")
+                command = self._command(stop=stop)
+                self._run(command.uninstall(release, namespace=namespace))
+        except failures.ReleaseAbsent:
+            LOG.debug("Release %s/%s was gone already", namespace, release)
+
+    def pull(
+        self, reference: str, *, repository: str | None, version: str | None, into: pathlib.Path
+    ) -> pathlib.Path:
+        """Fetch a chart and unpack it in a new directory below *into*.
+
+        :param reference: the chart's name in *repository*, or an ``oci://`` reference.
+        :returns: the new directory; the chart is a directory in it.
+        :raises errors.ChartNotFound: it is not there.
+        :raises errors.HelmInterrupted: the repository cannot be reached.
+        :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
+        """
+        self.version()
+        try:
+            # A chart is nobody's alone: those that are fetched have turns like a project.
+            with self._turn(""):
+                command = self._command(unpack=into)
+                pulled = self._run(command.pull(reference, repo=repository, version=version))
+        except errors.HelmInterrupted as error:
+            raise errors.HelmInterrupted(
+                "The repository of the chart does not answer. The request can be sent again; if "
+                "this stays, ask the operator to check [capi_helm] helm_chart_repo.",
+                error.detail,
+            ) from None
+        return pathlib.Path(pulled)
+
+    def version(self) -> str:
+        """Helm's version, such as ``3.21.4``; asked again when the binary is another one.
+
+        :raises errors.HelmUnusable: it cannot be run, or its version is not supported.
+        """
+        binary = identity(self._executable)
+        with self._guard:
+            if binary != self._known_binary or not self._known_version:
+                command = self._command(timeout=_VERSION_TIMEOUT)
+                self._known_version = supported(self._run(command.version()))
+                self._known_binary = binary
+            return self._known_version
+
+    # ---------------------------------------------------------------------------------------------
+    def _recover(self, namespace: str, release: str) -> Json | None:
+        """The newest revision; one that a helm run began and did not end is marked.
+
+        Whoever calls holds the release's lock, so that nobody is in the middle of that revision.
+        It keeps its number: a helm that is late writes to its own revision, not to the next one.
+        """
+        newest = self._newest(namespace, release)
+        if newest is None or recovery.is_marked(newest):
+            return newest
+        status = release_secret.decode(newest).status
+        if not recovery.is_one(status):
+            return newest
+        LOG.warning(
+            "Release %s/%s: revision %d was not applied as a whole (%s); its objects stay.",
+            namespace,
+            release,
+            release_secret.revision(newest),
+            status,
+        )
+        return self._kube.replace(names.SECRET, recovery.marked(newest))
+
+    def _compare(self, namespace: str, release: str, before: int, values: Json) -> LiveRelease:
+        """The release after a run, if it is this run's."""
+        newest = self._newest(namespace, release)
+        after = None if newest is None else release_secret.decode(newest)
+        if after is None or after.revision <= before:
+            raise errors.HelmInterrupted(
+                "The release of this cluster disappeared while it was applied. It will be tried "
+                "again.",
+                f"{namespace}/{release}: revision {before} before, "
+                f"{after.revision if after else 'none'} after",
+            )
+        if after.revision != before + 1 or _plain(after.values) != _plain(values):
+            raise errors.Busy(
+                "Another change of this cluster's release has come in between. It will be tried "
+                "again.",
+                f"{namespace}/{release}: revision {before} before, {after.revision} after",
+            )
+        return after
+
+    def _newest(self, namespace: str, release: str) -> Json | None:
+        return release_secret.newest(self._revisions(namespace, release))
+
+    def _revisions(self, namespace: str, release: str) -> list[Json]:
+        return self._kube.list(names.SECRET, namespace, release_secret.labels(release))
+
+    def _turn(
+        self, namespace: str, stop: Callable[[], bool] | None = None
+    ) -> contextlib.AbstractContextManager[None]:
+        """A turn of a project, for which one waits as long as for a run: one may be in the way."""
+        wait = deadline.left(self._timeout)
+        return self._turns.turn(namespace, wait=wait, stop=stop or _never)
+
+    def _command(
+        self,
+        *,
+        timeout: float | None = None,
+        unpack: pathlib.Path | None = None,
+        stop: Callable[[], bool] | None = None,
+        force: bool = False,
+    ) -> SupervisedCommand:
+        return SupervisedCommand(
+            self._executable,
+            kubeconfig=self._kube.kubeconfig_path,
+            timeout=self._timeout if timeout is None else timeout,
+            unpack=unpack,
+            stop=stop or _never,
+            force=force,
+        )
+
+    def _run(self, command: Coroutine[Any, Any, _T]) -> _T:
+        """Run one of pyhelm3's coroutines to its end, in an event loop of its own."""
+        try:
+            return asyncio.run(command)
+        except ValueError:
+            # pyhelm3 found something else than JSON in helm's output.
+            raise errors.HelmInterrupted(
+                "Helm's answer could not be understood. It will be tried again.",
+                "helm wrote no JSON to stdout",
+            ) from None
+
+
+def _plain(values: Json) -> Json:
+    """Values as they compare: on its way through helm every number is a float."""
+    plain: Json = json.loads(json.dumps(values), parse_int=float)
+    return plain
+
+
+def _never() -> bool:
+    return False

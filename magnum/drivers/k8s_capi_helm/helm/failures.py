@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What helm's words mean: families of stderr texts, each with its error and its sentence.
+
+The texts are those of Helm 3.17 to 4.2 and of the Kubernetes client that is built into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+import re
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.errors import column_limits
+from magnum.drivers.k8s_capi_helm.helm import process
+from magnum.drivers.k8s_capi_helm.status.public_text import public
+
+LOG = logging.getLogger(__name__)
+
+_DETAIL_LIMIT = 4000
+_SENTENCE_LIMIT = 500
+# Characters of an error: each of hundreds of nodegroups can have a line of the chart's complaints.
+_HEAD, _TAIL = 1 << 16, 1 << 12
+#: A line of Helm's that begins the complaints of a chart, and one of its complaints.
+_CHART = re.compile(r"(?P<name>[^\s:]+):")
+_COMPLAINT = re.compile(r"\s*- (?P<at>at )?'?(?P<path>[^\s':]*)'?: (?P<words>.+)")
+_LOGIN = re.compile(r"://[^/@\s\"']*@")
+_OWN_CHARTS = frozenset({"openstack-cluster"})
+
+
+class ReleaseAbsent(errors.DriverError):
+    """Helm knows no release of that name; does not leave this package."""
+
+
+def output(arguments: Sequence[str], finished: process.Finished) -> bytes:
+    """What a run wrote to stdout, or the error that it stands for.
+
+    :param arguments: of the run, for the operator's log.
+    :raises errors.DriverError: the run did not succeed.
+    """
+    words = without_passwords(finished.stderr.decode(errors="replace").strip())
+    run = f"helm {' '.join(arguments[:2])}"
+    detail = f"{run}: exit status {finished.code}: {words[-_DETAIL_LIMIT:]}"
+    if finished.end is process.End.STOPPED:
+        raise errors.HelmInterrupted(
+            "Work on this cluster was stopped because another worker may have taken it over. "
+            "It will be carried on.",
+            f"{run} was killed: its lock was lost. {words[-_DETAIL_LIMIT:]}",
+        )
+    if finished.end is process.End.TIMED_OUT or finished.code < 0:
+        raise errors.HelmInterrupted(
+            "Applying the chart took too long or was interrupted. It will be tried again; if this "
+            "stays, ask the operator to check the management cluster.",
+            f"{run} {finished.end.value}, exit status {finished.code}: {words[-_DETAIL_LIMIT:]}",
+        )
+    if finished.code == 0:
+        if words:
+            LOG.warning("%s says: %s", run, words[-_DETAIL_LIMIT:])
+        return finished.stdout
+    raise meaning(words, detail)
+
+
+def without_passwords(text: str) -> str:
+    """What may be logged: without user and password in the URL of a chart repository."""
+    return _LOGIN.sub("://", text)
+
+
+def unusable(detail: str) -> errors.HelmUnusable:
+    """The error for a helm that cannot be run."""
+    return errors.HelmUnusable(
+        "Helm cannot be run on this Magnum conductor. Ask the operator to install Helm "
+        "(3.17 or later, or 4.1.1 or later) where the conductor finds it.",
+        detail,
+    )
+
+
+def taken_over(namespace: str, release: str, what: str) -> errors.Busy:
+    """The error of a worker that has lost its lock.
+
+    :param what: what did not happen any more, as an ending of the sentence "before ...".
+    """
+    return errors.Busy(
+        "Another worker may have taken over this cluster. It will be carried on.",
+        f"the lock of {namespace}/{release} was lost before {what}",
+    )
+
+
+def meaning(words: str, detail: str) -> errors.DriverError:
+    """The error for what helm wrote to stderr when it failed.
+
+    :param detail: for the operator: everything that is known of the run.
+    """
+    # Before its error helm may log warnings, which quote the same error in another form.
+    error = _read(words[words.rfind("\nError: ") + 1 :])
+    for pattern, make in _FAMILIES:
+        if found := pattern.search(error):
+            return make(found, detail)
+    return errors.HelmRefused(
+        "Helm could not apply the chart of this cluster. Ask the operator to look into the log of "
+        "the Magnum conductor for the reason.",
+        detail,
+    )
+
+
+def _read(error: str) -> str:
+    """As much of an error as is searched: it may quote a tenant's values, or words of a webhook.
+
+    What went wrong stands at its beginning, and what that is because of at its end.
+    """
+    if len(error) <= _HEAD + _TAIL:
+        return error
+    return f"{error[:_HEAD]} ... {error[-_TAIL:]}"
+
+
+def _absent(found: re.Match[str], detail: str) -> errors.DriverError:
+    return ReleaseAbsent("Helm knows no such release.", detail)
+
+
+def _cannot_start(found: re.Match[str], detail: str) -> errors.DriverError:
+    return unusable(detail)
+
+
+def _busy(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.Busy(
+        "Another change of this cluster's release has come in between. It will be tried again.",
+        detail,
+    )
+
+
+def _unreachable(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmInterrupted(
+        "The management cluster did not answer while the chart was applied. It will be tried "
+        "again; if this stays, ask the operator to check the management cluster.",
+        detail,
+    )
+
+
+def _no_webhook(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmInterrupted(
+        f"Webhook '{_short(found['webhook'])}' of the management cluster does not answer, so the "
+        "chart cannot be applied. It will be tried again; if this stays, ask the operator to check "
+        "the controllers of Cluster API there.",
+        detail,
+    )
+
+
+def _chart_not_found(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.ChartNotFound(
+        "The chart for this cluster cannot be had in the wanted version. Check the label "
+        "'capi_helm_chart_version', or ask the operator to check the chart repository.",
+        detail,
+    )
+
+
+def _forbidden(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        "The management cluster does not let this Magnum service apply the chart. Ask the operator "
+        "to check the role of the driver.",
+        detail,
+    )
+
+
+def _no_namespace(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        f"The namespace '{_short(found['namespace'])}' is not there on the management cluster. Ask "
+        "the operator whether it was deleted.",
+        detail,
+    )
+
+
+def _no_kind(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        f"The management cluster does not know the kind '{_short(found['kind'])}' that the chart "
+        "needs. "
+        "Ask the operator to install Cluster API, its OpenStack provider and the addon provider "
+        "in the versions of the chart.",
+        detail,
+    )
+
+
+def _denied(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        f"The management cluster refused a part of this cluster: {_short(found['why'])}", detail
+    )
+
+
+def _schema(found: re.Match[str], detail: str) -> errors.DriverError:
+    told = list(_told_by_schema(found["why"]))
+    if not told:
+        return _values(found, detail)
+    sentences = "; ".join(f"{'.'.join(path) or 'values'}: {words}" for path, words in told)
+    return errors.ValuesRefused(
+        f"The chart does not accept the values of this cluster: {_short(sentences)}",
+        detail,
+        tuple(key for path, words in told for key in _keys(path, words)),
+    )
+
+
+def _told_by_schema(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Path and words of each complaint; a subchart's values stand below its name."""
+    above: tuple[str, ...] = ()
+    for line in text.splitlines():
+        if chart := _CHART.fullmatch(line):
+            above = () if chart["name"] in _OWN_CHARTS else (chart["name"],)
+        elif complaint := _COMPLAINT.fullmatch(line):
+            path, words = complaint["path"], complaint["words"]
+            if words == "validation failed":
+                continue
+            # JSON pointers since Helm 3.18, dots before.
+            pieces = path.strip("/").split("/") if complaint["at"] else path.split(".")
+            yield (*above, *(one for one in pieces if one not in ("", "(root)"))), words
+
+
+def _keys(path: tuple[str, ...], words: str) -> Iterator[tuple[str, ...]]:
+    """The keys that a complaint is about: those that are too many, else the one that is wrong."""
+    many = re.match(r"additional propert(y|ies) (?P<names>.*?) (is|are)? ?not allowed", words, re.I)
+    if many is None:
+        yield path
+        return
+    for name in many["names"].split(", "):
+        yield (*path, name.strip("'"))
+
+
+def _values(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        f"The chart does not accept the values of this cluster: {_short(found['why'])}", detail
+    )
+
+
+def _foreign_object(found: re.Match[str], detail: str) -> errors.DriverError:
+    return errors.HelmRefused(
+        f"An object of this cluster is there already and belongs to something else: "
+        f"{_short(found['why'])}",
+        detail,
+    )
+
+
+def _short(text: str) -> str:
+    """One line of bounded length, of which a tenant may read all."""
+    return column_limits.shortened(" ".join(public(text).split()), _SENTENCE_LIMIT)
+
+
+_Make = Callable[[re.Match[str], str], errors.DriverError]
+# In this order: what may pass by itself comes first, for it is often quoted inside other texts.
+_FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.DOTALL), make)
+    for pattern, make in (
+        (r"/helm: (no such file|exec format|permission denied)", _cannot_start),
+        (r"another operation \(install/upgrade/rollback\) is in progress", _busy),
+        (r"secrets \"sh\.helm\.release[^\"]*\" already exists", _busy),
+        (r"release: already exists|cannot re-use a name that is still in use", _busy),
+        (
+            r"internal error occurred: failed calling webhook \\?\"(?P<webhook>[^\"\\]+)",
+            _no_webhook,
+        ),
+        (
+            r"kubernetes cluster unreachable|connection refused|connection reset|i/o timeout|"
+            r"context deadline exceeded|tls handshake timeout|network is unreachable|"
+            r"no route to host|no such host|etcdserver|too many requests|unexpected EOF|"
+            r"http2: |client rate limiter|server is currently unable|failed calling webhook|"
+            r"service unavailable|context canceled|timed out",
+            _unreachable,
+        ),
+        (r"release: not found|release not loaded", _absent),
+        (
+            r"chart \"[^\"]*\" (version \"[^\"]*\" )?(matching \S+ )?not found|"
+            r"failed to (download|fetch)|path \"[^\"]*\" not found|not a valid chart repository|"
+            r"no chart version found|unable to detect chart|Chart\.yaml file is missing|"
+            r"repo \S+ not found|failed to perform \"(FetchReference|Resolve)\"|"
+            r"improper constraint|: not found$",
+            _chart_not_found,
+        ),
+        (r"denied (the )?request: (?P<why>.*)", _denied),
+        (r"namespaces \"(?P<namespace>[^\"]+)\" not found", _no_namespace),
+        (r"no matches for kind \"(?P<kind>[^\"]+)\"", _no_kind),
+        (r"(?P<why>(?<!\S)\S+ \"[^\"]*\" is invalid: .*)", _denied),
+        (r"failed to create typed patch object \([^)]*\): (?P<why>.*)", _denied),
+        (r"is forbidden: |\bUnauthorized\b|provide credentials", _forbidden),
+        (
+            r"values don't meet the specifications of the schema\(s\) in the following chart\(s\):"
+            r"(?P<why>.*)",
+            _schema,
+        ),
+        (r"execution error at \([^)]*\): (?P<why>.*)", _values),
+        (
+            r"(?<![^\n])(?P<why>[^\n]*exists and cannot be imported into the current release"
+            r"[^\n]*)",
+            _foreign_object,
+        ),
+        (
+            r"(?P<why>template: .*|YAML parse error on .*|unable to build kubernetes objects.*)",
+            _values,
+        ),
+    )
+)

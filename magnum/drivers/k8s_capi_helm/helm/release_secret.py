@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A revision of a release as Helm keeps it in a Secret (storage driver "secret", Helm 3 and 4).
+
+The release is JSON, compressed with gzip, in base64, and once more in base64 because it is in a
+Secret; labels name release, revision and status
+(https://helm.sh/docs/topics/advanced/#storage-backends).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Iterator
+import copy
+import gzip
+import io
+import json
+from typing import Any
+import zlib
+
+import yaml
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
+from magnum.drivers.k8s_capi_helm.values import autoscaler
+
+#: Words of Helm for a release that a helm run is, or was, in the middle of.
+PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
+#: Statuses of revisions that were applied as a whole.
+WHOLE = ("deployed", "superseded")
+#: Label of a revision that was applied as a whole and that no later one has taken the place of.
+DEPLOYED = {"status": "deployed"}
+_GZIP = b"\x1f\x8b"
+_READER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MALFORMED = (
+    *(AttributeError, KeyError, TypeError, ValueError, OSError, EOFError, RecursionError),
+    *(OverflowError, zlib.error, binascii.Error),
+)
+#: Of an unpacked release. etcd takes no Secret above 1.5 MiB, and text packs ten to one or so.
+_LARGEST = 64 << 20
+
+
+class _Loader(_READER):  # type: ignore[misc]
+    """YAML as Kubernetes reads it: a date is a text."""
+
+    yaml_implicit_resolvers = {
+        first: [one for one in known if one[0] != "tag:yaml.org,2002:timestamp"]
+        for first, known in _READER.yaml_implicit_resolvers.items()
+    }
+
+
+def labels(release: str) -> dict[str, str]:
+    """The labels by which Helm finds the revisions of a release."""
+    return {"owner": "helm", "name": release}
+
+
+def newest(secrets: Iterable[Json]) -> Json | None:
+    """The Secret of the newest revision."""
+    return max(secrets, key=revision, default=None)
+
+
+def revision(secret: Json) -> int:
+    """The revision that a Secret is of; 0 when it does not say."""
+    text = label(secret, "version")
+    return int(text) if text.isdecimal() else 0
+
+
+def label(secret: Json, name: str) -> str:
+    """One of the labels by which Helm finds a Secret; "" without it."""
+    return str((secret["metadata"].get("labels") or {}).get(name, ""))
+
+
+def manifest(secret: Json) -> str:
+    """The objects of a revision as YAML.
+
+    :raises errors.HelmRefused: it is not what Helm writes.
+    """
+    try:
+        return str(_unpacked(secret).get("manifest") or "")
+    except _MALFORMED as error:
+        raise _unreadable(secret, error) from None
+
+
+def documents(manifest: str) -> list[Json]:
+    """The objects of a manifest, read as Kubernetes reads YAML: a date is a text.
+
+    :raises errors.HelmRefused: it is not YAML, or something in it is no object.
+    """
+    try:
+        found = [one for one in yaml.load_all(manifest, _Loader) if one]
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _no_objects(type(error).__name__) from None
+    if not all(isinstance(one, dict) for one in found):
+        raise _no_objects("a document is no mapping")
+    return found
+
+
+def with_status(secret: Json, status: str) -> Json:
+    """A copy of a Secret with another status of its revision, where Helm looks for it.
+
+    :raises errors.HelmRefused: it is not what Helm writes.
+    """
+    found = copy.deepcopy(secret)
+    try:
+        release = _unpacked(secret)
+        release["info"]["status"] = status
+        packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
+    except _MALFORMED as error:
+        raise _unreadable(secret, error) from None
+    found["data"]["release"] = base64.b64encode(packed).decode()
+    found["metadata"]["labels"] = {**(found["metadata"].get("labels") or {}), "status": status}
+    return found
+
+
+def is_server_side(secret: Json) -> bool:
+    """Whether Helm 4 let the server apply a revision; Helm 3 has no such way and says nothing.
+
+    :raises errors.HelmRefused: it is not what Helm writes.
+    """
+    try:
+        return _unpacked(secret).get("apply_method") == "ssa"
+    except _MALFORMED as error:
+        raise _unreadable(secret, error) from None
+
+
+def decode(secret: Json) -> LiveRelease:
+    """What a Secret says of its revision; older ones may have been applied besides.
+
+    :raises errors.HelmRefused: it is not what Helm writes.
+    """
+    try:
+        release = _unpacked(secret)
+        metadata, number = release["chart"]["metadata"], int(release["version"])
+        status = release["info"]["status"]
+        found = LiveRelease(
+            name=release["name"],
+            namespace=release["namespace"],
+            revision=number,
+            status=status,
+            chart_name=metadata["name"],
+            chart_version=metadata["version"],
+            chart_family=(metadata.get("annotations") or {}).get(names.CHART_FAMILY_ANNOTATION, ""),
+            values=release.get("config") or {},
+            whole=number if status in WHOLE else 0,
+            takes_prefix=any(_autoscaler_templates(release["chart"], autoscaler.takes_prefix)),
+        )
+        _check(found)
+        return found
+    except _MALFORMED as error:
+        raise _unreadable(secret, error) from None
+
+
+def _autoscaler_templates(chart: Json, ask: Callable[[str], bool]) -> Iterator[bool]:
+    """What is so of the templates that make the autoscaler; Helm keeps those of the chart itself.
+
+    :param ask: called with the text of each.
+    """
+    for one in chart.get("templates") or ():
+        if one["name"].startswith(f"{autoscaler.TEMPLATES}/"):
+            yield ask(base64.b64decode(one["data"] or "").decode(errors="replace"))
+
+
+def _unpacked(secret: Json) -> Json:
+    packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
+    # Very old releases are not compressed; Helm still reads them, too.
+    release = json.loads(_unzipped(packed) if packed.startswith(_GZIP) else packed)
+    if not isinstance(release, dict):
+        raise TypeError(type(release).__name__)
+    return release
+
+
+def _unzipped(packed: bytes) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+        text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise ValueError(f"more than {_LARGEST} bytes")
+    return text
+
+
+def _check(live: LiveRelease) -> None:
+    """Raise TypeError where a field is of another type; Python would take anything."""
+    told = (live.name, live.namespace, live.status)
+    for text in (*told, live.chart_name, live.chart_version, live.chart_family):
+        if not isinstance(text, str):
+            raise TypeError(type(text).__name__)
+    values = live.values
+    if not isinstance(values, dict) or not isinstance(values.get("controlPlane", {}), dict):
+        raise TypeError(type(values).__name__)
+    groups = values.get("nodeGroups") or []
+    for one in groups if isinstance(groups, list) else [groups]:
+        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+            raise TypeError(type(one).__name__)
+
+
+def _no_objects(why: str) -> errors.HelmRefused:
+    return errors.HelmRefused(
+        "What the chart of this cluster renders cannot be read as objects. Ask the operator to "
+        "look into the log of the Magnum conductor.",
+        f"manifest: {why}",
+    )
+
+
+def _unreadable(secret: Json, error: Exception) -> errors.HelmRefused:
+    return errors.HelmRefused(
+        "The record that Helm keeps of this cluster cannot be read. Ask the operator to look "
+        "into the log of the Magnum conductor.",
+        # The error's text could quote values.
+        f"Secret {secret['metadata']['name']}: {type(error).__name__}",
+    )

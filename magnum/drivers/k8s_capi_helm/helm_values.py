@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ClusterRequest + CloudFacts -> the chart's values, in the order of values.yaml.
+
+The keys are the values contract of the openstack-cluster charts (this project's own and
+https://github.com/azimuth-cloud/capi-helm-charts, 0.22 and later). A key that has nothing to say is
+left out, so that the chart's default holds; booleans and numbers are never texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from magnum.drivers.k8s_capi_helm.labels import effective
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json, names
+from magnum.drivers.k8s_capi_helm.values import components, network, nodegroups
+from magnum.drivers.k8s_capi_helm.values import proxy as values_proxy
+from magnum.drivers.k8s_capi_helm.values.addons import addons
+from magnum.drivers.k8s_capi_helm.values.nodegroups import (
+    node_group,
+    server_group,
+)
+
+__all__ = ["render"]
+
+
+def render(
+    request: ClusterRequest,
+    facts: CloudFacts,
+    *,
+    storage_class_default: str | None = None,
+    allowed_topologies: Sequence[str] = (),
+    tells_capacity: bool = True,
+) -> Json:
+    """All values of a new release.
+
+    :param storage_class_default: Cinder volume type of the default storage class; None for the
+        first.
+    :param allowed_topologies: ``label=value`` texts of nodes, see :func:`storage.topologies`.
+    :param tells_capacity: whether the chart can tell the autoscaler what a Node has.
+    :raises errors.InvalidRequest: request and facts contradict each other, or something is missing
+        that the chart needs.
+    """
+    labels = request.labels
+    values: Json = {
+        "cloudCredentialsSecretName": names.credential_secret(request.release),
+        "kubernetesVersion": network.kubernetes_version(request, facts),
+        "machineImageId": facts.image_id,
+    }
+    if request.keypair:
+        values["machineSSHKeyName"] = request.keypair
+    if given := effective(labels):
+        # What the cluster was made with stays on record there, whatever a site's defaults become.
+        values["clusterAnnotations"] = {
+            f"{names.EFFECTIVE_LABEL}/{name}": text for name, text in given.items()
+        }
+    if labels.container_infra_prefix:
+        values["global"] = {"imageRegistryPrefix": labels.container_infra_prefix}
+    if networks := network.pods_and_services(request):
+        values["kubeNetwork"] = networks
+    values["clusterNetworking"] = network.networking(request, facts)
+    values["osDistro"] = facts.os_distro
+    if registries := values_proxy.registries(request):
+        values["registryMirrors"] = registries
+    if proxy := values_proxy.proxy(request):
+        values["proxy"] = proxy
+    values["authWebhook"] = "k8s-keystone-auth" if labels.keystone_auth_enabled else "none"
+    if sign_in := components.oidc(labels):
+        values["oidc"] = sign_in
+    if labels.etcd_blockdevice_size:
+        values["etcd"] = {"blockDevice": network.etcd_disk(labels)}
+    values["apiServer"] = components.api_server(request, facts)
+    values["controlPlane"] = nodegroups.control_plane(request, facts)
+    values["nodeGroupDefaults"] = nodegroups.node_group_defaults(
+        request, facts.resolved.extra_networks
+    )
+    values["nodeGroups"] = [
+        {
+            **node_group(
+                group,
+                labels,
+                facts.flavors,
+                facts.images,
+                facts.resolved.extra_networks,
+                tells_capacity,
+            ),
+            **server_group(group, labels, facts.server_groups),
+        }
+        for group in request.node_groups
+    ]
+    values["addons"] = addons(request, facts, storage_class_default, allowed_topologies)
+    return values

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests about objects of a kind, in the version that the management cluster serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+import threading
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.kube import response
+from magnum.drivers.k8s_capi_helm.kube.request import (
+    describe,
+    is_about,
+    is_missing_kind,
+    label_query,
+    MERGE_PATCH,
+    missing_kind,
+    path,
+    Request,
+    unreachable,
+)
+from magnum.drivers.k8s_capi_helm.kube.transport import Wire
+from magnum.drivers.k8s_capi_helm.model import Json, names
+
+
+class Kinds:
+    """The versions that are served, and requests in them; safe to share between threads."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._lock = threading.Lock()
+        self._served: dict[names.Kind, str] = {}
+        self._found: dict[tuple[str, str], names.Kind] = {}
+
+    def served(self, kind: names.Kind) -> str:
+        """As :meth:`KubeClient.served`."""
+        if not kind.group:
+            return kind.versions[0]
+        with self._lock:
+            known = self._served.get(kind)
+        if known is not None:
+            return known
+        for version in kind.versions:
+            api = f"{kind.group}/{version}"
+            request = Request("GET", f"/apis/{api}", "read", f"the API {api}")
+            answer = self._wire.send(request)
+            resources = [] if answer.code == 404 else answer.json(request).get("resources", [])
+            if any(resource["name"] == kind.plural for resource in resources):
+                with self._lock:
+                    self._served[kind] = version
+                return version
+        raise missing_kind(
+            f"{kind.name} objects",
+            f"{kind.plural}.{kind.group} is not served in {', '.join(kind.versions)}",
+        )
+
+    def kind_of(self, manifest: Json) -> names.Kind:
+        """As :meth:`KubeClient.kind_of`."""
+        api, name = str(manifest["apiVersion"]), str(manifest["kind"])
+        with self._lock:
+            known = self._found.get((api, name))
+        if known is not None:
+            return known
+        group, _, version = api.rpartition("/")
+        request = Request("GET", f"/apis/{api}" if group else f"/api/{api}", "read", f"API {api}")
+        answer = self._wire.send(request)
+        resources = [] if answer.code == 404 else answer.json(request).get("resources", [])
+        for one in resources:
+            if one["kind"] == name and "/" not in one["name"]:
+                kind = names.Kind(group, name, one["name"], (version,), one["namespaced"])
+                with self._lock:
+                    self._found[api, name] = kind
+                return kind
+        raise missing_kind(f"{name} objects", f"{name} is not served in {api}")
+
+    def exchange(
+        self,
+        method: str,
+        kind: names.Kind,
+        namespace: str | None,
+        name: str | None,
+        *,
+        body: Json | None = None,
+        **extra: Any,
+    ) -> Json | None:
+        """The answer to a request in the version that is served; None when there is no object."""
+        request = self.request(method, kind, namespace, name, body, extra)
+        answer = self._wire.send(request)
+        if is_missing_kind(answer.code, answer.body) and kind.group:
+            # The version that was served before may be gone with an update of its provider.
+            with self._lock:
+                self._served.pop(kind, None)
+            request = self.request(method, kind, namespace, name, body, extra)
+            answer = self._wire.send(request)
+        reads = method in ("GET", "DELETE")
+        if is_about(answer.code, answer.body, (name,) if reads else (name, namespace)):
+            return None
+        found = answer.json(request)
+        is_object = method != "DELETE" and name is not None
+        reason = response.not_the_object(found, kind, namespace, name) if is_object else ""
+        if reason:
+            raise unreachable(f"{kind.plural}: {reason}")
+        return found
+
+    def request(
+        self,
+        method: str,
+        kind: names.Kind,
+        namespace: str | None,
+        name: str | None,
+        body: Json | None,
+        extra: Mapping[str, Any],
+    ) -> Request:
+        version = self.served(kind)
+        if (
+            body is not None
+            and method in ("POST", "PUT", "PATCH")
+            and extra.get("content_type") != MERGE_PATCH
+        ):
+            group = f"{kind.group}/" if kind.group else ""
+            body = {**body, "apiVersion": f"{group}{version}", "kind": kind.name}
+        return Request(
+            method,
+            path(kind, version, namespace, None if method == "POST" else name),
+            what=describe(kind, namespace, name),
+            body=body,
+            private=kind == names.SECRET,
+            **extra,
+        )
+
+    def pages(
+        self,
+        kind: names.Kind,
+        namespace: str | None,
+        labels: Mapping[str, str] | None,
+        limit: int | None,
+    ) -> Iterator[Json]:
+        """The pages of a list; their items say what they are."""
+        query = label_query(labels) + ([("limit", str(limit))] if limit else [])
+        more: list[tuple[str, str]] = []
+        while True:
+            page = self.exchange("GET", kind, namespace, None, verb="list", query=query + more)
+            if reason := response.not_a_list(page, kind, namespace, labels or {}):
+                raise unreachable(f"{kind.plural}: {reason}")
+            assert page is not None  # or it would be no list
+            # The items of a list of a built-in kind do not say what they are.
+            marks = {"apiVersion": page.get("apiVersion"), "kind": kind.name}
+            yield {**page, "items": [{**marks, **item} for item in page["items"]]}
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return
+            more = [("continue", token)]

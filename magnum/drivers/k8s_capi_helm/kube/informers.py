@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All watches of a process on its management cluster, and the reader that answers from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+import functools
+import threading
+import time
+from typing import Protocol
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube.cache import Store
+from magnum.drivers.k8s_capi_helm.kube.reflector import Source, Watch
+from magnum.drivers.k8s_capi_helm.kube.snapshot import Reader
+from magnum.drivers.k8s_capi_helm.model import Json, names
+
+LOG = logging.getLogger(__name__)
+
+#: What a look reads.
+KINDS = (
+    names.CLUSTER,
+    names.OPENSTACK_CLUSTER,
+    names.CONTROL_PLANE,
+    names.MACHINE_DEPLOYMENT,
+    names.MACHINE_SET,
+    names.MACHINE,
+    names.OPENSTACK_SERVER,
+    names.HELM_RELEASE,
+    names.MANIFESTS,
+    names.EVENT,
+)
+
+#: Seconds after which a process that had no thread left tries again; it is asked all the time.
+_BEGIN_AGAIN = 30.0
+#: Seconds that an answer of the management cluster, or none, counts for all who ask.
+_ANSWER_HOLDS = 5.0
+
+
+class Cluster(Reader, Source, Protocol):
+    """A management cluster that can be read and watched."""
+
+
+class View:
+    """A :class:`Reader` for one look: asks nothing of what is watched and fresh, the rest directly.
+
+    :ivar behind: seconds that what it gives out may be behind at most.
+    :ivar watched: whether it gives out anything that it does not ask for.
+    :ivar kinds: of what it does not ask for.
+    :ivar place: of whom that was read, as a text that is another one for another place.
+    """
+
+    def __init__(
+        self,
+        kube: Reader,
+        fresh: Mapping[names.Kind, Store],
+        behind: float,
+        place: str = "",
+    ) -> None:
+        self._kube = kube
+        self._fresh = fresh
+        self.behind = behind
+        self.watched = bool(fresh)
+        self.kinds = frozenset(fresh)
+        self.place = place
+
+    def get(self, kind: names.Kind, namespace: str, name: str) -> Json | None:
+        """As ``KubeClient.get``."""
+        store = self._store(kind, namespace)
+        return store.get(namespace, name) if store else self._kube.get(kind, namespace, name)
+
+    def list(
+        self, kind: names.Kind, namespace: str, selector: Mapping[str, str] | None
+    ) -> list[Json]:
+        """As ``KubeClient.list``."""
+        store = self._store(kind, namespace)
+        return (
+            store.list(namespace, selector) if store else self._kube.list(kind, namespace, selector)
+        )
+
+    def _store(self, kind: names.Kind, namespace: str) -> Store | None:
+        store = self._fresh.get(kind)
+        return store if store and store.covers(namespace) else None
+
+
+def _after(
+    begun: threading.Event, run: Callable[[threading.Event], None], stopped: threading.Event
+) -> None:
+    begun.wait()
+    run(stopped)
+
+
+def _thread(name: str, run: Callable[[], None]) -> None:
+    threading.Thread(target=run, name=name, daemon=True).start()
+
+
+class Watching:
+    """The stores of what a look reads, and the watches that fill them.
+
+    What is older than the bound is not given out: it is read from the management cluster, and where
+    that cannot be done it is unreadable, as for everybody who reads directly.
+
+    :param staleness: seconds that what is given out may be behind at most, should the connection
+        have died unseen; while it lives it is behind by a fraction of a second.
+    :param covers: whether a namespace is one of this Magnum's.
+    :param seconds: how long one watch lasts; None for a third of *staleness*.
+    :param spawn: runs a function, under a name, beside everything else.
+    """
+
+    def __init__(
+        self,
+        kube: Cluster,
+        *,
+        staleness: float,
+        covers: Callable[[str], bool],
+        kinds: tuple[names.Kind, ...] = KINDS,
+        seconds: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        spawn: Callable[[str, Callable[[], None]], None] = _thread,
+    ) -> None:
+        self._kube = kube
+        self._spawn = spawn
+        self._staleness = staleness
+        self._stores = {kind: Store(kind, covers, clock) for kind in kinds}
+        # A watch that ends is a proof; a few have to fit into the bound.
+        seconds = seconds or max(1, int(staleness / 3))
+        self.watches = tuple(
+            Watch(kube, store, seconds=seconds, told=self._tell, clock=clock)
+            for store in self._stores.values()
+        )
+        self._clock = clock
+        self._asking = threading.Lock()
+        self._asked: float | None = None
+        self._answers = False
+        self._lock = threading.Lock()
+        self._stopped: threading.Event | None = None
+        self._told: Callable[[Json], None] | None = None
+        self._identity = ""
+        self._not_before = 0.0
+
+    def start(
+        self,
+        told: Callable[[Json], None] | None = None,
+        serve: Iterable[Callable[[threading.Event], None]] = (),
+    ) -> None:
+        """Begin to watch, each kind in a thread of its own; once is enough.
+
+        :param told: called with every object that changes, in the thread of its watch; as it is
+            kept, if it changed while nobody watched.
+        :param serve: each is run in one more thread, until the event that it is given.
+        """
+        with self._lock:
+            if self._stopped is not None or self._clock() < self._not_before:
+                return
+            self._stopped = stopped = threading.Event()
+            self._told = told
+            watches = zip(self._stores, self.watches, strict=True)
+            runs: list[tuple[str, Callable[[threading.Event], None]]] = [
+                (f"watch-{kind.plural}", watch.run) for kind, watch in watches
+            ]
+            runs += [(f"watch-prompts-{number}", one) for number, one in enumerate(serve, 1)]
+            # Nobody begins before all can: a round takes long, and the next attempt comes soon.
+            all_there = threading.Event()
+            try:
+                for name, run in runs:
+                    self._spawn(name, functools.partial(_after, all_there, run, stopped))
+            except RuntimeError:
+                LOG.exception("There is no thread left for the watches; what they do is asked for")
+                self._not_before = self._clock() + _BEGIN_AGAIN
+                self._end()
+            finally:
+                all_there.set()
+
+    def _tell(self, thing: Json) -> None:
+        if self._told is not None:
+            self._told(thing)
+
+    def stop(self) -> None:
+        """End all watches; a thread ends with the round that it is in."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        if self._stopped is not None:
+            self._stopped.set()
+            self._stopped = None
+        self._wake()
+        for store in self._stores.values():
+            store.forget()
+
+    def _wake(self) -> None:
+        for watch in self.watches:
+            watch.wake()
+
+    def is_whole(self, view: View) -> bool:
+        """Whether a view asks for nothing, and the management cluster has answered just now.
+
+        One question of one thread counts for a few seconds, for all: watches that are fresh tell
+        nothing of a management cluster that went away a moment ago.
+        """
+        if view.kinds != frozenset(self._stores):
+            return False
+        with self._asking:
+            if self._asked is None or self._clock() - self._asked > _ANSWER_HOLDS:
+                try:
+                    self._kube.get(names.NAMESPACE, "", "kube-system")
+                    self._answers = True
+                except errors.NotAllowed:
+                    # An answer, by who knows the driver and lets it read less than usual.
+                    self._answers = True
+                except errors.DriverError as error:
+                    LOG.warning("The management cluster does not answer: %s", error.detail)
+                    self._answers = False
+                self._asked = self._clock()
+            return self._answers
+
+    def view(self) -> View:
+        """A reader for one look that begins now."""
+        try:
+            identity = self._kube.identity()
+        except errors.DriverError as error:
+            LOG.warning("Nothing of what is watched is used: %s", error.detail)
+            self._identity = ""
+            return View(self._kube, {}, 0.0)
+        if identity != self._identity:
+            # A watch that was refused pauses for minutes, and the right may have come with this.
+            self._identity = identity
+            self._wake()
+        ages = {store: store.age(identity) for store in self._stores.values()}
+        fresh = {
+            store.kind: age
+            for store, age in ages.items()
+            if age is not None and age <= self._staleness
+        }
+        stores = {kind: self._stores[kind] for kind in fresh}
+        return View(self._kube, stores, max(fresh.values(), default=0.0), identity)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the identity for the management cluster comes from, and whether it has changed.
+
+The order is: the configured file, ``$KUBECONFIG``, ``~/.kube/config``, the pod's service account
+(https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import functools
+import hashlib
+import os
+import pathlib
+from typing import Any
+
+import kubernetes.client
+import kubernetes.config
+import yaml
+
+from magnum.drivers.k8s_capi_helm import deadline, errors
+
+_DEFAULT = pathlib.Path("~/.kube/config")
+_REFERENCES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+# Connections kept open to the management cluster by one process, as many as oslo.messaging has
+# threads for requests; more may be open for a while.
+_CONNECTIONS = 64
+# Seconds that an exec plugin has for its answer; then it is told to end, and soon after killed.
+_PLUGIN_LIMIT = 30
+_PLUGIN_GRACE = 5
+_PLUGIN_SHORTEST = 1.0
+# The client library has no types for these.
+_load_pod: Callable[..., None] = kubernetes.config.load_incluster_config
+_merged: Callable[..., Any] = kubernetes.config.kube_config.KubeConfigMerger
+_loader: Callable[..., Any] = kubernetes.config.kube_config.KubeConfigLoader
+
+
+def find(configured: str | None) -> str | None:
+    """The kubeconfig that is in force now.
+
+    :param configured: path from the configuration; wins when it is set, also when it is not there.
+    :returns: a path (for ``$KUBECONFIG`` possibly several, joined as there), or None when there is
+        none and the process has to be in a pod.
+    """
+    if configured:
+        return str(pathlib.Path(configured).expanduser())
+    if from_environment := os.environ.get("KUBECONFIG"):
+        return from_environment
+    default = _DEFAULT.expanduser()
+    return str(default) if default.is_file() else None
+
+
+def fingerprint(path: str | None) -> str:
+    """A digest of everything the kubeconfig says, the files that it refers to included.
+
+    :raises errors.ManagementRefused: a file cannot be read, or is not YAML.
+    """
+    digest = hashlib.sha256(repr(path).encode())
+    for part in (path or "").split(os.pathsep) if path else ():
+        try:
+            content = pathlib.Path(part).read_bytes()
+            digest.update(content)
+            for reference in _references(content):
+                digest.update(pathlib.Path(part).parent.joinpath(reference).read_bytes())
+        except OSError as error:
+            raise _unusable(path, f"{error.filename}: {error.strerror}") from None
+        except yaml.YAMLError as error:
+            # The error's own text quotes the line, which may hold a token.
+            mark = getattr(error, "problem_mark", None)
+            line = mark.line + 1 if mark else "?"
+            raise _unusable(path, f"not YAML, line {line}") from None
+    return digest.hexdigest()
+
+
+def load(path: str | None) -> kubernetes.client.ApiClient:
+    """A client for the identity at *path*; None means the service account of the pod.
+
+    :raises errors.ManagementRefused: it holds nothing that can be used.
+    """
+    configuration = kubernetes.client.Configuration()
+    try:
+        if path is None:
+            _load_pod(client_configuration=configuration)
+        else:
+            _load_file(path, configuration)
+    except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
+        raise _unusable(path, f"{type(error).__name__}: {error}") from None
+    # Attempts are counted in one place, by the client, with a pause between them.
+    configuration.retries = False
+    configuration.connection_pool_maxsize = _CONNECTIONS
+    return kubernetes.client.ApiClient(configuration=configuration)
+
+
+def _load_file(path: str, configuration: kubernetes.client.Configuration) -> None:
+    """Read a kubeconfig as the library's own loader does, and bound the exec plugins that it names.
+
+    The library waits for a plugin without a limit, now and whenever a token has run out, so the
+    plugin is started by ``timeout`` of coreutils, which ends its children too. Now it has no more
+    time than whoever asked.
+    """
+    config = _merged(path).config
+    if config is None:
+        raise kubernetes.config.ConfigException("there is no such file")
+    plugins = []
+    for entry in config.value.get("users") or ():
+        plugin = (entry.value.get("user") or {}).get("exec")
+        if isinstance(plugin, dict) and "command" in plugin:
+            now = max(_PLUGIN_SHORTEST, deadline.left(_PLUGIN_LIMIT))
+            limit = [f"--kill-after={_PLUGIN_GRACE}", f"{now:.1f}", plugin["command"]]
+            plugin["args"] = [*limit, *(plugin.get("args") or ())]
+            plugin["command"] = "timeout"
+            plugins.append(plugin)
+    _loader(config_dict=config, config_base_path=None).load_and_set(configuration)
+    for plugin in plugins:
+        plugin["args"][1] = str(_PLUGIN_LIMIT)
+
+
+# Parsing takes milliseconds, each request asks, and the answer hardly ever changes.
+@functools.lru_cache(maxsize=4)
+def _references(content: bytes) -> tuple[str, ...]:
+    """The files that a kubeconfig names; raises yaml.YAMLError."""
+    return tuple(_named(yaml.safe_load(content)))
+
+
+def _named(config: Any) -> Iterator[str]:
+    if not isinstance(config, dict):
+        return
+    for section, key in (("clusters", "cluster"), ("users", "user")):
+        for entry in config.get(section) or ():
+            body = entry.get(key) if isinstance(entry, dict) else None
+            for reference in _REFERENCES:
+                if isinstance(body, dict) and isinstance(body.get(reference), str):
+                    yield body[reference]
+
+
+def _unusable(path: str | None, detail: str) -> errors.ManagementRefused:
+    where = f"kubeconfig {path}" if path else "service account of the pod (no kubeconfig found)"
+    return errors.ManagementRefused(
+        "This Magnum service has no usable kubeconfig for the management cluster. Ask the operator "
+        "to set [capi_helm] kubeconfig_file to a kubeconfig that Magnum may read.",
+        f"{where}: {detail}",
+    )

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A watch: lists one kind, then follows its changes, and begins anew when that does not work.
+
+The way of https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes:
+a list in pages, a watch from its resourceVersion on, a new list after 410 Gone. Bookmarks, and the
+ends that each watch is asked to come to soon, are the proof that nothing was missed until then. A
+watch that comes to another end, and one that tells nothing at all, prove nothing by that.
+
+``kubernetes.informer`` of the client library is not used: it has no timeout for its requests, so
+that a dead connection is never noticed; no time at which it was last right, so that nothing can be
+called stale; no pause that grows; it lists in one piece and keeps whole objects; and with custom
+objects, whose lists are dicts, it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+import random
+import threading
+import time
+from typing import Protocol
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube.cache import Kept, Store
+from magnum.drivers.k8s_capi_helm.model import Json, names
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds after which everything is listed again, whatever the watches say: a management cluster
+#: that was restored from a backup has other objects under older resourceVersions.
+_LIST_AGAIN = 300.0
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 30.0
+#: Seconds at most after a refusal, which ends only when somebody grants the right.
+_LONGEST_REFUSED = 300.0
+#: A watch has lasted as long as it was asked to from this part of its time on.
+_LASTED = 0.9
+#: Of the first pause, at most: no number that an outage of days lets grow.
+_DOUBLINGS = 10
+
+
+class Source(Protocol):
+    """What a watch needs of the management cluster; kube_client.KubeClient has it."""
+
+    def identity(self) -> str: ...
+
+    def snapshot(
+        self, kind: names.Kind, keep: Callable[[Json], Kept | None], /
+    ) -> tuple[Iterable[Kept], str]: ...
+
+    def changes(
+        self, kind: names.Kind, since: str, seconds: int, /
+    ) -> Iterator[tuple[str, Json]]: ...
+
+    def revision(self, kind: names.Kind, /) -> str: ...
+
+
+class Watch:
+    """Keeps one store up to date; each round is one list or one watch.
+
+    :param seconds: how long one watch lasts at most.
+    :param told: called with every object of ours that was made, changed or deleted.
+    :param spread: a random number between two others, so that nothing happens in step.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        store: Store,
+        *,
+        seconds: int,
+        told: Callable[[Json], None],
+        clock: Callable[[], float] = time.monotonic,
+        spread: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self._source = source
+        self._store = store
+        self._seconds = seconds
+        self._told = told
+        self._clock = clock
+        self._spread = spread
+        self._since = ""
+        #: Of whom was listed last, and who was asked last.
+        self._identity = self._tried = ""
+        self._list_again = 0.0
+        self._failures = 0
+        self._trouble: type[errors.DriverError] | None = None
+        self._woken = threading.Event()
+
+    def run(self, stopped: threading.Event) -> None:
+        """Rounds until *stopped*, with a pause after each that fails."""
+        while not stopped.is_set():
+            try:
+                pause = self.round()
+            except Exception:
+                # Without its thread a store would be stale for ever, and nobody would know why.
+                LOG.exception("%s are listed again", self._store.kind.plural)
+                self._since, pause = "", _LONGEST_PAUSE
+            if pause and not stopped.is_set():
+                self._woken.wait(pause)
+                self._woken.clear()
+
+    def wake(self) -> None:
+        """End the pause that it is in: there is another kubeconfig, or it is told to stop."""
+        self._woken.set()
+
+    def round(self) -> float:
+        """List, or follow the changes until the watch ends.
+
+        :returns: seconds to wait before the next round.
+        """
+        try:
+            identity = self._source.identity()
+            if identity != self._tried:
+                # What was wrong with the one before says nothing of this one.
+                self._tried, self._failures, self._trouble = identity, 0, None
+            if not self._since or identity != self._identity or self._clock() >= self._list_again:
+                self._list(identity)
+            else:
+                self._follow()
+                # Not after a list: one that works does not make up for a watch that does not.
+                self._failures, self._trouble = 0, None
+        except errors.DriverError as error:
+            # A watch that ended in any other way than asked for may have missed something.
+            self._since = ""
+            return self._pause(error)
+        return 0.0
+
+    def _list(self, identity: str) -> None:
+        asked = self._clock()
+        things, since = self._source.snapshot(self._store.kind, self._store.keep)
+        changed = self._store.fill(things, identity, asked)
+        self._since, self._identity = since, identity
+        self._list_again = asked + self._spread(_LIST_AGAIN / 2, _LIST_AGAIN)
+        # No watch has told of it, or it would be known.
+        for one in changed:
+            self._tell(one.thing())
+
+    def _follow(self) -> None:
+        seconds = max(1, int(self._spread(self._seconds * 0.7, self._seconds)))
+        begun, quiet = self._clock(), True
+        for what, thing in self._source.changes(self._store.kind, self._since, seconds):
+            quiet = False
+            self._since = thing["metadata"]["resourceVersion"]
+            if what == "BOOKMARK":
+                self._store.confirm()
+            elif self._store.change(thing, gone=what == "DELETED"):
+                self._tell(thing)
+        lasted = self._clock() - begun
+        if lasted >= seconds * _LASTED:
+            if quiet:
+                self._be_not_ahead()
+            self._store.confirm()
+        elif quiet:
+            # By somebody in between that lets no stream pass, or by a server that stops.
+            raise errors.ManagementUnreachable(
+                "The management cluster tells nothing of what happens.",
+                f"a watch ended after {lasted:.1f} of {seconds} seconds, and nothing was told",
+            )
+        # Else it was cut off, as of whoever does not keep up: what was not told is told next.
+
+    def _tell(self, thing: Json) -> None:
+        """What is known by now is not told again, so no error may take the rest along."""
+        try:
+            self._told(thing)
+        except Exception:
+            LOG.exception("A change of %s was told in vain", self._store.kind.plural)
+
+    def _be_not_ahead(self) -> None:
+        """Nothing is ever told of a management cluster that is behind what is known of it.
+
+        :raises errors.Conflict: it is: it was restored from a backup, or is another one.
+        """
+        there = self._source.revision(self._store.kind)
+        if there.isdigit() and self._since.isdigit() and int(there) < int(self._since):
+            raise errors.Conflict(
+                "The management cluster is not as it was.",
+                f"it is at resourceVersion {there}, and was at {self._since}",
+            )
+
+    def _pause(self, error: errors.DriverError) -> float:
+        kind = self._store.kind
+        self._failures += 1
+        if isinstance(error, errors.Conflict) and self._failures == 1:
+            LOG.info("%s are listed again: %s", kind.plural, error.detail)
+            return 0.0
+        refused = isinstance(error, errors.ManagementRefused)
+        most = _LONGEST_REFUSED if refused else _LONGEST_PAUSE
+        longest = min(most, _FIRST_PAUSE * 2 ** min(self._failures - 1, _DOUBLINGS))
+        pause = self._spread(longest / 2, longest)
+        known, self._trouble = self._trouble is type(error), type(error)
+        LOG.log(
+            logging.DEBUG if known else logging.WARNING,
+            "%s are not watched now; again in %.1f seconds: %s",
+            kind.plural,
+            pause,
+            error.detail or error.sentence,
+        )
+        return pause

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A look: everything of one release on the management cluster, by label, from any reader.
+
+A look never raises: what could not be read is in it as such, and nobody can take it for gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import datetime
+from typing import Protocol
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
+
+LOG = logging.getLogger(__name__)
+
+Listed = tuple[Json, ...] | Missing
+
+
+class Reader(Protocol):
+    """What a look needs of the management cluster.
+
+    ``kube_client.KubeClient`` has it, which asks each time, and so has :class:`View`.
+    """
+
+    def get(self, kind: names.Kind, namespace: str, name: str, /) -> Json | None: ...
+
+    def list(
+        self, kind: names.Kind, namespace: str, selector: Mapping[str, str] | None, /
+    ) -> list[Json]: ...
+
+
+def look(kube: Reader, namespace: str, release: str, now: datetime.datetime) -> Observed:
+    """Everything of *release* that :func:`status.judge` and the deletion ask for.
+
+    :param now: aware, UTC; becomes ``Observed.at``.
+    :returns: with ``Missing.UNREADABLE`` for every kind that could not be read, and
+        ``unreachable`` set when the management cluster did not answer.
+    """
+    return _Look(kube, namespace, release).at(now)
+
+
+class _Look:
+    """The reading of one look: after the first time that nobody answers it does not ask again."""
+
+    def __init__(self, kube: Reader, namespace: str, release: str) -> None:
+        self._kube = kube
+        self._namespace = namespace
+        self._release = release
+        self._unreachable = ""
+
+    def at(self, now: datetime.datetime) -> Observed:
+        ours = {names.LABEL_CLUSTER_NAME: self._release}
+        cluster = self._one(names.CLUSTER, self._release)
+        deployments = self._many(names.MACHINE_DEPLOYMENT, ours)
+        return Observed(
+            at=now,
+            cluster=cluster,
+            infrastructure=self._owned(names.OPENSTACK_CLUSTER, cluster, "infrastructureRef"),
+            control_plane=self._owned(names.CONTROL_PLANE, cluster, "controlPlaneRef"),
+            machine_deployments=deployments,
+            machine_sets=self._many(names.MACHINE_SET, ours),
+            machines=self._many(names.MACHINE, ours),
+            servers=self._many(names.OPENSTACK_SERVER, ours),
+            addons=self._addons(),
+            events=self._events(),
+            unreachable=self._unreachable,
+        )
+
+    def _many(self, kind: names.Kind, selector: Mapping[str, str] | None) -> Listed:
+        if self._unreachable:
+            return Missing.UNREADABLE
+        try:
+            return tuple(self._kube.list(kind, self._namespace, selector))
+        except errors.DriverError as error:
+            self._note(kind, error)
+            return Missing.UNREADABLE
+
+    def _one(self, kind: names.Kind, name: str) -> Json | Missing:
+        if self._unreachable:
+            return Missing.UNREADABLE
+        try:
+            found = self._kube.get(kind, self._namespace, name)
+        except errors.DriverError as error:
+            self._note(kind, error)
+            return Missing.UNREADABLE
+        return Missing.NOT_FOUND if found is None else found
+
+    def _note(self, kind: names.Kind, error: errors.DriverError) -> None:
+        if isinstance(error, errors.ManagementUnreachable):
+            self._unreachable = error.detail or error.sentence
+        LOG.warning(
+            "%s of %s could not be read: %s",
+            kind.plural,
+            self._release,
+            error.detail or error.sentence,
+        )
+
+    def _owned(self, kind: names.Kind, cluster: Json | Missing, ref: str) -> Json | Missing:
+        """The cluster's control plane or infrastructure: by label, by reference, by name.
+
+        Cluster API sets the label when it first sees the object. One that it never saw, which must
+        not be overlooked when the cluster is deleted, still has the name that every chart gives it.
+        """
+        listed = self._many(kind, {names.LABEL_CLUSTER_NAME: self._release})
+        if isinstance(listed, Missing):
+            return Missing.UNREADABLE
+        if listed:
+            return listed[0]
+        referred = (
+            None if isinstance(cluster, Missing) else conditions.dig(cluster, "spec", ref, "name")
+        )
+        usual = names.control_plane(self._release) if kind is names.CONTROL_PLANE else self._release
+        return self._one(kind, str(referred or usual))
+
+    def _addons(self) -> Listed:
+        ours = {names.LABEL_CHART_CLUSTER: self._release}
+        releases = self._many(names.HELM_RELEASE, ours)
+        manifests = self._many(names.MANIFESTS, ours)
+        if isinstance(releases, Missing) or isinstance(manifests, Missing):
+            return Missing.UNREADABLE
+        return releases + manifests
+
+    def _events(self) -> Listed:
+        """What failed: Events carry no label, but their objects' names begin with the release's."""
+        listed = self._many(names.EVENT, None)
+        if isinstance(listed, Missing):
+            return listed
+        return tuple(
+            one
+            for one in listed
+            if conditions.tells_of_failure(one)
+            and str(conditions.dig(one, "involvedObject", "name") or "").startswith(self._release)
+        )

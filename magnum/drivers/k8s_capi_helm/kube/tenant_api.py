@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking through a connection to a tenant's API server, which ends when its time is over.
+
+A timeout of a socket begins anew with every byte, so a server that sends one now and then would
+hold a thread for ever. A watch at the side cuts the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import http.client
+import os
+import socket
+import ssl
+import threading
+import types
+
+from magnum.drivers.k8s_capi_helm.kube.tenant_channel import Channel
+from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import Access
+
+#: Seconds for a connection to come about, without a byte of an answer, and for the whole.
+CONNECT, READ, WHOLE = 2.0, 4.0, 10.0
+#: Bytes of an answer. An object's metadata is a fraction of that, but a server need not know how to
+#: leave the rest out; etcd takes no object that is larger than 1.5 MiB.
+LARGEST = 2 << 20
+_HEADERS = {
+    # What is in the object is nobody's business here.
+    "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+    "User-Agent": "magnum-k8s-capi-helm",
+}
+
+
+class Unanswered(Exception):
+    """Nobody knows: there was no answer, or none that says yes or no. For the operator's log."""
+
+
+class Door:
+    """One connection, for one look, in one thread; it is open inside of a ``with``.
+
+    :param whole: seconds after which it is cut.
+    :raises Unanswered: from ``with``: there is no connection, or not to the cluster of this
+        authority.
+    """
+
+    def __init__(self, access: Access, *, whole: float = WHOLE) -> None:
+        self._access = access
+        self._connection = http.client.HTTPConnection(access.host, access.port)
+        # One that the server has closed is not opened again unwatched.
+        self._connection.auto_open = 0
+        self._sock: socket.socket | None = None
+        self._channel: Channel | None = None
+        self._watch = threading.Timer(whole, self._cut)
+        self._watch.daemon = True
+        self._late = False
+
+    def __enter__(self) -> Door:
+        self._watch.start()
+        try:
+            with _told():
+                self._open()
+        except Unanswered:
+            self.close()
+            raise
+        return self
+
+    def _open(self) -> None:
+        where = (self._access.host, self._access.port)
+        trust = _trust(self._access)
+        self._sock = socket.create_connection(where, timeout=CONNECT)
+        self._channel = Channel(self._sock, trust, self._access.host)
+        self._connection.sock = self._channel
+        self._sock.settimeout(READ)
+        # Not before the watch knows the socket.
+        self._channel.shake_hands()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: types.TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it; nothing can be asked any more."""
+        self._watch.cancel()
+        self._connection.close()
+        if self._sock is not None:
+            self._sock.close()
+
+    def has(self, path: str) -> bool:
+        """Whether there is an object at an API path.
+
+        :raises Unanswered: the server says neither.
+        """
+        if self._late or self._channel is None:
+            raise Unanswered("it took too long as a whole")
+        with _told():
+            self._channel.ask()
+            self._connection.request("GET", path, headers=_HEADERS)
+            answer = self._connection.getresponse()
+            if (answer.length or 0) > LARGEST or len(answer.read(LARGEST + 1)) > LARGEST:
+                raise Unanswered(f"GET {path}: the answer is longer than {LARGEST} bytes")
+        if answer.status not in (200, 404):
+            raise Unanswered(f"GET {path}: HTTP {answer.status}")
+        return answer.status == 200
+
+    def _cut(self) -> None:
+        self._late = True
+        if self._sock is not None:
+            with contextlib.suppress(OSError):
+                # Closing it would not wake the thread that waits for it.
+                self._sock.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise Unanswered(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from None
+
+
+def _trust(access: Access) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_verify_locations(cadata=access.authority)
+    # OpenSSL takes a key from a file only; this one is in memory and nobody else's.
+    handle = os.memfd_create("client")
+    with os.fdopen(handle, "w") as file:
+        file.write(f"{access.certificate}\n{access.key}\n")
+        file.flush()
+        context.load_cert_chain(f"/proc/self/fd/{handle}")
+    return context

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept of an object that is watched: what status judges, and nothing that is only long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, observed
+
+#: Of ``metadata``; what is left out is above all managedFields, the longest part of most objects.
+_METADATA = (
+    "name",
+    "namespace",
+    "uid",
+    "generation",
+    "labels",
+    "annotations",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "finalizers",
+    "ownerReferences",
+)
+#: Annotations that hold a copy of the whole object.
+_COPIES = ("kubectl.kubernetes.io/last-applied-configuration",)
+#: Of a kind's ``spec``: parts that are long, and that no question is about.
+_LONG = {
+    names.CONTROL_PLANE.name: ("kubeadmConfigSpec",),
+    names.OPENSTACK_CLUSTER.name: ("managedSecurityGroups",),
+}
+_EVENT = (
+    "involvedObject",
+    "reason",
+    "message",
+    "type",
+    "series",
+    "lastTimestamp",
+    "eventTime",
+)
+_REFERENCE = ("kind", "name", "namespace")
+
+
+def trimmed(kind: names.Kind, thing: Json) -> Json:
+    """A new object with the parts of *thing* that are judged; they are shared with it."""
+    metadata = _only(thing.get("metadata") or {}, _METADATA)
+    if "annotations" in metadata:
+        metadata["annotations"] = _without(metadata["annotations"], _COPIES)
+    kept: Json = {
+        "apiVersion": thing.get("apiVersion"),
+        "kind": thing.get("kind") or kind.name,
+        "metadata": metadata,
+    }
+    if kind == names.EVENT:
+        kept |= _only(thing, _EVENT)
+        kept["involvedObject"] = _only(thing.get("involvedObject") or {}, _REFERENCE)
+        kept["message"] = conditions.words(thing.get("message"))
+        return kept
+    kept |= _only(thing, ("spec", "status"))
+    if isinstance(kept.get("status"), dict):
+        kept["status"] = _bounded(kept["status"])
+    if kind.name in _LONG and isinstance(kept.get("spec"), dict):
+        kept["spec"] = _without(kept["spec"], _LONG[kind.name])
+    return kept
+
+
+def _bounded(status: Json) -> Json:
+    """A status whose own texts and lists are no longer than they are ever read."""
+    found = dict(status)
+    for key, value in status.items():
+        if isinstance(value, str) and len(value) > conditions.LONGEST:
+            found[key] = conditions.words(value)
+        elif isinstance(value, list) and len(value) > observed.LONGEST_LIST:
+            found[key] = value[: observed.LONGEST_LIST]
+    return found
+
+
+def _only(mapping: Json, keys: tuple[str, ...]) -> Json:
+    return {key: mapping[key] for key in keys if key in mapping}
+
+
+def _without(mapping: Any, keys: tuple[str, ...]) -> Json:
+    return {key: value for key, value in mapping.items() if key not in keys}

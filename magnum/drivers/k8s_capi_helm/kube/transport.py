@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests over the network: with an identity, in bounded time, in a bounded number of attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import json
+import os
+import threading
+import time
+
+import kubernetes.client
+import tenacity
+import urllib3
+
+from magnum.drivers.k8s_capi_helm import deadline as rpc_deadline
+from magnum.drivers.k8s_capi_helm.kube import kubeconfig
+from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import Breaker
+from magnum.drivers.k8s_capi_helm.kube.request import PASSING, refusal, Request, unreachable, words
+from magnum.drivers.k8s_capi_helm.model import Json
+
+_ATTEMPTS = 3
+# A role that has just been bound is not known everywhere at once: with the pauses in between these
+# attempts take some seconds.
+_ATTEMPTS_WITH_NEW_ROLE = 7
+_LONGEST_PAUSE = 5.0
+# All attempts together have this many times what one of them has: a server that takes requests and
+# is silent would hold a thread, and who waits for it, for each attempt anew.
+_ATTEMPTS_TOGETHER = 1.15
+# Below that many seconds there is no use in asking.
+_TOO_LATE = 0.05
+_CHUNK = 1 << 16
+# The request did not leave this host: no connection, or no trust in whoever is at its other end
+# (the client turns TLS errors into its own ApiException).
+_NOT_SENT = (
+    urllib3.exceptions.NewConnectionError,
+    urllib3.exceptions.ConnectTimeoutError,
+    kubernetes.client.ApiException,
+)
+_SILENCE = (*_NOT_SENT, urllib3.exceptions.HTTPError, OSError)
+
+
+class _Unsent(Exception):
+    """The server was not reached, or said that it did nothing: any request may be sent again."""
+
+
+class _TooLong(Exception):
+    """The answer came, and did not come to an end."""
+
+
+class _Unknown(Exception):
+    """Nobody knows whether the request had its effect: only repeatable ones may be sent again."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    code: int
+    body: bytes
+
+    def json(self, request: Request) -> Json:
+        """The answer's object; raises the error that a refusal stands for."""
+        if self.code >= 300:
+            raise refusal(request, self.code, self.body)
+        try:
+            parsed: Json = json.loads(self.body)
+        except ValueError:
+            raise unreachable(f"{request.method} {request.path}: the answer is not JSON") from None
+        return parsed
+
+
+class Wire:
+    """The connection to the management cluster; safe to share between threads.
+
+    Parameters are those of :class:`KubeClient`. Nothing happens before the first request.
+    """
+
+    def __init__(
+        self,
+        kubeconfig: str | None,
+        *,
+        connect_timeout: float,
+        read_timeout: float,
+        pause: float,
+        breaker: Breaker,
+    ) -> None:
+        self._configured = kubeconfig
+        self._timeout = (connect_timeout, read_timeout)
+        self._pause = pause
+        self._breaker = breaker
+        self._lock = threading.Lock()
+        self._api: kubernetes.client.ApiClient | None = None
+        self._identity: tuple[int, str] | None = None
+
+    @property
+    def kubeconfig_path(self) -> str | None:
+        """As for :class:`KubeClient`."""
+        return kubeconfig.find(self._configured)
+
+    def send(self, request: Request) -> Answer:
+        """The server's answer, after as many attempts as the request allows.
+
+        :raises errors.ManagementUnreachable: there was none, or only signs of passing trouble.
+        :raises errors.ManagementRefused: the kubeconfig cannot be used.
+        """
+        try:
+            answer = self._repeat(request)
+            if answer.code == 401:
+                # A token may have ended before its time: once more with a fresh identity.
+                with self._alone():
+                    self._api = None
+                answer = self._repeat(request)
+        except (_Unsent, _Unknown) as error:
+            raise unreachable(f"{request.method} {request.path}: {error}") from None
+        return answer
+
+    def identity(self) -> str:
+        """A text that is another one when the kubeconfig says something else.
+
+        :raises errors.ManagementRefused: the kubeconfig cannot be used.
+        """
+        return kubeconfig.fingerprint(self.kubeconfig_path)
+
+    def stream(self, request: Request, seconds: float) -> Iterator[Json]:
+        """The objects of an answer that goes on, one on a line, as they come.
+
+        :param seconds: after which the server was asked to end it.
+        :raises errors.ManagementUnreachable: it did not begin, or did not end by itself.
+        :raises errors.DriverError: otherwise, what the refusal stands for.
+        """
+        try:
+            connect, read = self._timeout
+            response = self._open(request, (connect, max(read, seconds + connect)))
+        except _SILENCE as error:
+            self._breaker.silent(_line(error))
+            raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
+        self._breaker.close()
+        try:
+            if response.status >= 300:
+                content = _read(response, time.monotonic() + sum(self._timeout))
+                raise refusal(request, response.status, content)
+            for line in _lines(response):
+                yield json.loads(line)
+        except (_TooLong, *_SILENCE) as error:
+            raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
+        except ValueError:
+            raise unreachable(f"{request.method} {request.path}: the answer is not JSON") from None
+        finally:
+            response.close()
+
+    def _repeat(self, request: Request) -> Answer:
+        # A plugin of the kubeconfig has a limit of its own, and may use it up.
+        self._client()
+        most = _ATTEMPTS_TOGETHER * sum(self._timeout)
+        left = rpc_deadline.left(most)
+        end = time.monotonic() + left
+        if rpc_deadline.is_over():
+            raise unreachable(f"{request.method} {request.path}: not asked, the time is over")
+        passing = (_Unsent, _Unknown) if request.repeatable else _Unsent
+        retrying = tenacity.Retrying(
+            stop=lambda state: _is_enough(state) or state.upcoming_sleep + _TOO_LATE > _rest(end),
+            wait=tenacity.wait_random_exponential(multiplier=self._pause, max=_LONGEST_PAUSE),
+            retry=tenacity.retry_any(
+                tenacity.retry_if_exception_type(passing),
+                tenacity.retry_if_result(lambda answer: request.new_role and answer.code == 403),
+            ),
+            retry_error_callback=_last,
+        )
+        answer: Answer = retrying(self._attempt, request, end, hurried=left < most)
+        return answer
+
+    def _attempt(self, request: Request, end: float, *, hurried: bool) -> Answer:
+        """One exchange over the network.
+
+        :param end: when it has to be over.
+        :param hurried: because whoever asked waits no longer, and not because of the server.
+        :raises errors.ManagementUnreachable: others have had no answer, and nothing was sent; or
+            there was one that used all the time up, as a long list does over a slow line.
+        """
+        rest = max(_rest(end), _TOO_LATE)
+        connect, read = (min(limit, rest) for limit in self._timeout)
+        deadline = time.monotonic() + min(connect + read, rest)
+        cut = hurried and rest < sum(self._timeout)
+        try:
+            response = self._open(request, (connect, read))
+            content = _read(response, deadline)
+        except _NOT_SENT as error:
+            self._breaker.silent(_line(error), hurried=cut)
+            raise _Unsent(_line(error)) from None
+        except _TooLong as error:
+            self._breaker.close()
+            raise unreachable(f"{request.method} {request.path}: {error}") from None
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            self._breaker.silent(_line(error), hurried=cut)
+            raise _Unknown(_line(error)) from None
+        self._breaker.close()
+        if response.status == 429:
+            raise _Unsent("HTTP 429, too many requests")
+        if response.status in PASSING:
+            raise _Unknown(f"HTTP {response.status}: {words(request, content)}")
+        return Answer(response.status, content)
+
+    def _open(self, request: Request, timeout: tuple[float, float]) -> urllib3.BaseHTTPResponse:
+        """Send a request; the beginning of its answer."""
+        api = self._client()
+        if why := self._breaker.refusal():
+            raise unreachable(f"{request.method} {request.path}: {why}")
+        method, url, headers, *_ = api.param_serialize(
+            request.method,
+            request.path,
+            query_params=list(request.query),
+            header_params={"Accept": "application/json", "Content-Type": request.content_type},
+            auth_settings=["BearerToken"],
+        )
+        answer = api.call_api(method, url, headers, request.body, _request_timeout=timeout)
+        response: urllib3.BaseHTTPResponse = answer.response
+        return response
+
+    def _client(self) -> kubernetes.client.ApiClient:
+        """The client for the identity in force; a new one when that has changed, or in a fork."""
+        where = self.kubeconfig_path
+        identity = (os.getpid(), kubeconfig.fingerprint(where))
+        with self._alone():
+            if self._api is None or identity != self._identity:
+                self._breaker.close()
+                self._api, self._identity = kubeconfig.load(where), identity
+            return self._api
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock of the identity, for which a plugin may let others wait.
+
+        :raises errors.ManagementUnreachable: it took too long.
+        """
+        if not self._lock.acquire(timeout=rpc_deadline.left(sum(self._timeout))):
+            raise unreachable("not asked, because the plugin of the kubeconfig does not answer")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+def _read(response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+    """The whole body; a server that sends it drop by drop does not hold a thread for ever."""
+    pieces = []
+    # What has come so far each time, and not only when a whole chunk is there.
+    while piece := response.read1(_CHUNK):
+        pieces.append(piece)
+        if time.monotonic() > deadline:
+            response.close()
+            raise _TooLong("the answer took too long as a whole")
+    return b"".join(pieces)
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for piece in response.stream(_CHUNK):
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from (line for line in whole if line.strip())
+    if rest.strip():
+        raise urllib3.exceptions.HTTPError("the answer ended in the middle of an object")
+
+
+def _rest(end: float) -> float:
+    return end - time.monotonic()
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _is_enough(state: tenacity.RetryCallState) -> bool:
+    """Whether there were enough attempts: an answer that is tried again is that of a new role."""
+    failed = state.outcome is not None and state.outcome.failed
+    return state.attempt_number >= (_ATTEMPTS if failed else _ATTEMPTS_WITH_NEW_ROLE)
+
+
+def _last(state: tenacity.RetryCallState) -> Answer:
+    """The answer to the last attempt, or what it raised."""
+    assert state.outcome is not None  # there is always a first attempt
+    answer: Answer = state.outcome.result()
+    return answer

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs on objects of the management cluster, each bounded in time and number of attempts."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Container, Iterator, Mapping
+import json
+import logging
+from typing import Any, TypeVar
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube import collection
+from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import Breaker
+from magnum.drivers.k8s_capi_helm.kube.discovery import Kinds
+from magnum.drivers.k8s_capi_helm.kube.request import (
+    APPLY_PATCH,
+    gone,
+    MERGE_PATCH,
+    refusal,
+    unreachable,
+)
+from magnum.drivers.k8s_capi_helm.kube.transport import Wire
+from magnum.drivers.k8s_capi_helm.model import Json, names
+
+_Kept = TypeVar("_Kept")
+
+#: Objects per page of a list.
+PAGE = 500
+
+
+class KubeClient:
+    """Plain JSON in and out; only errors of this driver come out.
+
+    It is safe to share between threads, and made without any I/O. The identity is read again when
+    the kubeconfig, or a file that it refers to, has other contents.
+
+    :param kubeconfig: path from the configuration, None to look in the usual places.
+    :param connect_timeout: seconds for a connection to come about.
+    :param read_timeout: seconds without a byte of the answer, and for the whole of it.
+    :param pause: seconds before the second attempt, growing and jittered after; 0 in tests.
+    :param breaker_failures: attempts in a row without an answer after which requests fail at once
+        for a while; 0 for never.
+    :param breaker_pause: seconds that this lasts at most until one request tries again.
+    """
+
+    def __init__(
+        self,
+        kubeconfig: str | None,
+        *,
+        connect_timeout: float = 5,
+        read_timeout: float = 30,
+        pause: float = 0.2,
+        breaker_failures: int = 5,
+        breaker_pause: float = 15,
+    ) -> None:
+        self._wire = Wire(
+            kubeconfig,
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            pause=pause,
+            breaker=Breaker(
+                failures=breaker_failures,
+                longest=breaker_pause,
+                patience=2 * (connect_timeout + read_timeout),
+            ),
+        )
+        self._kinds = Kinds(self._wire)
+
+    @property
+    def kubeconfig_path(self) -> str | None:
+        """The kubeconfig in force, for helm; None in a pod with a service account."""
+        return self._wire.kubeconfig_path
+
+    def get(self, kind: names.Kind, namespace: str | None, name: str) -> Json | None:
+        """One object, or None when it is not there.
+
+        :raises errors.ManagementUnreachable: no answer, or trouble in the server.
+        :raises errors.ManagementRefused: not allowed, or the kind is not served.
+        """
+        try:
+            return self._kinds.exchange("GET", kind, namespace, name, verb="read")
+        except errors.NotAllowed:
+            if self._is_nowhere(kind, namespace):
+                return None
+            raise
+
+    def kind_of(self, manifest: Json) -> names.Kind:
+        """The kind of any manifest, in the manifest's version; the server is asked once.
+
+        :raises errors.ManagementRefused: the server does not have it.
+        :raises errors.DriverError: as for get.
+        """
+        return self._kinds.kind_of(manifest)
+
+    def find(self, manifest: Json, namespace: str) -> Json | None:
+        """The object that a manifest of any kind is about, in the manifest's version; None without.
+
+        :param namespace: where it is, if the manifest does not say.
+        :raises errors.DriverError: as for get.
+        """
+        metadata, kind = manifest["metadata"], self.kind_of(manifest)
+        return self.get(kind, metadata.get("namespace") or namespace, metadata["name"])
+
+    def list(
+        self, kind: names.Kind, namespace: str | None, selector: Mapping[str, str] | None = None
+    ) -> builtins.list[Json]:
+        """All objects of a kind that have the labels of *selector*, in the server's order.
+
+        :param namespace: None for all namespaces, which the driver's own role does not allow.
+        :raises errors.DriverError: as for get.
+        """
+
+        def items(limit: int | None) -> builtins.list[Json]:
+            pages = self._kinds.pages(kind, namespace, selector, limit)
+            return [item for page in pages for item in page["items"]]
+
+        try:
+            return items(PAGE)
+        except errors.Conflict:
+            # The continuation was too old for the server (410): one list in a single piece.
+            return items(None)
+        except errors.NotAllowed:
+            if self._is_nowhere(kind, namespace):
+                return []
+            raise
+
+    def _is_nowhere(self, kind: names.Kind, namespace: str | None) -> bool:
+        """Whether there is no such namespace.
+
+        The driver's role is bound in each, so that without one the server does not tell that there
+        is nothing, but that it may not be read.
+        """
+        if namespace is None or not kind.namespaced:
+            return False
+        try:
+            found = self._kinds.exchange("GET", names.NAMESPACE, None, namespace, verb="read")
+        except errors.ManagementRefused:
+            return False
+        return found is None
+
+    def identity(self) -> str:
+        """A text that is another one when the kubeconfig says something else; no request.
+
+        :raises errors.ManagementRefused: the kubeconfig cannot be used.
+        """
+        return self._wire.identity()
+
+    def snapshot(
+        self, kind: names.Kind, keep: Callable[[Json], _Kept | None]
+    ) -> tuple[builtins.list[_Kept], str]:
+        """All objects of a kind in all namespaces, and the resourceVersion that they were read at.
+
+        :param keep: what is wanted of an object; None if nothing. Each page goes when it is read.
+        :raises errors.DriverError: as for get.
+        """
+        try:
+            return self._snapshot(kind, keep, PAGE)
+        except errors.Conflict:
+            # As for list: a starved process may take minutes between its pages, each time anew.
+            return self._snapshot(kind, keep, None)
+
+    def revision(self, kind: names.Kind) -> str:
+        """The resourceVersion of all objects of a kind as they are now; one object is read.
+
+        :raises errors.DriverError: as for get.
+        """
+        page = next(self._kinds.pages(kind, None, None, 1), {})
+        return str((page.get("metadata") or {}).get("resourceVersion") or "")
+
+    def changes(self, kind: names.Kind, since: str, seconds: int) -> Iterator[tuple[str, Json]]:
+        """What happens to objects of a kind in all namespaces, until the server ends it.
+
+        :param since: resourceVersion of a snapshot or of an earlier change.
+        :param seconds: after which the server is asked to end it.
+        :returns: ADDED, MODIFIED or DELETED with the object, or BOOKMARK with an object that has a
+            resourceVersion only.
+        :raises errors.Conflict: *since* is too long ago (410 Gone): a new snapshot is needed.
+        :raises errors.DriverError: otherwise as for get. Something may have been missed.
+        """
+        query = [
+            ("watch", "true"),
+            ("resourceVersion", since),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", str(seconds)),
+        ]
+        extra = {"verb": "watch", "query": query}
+        request = self._kinds.request("GET", kind, None, None, None, extra)
+        for event in self._wire.stream(request, seconds):
+            thing = event.get("object") or {}
+            if event.get("type") == "ERROR":
+                code = int(thing.get("code") or 500)
+                raise refusal(request, code, json.dumps(thing).encode())
+            yield str(event.get("type")), {**thing, "kind": kind.name}
+
+    def create(self, kind: names.Kind, manifest: Json) -> Json:
+        """Make an object.
+
+        :raises errors.Conflict: there is one of that name.
+        :raises errors.DriverError: otherwise as for get. After ManagementUnreachable it may exist.
+        """
+        return self._send_manifest(
+            "POST", kind, manifest, verb="create", repeatable=False, new_role=True
+        )
+
+    def replace(self, kind: names.Kind, manifest: Json) -> Json:
+        """Overwrite an object, unless it has changed since *manifest* was read.
+
+        :param manifest: the whole object with its ``metadata.resourceVersion``.
+        :raises errors.Conflict: it has changed, or is gone.
+        :raises ValueError: no resourceVersion, so nothing could be compared.
+        :raises errors.DriverError: otherwise as for get. After ManagementUnreachable it may have
+            been done.
+        """
+        if not manifest["metadata"].get("resourceVersion"):
+            raise ValueError("replace needs metadata.resourceVersion")
+        return self._send_manifest("PUT", kind, manifest, verb="change", repeatable=False)
+
+    def apply(self, kind: names.Kind, manifest: Json) -> Json:
+        """Make an object, or set the fields of *manifest* on it, as this driver's field manager.
+
+        Server-side apply with force: fields set by others and not in *manifest* stay as they are
+        (https://kubernetes.io/docs/reference/using-api/server-side-apply/).
+
+        :raises errors.DriverError: as for get.
+        """
+        query = [("fieldManager", names.FIELD_MANAGER), ("force", "true")]
+        return self._send_manifest(
+            "PATCH", kind, manifest, verb="apply", query=query, content_type=APPLY_PATCH
+        )
+
+    def patch(self, kind: names.Kind, namespace: str | None, name: str, merge: Json) -> Json:
+        """Change some fields of an object by a JSON merge patch (RFC 7386).
+
+        :param merge: with ``metadata.resourceVersion`` in it, the server compares that first.
+        :raises errors.Conflict: it has changed, or is gone.
+        :raises errors.DriverError: otherwise as for get.
+        """
+        compared = bool((merge.get("metadata") or {}).get("resourceVersion"))
+        answer = self._kinds.exchange(
+            "PATCH",
+            kind,
+            namespace,
+            name,
+            verb="change",
+            body=merge,
+            content_type=MERGE_PATCH,
+            repeatable=not compared,
+        )
+        if answer is None:
+            raise gone(kind, namespace, name)
+        return answer
+
+    def delete(
+        self, kind: names.Kind, namespace: str | None, name: str, *, uid: str | None = None
+    ) -> bool:
+        """Have an object deleted; its finalizers may keep it there for a while.
+
+        :param uid: delete only this very object, not a later one of the same name.
+        :returns: False when it is not there.
+        :raises errors.Conflict: the object of that name has another uid.
+        :raises errors.DriverError: otherwise as for get.
+        """
+        options: Json = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+        }
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        return (
+            self._kinds.exchange("DELETE", kind, namespace, name, verb="delete", body=options)
+            is not None
+        )
+
+    def delete_collection(
+        self,
+        kind: names.Kind,
+        namespace: str,
+        selector: Mapping[str, str],
+        *,
+        keep: Container[str] = (),
+        level: int = logging.INFO,
+    ) -> None:
+        """Delete the objects with these labels but those named in *keep*; each is logged first.
+
+        :raises errors.DriverError: as for :meth:`list` and :meth:`delete`.
+        """
+        collection.delete_each(self, kind, namespace, selector, keep, level)
+
+    def served(self, kind: names.Kind) -> str:
+        """The first of a kind's versions that the server has, kept until a request contradicts.
+
+        :raises errors.ManagementRefused: the server has the kind in none of them.
+        :raises errors.DriverError: otherwise as for get.
+        """
+        return self._kinds.served(kind)
+
+    def _snapshot(
+        self, kind: names.Kind, keep: Callable[[Json], _Kept | None], limit: int | None
+    ) -> tuple[builtins.list[_Kept], str]:
+        found: builtins.list[_Kept] = []
+        since = ""
+        for page in self._kinds.pages(kind, None, None, limit):
+            found += [kept for item in page["items"] if (kept := keep(item)) is not None]
+            since = page["metadata"]["resourceVersion"]
+        if not since:
+            raise unreachable(f"{kind.plural}: a list without a resourceVersion")
+        return found, since
+
+    def _send_manifest(self, method: str, kind: names.Kind, manifest: Json, **extra: Any) -> Json:
+        metadata = manifest["metadata"]
+        # A review (SelfSubjectReview and its like) is made without a name.
+        namespace, name = metadata.get("namespace"), metadata.get("name")
+        if kind.namespaced and not namespace:
+            raise ValueError(f"{kind.name} '{name}' needs metadata.namespace")
+        answer = self._kinds.exchange(method, kind, namespace, name, body=manifest, **extra)
+        if answer is None:
+            raise gone(kind, namespace, name)
+        return answer

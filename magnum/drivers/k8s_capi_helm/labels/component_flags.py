@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flags of Kubernetes' programs in a label: ``--a=b --c=d`` -> pairs, or what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import re
+
+from magnum.drivers.k8s_capi_helm.labels import types
+
+Pairs = tuple[tuple[str, str], ...]
+
+#: Flags stand behind each other with spaces, or with commas from a repeated ``--label``.
+_BETWEEN = re.compile(r"\s+|[,;](?=--)")
+_FLAG = re.compile(r"--([a-z][a-z0-9-]{0,62})=(.+)", re.ASCII)
+#: kubeadm writes the kubelet's flags into a file of environment variables, whose quotes, dollars
+#: and backslashes systemd reads; nothing else needs them.
+_NEVER = frozenset("\"'`\\$")
+_NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
+_VERBOSITY = re.compile(r"[0-9]|10", re.ASCII)
+
+_CHART = "the chart sets it"
+_SERVING = dict.fromkeys(
+    ("bind-address", "client-ca-file", "secure-port", "tls-cert-file", "tls-private-key-file"),
+    _CHART,
+)
+_DELEGATED = dict.fromkeys(
+    ("authentication-kubeconfig", "authorization-kubeconfig", "kubeconfig", "leader-elect"), _CHART
+)
+#: Beginnings of the flags that have a place of their own, and which.
+_API_SERVER = {
+    "admission-control-": _CHART,
+    "advertise-address": _CHART,
+    "audit-": "use the labels audit_log_*",
+    "authentication-": _CHART,
+    "authorization-": "use the label keystone_auth_enabled",
+    "disable-admission-plugins": "use the label admission_control_list",
+    "enable-admission-plugins": "use the label admission_control_list",
+    "enable-bootstrap-token-auth": _CHART,
+    "encryption-provider-": _CHART,
+    "etcd-": _CHART,
+    "kubelet-certificate-authority": _CHART,
+    "kubelet-client-": _CHART,
+    "oidc-": "use the labels oidc_*",
+    "proxy-client-": _CHART,
+    "requestheader-": _CHART,
+    "service-account-key-file": _CHART,
+    "service-account-signing-": _CHART,
+    "service-cluster-ip-range": "use the label service_cluster_ip_range",
+    "tls-cipher-suites": "use the label api_server_tls_cipher_suites",
+    **_SERVING,
+}
+_CONTROLLER_MANAGER = {
+    "allocate-node-cidrs": _CHART,
+    "cloud-provider": _CHART,
+    "cluster-cidr": "use the label calico_ipv4pool or cilium_ipv4pool",
+    "cluster-name": _CHART,
+    "cluster-signing-": _CHART,
+    "requestheader-": _CHART,
+    "root-ca-file": _CHART,
+    "service-account-private-key-file": _CHART,
+    "service-cluster-ip-range": "use the label service_cluster_ip_range",
+    "use-service-account-credentials": _CHART,
+    **_SERVING,
+    **_DELEGATED,
+}
+_SCHEDULER = {"config": _CHART, **_SERVING, **_DELEGATED}
+_KUBELET = {
+    "bootstrap-kubeconfig": _CHART,
+    "cert-dir": _CHART,
+    "cloud-": _CHART,
+    "cluster-dns": _CHART,
+    "cluster-domain": "use the label dns_cluster_domain",
+    "config": _CHART,
+    "container-runtime-endpoint": _CHART,
+    "hostname-override": _CHART,
+    "kubeconfig": _CHART,
+    "node-ip": _CHART,
+    "node-labels": "use --node-labels of the nodegroup",
+    "pod-manifest-path": _CHART,
+    "provider-id": _CHART,
+    "register-with-taints": "use --node-taints of the nodegroup",
+    "root-dir": _CHART,
+    "tls-cipher-suites": "use the label kubelet_tls_cipher_suites",
+    **_SERVING,
+}
+#: kube-proxy is told by a file, which has a field for each of these; what their values look like.
+_PROXY = {
+    "conntrack-max-per-core": _NUMBER,
+    "conntrack-min": _NUMBER,
+    "ipvs-scheduler": re.compile("[a-z]{2,10}"),
+    "ipvs-strict-arp": re.compile("true|false"),
+    "masquerade-all": re.compile("true|false"),
+    "metrics-bind-address": re.compile(r"[0-9a-fA-F.:\[\]]+"),
+    "proxy-mode": re.compile("iptables|ipvs|nftables"),
+}
+
+
+def _form(reserved: Mapping[str, str]) -> types.Form[Pairs]:
+    def read(text: str) -> Pairs:
+        found = _pairs(text)
+        for name, _ in found:
+            for start, instead in reserved.items():
+                if name == start or (start.endswith("-") and name.startswith(start)):
+                    raise types.Wrong(f"--{name} cannot be given here: {instead}")
+        return found
+
+    expected = "flags like --name=value with spaces between them, without quotes"
+    return types.Form(read, expected, write=_text)
+
+
+def _text(flags: Pairs) -> str:
+    return " ".join(f"--{name}={value}" for name, value in flags)
+
+
+def _read_proxy(text: str) -> Pairs:
+    found = _pairs(text)
+    for name, value in found:
+        if name not in _PROXY:
+            raise types.Wrong(f"of kube-proxy only --{', --'.join(_PROXY)} can be given")
+        if _PROXY[name].fullmatch(value) is None:
+            raise types.Wrong(f"--{name} cannot be '{value}'")
+    return found
+
+
+def _pairs(text: str) -> Pairs:
+    found: dict[str, str] = {}
+    for piece in _BETWEEN.split(text.strip()):
+        match = _FLAG.fullmatch(piece)
+        if match is None:
+            raise types.Wrong(f"'{piece}' is not like --name=value")
+        name, value = match.groups()
+        types.read_name(value)
+        if set(value) & _NEVER:
+            raise types.Wrong(f"the value of --{name} has a quote, a dollar or a backslash")
+        if name in found:
+            raise types.Wrong(f"--{name} is there twice")
+        if name == "v" and _VERBOSITY.fullmatch(value) is None:
+            raise types.Wrong("--v is a number from 0 to 10")
+        found[name] = value
+    return tuple(found.items())
+
+
+API_SERVER = _form(_API_SERVER)
+CONTROLLER_MANAGER = _form(_CONTROLLER_MANAGER)
+SCHEDULER = _form(_SCHEDULER)
+KUBELET = _form(_KUBELET)
+PROXY = types.Form(
+    _read_proxy,
+    "flags of kube-proxy like --proxy-mode=nftables, with spaces between them",
+    write=_text,
+)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a label is declared: form, default, example, help, and where it has an effect."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any, cast, TypeVar
+
+from magnum.drivers.k8s_capi_helm.labels import types
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+class Site(enum.StrEnum):
+    """Where a label may be set to have an effect."""
+
+    TEMPLATE = "template"
+    CLUSTER = "cluster"
+    NODEGROUP = "nodegroup"
+
+
+#: Of a label that a nodegroup may have otherwise than its cluster.
+EVERYWHERE = (Site.TEMPLATE, Site.CLUSTER, Site.NODEGROUP)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Label:
+    """A label as documentation, configuration and tests see it.
+
+    :ivar default: typed value without any text; None or () where nothing is the default.
+    :ivar example: a text that is valid and asks for something else than the default.
+    :ivar help: full sentences for people.
+    :ivar sites: where it has an effect.
+    :ivar aliases: old names that are still understood.
+    :ivar settled: it is about something that is made with the cluster and cannot be changed in one
+        that runs: an upgrade keeps the cluster's value.
+    :ivar own_chart: only charts of this project's own family can do it.
+    """
+
+    name: str
+    form: types.Form[Any]
+    default: Any
+    example: str
+    help: str
+    sites: tuple[Site, ...] = (Site.TEMPLATE, Site.CLUSTER)
+    aliases: tuple[str, ...] = ()
+    settled: bool = False
+    own_chart: bool = False
+
+
+def label(
+    form: types.Form[T],
+    default: D,
+    example: str,
+    help: str,
+    *,
+    sites: tuple[Site, ...] = (Site.TEMPLATE, Site.CLUSTER),
+    aliases: tuple[str, ...] = (),
+    settled: bool = False,
+    own_chart: bool = False,
+) -> T | D:
+    """A field of a class of labels; the attribute's own name becomes the label's."""
+    about = Label("", form, default, example, help, sites, aliases, settled, own_chart)
+    return cast("T | D", dataclasses.field(default=default, metadata={"label": about}))

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many labels there may be, and how long together: every pass of a cluster reads all of them.
+
+Magnum's API takes any number of any length; only its column bounds them, in MySQL
+(:mod:`lengths`). This driver and the drivers before it know some 150 labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.errors import column_limits
+
+#: Labels of a cluster or a nodegroup: all that any driver knows, and a hundred of a cloud's own.
+MOST = 256
+#: Room for the labels of templates of later upgrades, which come on top.
+_ROOM = 2
+
+
+def check_new(texts: Mapping[str, str], whose: str) -> None:
+    """Refuse more labels than every pass can be expected to read.
+
+    :param whose: e.g. ``The cluster``.
+    :raises errors.InvalidRequest: naming number or size, and the bound.
+    """
+    _check(texts, whose, MOST, column_limits.LABELS)
+
+
+def check_merged(texts: Mapping[str, str], had: Mapping[str, str], whose: str) -> None:
+    """Refuse labels of a new template that leave a cluster (or nodegroup) with too many.
+
+    :param had: labels before the upgrade; one that has too many from before can be upgraded.
+    :raises errors.InvalidRequest: naming number or size, and the bound.
+    """
+    if len(texts) > len(had) or column_limits.encoded(dict(texts)) > column_limits.encoded(
+        dict(had)
+    ):
+        _check(
+            texts, f"With the labels of the new template {whose}", _ROOM * MOST, column_limits.TEXT
+        )
+
+
+def _check(texts: Mapping[str, str], whose: str, most: int, longest: int) -> None:
+    if len(texts) > most:
+        raise errors.InvalidRequest(
+            f"{whose} has {len(texts)} labels, and at most {most} are allowed. Leave out those "
+            "that nothing reads."
+        )
+    size = column_limits.encoded(dict(texts))
+    if size > longest:
+        longer = max(texts, key=lambda name: len(texts[name]))
+        named = column_limits.shortened(longer, column_limits.STRING)
+        raise errors.InvalidRequest(
+            f"{whose} has labels of {size} bytes together, as Magnum keeps them (JSON), and at "
+            f"most {longest} are allowed. The longest is '{named}': shorten it or leave it out."
+        )

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of a cluster's labels and of the site's defaults -> typed labels, or what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+import functools
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.labels import label as labels_label
+from magnum.drivers.k8s_capi_helm.labels import registry, types, unsupported
+
+#: What Octavia's providers cannot do (its provider driver feature matrix).
+_OVN_ONLY_ALGORITHM = "SOURCE_IP_PORT"
+_AMPHORA = frozenset({"amphora", "amphorav2", "octavia"})
+
+
+def parse(
+    texts: Mapping[str, str],
+    defaults: Mapping[str, str],
+    template: Mapping[str, str] | None = None,
+    known: Mapping[str, str] | None = None,
+) -> registry.Labels:
+    """The typed labels of a cluster.
+
+    :param texts: the cluster's labels as Magnum keeps them; unknown ones are left alone, see
+        :func:`~magnum.drivers.k8s_capi_helm.labels.notices`.
+    :param defaults: texts of the site's defaults, used for labels that *texts* does not give.
+    :param template: labels of the cluster template, for a cluster that is to be made or to follow
+        it: what only a template can set must not differ from it, and what cannot be had is refused.
+    :param known: labels of a cluster that runs. Nobody can change them, so what is wrong with them
+        keeps it neither from being resized nor from being upgraded: it counts as not given. Without
+        *template* that goes for the site's defaults too.
+    :raises InvalidLabel: a label has another form than it should, or contradicts another one.
+    :raises InvalidRequest: a label asks for what cannot be had.
+    :raises Misconfigured: a site default is wrong.
+    """
+    had, news = known or {}, dict[str, str]()
+    if known is not texts:
+        news = {name: text for name, text in texts.items() if had.get(name) != text}
+    if template is not None:
+        _refuse_unavailable(news)
+        _refuse_not_from_template(texts, template)
+    lenient = known is not None and template is None
+    values: dict[str, Any] = {}
+    for label in registry.REGISTRY:
+        found = _first(label, texts, news)
+        if found is None:
+            found = _first_default(label, defaults, lenient=lenient)
+        if found is not None:
+            values[label.name] = found
+    _settle_algorithm(values, texts)
+    labels = registry.Labels(**values)
+    for names, error in _contradictions(labels, texts):
+        if known is None or any(name in news for name in names):
+            raise error
+    return labels
+
+
+def given(label: labels_label.Label, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Names and texts under which *label* is given, its own name before its old ones."""
+    for name in (label.name, *label.aliases):
+        if texts.get(name, "").strip():
+            yield name, texts[name]
+
+
+def readable(texts: Mapping[str, str]) -> dict[str, str]:
+    """Labels without those whose text does not have the label's form."""
+    found = dict(texts)
+    for label in registry.REGISTRY:
+        for name, text in given(label, texts):
+            if wrong(label, text):
+                del found[name]
+    return found
+
+
+def with_template_only(texts: Mapping[str, str], template: Mapping[str, str]) -> dict[str, str]:
+    """Labels of a cluster, with what only a template can set as its template has it.
+
+    Whoever replaces the template's labels cannot have meant these, and what a cluster was taken
+    over with is not in force.
+
+    :param template: labels of the cluster template.
+    """
+    names = template_only_names()
+    rest = {name: text for name, text in texts.items() if name not in names}
+    return {**rest, **{name: text for name, text in template.items() if name in names}}
+
+
+@functools.cache
+def template_only_names() -> frozenset[str]:
+    """Every name of the labels that only a template can set."""
+    only = (one for one in registry.REGISTRY if labels_label.Site.CLUSTER not in one.sites)
+    return frozenset(name for label in only for name in (label.name, *label.aliases))
+
+
+def given_names(texts: Mapping[str, str]) -> frozenset[str]:
+    """Names of the labels that *texts* gives, under whichever of their names."""
+    return frozenset(label.name for label in registry.REGISTRY if any(given(label, texts)))
+
+
+def parse_node_group(
+    own: Mapping[str, str],
+    cluster: Mapping[str, str],
+    defaults: Mapping[str, str],
+    *,
+    running: bool = False,
+) -> registry.Labels:
+    """The typed labels that hold for one nodegroup: its own laid over those of its cluster.
+
+    Magnum copies the cluster's labels into the default nodegroups, and into others on request; a
+    copy is no wish of its own, so it is not looked at.
+
+    :param own: the nodegroup's labels as Magnum keeps them.
+    :param running: the nodegroup is there already, so nothing may be wrong with its labels.
+    :raises InvalidLabel: as :func:`parse`.
+    """
+    texts, own = dict(cluster), readable(own) if running else own
+    for label in registry.REGISTRY:
+        if labels_label.Site.NODEGROUP not in label.sites:
+            continue
+        for name, text in given(label, own):
+            if text != cluster.get(name):
+                for known in (label.name, *label.aliases):
+                    texts.pop(known, None)
+                texts[name] = text
+                break
+    # What is wrong with its cluster's labels was not asked for with it.
+    return parse(texts, defaults, known=texts if running else cluster)
+
+
+def check_node_group(
+    own: Mapping[str, str], cluster: Mapping[str, str], defaults: Mapping[str, str]
+) -> None:
+    """Refuse what a new nodegroup cannot have otherwise than its cluster.
+
+    :raises InvalidLabel: a label has another form than it should.
+    :raises InvalidRequest: the first label that is the whole cluster's, or cannot be had at all.
+    """
+    _refuse_unavailable({name: own[name] for name in own if own[name] != cluster.get(name)})
+    allowed = [one.name for one in registry.REGISTRY if labels_label.Site.NODEGROUP in one.sites]
+    for name in sorted(own):
+        label = registry.BY_NAME.get(name)
+        if label is None or not own[name].strip() or own[name] == cluster.get(name):
+            continue
+        if labels_label.Site.NODEGROUP not in label.sites:
+            raise errors.InvalidRequest(
+                f"Label '{name}' of the nodegroup has the value '{own[name]}', which is not the "
+                "cluster's. It holds for whole clusters; of its own a nodegroup can have: "
+                f"{', '.join(allowed)}. Create the nodegroup without the label."
+            )
+    parse_node_group(own, cluster, defaults)
+
+
+def wrong(label: labels_label.Label, text: str) -> str:
+    """How a text should look instead, as an ending of "expected ..."; "" if it is right."""
+    try:
+        label.form.read(text)
+    except types.Wrong as error:
+        return f"{label.form.expected} ({error})"
+    except ValueError:
+        return label.form.expected
+    return ""
+
+
+def _first(label: labels_label.Label, texts: Mapping[str, str], news: Mapping[str, str]) -> Any:
+    """The value under the label's first name that has one; None if nothing is given."""
+    for name, text in given(label, texts):
+        expected = wrong(label, text)
+        if not expected:
+            return label.form.read(text)
+        if name in news:
+            raise errors.InvalidLabel(name, text, expected)
+    return None
+
+
+def _first_default(label: labels_label.Label, texts: Mapping[str, str], *, lenient: bool) -> Any:
+    for name, text in given(label, texts):
+        expected = wrong(label, text)
+        if not expected:
+            return label.form.read(text)
+        if not lenient:
+            raise errors.Misconfigured(
+                f"This cloud's default for label '{label.name}' cannot be used: it is '{text}', "
+                f"expected {expected}. Set the label yourself or ask the cloud's operator.",
+                f"option {name} in [capi_helm_cluster_labels] (or what it takes its default from)",
+            )
+    return None
+
+
+def _refuse_unavailable(texts: Mapping[str, str]) -> None:
+    for name in sorted(texts.keys() & unsupported.REFUSED.keys()):
+        if unsupported.asks(name, texts[name]):
+            raise errors.InvalidRequest(
+                f"Label '{name}' has the value '{texts[name]}', which cannot be had. "
+                f"{unsupported.REFUSED[name]}"
+            )
+
+
+def _refuse_not_from_template(texts: Mapping[str, str], template: Mapping[str, str]) -> None:
+    for label in registry.REGISTRY:
+        if labels_label.Site.CLUSTER in label.sites:
+            continue
+        for name, text in given(label, texts):
+            if text != template.get(name):
+                raise errors.InvalidLabel(
+                    name,
+                    text,
+                    "the cluster template's value, as only a template can set this label",
+                )
+
+
+def _settle_algorithm(values: dict[str, Any], texts: Mapping[str, str]) -> None:
+    """Keep a site's default algorithm out of a cluster whose provider does not have it."""
+    named = values.get("octavia_lb_algorithm")
+    if named is None or texts.get("octavia_lb_algorithm", "").strip():
+        return
+    provider = values.get("octavia_provider", registry.Labels().octavia_provider)
+    if (provider == "ovn") != (named == _OVN_ONLY_ALGORITHM):
+        del values["octavia_lb_algorithm"]
+
+
+def _contradictions(
+    labels: registry.Labels, texts: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], errors.InvalidLabel]]:
+    """What is wrong between labels, and between which."""
+    yield from _of_providers(labels, texts)
+    yield from _of_bounds(labels, texts)
+    if labels.monitoring_enabled and not labels.cinder_csi_enabled:
+        yield (
+            ("monitoring_enabled", "cinder_csi_enabled"),
+            errors.InvalidLabel(
+                "monitoring_enabled",
+                "true",
+                "false while cinder_csi_enabled is false, as it keeps its data on Cinder volumes",
+            ),
+        )
+
+
+def _of_providers(
+    labels: registry.Labels, texts: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], errors.InvalidLabel]]:
+    algorithm, expected = labels.octavia_lb_algorithm, ""
+    if labels.octavia_provider == "ovn" and algorithm not in (None, _OVN_ONLY_ALGORITHM):
+        expected = f"{_OVN_ONLY_ALGORITHM}, the only one that the Octavia provider ovn has"
+    if labels.octavia_provider in _AMPHORA and algorithm == _OVN_ONLY_ALGORITHM:
+        expected = (
+            "ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP, which the Octavia provider "
+            f"{labels.octavia_provider} has"
+        )
+    if expected:
+        name = "octavia_lb_algorithm"
+        names = (name, "octavia_provider")
+        yield names, errors.InvalidLabel(name, texts.get(name, ""), expected)
+
+
+def _of_bounds(
+    labels: registry.Labels, texts: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], errors.InvalidLabel]]:
+    least, most = labels.min_node_count, labels.max_node_count
+    if least is None or most is None or least <= most:
+        return
+    names = ("min_node_count", "max_node_count")
+    if texts.get("min_node_count", "").strip():
+        expected = f"at most {most}, the value of max_node_count"
+        yield names, errors.InvalidLabel("min_node_count", str(least), expected)
+    else:
+        expected = f"at least {least}, the value of min_node_count"
+        yield names, errors.InvalidLabel("max_node_count", str(most), expected)

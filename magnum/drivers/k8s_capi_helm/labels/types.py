@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forms that a label's text can have: what is accepted, what it becomes, and how to say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import enum
+import ipaddress
+import re
+from typing import Generic, TypeVar
+
+from oslo_utils import strutils
+
+from magnum.drivers.k8s_capi_helm.labels import kubernetes
+
+T = TypeVar("T")
+
+_SEMVER = re.compile(
+    r"v?(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
+)
+_CHART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?", re.ASCII)
+#: Never with a user and password: every user of a template reads its labels.
+_REPOSITORY = re.compile(r"bundled|(?:(?:https?|oci):/)?(?:/[A-Za-z0-9][\w.:+~-]*)+/?", re.ASCII)
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+#: How Jinja2 (the addon provider's language) opens; Go templates open like its first.
+_TEMPLATE_OPENINGS = ("{{", "{%", "{#")
+_SMALLEST_SUBNET = 8
+_KNOWN_PROVIDERS = frozenset({"amphora", "amphorav2", "octavia", "ovn"})
+
+
+class Wrong(ValueError):
+    """A text is wrong in a way that its form's own words do not tell.
+
+    :param why: words in brackets behind the form's, like "'x' is there twice".
+    """
+
+
+class OptionType(enum.StrEnum):
+    """As what the site default of a label is read from the configuration file."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Form(Generic[T]):
+    """What the text of a label has to look like, and what it becomes.
+
+    :ivar read: text (never empty) to value; raises ValueError.
+    :ivar expected: the form in words, as the ending of a sentence "expected ...".
+    :ivar choices: the words of a closed list, () for an open form.
+    :ivar write: value to a text that reads the same; None where that is plain.
+    """
+
+    read: Callable[[str], T]
+    expected: str
+    option: OptionType = OptionType.TEXT
+    choices: tuple[str, ...] = ()
+    write: Callable[[T], str] | None = None
+
+
+def _read_switch(text: str) -> bool:
+    return bool(strutils.bool_from_string(text, strict=True))
+
+
+def number(least: int, expected: str) -> Form[int]:
+    def read(text: str) -> int:
+        if re.fullmatch(r"[0-9]{1,7}", text.strip()) is None or int(text) < least:
+            raise ValueError(text)
+        return int(text)
+
+    return Form(read, expected, OptionType.INTEGER)
+
+
+def choice(*words: str) -> Form[str]:
+    by_key = {word.casefold(): word for word in words}
+
+    def read(text: str) -> str:
+        try:
+            return by_key[text.strip().casefold()]
+        except KeyError:
+            raise ValueError(text) from None
+
+    return Form(read, f"{', '.join(words[:-1])} or {words[-1]}", choices=words)
+
+
+def read_name(text: str) -> str:
+    if text != text.strip() or len(text) > 255 or not text.isprintable():
+        raise ValueError(text)
+    if any(opening in text for opening in _TEMPLATE_OPENINGS):
+        raise ValueError(text)
+    return text
+
+
+def _read_zone(text: str) -> str:
+    if set(text) & set(",:;"):
+        raise ValueError(text)
+    return read_name(text)
+
+
+def _read_names(text: str) -> tuple[str, ...]:
+    return tuple(read_name(part) for part in parts(text))
+
+
+def _read_provider(text: str) -> str:
+    word = text.strip()
+    if _WORD.fullmatch(word) is None:
+        raise ValueError(text)
+    return word.lower() if word.lower() in _KNOWN_PROVIDERS else word
+
+
+def _read_filesystem(text: str) -> str:
+    if re.fullmatch(r"[a-z0-9]{2,16}", text.strip().lower(), re.A) is None:
+        raise ValueError(text)
+    return text.strip().lower()
+
+
+def _read_version(text: str) -> str:
+    if _SEMVER.fullmatch(text.strip()) is None:
+        raise ValueError(text)
+    return text.strip()
+
+
+def _read_chart(text: str) -> str:
+    if _CHART.fullmatch(text.strip()) is None:
+        raise ValueError(text)
+    return text.strip()
+
+
+def _read_repository(text: str) -> str:
+    if _REPOSITORY.fullmatch(text.strip()) is None:
+        raise ValueError(text)
+    return text.strip()
+
+
+def _read_kube_tag(text: str) -> str:
+    return f"v{_read_version(text).removeprefix('v')}"
+
+
+def _read_subnet(text: str) -> str:
+    network = ipaddress.IPv4Network(text.strip())
+    if network.num_addresses < _SMALLEST_SUBNET:
+        raise ValueError(text)
+    return str(network)
+
+
+def _read_cidrs(text: str) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_network(part)) for part in parts(text))
+
+
+def _read_annotations(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for piece in text.split(","):
+        key, equals, value = (part.strip() for part in piece.partition("="))
+        if not (equals and kubernetes.is_label_key(key)) or not value.isprintable():
+            raise ValueError(text)
+        pairs.append((key, value))
+    if len(dict(pairs)) < len(pairs) or any(opening in text for opening in _TEMPLATE_OPENINGS):
+        raise ValueError(text)
+    return tuple(sorted(pairs))
+
+
+def _read_overlay(text: str) -> str:
+    word = text.strip().lower()
+    if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", word, re.A) is None:
+        raise ValueError(text)
+    return word
+
+
+def parts(text: str) -> list[str]:
+    """The pieces of a list: commas (of a repeated ``--label``), semicolons or spaces between."""
+    pieces = [piece for piece in re.split(r"[,;\s]+", text) if piece]
+    if not pieces:
+        raise ValueError(text)
+    return pieces
+
+
+_NO_TEMPLATE = "without line breaks, '{{', '{%' or '{#'"
+SWITCH = Form(_read_switch, "true or false", OptionType.BOOLEAN)
+GIBIBYTES = number(0, "a whole number of GiB, 0 for none")
+FEWEST = number(0, "a whole number of nodes, 0 or more")
+MOST = number(1, "a whole number of nodes, 1 or more")
+NAME = Form(read_name, f"a name of at most 255 characters {_NO_TEMPLATE}")
+ZONE = Form(
+    _read_zone, f"the name of one availability zone, without ',', ';', ':' and {_NO_TEMPLATE}"
+)
+NAMES = Form(_read_names, f"names with spaces or commas between them, {_NO_TEMPLATE}")
+ANNOTATIONS = Form(
+    _read_annotations,
+    "key=value with commas between them, each key once and like node.cluster.x-k8s.io/team, "
+    f"{_NO_TEMPLATE}",
+    write=lambda pairs: ",".join(f"{key}={value}" for key, value in pairs),
+)
+PROVIDER = Form(_read_provider, "the name of an Octavia provider, like amphora or ovn")
+FILESYSTEM = Form(_read_filesystem, "the name of a filesystem, like ext4 or xfs")
+KUBE_TAG = Form(_read_kube_tag, "a full Kubernetes version like v1.34.4")
+VERSION = Form(_read_version, "one full chart version like 1.1.0, not a range")
+CHART = Form(_read_chart, "the name of a chart, like openstack-cluster")
+REPOSITORY = Form(
+    _read_repository,
+    "the URL of a chart repository that begins with https://, http:// or oci://, a directory, or "
+    "bundled",
+)
+OVERLAY = Form(_read_overlay, "a word of at most 63 letters, digits, '-' and '_'")
+#: IPv4 only: the subnet that CAPO makes is created with IP version 4 (its networking service).
+SUBNET = Form(
+    _read_subnet, "an IPv4 network of 8 addresses or more like 10.0.0.0/24, with no host bits set"
+)
+CIDRS = Form(
+    _read_cidrs, "IPv4 or IPv6 networks like 192.0.2.0/24,2001:db8::/32, with no host bits set"
+)

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Lease of a release: who works on it, what is pending, the proof of its management cluster.
+
+One Lease object per release is lock and record at once. Its ``spec`` is used as Kubernetes' own
+leader election uses it (https://kubernetes.io/docs/concepts/architecture/leases/); what no Magnum
+row holds is in its annotations; its labels say whose it is. Every change compares the resource
+version, so that nothing that somebody else wrote is lost.
+"""
+
+from magnum.drivers.k8s_capi_helm.lease.lock import Hold
+from magnum.drivers.k8s_capi_helm.lease.release_lease import Operations
+
+__all__ = ["Hold", "Operations"]

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much a Lease holds: what is refused beyond that, and what gives way. No I/O.
+
+Kubernetes takes 256 KiB of annotations of an object, keys included
+(https://github.com/kubernetes/apimachinery/blob/master/pkg/api/validation/objectmeta.go). Each part
+has a bound, so that none takes another one's room: requests 64 KiB, replaced credentials 16 KiB,
+deferred changes of upgrades 128 KiB (``values.deferred.LIMIT``). What a snapshot leaves gives way
+first: without it things are looked at once more. The rest is kept free, so that a deletion always
+fits; and a Lease that is over these bounds, because an older version has filled it, gives way to
+one as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import json
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, Retired
+
+#: Bytes of annotations that Kubernetes takes.
+LIMIT = 256 * 1024
+#: Bytes that only a deletion, and what is small, may use.
+RESERVE = 16 * 1024
+#: Bytes for pending operations; some 250 of them, 150 where each creates a nodegroup.
+OF_OPERATIONS = 64 * 1024
+#: Bytes for credentials that wait to be deleted; some 80 of them.
+OF_RETIRED = 16 * 1024
+#: What gives way, the first first: the next look finds it out again.
+_HINTS = (codec.GROUP_LOOKS, codec.WRITTEN, codec.FIRST_LOOK)
+#: What no deletion needs.
+_POINTLESS = (codec.OWED, *_HINTS)
+
+
+def taken(found: Json) -> int:
+    """Bytes of a Lease's annotations, as Kubernetes counts them."""
+    notes = found["metadata"].get("annotations") or {}
+    return sum(len(text.encode()) for pair in notes.items() for text in pair)
+
+
+def tidy(found: Json) -> None:
+    """Drop what can be found out again, as far as there is no room for it.
+
+    :raises errors.RecordFull: there is no room for the rest.
+    """
+    for key in _HINTS:
+        if taken(found) > LIMIT - RESERVE:
+            codec.annotate(found, key, "")
+    if taken(found) > LIMIT:
+        raise _full(len(codec.pending(found)))
+
+
+def put(found: Json, entries: Iterable[Json], operation: Operation) -> None:
+    """Write pending operations down, of which one is new or has changed.
+
+    :raises errors.RecordFull: they are too many. A deletion is never refused.
+    """
+    listed = list(entries)
+    before = codec.pending(found)
+    codec.annotate(found, codec.OPERATIONS, json.dumps(listed))
+    if codec.is_deletion(operation):
+        _make_way(found, operation)
+        return
+    is_new = all(one.get("id") != operation.id for one in before)
+    size = len(json.dumps(listed))
+    if is_new and size > OF_OPERATIONS and size > len(json.dumps(before)):
+        raise _full(len(before))
+
+
+def put_retired(found: Json, credentials: Iterable[Retired]) -> None:
+    """Write credentials down that are to be deleted.
+
+    :raises errors.RecordFull: they are too many.
+    """
+    listed, before = list(credentials), codec.record(found).retired
+    text = codec.retired(listed)
+    if len(text) > OF_RETIRED and len(listed) > len(before):
+        raise errors.RecordFull(
+            f"The credential of this cluster was rotated too often: {len(before)} replaced ones "
+            "are still to be deleted, each half an hour after it was replaced. Try again later."
+        )
+    codec.annotate(found, codec.RETIRED, text)
+
+
+def _make_way(found: Json, deletion: Operation) -> None:
+    """Drop what a deletion makes pointless, if there is not enough room beside it."""
+    if taken(found) <= LIMIT - RESERVE:
+        return
+    codec.annotate(found, codec.OPERATIONS, json.dumps([codec.entry(deletion)]))
+    for key in _POINTLESS:
+        codec.annotate(found, key, "")
+    if taken(found) > LIMIT - RESERVE:
+        # The end of a cluster finds all that this driver has made for a user by their names; the
+        # first may be of magnum-capi-helm, which names them otherwise.
+        first = {one.user: one for one in reversed(codec.record(found).retired)}
+        codec.annotate(found, codec.RETIRED, codec.retired(first.values()))
+
+
+def _full(count: int) -> errors.RecordFull:
+    return errors.RecordFull(
+        f"Too many requests for this cluster are in progress: {count}, whose record may take "
+        f"{OF_OPERATIONS // 1024} KiB. Nothing was changed. Try again when some of them have "
+        "finished; the cluster can be deleted at any time."
+    )

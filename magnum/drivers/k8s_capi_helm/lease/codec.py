@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Lease as JSON: how a record, an operation and a holder are written in it. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import dataclasses
+import datetime
+import json
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.lease import malformed, resolved_names
+from magnum.drivers.k8s_capi_helm.model import (
+    clock,
+    Json,
+    names,
+    NOTHING,
+    Operation,
+    Owed,
+    Record,
+    Retired,
+    Revisions,
+    Verb,
+)
+
+PREFIX = "k8s-capi-helm.magnum.openstack.org"
+OPERATIONS = f"{PREFIX}/operations"
+CHART_SOURCE = f"{PREFIX}/chart-source"
+CHART_DIGEST = f"{PREFIX}/chart-digest"
+FIRST_LOOK = f"{PREFIX}/first-look"
+GROUP_LOOKS = f"{PREFIX}/first-looks-of-groups"
+WRITTEN = f"{PREFIX}/written"
+TOMBSTONE = f"{PREFIX}/tombstone"
+RETIRED = f"{PREFIX}/retired-credentials"
+OWED = f"{PREFIX}/owed-to-nodegroups"
+#: Set by an operator and by nobody else, see the page on deletions.
+CLEARED = f"{PREFIX}/cloud-cleared"
+#: An operator may take this one away: what Helm has is believed then, and noted anew.
+REVISIONS = f"{PREFIX}/revisions"
+_VERBS = frozenset(Verb)
+
+
+def new(namespace: str, release: str, cluster_uuid: str, project_id: str) -> Json:
+    """A Lease that nobody holds and that has nothing pending."""
+    return {
+        "metadata": {
+            "name": names.lease(release),
+            "namespace": namespace,
+            "labels": {
+                names.LABEL_UUID: cluster_uuid,
+                names.LABEL_PROJECT: project_id,
+                names.LABEL_CLUSTER_NAME: release,
+            },
+        },
+        "spec": {},
+    }
+
+
+@malformed.checked
+def record(lease: Json) -> Record:
+    """What a Lease says; operations of verbs that this version does not know are left out."""
+    metadata = lease["metadata"]
+    labels = metadata.get("labels") or {}
+    notes = metadata.get("annotations") or {}
+    return Record(
+        cluster_uuid=labels.get(names.LABEL_UUID, ""),
+        project_id=labels.get(names.LABEL_PROJECT, ""),
+        operations=tuple(operation(one) for one in pending(lease) if is_known(one)),
+        chart_source=notes.get(CHART_SOURCE, ""),
+        chart_digest=notes.get(CHART_DIGEST, ""),
+        first_look=notes.get(FIRST_LOOK, ""),
+        group_looks=json.loads(notes.get(GROUP_LOOKS) or "{}"),
+        written=json.loads(notes.get(WRITTEN) or "{}"),
+        tombstone=notes.get(TOMBSTONE) == "true",
+        holder=holder(lease),
+        retired=tuple(
+            Retired(
+                one["id"],
+                one["user"],
+                datetime.datetime.fromisoformat(one["since"]),
+                one.get("name", ""),
+            )
+            for one in json.loads(notes.get(RETIRED) or "[]")
+        ),
+        owed=tuple(_owed(one) for one in json.loads(notes.get(OWED) or "[]")),
+        cleared=notes.get(CLEARED) == "true",
+        revisions=_revisions(json.loads(notes.get(REVISIONS) or "{}")),
+    )
+
+
+@malformed.checked
+def pending(lease: Json) -> list[dict[str, Any]]:
+    """The entries of pending operations, also those that another version wrote; oldest first."""
+    text = (lease["metadata"].get("annotations") or {}).get(OPERATIONS)
+    found = json.loads(text) if text else []
+    if not all(isinstance(one, dict) and isinstance(one.get("verb"), str) for one in found):
+        raise TypeError("operations")
+    return list(found)
+
+
+def is_known(entry: Mapping[str, Any]) -> bool:
+    """Whether this version knows the verb of an entry."""
+    return entry.get("verb") in _VERBS
+
+
+def is_deletion(operation: Operation) -> bool:
+    """Whether an operation is the deletion of the whole cluster."""
+    return operation.verb is Verb.DELETE
+
+
+def entry(operation: Operation) -> dict[str, Any]:
+    """An operation as it stands in the Lease."""
+    return {
+        "id": operation.id,
+        "verb": operation.verb.value,
+        "groups": list(operation.groups),
+        "started": operation.started.isoformat(),
+        "deadline": operation.deadline.isoformat() if operation.deadline else None,
+        **({"upgrade": _upgrade_entry(operation)} if operation.verb is Verb.UPGRADE else {}),
+        **({} if operation.count is None else {"count": operation.count}),
+        **({"fields": list(operation.fields)} if operation.fields else {}),
+        **({} if operation.bounds is None else {"bounds": list(operation.bounds)}),
+        **({"row": operation.row} if operation.row else {}),
+        **({"earlier": [list(one) for one in operation.earlier]} if operation.earlier else {}),
+        **({} if operation.resolved == NOTHING else resolved_names.entry(operation.resolved)),
+    }
+
+
+def mapping(values: Mapping[str, str] | Mapping[str, int]) -> str:
+    """A mapping as it stands in the Lease, "" for an empty one."""
+    return json.dumps(dict(values), sort_keys=True) if values else ""
+
+
+def retired(credentials: Iterable[Retired]) -> str:
+    """Retired credentials as they stand in the Lease."""
+    listed = [{**dataclasses.asdict(one), "since": one.since.isoformat()} for one in credentials]
+    return json.dumps(listed) if listed else ""
+
+
+def owed(upgrades: Iterable[Owed]) -> str:
+    """What upgrades owe, as it stands in the Lease."""
+    listed = [dataclasses.asdict(one) for one in upgrades]
+    return json.dumps(listed) if listed else ""
+
+
+def revisions(known: Revisions) -> str:
+    """What is known of revisions, as it stands in the Lease."""
+    return mapping({key: one for key, one in dataclasses.asdict(known).items() if one})
+
+
+def annotate(lease: Json, key: str, value: str) -> None:
+    """Set an annotation, or take it away for ""."""
+    notes = lease["metadata"].setdefault("annotations", {})
+    if value:
+        notes[key] = value
+    else:
+        notes.pop(key, None)
+
+
+def holder(lease: Json) -> str:
+    """Who holds the lock, "" for nobody."""
+    return (lease.get("spec") or {}).get("holderIdentity") or ""
+
+
+def take(lease: Json, identity: str, duration: int) -> None:
+    """Make *identity* the holder for *duration* seconds.
+
+    The times are for people who look at the Lease; nobody decides by them.
+    """
+    spec = lease.setdefault("spec", {})
+    now = _now()
+    if holder(lease) != identity:
+        spec["leaseTransitions"] = (spec.get("leaseTransitions") or 0) + 1
+        spec["acquireTime"] = now
+    spec.update(holderIdentity=identity, leaseDurationSeconds=duration, renewTime=now)
+
+
+def give_back(lease: Json) -> None:
+    """Leave the lock to whoever comes."""
+    lease["spec"].pop("holderIdentity", None)
+
+
+def beat(lease: Json) -> str:
+    """What changes with each renewal, so that who has seen it twice knows that there was none."""
+    spec = lease.get("spec") or {}
+    return json.dumps([spec.get(key) for key in ("holderIdentity", "renewTime", "acquireTime")])
+
+
+def absent(release: str) -> errors.Conflict:
+    """The error for a release without a Lease."""
+    return errors.Conflict(
+        f"The record of release '{release}' is not there. The request will be tried again; if "
+        "this stays, ask the operator to check that this Magnum uses the right management cluster.",
+        f"no Lease {names.lease(release)}",
+    )
+
+
+def crowded(release: str, attempts: int) -> errors.Conflict:
+    """The error for a Lease that others were faster to change, as often as that."""
+    return errors.Conflict(
+        f"The record of release '{release}' is changed by too many requests at once, or its "
+        "namespace is not there. The request will be tried again.",
+        f"{attempts} attempts to change the Lease",
+    )
+
+
+def not_alone(operation: Operation) -> errors.InvalidRequest:
+    """The error for an operation of which there can be only one of its kind at a time."""
+    return errors.InvalidRequest(
+        f"Another {operation.verb} of this cluster has just begun. Ask again when that is through."
+    )
+
+
+def operation(entry: Mapping[str, Any]) -> Operation:
+    """The operation of an entry that this version knows."""
+    deadline, upgrade = entry.get("deadline"), entry.get("upgrade") or {}
+    least, most = entry.get("bounds") or (None, None)
+    return Operation(
+        id=entry["id"],
+        verb=Verb(entry["verb"]),
+        started=datetime.datetime.fromisoformat(entry["started"]),
+        groups=tuple(entry.get("groups") or ()),
+        deadline=datetime.datetime.fromisoformat(deadline) if deadline else None,
+        template=upgrade.get("template", ""),
+        batch=upgrade.get("batch", 1),
+        accepted=upgrade.get("accepted", False),
+        count=entry.get("count"),
+        fields=tuple(entry.get("fields") or ()),
+        bounds=(least, most) if entry.get("bounds") else None,
+        row=entry.get("row") or "",
+        earlier=tuple((low, high) for low, high in entry.get("earlier") or ()),
+        resolved=resolved_names.resolved(entry),
+    )
+
+
+def _revisions(entry: Mapping[str, int]) -> Revisions:
+    numbers = (entry.get(key, 0) for key in ("newest", "applied", "begun"))
+    return Revisions(*numbers)
+
+
+def _owed(entry: dict[str, Any]) -> Owed:
+    return Owed(
+        id=entry["id"],
+        defaults=_pair(entry["defaults"]),
+        groups={name: _pair(pair) for name, pair in entry["groups"].items()},
+        shared=_pair(entry["shared"]),
+    )
+
+
+def _pair(listed: list[Json]) -> tuple[Json, Json]:
+    old, new = listed
+    return old, new
+
+
+def _upgrade_entry(operation: Operation) -> dict[str, Any]:
+    return {
+        "template": operation.template,
+        "batch": operation.batch,
+        "accepted": operation.accepted,
+    }
+
+
+def _now() -> str:
+    # The form of Kubernetes' MicroTime.
+    return clock.utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Lease as a lock: one holder at a time over all conductors, and lost before it is taken.
+
+A holder stops what it does well before others may take the Lease, by its own clock alone; others
+judge a Lease by how long *they* have seen it unchanged, never by the times in it. So the clocks of
+different hosts need not agree. What remains is a process that is frozen between looking at its lock
+and its next call; ``doc/source/contributor/lock.rst`` says what it can still do, case by case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import contextlib
+import copy
+import math
+import random
+import threading
+import uuid
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.model import Json, names, Record
+
+LOG = logging.getLogger(__name__)
+
+# A holder takes its lock for lost this part of the lease's duration after its last renewal.
+_CAUTION = 0.75
+# Renewals in that time: one may fail and one may be late.
+_RENEWALS = 3
+_LONGEST_POLL = 1.0
+_GIVING_BACK = 2.0
+_RACES = 5
+# Many requests at once write for seconds, and a lock that is not given back holds all of them up.
+_LAST_RACES = 200
+_BETWEEN = 0.1
+
+
+class Lock:
+    """The locks of all releases, as one process sees them; parameters as for Operations."""
+
+    def __init__(
+        self,
+        kube: KubeClient,
+        *,
+        holder: str,
+        lease_duration: float,
+        clock: Callable[[], float],
+        pause: Callable[[float], None],
+    ) -> None:
+        self.kube = kube
+        self.clock = clock
+        self.duration = max(1, math.ceil(lease_duration))
+        self._holder = holder
+        self._pause = pause
+        self._guard = threading.Lock()
+        # What each Lease looked like and since when it has looked so: kept from one attempt to the
+        # next, for a single one may be shorter than a lease.
+        self._seen: dict[tuple[str, str], tuple[str, float]] = {}
+
+    @contextlib.contextmanager
+    def hold(self, namespace: str, release: str, *, wait: float) -> Iterator[Hold]:
+        """As :meth:`Operations.hold`."""
+        me = f"{self._holder}/{uuid.uuid4().hex[:8]}"
+        renewed, record = self._acquire(namespace, release, me, wait)
+        hold = Hold(self, namespace, release, me, renewed, record)
+        hold.begin()
+        try:
+            yield hold
+        finally:
+            hold.end()
+
+    def _acquire(self, namespace: str, release: str, me: str, wait: float) -> tuple[float, Record]:
+        give_up = self.clock() + deadline.left(wait)
+        while True:
+            began = self.clock()
+            found = self.kube.get(names.LEASE, namespace, names.lease(release))
+            if found is None:
+                self._forget(namespace, release)
+                raise codec.absent(release)
+            holder = codec.holder(found)
+            if holder in ("", me) or self._expired(namespace, release, found):
+                taken = copy.deepcopy(found)
+                codec.take(taken, me, self.duration)
+                try:
+                    record = codec.record(self.kube.replace(names.LEASE, taken))
+                except errors.Conflict:
+                    pass
+                except errors.ManagementUnreachable:
+                    # It may be ours without our knowing: the next look tells.
+                    if self.clock() >= give_up:
+                        raise
+                else:
+                    self._forget(namespace, release)
+                    return began, record
+            rest = give_up - self.clock()
+            if rest <= 0:
+                raise errors.Busy(
+                    "Another request for this cluster is being carried out. This one is kept and "
+                    "will follow.",
+                    f"Lease {namespace}/{names.lease(release)} is held by {holder or 'many'}",
+                )
+            poll = min(_LONGEST_POLL, self.duration / 10)
+            self._pause(min(rest, poll * random.uniform(0.5, 1.5)))  # noqa: S311 - no secret
+
+    def rest(self) -> None:
+        """Let others write."""
+        self._pause(_BETWEEN * random.uniform(0.1, 1.0))  # noqa: S311 - no secret
+
+    def _forget(self, namespace: str, release: str) -> None:
+        with self._guard:
+            self._seen.pop((namespace, release), None)
+
+    def _expired(self, namespace: str, release: str, found: Json) -> bool:
+        """Whether this process has seen the lock without a renewal for its whole duration."""
+        beat, now = codec.beat(found), self.clock()
+        with self._guard:
+            known, since = self._seen.get((namespace, release), ("", now))
+            if known != beat:
+                self._seen[namespace, release] = (beat, now)
+                return False
+        return now - since > (found["spec"].get("leaseDurationSeconds") or self.duration)
+
+
+class Hold:
+    """A lock that is held; the value of ``with operations.hold(...) as hold``."""
+
+    def __init__(
+        self,
+        lock: Lock,
+        namespace: str,
+        release: str,
+        me: str,
+        renewed: float,
+        record: Record,
+    ) -> None:
+        self._lock = lock
+        self._namespace = namespace
+        self._release = release
+        self._me = me
+        self._renewed = renewed
+        self._record = record
+        self._taken = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(
+            target=self._renew_all_along, name=f"lease-{release}", daemon=True
+        )
+
+    @property
+    def record(self) -> Record:
+        """What the Lease said when this holder last wrote it."""
+        return self._record
+
+    def lost(self) -> bool:
+        """Whether others may hold the lock by now: whoever works under it has to stop at once."""
+        return self._taken or self._lock.clock() > self._renewed + self._patience
+
+    def check(self) -> None:
+        """Look whether what is written next is still this holder's to write.
+
+        :raises errors.Busy: others may hold the lock by now.
+        """
+        if self.lost():
+            raise errors.Busy(
+                "Another worker may have taken over this cluster. It will be carried on.",
+                f"the lock of {self._namespace}/{self._release} was lost",
+            )
+
+    def begin(self) -> None:
+        """Keep the lock from now on."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Give the lock back; where that fails, it is free when the lease's duration is over."""
+        self._ended.set()
+        if self.lost():
+            return
+        try:
+            # Also for whoever does not wait any more: others would wait for the lock.
+            with deadline.at_least(_GIVING_BACK):
+                given_back = self._write(codec.give_back, _LAST_RACES)
+            if not given_back and not self._taken:
+                LOG.warning("Lease of %s was not given back: too many write it.", self._release)
+        except errors.DriverError as error:
+            LOG.warning("Lease of %s was not given back: %s", self._release, error.detail)
+
+    def renew(self) -> None:
+        """Say once that the holder is alive; called by the hold's own thread.
+
+        :raises errors.DriverError: the management cluster cannot be used; nothing is lost yet.
+        """
+        began = self._lock.clock()
+        if self._write(lambda found: codec.take(found, self._me, self._lock.duration)):
+            self._renewed = began
+
+    @property
+    def _patience(self) -> float:
+        return self._lock.duration * _CAUTION
+
+    def _renew_all_along(self) -> None:
+        while not self._ended.wait(self._patience / _RENEWALS) and not self._taken:
+            try:
+                self.renew()
+            except errors.DriverError as error:
+                LOG.warning("Lease of %s was not renewed: %s", self._release, error.detail)
+
+    def _write(self, change: Callable[[Json], None], races: int = _RACES) -> bool:
+        """Change the Lease while it is ours; False when it is somebody else's or nobody's, or when
+        others were faster as often as that.
+        """
+        for race in range(races):
+            if race and self.lost():
+                return False
+            found = self._lock.kube.get(names.LEASE, self._namespace, names.lease(self._release))
+            if found is None or codec.holder(found) != self._me:
+                self._taken = True
+                return False
+            change(found)
+            # The others who write are those who add operations: a few, and each only once.
+            with contextlib.suppress(errors.Conflict):
+                self._record = codec.record(self._lock.kube.replace(names.LEASE, found))
+                return True
+            self._lock.rest()
+        return False

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pending operations: one for each verb and nodegroup, however often that is asked for. No I/O.
+
+The rows say what is wanted, so of several requests for the same nodegroup the newest says it all.
+What it takes over from those before it is the time: a series of requests counts as one that began
+with the first of them. Each has its full time, but all of them together at most twice the time of
+one, counted from the first: so nobody moves a deadline for ever, and a request that comes late in
+the series is not failed by the first one's. A series that missed its deadline is over; what is
+asked for then begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import dataclasses
+import datetime
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.model import NOTHING, Operation, Verb
+
+#: How many times the time of one request a series of them has.
+_TIMES = 2
+#: Earlier bounds that are kept beside the very first: the release has those of one of the newest.
+_EARLIER = 3
+_OF_ROWS = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_DELETE)
+_SERIES = (Verb.RESIZE, Verb.NODEGROUP_UPDATE, *_OF_ROWS)
+_Entry = dict[str, Any]
+
+
+def added(entries: Iterable[_Entry], operation: Operation) -> list[_Entry]:
+    """The entries of a Lease with one more operation, oldest first.
+
+    One with the same id is replaced. Series that an older version wrote one by one are joined, too.
+
+    :param entries: as :func:`codec.pending` gives them; those that this version does not know are
+        kept as they are.
+    """
+    result: dict[Any, _Entry] = {}
+    rest = [one for one in entries if not _is_of_another_row(one, operation)]
+    for number, entry in enumerate([*rest, codec.entry(operation)]):
+        if not codec.is_known(entry):
+            result[number] = entry
+            continue
+        one = codec.operation(entry)
+        key = _key(one)
+        before = result.pop(key, None)
+        if before is not None and one.verb in _SERIES and one.groups:
+            entry = codec.entry(joined(codec.operation(before), one))
+        result[key] = entry
+    return list(result.values())
+
+
+def joined(first: Operation, new: Operation) -> Operation:
+    """A series of requests for the same thing with one more; to join it twice is to do so once."""
+    if new.bounds is None:
+        is_about_size = new.verb is not Verb.NODEGROUP_UPDATE or new.count is not None
+        count = new.count if is_about_size else first.count
+        bounds, earlier = first.bounds, first.earlier
+    else:
+        count, bounds = new.count, new.bounds
+        earlier = tuple(dict.fromkeys((*first.earlier, *_before(first, new))))
+        earlier = (*earlier[:1], *earlier[1:][-_EARLIER:])
+    result = dataclasses.replace(
+        new,
+        count=count,
+        fields=tuple(dict.fromkeys((*first.fields, *new.fields))),
+        bounds=bounds,
+        earlier=earlier,
+        resolved=first.resolved if new.resolved == NOTHING else new.resolved,
+    )
+    if first.deadline is not None and first.deadline < new.started:
+        return result
+    started = min(first.started, new.started)
+    return dataclasses.replace(result, started=started, deadline=_deadline(first, new))
+
+
+def _before(first: Operation, new: Operation) -> tuple[tuple[int | None, int | None], ...]:
+    return () if first.bounds in (None, new.bounds) else (first.bounds,)
+
+
+def _deadline(first: Operation, new: Operation) -> datetime.datetime | None:
+    if first.deadline is None or new.deadline is None:
+        return new.deadline
+    last = first.started + _TIMES * (new.deadline - new.started)
+    return max(first.deadline, min(new.deadline, last))
+
+
+def _key(one: Operation) -> tuple[Any, ...]:
+    """Operations with the same key are one."""
+    if one.verb in _SERIES and one.groups:
+        return one.verb, one.groups, one.row
+    return one.verb, one.id
+
+
+def _is_of_another_row(entry: _Entry, new: Operation) -> bool:
+    """Whether an entry is about a nodegroup that had the name of one that is created now.
+
+    Names are unique among the rows of a cluster, so that one's row has gone.
+    """
+    if new.verb is not Verb.NODEGROUP_CREATE or not new.row or not codec.is_known(entry):
+        return False
+    one = codec.operation(entry)
+    same = one.verb in _OF_ROWS and one.groups == new.groups
+    return same and one.row not in ("", new.row)

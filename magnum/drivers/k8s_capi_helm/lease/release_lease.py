@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is pending for a release and what else only its Lease knows, read and changed atomically."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+import json
+import time
+
+from magnum.drivers.k8s_capi_helm import errors, kube_client
+from magnum.drivers.k8s_capi_helm.lease import capacity, codec, pending_operations
+from magnum.drivers.k8s_capi_helm.lease.lock import Hold, Lock
+from magnum.drivers.k8s_capi_helm.lease.update import Leases
+from magnum.drivers.k8s_capi_helm.model import (
+    Json,
+    names,
+    Operation,
+    Owed,
+    Record,
+    Retired,
+    Revisions,
+)
+
+_CHANGES = 20
+
+
+class Operations:
+    """The Leases of all releases, as one process sees them; safe to share between threads.
+
+    :param holder: names this process among all others for ever (host, pid and something random).
+    :param lease_duration: seconds without a renewal after which others may take the lock; rounded
+        up to whole seconds, as a Lease has them.
+    :param clock: seconds that only ever go up.
+    :param pause: waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        kube: kube_client.KubeClient,
+        *,
+        holder: str,
+        lease_duration: float,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._kube = kube
+        self._leases = Leases(kube, pause)
+        self._locks = Lock(
+            kube, holder=holder, lease_duration=lease_duration, clock=clock, pause=pause
+        )
+
+    def open(self, namespace: str, release: str, *, cluster_uuid: str, project_id: str) -> Record:
+        """Make the Lease of a release, or read it when there is one.
+
+        :raises errors.NotOurs: it belongs to another cluster.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        made = codec.new(namespace, release, cluster_uuid, project_id)
+        for _ in range(_CHANGES):
+            try:
+                # To create comes first: the right to do anything here may be a moment old, and a
+                # client waits for that only before it makes something.
+                found: Json | None = self._kube.create(names.LEASE, made)
+            except errors.Conflict:
+                found = self._kube.get(names.LEASE, namespace, names.lease(release))
+            if found is None:
+                # It was deleted in between, or the namespace is not there yet.
+                self._leases.rest()
+                continue
+            record = codec.record(found)
+            if record.cluster_uuid != cluster_uuid:
+                raise errors.NotOurs(
+                    f"Release '{release}' belongs to cluster '{record.cluster_uuid}', not to "
+                    f"'{cluster_uuid}'. Nothing was changed; ask the operator to check that this "
+                    "Magnum uses the right management cluster.",
+                    f"Lease {namespace}/{names.lease(release)}",
+                )
+            return record
+        raise codec.crowded(release, _CHANGES)
+
+    def read(self, namespace: str, release: str) -> Record | None:
+        """What the Lease says, or None without one.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        found = self._kube.get(names.LEASE, namespace, names.lease(release))
+        return None if found is None else codec.record(found)
+
+    def add(
+        self, namespace: str, release: str, operation: Operation, *, alone: bool = False
+    ) -> Record:
+        """Write an operation down as pending, as one with others that are about the same thing.
+
+        :param alone: not beside another one of its verb.
+        :raises errors.RecordFull: too many are pending; a deletion is always taken.
+        :raises errors.InvalidRequest: there is such another one.
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+
+        def change(found: Json) -> None:
+            others = [entry for entry in codec.pending(found) if entry.get("id") != operation.id]
+            if alone and any(entry.get("verb") == operation.verb for entry in others):
+                raise codec.not_alone(operation)
+            capacity.put(
+                found, pending_operations.added(codec.pending(found), operation), operation
+            )
+
+        return self._leases.change(namespace, release, change)
+
+    def update(self, namespace: str, release: str, operation: Operation) -> Record:
+        """Write down what has become of an operation; one that is finished meanwhile stays so.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+
+        def change(found: Json) -> None:
+            entries, new = codec.pending(found), codec.entry(operation)
+            if any(entry.get("id") == operation.id for entry in entries):
+                changed = [new if entry.get("id") == operation.id else entry for entry in entries]
+                codec.annotate(found, codec.OPERATIONS, json.dumps(changed))
+
+        return self._leases.change(namespace, release, change)
+
+    def finish(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
+        """Take operations off the record; ids that are not on it do not matter.
+
+        An upgrade that was never accepted owes nobody anything any more.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        done = frozenset(ids)
+
+        def change(found: Json) -> None:
+            record = codec.record(found)
+            refused = {one.id for one in record.operations if one.id in done and not one.accepted}
+            left = [one for one in record.owed if one.id not in refused]
+            kept = [entry for entry in codec.pending(found) if entry.get("id") not in done]
+            codec.annotate(found, codec.OPERATIONS, json.dumps(kept) if kept else "")
+            codec.annotate(found, codec.OWED, codec.owed(left))
+
+        return self._leases.change(namespace, release, change)
+
+    def remember(
+        self,
+        namespace: str,
+        release: str,
+        *,
+        first_look: str | None = None,
+        group_looks: Mapping[str, str] | None = None,
+        written: Mapping[str, int] | None = None,
+        chart_source: str | None = None,
+        chart_digest: str | None = None,
+        revisions: Revisions | None = None,
+    ) -> Record:
+        """Set fields of the record; None leaves a field as it is, "" clears it.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        fields = {
+            codec.FIRST_LOOK: first_look,
+            codec.GROUP_LOOKS: None if group_looks is None else codec.mapping(group_looks),
+            codec.WRITTEN: None if written is None else codec.mapping(written),
+            codec.CHART_SOURCE: chart_source,
+            codec.CHART_DIGEST: chart_digest,
+            codec.REVISIONS: None if revisions is None else codec.revisions(revisions),
+        }
+
+        def change(found: Json) -> None:
+            for key, value in fields.items():
+                if value is not None:
+                    codec.annotate(found, key, value)
+
+        return self._leases.change(namespace, release, change)
+
+    def note(self, namespace: str, release: str, known: Revisions, new: Revisions) -> Record:
+        """Write down what was seen of a release's revisions, unless somebody else has since.
+
+        :param known: what stood there when *new* was seen.
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+
+        def change(found: Json) -> None:
+            if codec.record(found).revisions == known:
+                codec.annotate(found, codec.REVISIONS, codec.revisions(new))
+
+        return self._leases.change(namespace, release, change)
+
+    def owe(self, namespace: str, release: str, owed: Iterable[Owed]) -> Record:
+        """Write down what nodegroups still lack of upgrades, in place of what stands there.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        text = codec.owed(owed)
+        return self._leases.change(
+            namespace, release, lambda found: codec.annotate(found, codec.OWED, text)
+        )
+
+    def retire(self, namespace: str, release: str, credential: Retired) -> Record:
+        """Write down that a credential is to be deleted some time after another took its place.
+
+        :raises errors.RecordFull: too many are.
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+
+        def change(found: Json) -> None:
+            known, new = codec.record(found).retired, (credential.id, credential.name)
+            others = [one for one in known if (one.id, one.name) != new]
+            capacity.put_retired(found, [*others, credential])
+
+        return self._leases.change(namespace, release, change)
+
+    def forget(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
+        """Take retired credentials off the record, because they are deleted.
+
+        :param ids: of those that have none, their names.
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        gone = frozenset(ids)
+
+        def change(found: Json) -> None:
+            kept = [one for one in codec.record(found).retired if (one.id or one.name) not in gone]
+            codec.annotate(found, codec.RETIRED, codec.retired(kept))
+
+        return self._leases.change(namespace, release, change)
+
+    def bury(self, namespace: str, release: str) -> Record:
+        """Mark that everything of the cluster is gone: nothing is pending, the proof stays.
+
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+
+        def change(found: Json) -> None:
+            for key in (codec.OPERATIONS, codec.FIRST_LOOK):
+                codec.annotate(found, key, "")
+            codec.annotate(found, codec.TOMBSTONE, "true")
+
+        return self._leases.change(namespace, release, change)
+
+    def discard(self, namespace: str, cluster_uuid: str) -> None:
+        """Delete the Leases of a cluster of which nothing was ever made under them.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        self._kube.delete_collection(names.LEASE, namespace, {names.LABEL_UUID: cluster_uuid})
+
+    def sweep(self, namespace: str, release: str) -> bool:
+        """Delete the Lease of a release, if it is a tombstone.
+
+        :returns: True when there is none (any more), False when it is not a tombstone.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        found = self._kube.get(names.LEASE, namespace, names.lease(release))
+        if found is None:
+            return True
+        if not codec.record(found).tombstone:
+            return False
+        self._kube.delete(
+            names.LEASE, namespace, names.lease(release), uid=found["metadata"]["uid"]
+        )
+        return True
+
+    def tombstones(self, namespace: str) -> Mapping[str, str]:
+        """Releases of a namespace whose Lease is a tombstone, with the uuid of their cluster.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        listed = self._leases.listed(namespace)
+        return {release: record.cluster_uuid for release, record in listed if record.tombstone}
+
+    def chart_digests(self, namespace: str, *, without: str) -> frozenset[str]:
+        """Digests of the live charts of a namespace, "" for a release that has not noted its own.
+
+        :param without: a release that does not count; those that are tombstones do not either.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        return frozenset(
+            record.chart_digest
+            for release, record in self._leases.listed(namespace)
+            if release != without and not record.tombstone
+        )
+
+    def hold(self, namespace: str, release: str, *, wait: float) -> AbstractContextManager[Hold]:
+        """Hold the lock of a release for the body of a ``with``.
+
+        It is renewed by a thread meanwhile, and given back at the end. An exception of the body
+        passes through.
+
+        :param wait: seconds to wait at most for somebody else to give it back; 0 tries once.
+        :raises errors.Busy: somebody else kept it.
+        :raises errors.Conflict: the release has no Lease.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        return self._locks.hold(namespace, release, wait=wait)

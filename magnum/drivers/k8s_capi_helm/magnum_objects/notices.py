@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tenant should know about labels and fields that are no error and have no effect here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import conf as conf_module
+from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.magnum_objects.reader import workers
+from magnum.drivers.k8s_capi_helm.magnum_objects.template import cni, CNIS
+from magnum.drivers.k8s_capi_helm.model import Json
+
+#: What containerd does anyway, whatever a template of Heat's time says.
+_STORAGE_DRIVERS = ("overlay", "overlay2")
+_PORT = 6443
+
+
+def notices(
+    cluster: Any, conf: Any, live: Json | None = None, rows: Iterable[Any] = ()
+) -> tuple[str, ...]:
+    """Sentences for the tenant, () if there is nothing to say.
+
+    :param live: values of the live release; None or {} where they are not known.
+    :param rows: the cluster's nodegroups.
+    """
+    network = cni(cluster.cluster_template.network_driver)
+    defaults = conf_module.label_defaults(conf)
+    found = labels.notices(cluster.labels or {}, defaults, network)
+    of_the_template = _of_the_template(cluster.cluster_template, live or {})
+    # Nobody can give the default nodegroups labels: theirs are copies, perhaps old ones.
+    groups = {row.name: row.labels or {} for row in workers(rows) if not row.is_default}
+    own = (
+        *_not_of_the_template(cluster),
+        *labels.of_node_groups(groups, cluster.labels or {}),
+    )
+    return (*found, *own, *_disk(cluster), *of_the_template, *_key(cluster, live))
+
+
+def _not_of_the_template(cluster: Any) -> Iterator[str]:
+    """Of a cluster that was taken over: a new one is refused such a label."""
+    its, own = cluster.cluster_template.labels or {}, cluster.labels or {}
+    for name in sorted(labels.template_only_names() & own.keys()):
+        text = own[name]
+        if text.strip() and text != its.get(name):
+            yield f"Label '{name}' has no effect, because only a cluster template can set it."
+
+
+def _of_the_template(template: Any, live: Json) -> Iterator[str]:
+    driver = template.network_driver
+    used = ((live.get("addons") or {}).get("cni") or {}).get("type") or cni(driver)
+    if driver and driver not in CNIS:
+        yield f"network_driver '{driver}' is not available; the cluster uses '{used}'."
+    elif driver and driver != used:
+        yield (
+            f"network_driver is '{driver}', and the cluster keeps '{used}', with which it was made."
+        )
+    port = (live.get("apiServer") or {}).get("port") or _PORT
+    wanted = template.apiserver_port or _PORT
+    if live and wanted != port:
+        yield f"apiserver_port is {wanted}, and the cluster keeps {port}, with which it was made."
+    storage = template.docker_storage_driver
+    if storage and storage not in _STORAGE_DRIVERS:
+        yield f"docker_storage_driver '{storage}' has no effect: containerd chooses its own."
+
+
+def _disk(cluster: Any) -> Iterator[str]:
+    kind = (cluster.labels or {}).get("docker_volume_type", "").strip()
+    if kind and not cluster.docker_volume_size:
+        yield "Label 'docker_volume_type' has no effect on nodegroups without a docker_volume_size."
+
+
+def _key(cluster: Any, live: Json | None) -> Iterator[str]:
+    """Only the live values say what machines were made with, whatever the option says today."""
+    if live and cluster.keypair and not live.get("machineSSHKeyName"):
+        yield f"keypair '{cluster.keypair}' is not used: this cloud makes machines without it."

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rows of a cluster ask for, as values that know nothing of Magnum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+import dataclasses
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import conf as conf_module
+from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.magnum_objects.template import cni, parts
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, names, NodeGroupRequest, Target
+from magnum.drivers.k8s_capi_helm.values import proxy, upgrade
+
+#: The role of the control plane's nodegroup.
+MASTER = "master"
+#: Rows in these states ask to be taken away.
+_LEAVING = ("DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED")
+#: Rows in these states ask for nothing: the group failed to be made, or is on its way out.
+_NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)
+
+
+def cluster_request(
+    cluster: Any,
+    nodegroups: Iterable[Any],
+    conf: Any,
+    *,
+    release: str | None = None,
+    is_recent: Callable[[Any], bool] = lambda row: False,
+    leaving: bool = False,
+) -> ClusterRequest:
+    """What Magnum's rows ask for.
+
+    Fields that only matter when a cluster or group is made are refused by
+    :func:`validate_new_cluster` and :func:`validate_new_nodegroup`, so that a cluster that runs can
+    always be resized and deleted.
+
+    :param cluster: ``magnum.objects.Cluster``; its template is read through it.
+    :param nodegroups: the cluster's ``magnum.objects.NodeGroup`` rows, fresh from the database.
+    :param conf: oslo.config with the driver's options registered.
+    :param release: of a cluster whose row has none yet.
+    :param is_recent: whether a nodegroup's row has been there for no longer than its request takes
+        to be checked.
+    :param leaving: with the nodegroups that are to go, as if they stayed.
+    """
+    template, rows = cluster.cluster_template, list(nodegroups)
+    texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
+    typed = labels.parse(texts, conf_module.label_defaults(conf), known=texts)
+    masters = [row for row in rows if row.role == MASTER]
+    if len(masters) != 1:
+        raise errors.InvalidRequest(
+            f"The cluster has {len(masters)} nodegroups of role '{MASTER}'; exactly one is "
+            "supported."
+        )
+    called = entries(rows)
+    return ClusterRequest(
+        uuid=cluster.uuid,
+        name=cluster.name,
+        release=release or cluster.stack_id or "",
+        namespace=namespace(cluster, conf),
+        project_id=cluster.project_id,
+        user_id=cluster.user_id,
+        labels=typed,
+        control_plane=_group_request(masters[0], cluster, conf, called),
+        node_groups=tuple(
+            _group_request(row, cluster, conf, called, is_recent)
+            for row in ([row for row in rows if row.role != MASTER] if leaving else workers(rows))
+        ),
+        deleted_groups=tuple(called[row.name] for row in rows if row.status in _LEAVING),
+        image=template.image_id,
+        external_network=template.external_network_id or "",
+        cni=cni(template.network_driver),
+        keypair=None if conf.capi_helm.ignore_keypairs else cluster.keypair or None,
+        fixed_network=cluster.fixed_network or None,
+        fixed_subnet=cluster.fixed_subnet or None,
+        load_balancer=bool(cluster.master_lb_enabled) or masters[0].node_count > 1,
+        floating_ip=_floating_ip(cluster, texts, typed),
+        separate_addon_credential=conf.capi_helm.separate_addon_credential,
+        apiserver_port=template.apiserver_port or None,
+        server_start_timeout=_start_timeout(template, conf),
+        given_labels=labels.given_names(labels.readable(texts)),
+        **_changeable(template),
+    )
+
+
+def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) -> Target:
+    """What an upgrade of a cluster to *template* leads to.
+
+    :param template: ``magnum.objects.ClusterTemplate``, which may be the cluster's own.
+    :raises errors.InvalidLabel: a label of it does not have the label's form.
+    :raises errors.InvalidRequest: a label of it asks for what this version cannot do, or there are
+        too many.
+    """
+    old, new = cluster.cluster_template.labels or {}, template.labels or {}
+    merged = upgrade.merged_labels(old, new, cluster.labels or {})
+    texts = labels.with_template_only(merged, new)
+    labels.check_merged(texts, cluster.labels or {}, "the cluster")
+    defaults = conf_module.label_defaults(conf)
+    typed = labels.parse(texts, defaults, new, known=cluster.labels or {})
+    # What a cluster has from before and nobody can read was never in force; it stops no upgrade.
+    sound = labels.readable(texts)
+    rows = list(nodegroups)
+    called = entries(rows)
+    own = {called[row.name]: row.labels or {} for row in rows}
+    request = cluster_request(cluster, rows, conf)
+    groups = []
+    for group in request.node_groups:
+        mine = upgrade.merged_labels(cluster.labels or {}, texts, own[group.name])
+        labels.check_merged(mine, own[group.name], f"nodegroup '{group.name}'")
+        groups.append(dataclasses.replace(group, labels=_group_labels(mine, sound, conf)))
+    request = dataclasses.replace(
+        request,
+        labels=typed,
+        given_labels=labels.given_names(sound),
+        image=template.image_id,
+        node_groups=tuple(groups),
+        **_changeable(template),
+    )
+    return Target(request, texts)
+
+
+def entries(rows: Iterable[Any]) -> dict[str, str]:
+    """Under which name each nodegroup stands in the chart's values, by its name in Magnum.
+
+    :param rows: all of a cluster, oldest first, as Magnum lists them.
+    """
+    return names.entries(row.name for row in rows)
+
+
+def workers(rows: Iterable[Any]) -> list[Any]:
+    """The nodegroups of workers that are to be there."""
+    return [row for row in rows if row.role != MASTER and row.status not in _NOT_RENDERED]
+
+
+def namespace(cluster: Any, conf: Any) -> str:
+    """The namespace in which everything of a cluster lives."""
+    return names.namespace(conf.capi_helm.namespace_prefix, cluster.project_id)
+
+
+def own_images(cluster: Any, nodegroups: Iterable[Any]) -> frozenset[str]:
+    """Nodegroups whose rows name another image than the cluster's template, by name in the values.
+
+    :param nodegroups: all of the cluster, as for :func:`entries`.
+    """
+    rows = list(nodegroups)
+    called = entries(rows)
+    return frozenset(called[row.name] for row in rows if own_image(row, cluster))
+
+
+def own_image(row: Any, cluster: Any) -> str | None:
+    """The image of a nodegroup that does not follow its cluster's, None for one that does."""
+    if row.role == MASTER or row.image_id == cluster.cluster_template.image_id:
+        return None
+    return row.image_id or None
+
+
+def docker_volume_size(row: Any, cluster: Any) -> int:
+    """GiB for images and containers: the nodegroup's own, else the cluster's; 0 for none."""
+    return row.docker_volume_size or cluster.docker_volume_size or 0
+
+
+def _group_labels(own: Mapping[str, str], texts: Mapping[str, str], conf: Any) -> labels.Labels:
+    """The typed labels that hold for a nodegroup of a cluster with the labels *texts*."""
+    defaults = conf_module.label_defaults(conf)
+    return labels.parse_node_group(own, texts, defaults, running=True)
+
+
+def _group_request(
+    row: Any,
+    cluster: Any,
+    conf: Any,
+    called: Mapping[str, str],
+    is_recent: Callable[[Any], bool] = lambda row: False,
+) -> NodeGroupRequest:
+    is_new = row.status == "CREATE_IN_PROGRESS"
+    own = _group_labels(row.labels or {}, cluster.labels or {}, conf)
+    return NodeGroupRequest(
+        name=called[row.name],
+        flavor=row.flavor_id or "",
+        count=row.node_count,
+        minimum=row.min_node_count or 0,
+        maximum=row.max_node_count,
+        is_default=bool(row.is_default),
+        node_labels=dict(row.node_labels or {}),
+        node_taints=_taints(row.node_taints or ()),
+        image=own_image(row, cluster),
+        labels=None if row.role == MASTER else own,
+        role=row.role,
+        docker_volume=docker_volume_size(row, cluster),
+        is_new=is_new,
+        is_young=may_be_unchecked(row) and is_recent(row),
+        uuid=row.uuid,
+    )
+
+
+def may_be_unchecked(row: Any) -> bool:
+    """Whether the request for a nodegroup may still be being checked, as far as its row tells.
+
+    A resize that comes meanwhile makes its status another one. A row with a reason was checked:
+    it says why the nodegroup is refused, or what it waits for.
+    """
+    return row.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") and not row.status_reason
+
+
+def _taints(rows: Iterable[Mapping[str, str]]) -> tuple[dict[str, str], ...]:
+    """Taints without empty values, which are no values."""
+    return tuple({key: text for key, text in taint.items() if text} for taint in rows)
+
+
+def _changeable(template: Any) -> dict[str, Any]:
+    """What an upgrade takes from its template besides image and labels.
+
+    A registry that nobody can make out was let pass by an older driver; it has no effect in the
+    cluster, and must not keep it from being changed.
+    """
+    registry = (template.insecure_registry or "").strip()
+    return {
+        "template": template.name or "",
+        "distro": template.cluster_distro or "",
+        "dns_nameservers": parts(template.dns_nameserver),
+        "http_proxy": template.http_proxy or "",
+        "https_proxy": template.https_proxy or "",
+        "no_proxy": parts(template.no_proxy),
+        "insecure_registry": registry if proxy.is_registry(registry) else "",
+    }
+
+
+def _start_timeout(template: Any, conf: Any) -> int:
+    """Seconds after which a server that never came up is replaced."""
+    if template.server_type == "bm":
+        return int(conf.capi_helm.bare_metal_start_timeout)
+    return int(conf.capi_helm.server_start_timeout)
+
+
+def _floating_ip(cluster: Any, texts: Mapping[str, str], typed: labels.Labels) -> bool:
+    """Whether the API gets a floating IP: the label's word, if given, else Magnum's own field."""
+    if texts.get("master_lb_floating_ip_enabled", "").strip():
+        return typed.master_lb_floating_ip_enabled
+    return bool(cluster.floating_ip_enabled) and typed.master_lb_floating_ip_enabled

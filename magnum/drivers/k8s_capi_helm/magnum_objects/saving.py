@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Saving and destroying one record of Magnum: as the database takes it, and again where it asks.
+
+Galera takes a write back at its commit when another node was faster, InnoDB where two are in each
+other's way, and says "deadlock, try restarting transaction"; a server that restarts has lost its
+connections. Magnum's decorator for that stands on ``_do_update_cluster`` and
+``_do_update_nodegroup``, where oslo.db never looks, so an update is tried once. It sets changed
+fields to values, so that trying it again does no harm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from oslo_db import api as db_api
+from oslo_log import log as logging
+
+from magnum.common import exception
+from magnum.drivers.k8s_capi_helm.errors import column_limits
+
+LOG = logging.getLogger(__name__)
+#: Seconds of the first pause, doubled each time and by lot after a deadlock; 6 seconds in all.
+_FIRST_PAUSE, _LONGEST_PAUSE, TRIES = 0.1, 2.0, 6
+_again = db_api.wrap_db_retry(
+    retry_interval=_FIRST_PAUSE,
+    max_retry_interval=_LONGEST_PAUSE,
+    max_retries=TRIES,
+    retry_on_deadlock=True,
+    retry_on_disconnect=True,
+    jitter=True,
+)
+
+
+def put(row: Any, **fields: Any) -> None:
+    """Set fields of a cluster's or nodegroup's record, and save what differs from the database.
+
+    Magnum's conductor sets some fields without saving them (a nodegroup's DELETE_IN_PROGRESS), so
+    what the object says already need not be what the database says. Texts are cut to what their
+    columns hold.
+    """
+    for key, value in fields.items():
+        fitting = column_limits.fitted(key, value)
+        if isinstance(value, list) and len(fitting) < len(value):
+            LOG.warning(
+                "Magnum's database holds %d of the %d %s of %s.",
+                len(fitting),
+                len(value),
+                key,
+                row.uuid,
+            )
+        if getattr(row, key) != fitting:
+            setattr(row, key, fitting)
+    if row.obj_what_changed():
+        _again(row.save)()
+
+
+def destroy(row: Any) -> None:
+    """Destroy a nodegroup's record; one that is gone, by another conductor's pass, is as good."""
+    with contextlib.suppress(exception.NodeGroupNotFound):
+        _again(row.destroy)()

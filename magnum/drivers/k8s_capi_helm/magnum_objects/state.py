@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Magnum shows of a cluster now, for the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.magnum_objects import certificates
+from magnum.drivers.k8s_capi_helm.magnum_objects.reader import entries, MASTER, own_images
+from magnum.drivers.k8s_capi_helm.model import GroupState, LiveRelease, MagnumState, Record
+from magnum.drivers.k8s_capi_helm.status import addons, reasons
+from magnum.drivers.k8s_capi_helm.values import live as values_live
+from magnum.drivers.k8s_capi_helm.values import rollout, upgrade
+
+
+def magnum_state(
+    cluster: Any,
+    nodegroups: Collection[Any],
+    record: Record | None,
+    live: LiveRelease | None,
+    *,
+    applied: bool,
+    joining: bool = False,
+    refusal: str = "",
+    waiting: errors.DriverError | None = None,
+) -> MagnumState:
+    """What the database and the operation record say, for the judge."""
+    operations = record.operations if record else ()
+    deadlines = [op.deadline for op in operations if op.deadline]
+    values, reason = live.values if live else {}, cluster.status_reason or ""
+    own = own_images(cluster, nodegroups)
+    held = {name for one in operations for name in rollout.held(values, one, own)}
+    asked = {n for one in operations if one.count is not None for n in one.groups}
+    if cluster.status.endswith("_FAILED") and not _heals(reason):
+        refusal = refusal or reason
+    rows = list(nodegroups)
+    called = entries(rows)
+    return MagnumState(
+        release=cluster.stack_id or "",
+        status=cluster.status,
+        status_reason=cluster.status_reason,
+        groups=tuple(
+            dataclasses.replace(
+                _group_state(row, called[row.name], values, held),
+                asked=called[row.name] in asked,
+                first_look=record.group_looks.get(called[row.name], "") if record else "",
+            )
+            for row in rows
+        ),
+        applied=applied,
+        joining=joining,
+        kubernetes_version=str(values.get("kubernetesVersion", "")).lstrip("v"),
+        started=min((op.started for op in operations), default=None),
+        deadline=max(deadlines) if deadlines else None,
+        first_look=record.first_look if record else "",
+        written=record.written if record else {},
+        refusal=refusal,
+        health_reason=dict(cluster.health_status_reason or {}),
+        waiting=str(waiting or ""),
+        waiting_cause=None if waiting is None or waiting.passing else waiting.cause,
+        without_addons=addons.switched_off(values),
+    )
+
+
+def _heals(reason: str) -> bool:
+    """Whether a failure is over as soon as everything is in place.
+
+    A missed deadline is, and a rotation of authorities that was refused: it left the cluster as it
+    was. Any other refusal stays until the next request.
+    """
+    return reasons.is_timeout(reason) or reason == certificates.ROTATION_REFUSED
+
+
+def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime | None:
+    """When an operation that starts now has to be through; 0 or None is no limit."""
+    return now + datetime.timedelta(minutes=minutes) if minutes else None
+
+
+def _group_state(
+    row: Any, name: str, values: Mapping[str, Any], held: Collection[str]
+) -> GroupState:
+    live = values_live.node_groups(values).get(name, {})
+    autoscaled = values_live.is_autoscaled(live)
+    versions = upgrade.versions(values)
+    place = values_live.CONTROL_PLANE if row.role == MASTER else name
+    return GroupState(
+        name=name,
+        status=row.status or "",
+        count=row.node_count,
+        is_control_plane=row.role == MASTER,
+        autoscaled=autoscaled,
+        minimum=live.get("machineCountMin", 0) if autoscaled else row.min_node_count or 0,
+        maximum=live.get("machineCountMax") if autoscaled else row.max_node_count,
+        reason=row.status_reason,
+        version=versions.get(place, "").removeprefix("v"),
+        held=name in held,
+    )

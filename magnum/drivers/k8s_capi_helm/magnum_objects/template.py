@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the fields of a cluster template ask for, and what of it cannot be had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import cloud
+from magnum.drivers.k8s_capi_helm.values import proxy
+
+SERVER_TYPES = ("vm", "bm")
+CNIS = ("calico", "cilium")
+#: What listens on a control plane machine besides the API: etcd, kubelet, kube-proxy, controller
+#: manager and scheduler (https://kubernetes.io/docs/reference/networking/ports-and-protocols/), and
+#: the range of NodePorts.
+_TAKEN_PORTS = frozenset({2379, 2380, 2381, 10248, 10249, 10250, 10256, 10257, 10259})
+_NODE_PORTS = range(30000, 32768)
+
+
+def check_template(template: Any, old: Any = None) -> None:
+    """Refuse a template that asks for what cannot be had.
+
+    :param old: the template that a cluster has, which is to go over to *template*: a field that
+        says the same in both is no part of the request, and an older driver may have let it pass.
+    :raises errors.InvalidRequest: naming field and value.
+    """
+    for field, check in _CHECKS.items():
+        value = getattr(template, field, None)
+        if value and (old is None or value != getattr(old, field, None)):
+            check(value)
+    alone = template.no_proxy and not (template.http_proxy or template.https_proxy)
+    if alone and (old is None or template.no_proxy != old.no_proxy):
+        raise errors.InvalidRequest(
+            "Field 'no_proxy' of the cluster template says what is reached without a proxy, but "
+            "the template has none. Set http_proxy or https_proxy, or leave no_proxy out."
+        )
+
+
+def parts(text: str | None) -> tuple[str, ...]:
+    """The pieces of a text with commas between them."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def cni(driver: str | None) -> str:
+    """The network of the pods; Magnum writes 'flannel' into every template that names none."""
+    return driver if driver in CNIS else CNIS[0]
+
+
+def _check_kind(field: str, known: tuple[str, ...]) -> Callable[[str], None]:
+    def check(value: str) -> None:
+        if value not in known:
+            raise errors.InvalidRequest(
+                f"Field '{field}' of the cluster template has the value '{value}', which this "
+                f"driver cannot do. It has: {', '.join(known)}."
+            )
+
+    return check
+
+
+def _check_port(port: int) -> None:
+    if port in _TAKEN_PORTS or port in _NODE_PORTS:
+        raise errors.InvalidRequest(
+            f"Field 'apiserver_port' of the cluster template has the value '{port}', which is "
+            "taken on the machines of the control plane. Choose another one, like 6443 or 8443."
+        )
+
+
+def _refuse_registry(value: bool) -> None:
+    raise errors.InvalidRequest(
+        "Field 'registry_enabled' of the cluster template is set, and this driver runs no registry "
+        "in a cluster. Leave the field out, and push images to a registry that the machines reach."
+    )
+
+
+def _refuse_no_tls(value: bool) -> None:
+    raise errors.InvalidRequest(
+        "Field 'tls_disabled' of the cluster template is set, and Kubernetes serves its API with "
+        "TLS only. Leave the field out."
+    )
+
+
+_CHECKS: dict[str, Callable[[Any], None]] = {
+    "coe": _check_kind("coe", ("kubernetes",)),
+    "server_type": _check_kind("server_type", SERVER_TYPES),
+    "cluster_distro": _check_kind("cluster_distro", cloud.DISTROS),
+    "volume_driver": _check_kind("volume_driver", ("cinder",)),
+    "http_proxy": lambda url: proxy.check_proxy("http_proxy", url),
+    "https_proxy": lambda url: proxy.check_proxy("https_proxy", url),
+    "no_proxy": lambda text: proxy.check_exceptions(parts(text)),
+    "insecure_registry": proxy.check_registry,
+    "dns_nameserver": lambda text: proxy.check_nameservers(parts(text)),
+    "apiserver_port": _check_port,
+    "registry_enabled": _refuse_registry,
+    "tls_disabled": _refuse_no_tls,
+}

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is refused before anything is touched, from the rows or from what the cloud says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import conf as conf_module
+from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.magnum_objects import validate_nodegroup
+from magnum.drivers.k8s_capi_helm.magnum_objects.reader import cluster_request, entries, MASTER
+from magnum.drivers.k8s_capi_helm.magnum_objects.template import check_template
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, names
+from magnum.drivers.k8s_capi_helm.values import change, network, nodegroups
+from magnum.drivers.k8s_capi_helm.values import live as values_live
+
+#: What a cluster is made with for ever.
+_KIND = ("coe", "server_type")
+
+
+def validate_new_cluster(cluster: Any, rows: list[Any], conf: Any) -> None:
+    """Refuse what a new cluster asks for and this version cannot do.
+
+    :raises errors.InvalidRequest: naming field and value.
+    """
+    template = cluster.cluster_template
+    check_template(template)
+    if not template.external_network_id:
+        raise errors.InvalidRequest(
+            "The cluster template names no external network. Create one with --external-network."
+        )
+    for row in rows:
+        if row.role == MASTER and row.node_count % 2 == 0:
+            raise errors.InvalidRequest(
+                f"master_count is {row.node_count}: etcd needs an odd number of nodes."
+            )
+    validate_labels(cluster, conf)
+    request = cluster_request(cluster, rows, conf)
+    _refuse_no_keypair(request)
+    _refuse_no_address(request)
+    _refuse_too_many(request)
+    for row in rows:
+        validate_nodegroup.validate_new_nodegroup(row, cluster, conf)
+
+
+def validate_labels(cluster: Any, conf: Any) -> None:
+    """Refuse labels of a new cluster that say nothing this version understands.
+
+    :raises errors.InvalidRequest: naming label, value and form.
+    """
+    texts, its = cluster.labels or {}, cluster.cluster_template.labels or {}
+    labels.check_new(texts, "The cluster")
+    labels.check_new(its, "The cluster template")
+    for given in (texts, labels.with_template_only(texts, its)):
+        labels.parse(given, conf_module.label_defaults(conf), its)
+
+
+def _refuse_no_keypair(request: ClusterRequest) -> None:
+    """Refuse what cannot be the name of a Nova keypair, and cannot be written into an object."""
+    if request.keypair and not request.keypair.isprintable():
+        raise errors.InvalidRequest(
+            f"Keypair '{request.keypair}' has characters that cannot be shown, and no keypair has "
+            "such a name. Choose one that 'openstack keypair list' shows."
+        )
+
+
+def _refuse_no_address(request: ClusterRequest) -> None:
+    """Refuse a Kubernetes API that would have no address which outlives a machine."""
+    if not request.load_balancer and not network.has_floating_ip(request):
+        raise errors.InvalidRequest(
+            "The cluster has neither a load balancer nor a floating IP, so its Kubernetes API "
+            "would lose its address with its machine. Create it with --master-lb-enabled, or with "
+            "--floating-ip-enabled and without the label master_lb_floating_ip_enabled=false."
+        )
+
+
+def _refuse_too_many(request: ClusterRequest) -> None:
+    """Refuse more machines than the labels let the autoscaler keep.
+
+    Fewer than its minimum may be Magnum's own count, which nobody has chosen.
+    """
+    for group in request.node_groups:
+        most = nodegroups.group_counts(group, request.labels).get("machineCountMax", group.count)
+        if group.count > most:
+            raise errors.InvalidRequest(
+                f"node_count is {group.count}, and label 'max_node_count' lets the autoscaler keep "
+                f"{most} nodes. Ask for fewer nodes, or set the label to more."
+            )
+
+
+def validate_place(row: Any, rows: Iterable[Any]) -> None:
+    """Refuse a nodegroup whose place another one has, which magnum-capi-helm gave it.
+
+    :param rows: all of the cluster.
+    :raises errors.InvalidRequest: naming both.
+    """
+    rows = list(rows)
+    older = {name: text for text, name in entries(rows).items() if text != row.name}
+    if row.name in older:
+        raise errors.InvalidRequest(
+            f"Nodegroup name '{row.name}' is what nodegroup '{older[row.name]}' is called on the "
+            "management cluster. Choose another name."
+        )
+
+
+def validate_upgrade(cluster: Any, template: Any) -> None:
+    """Refuse a template that this cluster cannot follow.
+
+    :raises errors.InvalidRequest: naming field and value.
+    """
+    old = cluster.cluster_template
+    pairs = [(field, getattr(old, field), getattr(template, field)) for field in _KIND]
+    if template.driver:
+        pairs.append(("driver", names.DRIVER, template.driver))
+    for field, have, wanted in pairs:
+        if wanted != have:
+            raise errors.InvalidRequest(
+                f"Field '{field}' of template '{template.name}' is '{wanted}', and the cluster was "
+                f"made with '{have}': it cannot be upgraded to this template."
+            )
+    if not template.image_id:
+        raise errors.InvalidRequest(f"Template '{template.name}' names no image.")
+    check_template(template, old)
+
+
+def validate_resize(cluster: Any, row: Any, name: str, request: ClusterRequest, live: Json) -> None:
+    """Refuse a node count that cannot be, or that would have no effect.
+
+    :param row: of the nodegroup, with the new count; *name* is what the values call it.
+    :param live: values of the live release, {} when nobody can read them.
+    :raises errors.InvalidRequest: naming the group.
+    """
+    masters = request.control_plane
+    balanced = (live.get("apiServer") or {}).get("enableLoadBalancer", cluster.master_lb_enabled)
+    if name == masters.name and masters.count > 1 and not balanced:
+        raise errors.InvalidRequest(
+            f"{masters.count} control plane nodes need a load balancer before them, and this "
+            "cluster was made without one (master_lb_enabled). Create a new cluster with one."
+        )
+    entry = values_live.node_groups(change.sizes(live, request)).get(name, {})
+    if values_live.is_autoscaled(entry):
+        least, most = values_live.bounds(entry)
+        if not least <= row.node_count <= most:
+            raise errors.InvalidRequest(
+                f"Nodegroup '{name}' is sized by the autoscaler, between {least} and {most} nodes, "
+                f"so it cannot be given {row.node_count}. Ask for a number between them, or change "
+                "min_node_count and max_node_count of the nodegroup first."
+            )
+    elif row.role != MASTER:
+        _refuse_beyond_bounds(row)
+
+
+def _refuse_beyond_bounds(row: Any) -> None:
+    """Refuse what Magnum's API refuses of a resize, and lets through in an update of the cluster
+    (``magnum/api/controllers/v1/cluster_actions.py``).
+    """
+    least, most = row.min_node_count or 0, row.max_node_count
+    if row.node_count < least or (most and row.node_count > most):
+        bounds = f"{least} to {most}" if most else f"{least} or more"
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' is to have {row.node_count} nodes, and its min_node_count and "
+            f"max_node_count allow {bounds}. Ask for a number within them, or change them first."
+        )

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What labels must agree on with each other, with the cluster's fields and with its chart.
+
+Only asked when labels are new: with a cluster that is made, or with a template that it is to
+follow. What a cluster that runs has already is nobody's request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import ipaddress
+import itertools
+
+from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, names
+
+#: What the charts take without the label (their values.yaml, kubeNetwork).
+_CHART_PODS, _CHART_SERVICES = ("172.16.0.0/13",), ("172.24.0.0/13",)
+_NEED_LOAD_BALANCER = (
+    "api_master_lb_allowed_cidrs",
+    "api_server_lb_flavor",
+    "api_server_lb_availability_zone",
+)
+
+
+def check_chart(wanted: labels.Labels, family: str, had: labels.Labels | None = None) -> None:
+    """Refuse labels that the chart knows nothing of.
+
+    :param family: of the chart, "" for a foreign one.
+    :param had: the labels before an upgrade, which are not asked about again.
+    :raises errors.InvalidRequest: naming the first such label.
+    """
+    if family == names.CHART_FAMILY:
+        return
+    texts, before = labels.effective(wanted), labels.effective(had or labels.Labels())
+    for label in labels.REGISTRY:
+        name = label.name
+        if label.own_chart and name in texts and texts[name] != before.get(name):
+            raise errors.InvalidRequest(
+                f"Label '{name}' has the value '{texts[name]}', and the chart of this cluster "
+                "cannot do that. Leave it out, or ask the cloud's operator for another chart."
+            )
+
+
+def check_new_cluster(request: ClusterRequest) -> None:
+    """Refuse labels of a new cluster that contradict each other or the cluster's fields.
+
+    :raises errors.InvalidLabel: the first one.
+    """
+    texts = labels.effective(request.labels)
+    for name, expected in _contradictions(request):
+        raise errors.InvalidLabel(name, texts.get(name, ""), expected)
+
+
+def _contradictions(request: ClusterRequest) -> Iterator[tuple[str, str]]:
+    """Label, and what it should be instead."""
+    wanted = request.labels
+    if not request.load_balancer:
+        for name in _NEED_LOAD_BALANCER:
+            if getattr(wanted, name):
+                yield name, "nothing, because the cluster has no load balancer (master_lb_enabled)"
+    elif wanted.api_master_lb_allowed_cidrs:
+        yield from _allowed_networks(request)
+    if wanted.api_server_floating_ip and not (
+        request.floating_ip and wanted.master_lb_floating_ip_enabled
+    ):
+        yield (
+            "api_server_floating_ip",
+            "nothing, because the cluster has no floating IP (floating_ip_enabled, "
+            "master_lb_floating_ip_enabled)",
+        )
+    if wanted.oidc_issuer_url and not wanted.oidc_client_id:
+        yield "oidc_issuer_url", "oidc_client_id beside it, the client for which tokens are made"
+    if wanted.oidc_client_id and not wanted.oidc_issuer_url:
+        yield "oidc_client_id", "oidc_issuer_url beside it, the URL of the issuer"
+    yield from _address_families(request)
+    yield from _overlaps(request)
+
+
+def _allowed_networks(request: ClusterRequest) -> Iterator[tuple[str, str]]:
+    """Who may reach the API, where the load balancer or the OpenStack provider would not keep it.
+
+    Source: https://github.com/kubernetes-sigs/cluster-api-provider-openstack/blob/v0.14.7/pkg/cloud/services/loadbalancer/loadbalancer.go
+    """
+    name = "api_master_lb_allowed_cidrs"
+    if request.labels.octavia_provider == "ovn":
+        yield (
+            name,
+            "nothing, because load balancers of the Octavia provider ovn (octavia_provider) keep "
+            "nobody out",
+        )
+    elif any(":" in network for network in request.labels.api_master_lb_allowed_cidrs):
+        yield name, "IPv4 networks, as IPv6 ones would be left out"
+
+
+def _pods(request: ClusterRequest) -> str:
+    """The label that is about the cluster's network of pods."""
+    return "calico_ipv4pool" if request.cni == "calico" else "cilium_ipv4pool"
+
+
+def _address_families(request: ClusterRequest) -> Iterator[tuple[str, str]]:
+    """IPv6 needs nodes that have it, and Kubernetes one first family for pods and services."""
+    wanted, label = request.labels, _pods(request)
+    pods = getattr(wanted, label) or _CHART_PODS
+    services = wanted.service_cluster_ip_range or _CHART_SERVICES
+    either = bool(request.fixed_network) and not request.fixed_subnet
+    for name, networks in ((label, pods), ("service_cluster_ip_range", services)):
+        if not either and any(":" in network for network in networks):
+            yield (
+                name,
+                "IPv4 only, because the nodes have IPv4 only: for IPv6 give the cluster a fixed "
+                "network with subnets of both, and no fixed subnet",
+            )
+    if (":" in pods[0]) != (":" in services[0]):
+        given = label if getattr(wanted, label) else "service_cluster_ip_range"
+        yield given, f"pods and services that begin with one IP version ({pods[0]}, {services[0]})"
+
+
+def _overlaps(request: ClusterRequest) -> Iterator[tuple[str, str]]:
+    """Networks that are the same in part: nothing would reach the one through the other."""
+    wanted = request.labels
+    pods = _pods(request)
+    networks = {
+        pods: getattr(wanted, pods) or _CHART_PODS,
+        "service_cluster_ip_range": wanted.service_cluster_ip_range or _CHART_SERVICES,
+        "fixed_subnet_cidr": (wanted.fixed_subnet_cidr,),
+    }
+    if request.fixed_network or request.fixed_subnet:
+        del networks["fixed_subnet_cidr"]
+    texts = labels.effective(wanted)
+    for one, other in itertools.combinations(networks, 2):
+        clash = _clash(networks[one], networks[other])
+        named = one if one in texts else other
+        if clash and named in texts:
+            expected = f"a network that shares nothing with {clash[1 if named == one else 0]}"
+            yield named, f"{expected} ({other if named == one else one})"
+
+
+def _clash(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, str] | None:
+    for one, other in itertools.product(some, others):
+        first, second = ipaddress.ip_network(one), ipaddress.ip_network(other)
+        if first.version == second.version and first.overlaps(second):
+            return one, other
+    return None

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kubernetes conditions as True / False / Unknown, both API versions; absent or stale is Unknown.
+
+Cluster API keeps one and the same set of conditions and counters in two places: directly in
+``status`` of a v1beta2 object, and in ``status.v1beta2`` of a v1beta1 object, whose own
+``status.conditions`` mean something older and are never read here. Source: the Cluster API book,
+"v1.10 to v1.11" for providers and clients, and the proposal "Improving status in CAPI resources".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+import enum
+import re
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.model import Json, names
+
+#: For every condition that this driver judges: the status that is good news.
+#: The "False" ones say that something is happening, and happening is not done.
+GOOD: Mapping[str, str] = {
+    # Cluster
+    "InfrastructureReady": "True",
+    "ControlPlaneInitialized": "True",
+    "RemoteConnectionProbe": "True",
+    # Cluster, KubeadmControlPlane, MachineDeployment, Machine
+    "Available": "True",
+    "Ready": "True",
+    "UpToDate": "True",
+    # KubeadmControlPlane
+    "Initialized": "True",
+    "CertificatesAvailable": "True",
+    "EtcdClusterHealthy": "True",
+    "ControlPlaneComponentsHealthy": "True",
+    "MachinesUpToDate": "True",
+    # MachineSet and above
+    "RollingOut": "False",
+    "ScalingUp": "False",
+    "ScalingDown": "False",
+    "Remediating": "False",
+    "Deleting": "False",
+    "Paused": "False",
+    # Machine
+    "BootstrapConfigReady": "True",
+    "NodeHealthy": "True",
+    "HealthCheckSucceeded": "True",
+    "Updating": "False",
+    # OpenStackCluster and OpenStackServer
+    "InstanceReady": "True",
+    "NetworkReady": "True",
+    "RouterReady": "True",
+    "SecurityGroupsReady": "True",
+    "APIEndpointReady": "True",
+    "OpenStackAuthenticationSucceeded": "True",
+}
+
+#: Characters of a message that are read. Cluster API's own definitions let a condition say no more
+#: (``maxLength: 10240`` of ``message``); failures of addons and events have no such limit.
+LONGEST = 10240
+
+#: Once true, true for good; Cluster API does not touch them again, so they cannot be stale.
+MILESTONES = frozenset({"ControlPlaneInitialized", "Initialized"})
+
+_CORE_GROUPS = (names.CORE_GROUP, names.CONTROL_PLANE_GROUP)
+
+
+class Truth(enum.Enum):
+    """What a condition says; UNKNOWN is also what an absent or stale one says."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of one object.
+
+    :ivar present: False when the object does not carry it (yet).
+    :ivar stale: it was set for an older generation of the object; ``truth`` is UNKNOWN then.
+    :ivar was: what it said when it was set, stale or not.
+    :ivar since: when the status last changed (aware), None when unsaid.
+    """
+
+    name: str
+    truth: Truth = Truth.UNKNOWN
+    reason: str = ""
+    message: str = ""
+    present: bool = False
+    stale: bool = False
+    was: Truth = Truth.UNKNOWN
+    since: datetime.datetime | None = None
+
+    @property
+    def good(self) -> bool:
+        """It says, now, what is good news for a condition of this name."""
+        return self.truth.value == GOOD[self.name]
+
+    @property
+    def bad(self) -> bool:
+        """It says, now, the opposite of good news; Unknown is neither good nor bad."""
+        return self.truth is not Truth.UNKNOWN and not self.good
+
+
+def name(thing: Json) -> str:
+    """The object's name, "" when it has none."""
+    return str(metadata(thing).get("name", ""))
+
+
+def metadata(thing: Json) -> Json:
+    """``metadata`` as a mapping, empty when absent."""
+    return mapping(thing.get("metadata"))
+
+
+def label(thing: Json, key: str) -> str | None:
+    """The object's label, None without."""
+    value = mapping(metadata(thing).get("labels")).get(key)
+    return None if value is None else str(value)
+
+
+def mapping(value: object) -> Json:
+    """*value* if it is a mapping, else an empty one: an absent branch reads as absent leaves."""
+    return value if isinstance(value, dict) else {}
+
+
+def dig(thing: Json, *path: str) -> Any:
+    """The value at *path*, None where any step of it is absent."""
+    value: Any = thing
+    for step in path:
+        value = mapping(value).get(step)
+    return value
+
+
+def deleting(thing: Json) -> bool:
+    """Somebody asked for the object's deletion; finalizers may still hold it."""
+    return bool(metadata(thing).get("deletionTimestamp"))
+
+
+def paused(cluster: Json) -> bool:
+    """Somebody has paused a Cluster: Cluster API leaves everything of it alone."""
+    return dig(cluster, "spec", "paused") is True
+
+
+def _is_old_view(thing: Json) -> bool:
+    """The object is a core Cluster API one, read at v1beta1."""
+    group, _, version = str(thing.get("apiVersion", "")).partition("/")
+    return group in _CORE_GROUPS and version == "v1beta1"
+
+
+def listed(thing: Json) -> list[Json]:
+    """An object's conditions as they stand in it, of the set that is judged."""
+    status = mapping(thing.get("status"))
+    if _is_old_view(thing):
+        found = mapping(status.get("v1beta2")).get("conditions")
+    else:
+        # Providers: the set of their newest contract first, then whatever they have.
+        found = mapping(status.get("v1beta2")).get("conditions") or status.get("conditions")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def condition(thing: Json, kind: str) -> Condition:
+    """The condition *kind* of an object, UNKNOWN when absent or older than the object's spec."""
+    found = next((one for one in listed(thing) if one.get("type") == kind), None)
+    if found is None:
+        return Condition(kind)
+    try:
+        truth = Truth(found.get("status"))
+    except ValueError:
+        truth = Truth.UNKNOWN
+    stale = kind not in MILESTONES and _older(found.get("observedGeneration"), thing)
+    return Condition(
+        kind,
+        Truth.UNKNOWN if stale else truth,
+        words(found.get("reason")),
+        words(found.get("message")),
+        present=True,
+        stale=stale,
+        was=truth,
+        since=instant(found.get("lastTransitionTime")),
+    )
+
+
+def words(value: object) -> str:
+    """As much of a text of somebody else's as is ever read for its meaning; "" for what is none."""
+    return value[:LONGEST] if isinstance(value, str) else ""
+
+
+def _older(observed: object, thing: Json) -> bool:
+    generation = metadata(thing).get("generation")
+    return isinstance(observed, int) and isinstance(generation, int) and observed < generation
+
+
+def generation_seen(thing: Json) -> bool:
+    """The controller has worked through the object's newest spec; False when it does not say so."""
+    generation = metadata(thing).get("generation")
+    observed = dig(thing, "status", "observedGeneration")
+    return isinstance(generation, int) and observed == generation
+
+
+def counter(thing: Json, key: str) -> int | None:
+    """A replica counter, e.g. ``replicas`` or ``upToDateReplicas``.
+
+    None when the object does not say: that is not zero.
+    """
+    status = mapping(thing.get("status"))
+    if key != "replicas" and _is_old_view(thing):
+        status = mapping(status.get("v1beta2"))
+    value = status.get(key)
+    return value if isinstance(value, int) else None
+
+
+def initialized(thing: Json, key: str, old: str) -> bool:
+    """A one-way milestone: ``status.initialization.<key>``, before that ``status.<old>``."""
+    return dig(thing, "status", "initialization", key) is True or dig(thing, "status", old) is True
+
+
+def instant(text: object) -> datetime.datetime | None:
+    """A timestamp of the Kubernetes API as an aware datetime, None when it is none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        parsed = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)
+
+
+_FAILURE = re.compile(r"fail|error|invalid", re.IGNORECASE)
+
+
+def tells_of_failure(event: Json) -> bool:
+    """Whether an event counts here; few do.
+
+    CAPO sends some of them as Normal, so the type says nothing; their reasons begin with "Failed".
+    """
+    return str(event.get("reason") or "").lower().startswith("failed")

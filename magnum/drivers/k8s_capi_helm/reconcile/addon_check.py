@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inspections: what addons consist of in tenants' clusters, looked for now and then, remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import datetime
+import random
+import threading
+from typing import Protocol
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube.request import path
+from magnum.drivers.k8s_capi_helm.kube.tenant_api import Door, Unanswered
+from magnum.drivers.k8s_capi_helm.kube.tenant_budget import Budget
+from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import access
+from magnum.drivers.k8s_capi_helm.model import conditions, Inside, Json, names, Observed, Thing
+from magnum.drivers.k8s_capi_helm.status import workload_addons
+from magnum.drivers.k8s_capi_helm.status.health import READY
+
+LOG = logging.getLogger(__name__)
+
+#: How soon it is looked again where something is missing for the first time: somebody may be about
+#: to mend it. Twice as long after each time.
+_SOON = datetime.timedelta(minutes=1)
+#: How long a cluster that cannot be reached is left alone at most.
+_SELDOM = datetime.timedelta(hours=1)
+#: How long nobody has asked about a cluster that has gone.
+_FORGOTTEN = datetime.timedelta(days=1)
+_AWAY = "not looked for: the cluster's API cannot be reached from here"
+
+
+class Reader(Protocol):
+    """What is needed of the management cluster; kube_client.KubeClient has it."""
+
+    def get(self, kind: names.Kind, namespace: str, name: str, /) -> Json | None: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Look:
+    """The last one: when, for what, what was found, and how many in a row were in vain.
+
+    :ivar poor: how many in a row found something missing.
+    """
+
+    at: datetime.datetime
+    wanted: tuple[Thing, ...] = ()
+    found: Inside | None = None
+    vain: int = 0
+    poor: int = 0
+
+
+class Inspections:
+    """What this process knows of the insides of clusters; safe to share between threads.
+
+    :param every: time between two looks at a cluster where nothing is missing; zero for none ever.
+    :param chance: a number from 0 to 1; clusters that are seen for the first time at once are not
+        all looked at at once.
+    :param enter: opens the door to a cluster.
+    """
+
+    def __init__(
+        self,
+        every: datetime.timedelta = datetime.timedelta(0),
+        chance: Callable[[], float] = random.random,
+        enter: Callable[..., Door] = Door,
+    ) -> None:
+        self._every = every
+        self._chance = chance
+        self._enter = enter
+        self._lock = threading.Lock()
+        self._budget = Budget()
+        self._known: dict[str, _Look] = {}
+
+    def inside(
+        self, kube: Reader, namespace: str, release: str, observed: Observed, said: str = ""
+    ) -> Inside | None:
+        """What of the core addons is missing in a cluster; None where nobody has looked yet.
+
+        Nobody looks where Cluster API, which tries all the time, does not reach the cluster either.
+
+        :param said: what the cluster's row says of it: what was seen last, while this process has
+            not looked itself. Where something was missing it looks at once.
+        """
+        # No more than is looked for: the list may be as long as the tenant likes.
+        wanted = workload_addons.expected(observed.addons)[: workload_addons.MOST]
+        if not self._every or not wanted or not _is_reached(observed):
+            return None
+        with self._lock:
+            # The first look at a cluster counts as one that was at any time before.
+            before = observed.at - self._every * self._chance()
+            known = {READY: Inside(), _AWAY: Inside(unknown=_AWAY)}.get(said)
+            if said and known is None:
+                before = observed.at - self._every
+            first = _Look(before, wanted, known)
+            last = self._known.setdefault(f"{namespace}/{release}", first)
+        if last.wanted == wanted and abs(observed.at - last.at) < self._patience(last):
+            return last.found
+        with self._budget.look(namespace, vain=last.vain > 0) as free:
+            if not free or not self._take(f"{namespace}/{release}", last, observed.at):
+                return last.found
+            found = self._look(kube, namespace, release, wanted)
+        with self._lock:
+            vain = last.vain + 1 if found.unknown else 0
+            poor = last.poor + 1 if found.missing else 0
+            self._forget(observed.at - max(_FORGOTTEN, 2 * self._every))
+            self._known[f"{namespace}/{release}"] = _Look(observed.at, wanted, found, vain, poor)
+        return found
+
+    def _take(self, key: str, last: _Look, at: datetime.datetime) -> bool:
+        """Take a look for done already; False where another thread has, which looks now."""
+        with self._lock:
+            if self._known.get(key) is not last:
+                return False
+            self._known[key] = dataclasses.replace(last, at=at)
+            return True
+
+    def _forget(self, before: datetime.datetime) -> None:
+        """Clusters that are there are looked at more often; what is missing in one stays known."""
+        for key, look in list(self._known.items()):
+            if look.at < before and not (look.found and look.found.missing):
+                del self._known[key]
+
+    def _patience(self, last: _Look) -> datetime.timedelta:
+        if last.found is not None and last.found.missing:
+            # Whoever mends it sees that soon; what nobody mends is no reason to look more often.
+            return min(_SOON * float(1 << min(last.poor - 1, 10)), self._every)
+        doubled = self._every * float(1 << min(last.vain, 10))
+        return min(max(_SELDOM, self._every), doubled)
+
+    def _look(
+        self, kube: Reader, namespace: str, release: str, wanted: tuple[Thing, ...]
+    ) -> Inside:
+        try:
+            secret = kube.get(names.SECRET, namespace, names.kubeconfig_secret(release))
+            way = access(secret) if secret is not None else None
+            if way is None:
+                raise Unanswered("there is no kubeconfig of Cluster API's kind")
+            with self._enter(way) as door:
+                there = {one: door.has(_path(one)) for one in wanted}
+        except (errors.DriverError, Unanswered) as error:
+            detail = error.detail if isinstance(error, errors.DriverError) else str(error)
+            LOG.warning("The addons of %s are not looked for in its cluster: %s", release, detail)
+            return Inside(unknown=_AWAY)
+        return Inside(missing=tuple(one for one, found in there.items() if not found))
+
+
+def _path(thing: Thing) -> str:
+    return path(thing.kind, thing.kind.versions[0], thing.namespace, thing.name)
+
+
+def _is_reached(observed: Observed) -> bool:
+    """Whether Cluster API says that the cluster answers."""
+    owner = observed.cluster
+    return isinstance(owner, dict) and conditions.condition(owner, "RemoteConnectionProbe").good

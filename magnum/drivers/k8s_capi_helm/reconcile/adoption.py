@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster whose release is gone and whose objects are there: taken over as they are, or refused.
+
+That is so after a move or a restore of the management cluster that left Helm's Secrets out. Nobody
+knows then with which values the objects were made. The rows and the site of today are a guess; it
+holds if it renders the very objects that are there, and is given up if it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import dataclasses
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.helm import manifest_diff
+from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
+    ClusterRequest,
+    conditions,
+    Json,
+    LiveRelease,
+    names,
+    Observed,
+    Record,
+    Verb,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.status import machine_deployment, machines
+
+LOG = logging.getLogger(__name__)
+
+#: Cluster API makes machines of these: one that is not there must not be made anew beside them.
+_ROOTS = frozenset({names.CLUSTER.name, names.OPENSTACK_CLUSTER.name, names.CONTROL_PLANE.name})
+_DETAILS = 20
+_RESTORE = (
+    "Nothing was changed. Ask the operator to restore the Secrets of the release "
+    "('sh.helm.release.v1.{release}.v*') from where the management cluster was before."
+)
+
+
+def is_asked(ports: Ports, record: Record, request: ClusterRequest) -> bool:
+    """Whether objects are there that are not those of a creation that is still on its way.
+
+    :raises errors.Busy: they are paused, because somebody is moving or restoring them.
+    :raises errors.ReleaseLost: they are being deleted.
+    :raises errors.DriverError: the management cluster cannot be asked.
+    """
+    if _is_being_made(record):
+        return False
+    found = ports.kube.get(names.CLUSTER, request.namespace, request.release)
+    if found is None:
+        return False
+    if conditions.deleting(found):
+        raise errors.ReleaseLost(
+            "The cluster is being deleted on the management cluster, and its release is gone. "
+            "Nothing was changed. Delete the cluster, or ask the operator."
+        )
+    if conditions.paused(found):
+        raise errors.Busy(
+            "The Cluster is paused on the management cluster, and its release is not there: it is "
+            "taken over when the pause is taken back."
+        )
+    return True
+
+
+def is_half_done(live: LiveRelease, record: Record) -> bool:
+    """Whether helm was killed while it took objects over, so that some may not be the release's.
+
+    The revision that it leaves has the values of which :func:`require_same` has shown that they are
+    those of the objects.
+    """
+    return live.status == "pending-install" and not _is_being_made(record)
+
+
+def notice(record: Record | None, observed: Observed) -> str:
+    """What is to be said of a cluster at rest whose release is gone, "" if it is not."""
+    if (record is not None and _is_being_made(record)) or not isinstance(observed.cluster, dict):
+        return ""
+    return (
+        "The release of this cluster is not on the management cluster any more. A resize, also to "
+        "the size that it has, takes its objects over as they are."
+    )
+
+
+def as_it_is(ports: Ports, request: ClusterRequest) -> ClusterRequest:
+    """The request with the nodegroups and the numbers of machines that there are.
+
+    What the rows ask for besides is an operation, for when the release is there again.
+
+    :param request: with all nodegroups that have rows.
+    :raises errors.ReleaseLost: a nodegroup is there that has no row.
+    :raises errors.DriverError: the management cluster cannot be asked.
+    """
+    selector = {names.LABEL_CLUSTER_NAME: request.release}
+    planes = ports.kube.list(names.CONTROL_PLANE, request.namespace, selector)
+    deployments = ports.kube.list(names.MACHINE_DEPLOYMENT, request.namespace, selector)
+    groups, known = [], set()
+    for group in request.node_groups:
+        mine = machines.deployments_of(group.name, deployments)
+        known |= {conditions.name(one) for one in mine}
+        if mine:
+            count = machine_deployment.replicas(mine[0])
+            groups.append(dataclasses.replace(group, count=group.count if count is None else count))
+    others = sorted({conditions.name(one) for one in deployments} - known)
+    if others:
+        raise _lost(
+            request, f"the nodegroup of MachineDeployment '{others[0]}' is none of Magnum's", others
+        )
+    count = machine_deployment.replicas(planes[0]) if len(planes) == 1 else None
+    plane = request.control_plane
+    plane = dataclasses.replace(plane, count=plane.count if count is None else count)
+    return dataclasses.replace(
+        request, control_plane=plane, node_groups=tuple(groups), deleted_groups=()
+    )
+
+
+def require_same(ports: Ports, request: ClusterRequest, chart: Chart, values: Json) -> None:
+    """Refuse to take objects over that are somebody else's, or that would become others.
+
+    :raises errors.NotOurs: with the object and whose it is.
+    :raises errors.ReleaseLost: with the object and the field.
+    :raises errors.DriverError: the management cluster cannot be asked.
+    """
+    rendered = ports.helm.preview(request.namespace, request.release, chart, values)
+    changed = []
+    for one in rendered:
+        there = ports.kube.find(one, request.namespace)
+        if there is not None:
+            _require_ours(request, there)
+        changed += list(_changes(one, there))
+    if changed:
+        first = f"{changed[0]} would become another"
+        raise _lost(request, first, changed)
+    LOG.warning(
+        "Release %s/%s is gone: its %d objects are taken over as they are.",
+        request.namespace,
+        request.release,
+        len(rendered),
+    )
+
+
+def _is_being_made(record: Record) -> bool:
+    return any(one.verb is Verb.CREATE for one in record.operations)
+
+
+def _changes(rendered: Json, there: Json | None) -> Iterator[str]:
+    about = f"{rendered['kind']} '{rendered['metadata']['name']}'"
+    marks = rendered["metadata"].get("labels") or {}
+    if marks.get(names.LABEL_CHART_COMPONENT) == names.AUTOSCALER:
+        return  # it is the operator's, as set today, and no machine hangs on it
+    if there is None:
+        if rendered["kind"] in _ROOTS:
+            yield about
+        return
+    for path in manifest_diff.differences(rendered, there):
+        yield f"{path} of {about}"
+
+
+def _require_ours(request: ClusterRequest, there: Json) -> None:
+    about = f"{there['kind']} '{conditions.name(there)}'"
+    other = manifest_diff.stranger(there, request.namespace, request.release)
+    uuid = manifest_diff.owner_uuid(there)
+    if uuid and uuid != request.uuid:
+        other = f"of the Magnum cluster '{uuid}'"
+    if other:
+        raise errors.NotOurs(
+            f"{about} on the management cluster has the name of this cluster's and belongs to "
+            f"another release, {other}. Nothing was changed; ask the operator whose it is.",
+        )
+
+
+def _lost(request: ClusterRequest, why: str, details: list[str]) -> errors.ReleaseLost:
+    listed = ", ".join(details[:_DETAILS])
+    return errors.ReleaseLost(
+        "The release of this cluster is gone from the management cluster, and its values cannot be "
+        f"told from Magnum's: {why}. {_RESTORE.format(release=request.release)}",
+        f"{len(details)} differences: {listed}",
+    )

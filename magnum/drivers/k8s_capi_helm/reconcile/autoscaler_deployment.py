@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The autoscaler of a cluster runs on the management cluster, so it is the operator's.
+
+Each run of Helm gives a release the image, the limits and the rights that the operator has set now;
+a release of an older driver or chart, into which a tenant's label could have got, is brought there
+by its next operation, or at once where the operator says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import re
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import chart_store, errors
+from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
+from magnum.drivers.k8s_capi_helm.reconcile import prerequisites
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.values import autoscaler, upgrade
+from magnum.drivers.k8s_capi_helm.values import live as values_live
+
+LOG = logging.getLogger(__name__)
+
+#: Since when this project's charts restrict and limit the pod themselves.
+_GUARDED_SINCE = (1, 3)
+_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*")
+_TAG = re.compile(
+    r"((?P<minor>\d+\.\d+)=)?(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?)"
+)
+_MINOR = re.compile(r"v?(\d+\.\d+)\.")
+_SENTENCE = (
+    "This Magnum service cannot change clusters because of its configuration. Ask its operator to "
+    "look into the log."
+)
+
+
+def secured(values: Json, chart: Chart, conf: Any) -> Json:
+    """The values for a run of Helm, with the autoscaler as the operator has it.
+
+    :returns: new values, or the very ones where the chart makes no autoscaler of them.
+    :raises errors.Misconfigured: an option about it cannot be used, or the chart lets a tenant
+        choose what runs.
+    """
+    if _is_reachable(values, chart.family) and chart_store.takes_prefix(chart):
+        raise _exposed(chart)
+    return _as_set(values, chart.family, chart.version, conf)
+
+
+def is_due(live: LiveRelease | None, conf: Any) -> bool:
+    """Whether the autoscaler of a release is another one than the operator has set.
+
+    Not where that cannot be told because an option cannot be used: the next run of Helm says so.
+    """
+    if live is None or live.status != "deployed":
+        return False
+    if live.takes_prefix and _is_reachable(live.values, live.chart_family):
+        return True
+    if not _runs(live.values):
+        return False
+    try:
+        wanted = _as_set(live.values, live.chart_family, live.chart_version, conf)
+    except errors.Misconfigured as error:
+        LOG.error("The autoscaler of %s is not looked at: %s", live.name, error.detail)
+        return False
+    return wanted != live.values
+
+
+def is_in_place(live: LiveRelease, values: Json, conf: Any) -> bool:
+    """Whether a release has these values, and its autoscaler is the operator's."""
+    return live.status == "deployed" and live.values == values and not is_due(live, conf)
+
+
+def notice(live: LiveRelease | None, conf: Any) -> str:
+    """What is to be said of a release whose autoscaler is another one, "" for all others."""
+    if not is_due(live, conf):
+        return ""
+    return (
+        "The cluster autoscaler is not as this cloud's operator has set it. The next change of the "
+        "cluster corrects that, and so does a resize to the size that it has; no machine is "
+        "replaced."
+    )
+
+
+def guard(ports: Ports, namespace: str, conf: Any) -> None:
+    """Have Kubernetes enforce the operator's level in a namespace that was there before it could.
+
+    Helm is through by then, so trouble is for the log: the next run tries again.
+    """
+    try:
+        prerequisites.enforce(ports, namespace, conf.capi_helm.pod_security_level)
+    except errors.DriverError as error:
+        LOG.warning(
+            "Namespace %s has no Pod Security level: %s. Apply the driver's rbac.yaml, or label "
+            "the namespace.",
+            namespace,
+            error.detail or error,
+        )
+
+
+def _as_set(values: Json, family: str, version: str, conf: Any) -> Json:
+    """The values with the autoscaler as it is set, for a chart of that family and version."""
+    if family == names.CHART_FAMILY and not _autoscales(values):
+        return values
+    guarded = names.is_ours_since(_GUARDED_SINCE, family, version)
+    return autoscaler.with_image(values, _image(values, conf), guarded=guarded)
+
+
+def _exposed(chart: Chart) -> errors.Misconfigured:
+    """The error for a chart with a tenant's registry that nobody here knows how to mend."""
+    return errors.Misconfigured(
+        "The cluster's chart takes the image of the cluster autoscaler from the registry of the "
+        "label 'container_infra_prefix', and the autoscaler runs outside of the cluster. Nothing "
+        "was changed. Leave out the label or 'auto_scaling_enabled', or ask the operator for "
+        "another chart.",
+        f"{chart.name} {chart.version}: {autoscaler.TEMPLATES} has global.imageRegistryPrefix",
+    )
+
+
+def _autoscales(values: Mapping[str, Any]) -> bool:
+    return any(values_live.is_autoscaled(one) for one in values_live.node_groups(values).values())
+
+
+def _is_reachable(values: Mapping[str, Any], family: str) -> bool:
+    """Whether there is an autoscaler, and a registry of a tenant's that its image could be from.
+
+    Charts of other families make one whatever the nodegroups are.
+    """
+    makes_one = family != names.CHART_FAMILY or _autoscales(values)
+    return makes_one and autoscaler.has_prefix(values)
+
+
+def _runs(values: Mapping[str, Any]) -> bool:
+    """Whether it matters: reference charts make one for clusters without a group for it as well."""
+    return _autoscales(values) or autoscaler.names_image(values)
+
+
+def _image(values: Mapping[str, Any], conf: Any) -> dict[str, str]:
+    name, found = conf.capi_helm.autoscaler_image, {}
+    if name:
+        if not _NAME.fullmatch(name):
+            raise _unusable("autoscaler_image", name, "REGISTRY/PATH without a tag")
+        found["repository"] = name
+    tags = {}
+    for text in conf.capi_helm.autoscaler_image_tags:
+        entry = _TAG.fullmatch(text)
+        if entry is None:
+            raise _unusable("autoscaler_image_tags", text, "MINOR=TAG, like 1.34=v1.34.3, or TAG")
+        tags[entry["minor"]] = entry["tag"]
+    minor = _MINOR.match(upgrade.versions(values)[values_live.CONTROL_PLANE])
+    if tag := tags.get(minor[1] if minor else None, tags.get(None)):
+        found["tag"] = tag
+    return found
+
+
+def _unusable(option: str, text: str, expected: str) -> errors.Misconfigured:
+    detail = f"[capi_helm] {option} has {text!r}: expected {expected}"
+    return errors.Misconfigured(_SENTENCE, detail)

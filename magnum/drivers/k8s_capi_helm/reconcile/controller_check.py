@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the controllers of the management cluster live, and what their clocks show.
+
+Their Leases are asked for now and then: what they renew tells both.
+
+All clusters have the same controllers, so one process asks for all of its clusters at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+import dataclasses
+import datetime
+import threading
+import time
+from typing import Protocol
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, Silence
+from magnum.drivers.k8s_capi_helm.status import controller_leases, timestamps
+
+LOG = logging.getLogger(__name__)
+
+#: They renew every two seconds, and nobody has to know of their end at once.
+_EVERY = 20.0
+#: Seconds after which a time that was written is no word any more on what clocks show: one of them
+#: may have been put right since. Nothing is waited for as long as that.
+_BELIEVED = 3600.0
+
+
+class Reader(Protocol):
+    """What is needed of the management cluster; kube_client.KubeClient has it."""
+
+    def get(self, kind: names.Kind, namespace: str, name: str, /) -> Json | None: ...
+
+    def identity(self) -> str: ...
+
+
+class Controllers:
+    """What this process knows of the controllers; safe to share between threads.
+
+    :param leases: ``namespace/name`` of the Lease of each controller.
+    :param longest: how long one may be silent; zero for always, and then nobody is asked.
+    :param clock: seconds that only ever go up.
+    """
+
+    def __init__(
+        self,
+        leases: Iterable[str] = (),
+        longest: datetime.timedelta = datetime.timedelta(minutes=3),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._leases = tuple(dict.fromkeys(leases)) if longest else ()
+        self._longest = longest
+        self._asking = threading.Lock()
+        self._lock = threading.Lock()
+        self._asked: float | None = None
+        self._known: dict[str, controller_leases.Heartbeat] = {}
+        self._place = ""
+        self._refused: set[str] = set()
+        self._shown = _Shown()
+
+    def heard(self, kube: Reader, observed: Observed, said: str = "") -> Observed:
+        """A look with what the controllers' Leases tell: who is silent, and what time it was.
+
+        :param said: what the rows of the cluster say now, reason and health.
+        """
+        self._ask_now_and_then(kube)
+        written = timestamps.newest(observed)
+        with self._lock:
+            self._shown.note(written, self._clock())
+            asof = self._shown.at(self._clock())
+        return dataclasses.replace(observed, silent=self._silent(said), asof=asof)
+
+    def silent(self, kube: Reader, said: str = "") -> tuple[Silence, ...]:
+        """Who is silent, in the order of the Leases.
+
+        A Lease that was never seen, or that may not be read, says nothing about anybody. One that
+        was seen and is gone was taken away with its controller.
+
+        Magnum polls all of its clusters at once, and then none of them for a minute. So who comes
+        while another thread asks waits for the answer; what was known before is a minute old.
+
+        :param said: what the rows of the cluster say now, reason and health.
+        """
+        self._ask_now_and_then(kube)
+        return self._silent(said)
+
+    def _ask_now_and_then(self, kube: Reader) -> None:
+        if self._asking.acquire(timeout=deadline.left(_EVERY)):
+            try:
+                now = self._clock()
+                if self._asked is None or now - self._asked >= _EVERY:
+                    self._asked = now
+                    self._ask(kube, now)
+            finally:
+                self._asking.release()
+
+    def _silent(self, said: str) -> tuple[Silence, ...]:
+        with self._lock:
+            known = [self._known[one] for one in self._leases if one in self._known]
+            # By when each was seen last: of what was since nobody knows.
+            shown = [self._shown.at(one.last_seen) for one in known]
+        before = {one.controller: one for one in controller_leases.remembered(known, said)}
+        found = (
+            controller_leases.silence(beat, self._longest, at) or before.get(beat.controller)
+            for beat, at in zip(known, shown, strict=True)
+        )
+        return tuple(one for one in found if one is not None)
+
+    def _ask(self, kube: Reader, now: float) -> None:
+        try:
+            self._be_at(kube.identity())
+        except errors.DriverError:
+            return
+        for lease in self._leases:
+            namespace, _, name = lease.partition("/")
+            try:
+                found = kube.get(names.LEASE, namespace, name)
+            except errors.ManagementUnreachable:
+                # What is known stays as it is: nobody has looked.
+                return
+            except errors.DriverError as error:
+                self._not_allowed(lease, error)
+                continue
+            self._note(lease, found, now)
+
+    def _be_at(self, place: str) -> None:
+        """Forget those of another kubeconfig: what is not here never went away."""
+        with self._lock:
+            if place != self._place:
+                self._known.clear()
+                self._shown = _Shown()
+                self._place = place
+
+    def _note(self, lease: str, found: Json | None, now: float) -> None:
+        with self._lock:
+            self._refused.discard(lease)
+            before = self._known.pop(lease, None)
+            beat = controller_leases.heartbeat(_controller(lease, self._leases), found, before, now)
+            if beat is not None:
+                self._known[lease] = beat
+                if beat is not before and beat.first_seen == now:
+                    self._shown.note(beat.renewed, now)
+
+    def _not_allowed(self, lease: str, error: errors.DriverError) -> None:
+        with self._lock:
+            known = lease in self._refused
+            self._refused.add(lease)
+            self._known.pop(lease, None)
+        LOG.log(
+            logging.DEBUG if known else logging.WARNING,
+            "Whether the controller of Lease %s lives is not known: %s",
+            lease,
+            error.detail or error.sentence,
+        )
+
+
+class _Shown:
+    """What the clocks of a management cluster show, by the newest time that was written there.
+
+    Since then as much time has passed there as here. Times are believed for an hour or two: the
+    newest of this hour and of the hour before. Whoever uses it holds a lock.
+    """
+
+    def __init__(self) -> None:
+        self._ahead: float | None = None
+        self._before: float | None = None
+        self._began = 0.0
+
+    def note(self, written: datetime.datetime | None, now: float) -> None:
+        """Take in a time that was read just now.
+
+        :param now: seconds of a clock of this process.
+        """
+        if written is None:
+            return
+        if self._ahead is not None and now - self._began >= _BELIEVED:
+            self._before, self._ahead = self._ahead, None
+        ahead = written.timestamp() - now
+        if self._ahead is None:
+            self._began = now
+        self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
+
+    def at(self, now: float) -> datetime.datetime | None:
+        """What they show now, at least; None before anything was read."""
+        found = [one for one in (self._ahead, self._before) if one is not None]
+        return datetime.datetime.fromtimestamp(max(found) + now, datetime.UTC) if found else None
+
+
+def _controller(lease: str, leases: Iterable[str]) -> str:
+    """How people call it: ``capi`` for one in ``capi-system``, if no other is there."""
+    namespace = lease.partition("/")[0]
+    alone = [one.partition("/")[0] for one in leases].count(namespace) == 1
+    return namespace.removesuffix("-system") if alone else lease

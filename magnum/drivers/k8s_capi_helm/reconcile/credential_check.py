@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether Keystone still takes a cluster's application credential: asked now and then, remembered.
+
+A credential ends with its user, with the user's role in the project, or with the project. Cluster
+API's OpenStack provider before 0.15 shows that on no object: nothing happens any more, and nothing
+says why. So the driver logs in with it, at once where something hangs, else a few times in an hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import datetime
+import random
+import threading
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
+from magnum.drivers.k8s_capi_helm.model import secrets
+from magnum.drivers.k8s_capi_helm.reconcile import credential_secret
+
+LOG = logging.getLogger(__name__)
+
+#: A cluster at rest needs its credential seldom, and there may be thousands.
+_SELDOM = datetime.timedelta(minutes=20)
+_SOON = datetime.timedelta(minutes=1)
+#: How long nobody has asked about a cluster that has gone.
+_FORGOTTEN = datetime.timedelta(days=1)
+
+
+class Logins:
+    """What this process knows of the credentials of clusters; safe to share between threads.
+
+    :param chance: a number from 0 to 1; clusters that are seen for the first time at once are not
+        all asked about at once.
+    """
+
+    def __init__(self, chance: Callable[[], float] = random.random) -> None:
+        self._chance = chance
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[datetime.datetime, str]] = {}
+
+    def problem(
+        self,
+        kube: KubeClient,
+        owner: secrets.Owner,
+        cloud: Callable[[], Cloud],
+        now: datetime.datetime,
+        *,
+        soon: bool,
+        said: str = "",
+    ) -> str:
+        """A sentence for the tenant if it is not accepted; "" if it is or nobody knows.
+
+        :param cloud: any cloud; who logs in is the credential itself.
+        :param now: aware, UTC.
+        :param soon: something waits, so that an answer of a minute ago is old.
+        :param said: what the cluster's row says of its credential: the last answer, while this
+            process has none of its own.
+        """
+        patience = _SOON if soon else _SELDOM
+        with self._lock:
+            # The first look at a cluster at rest counts as one that was at any time before.
+            before = now - _SELDOM * self._chance()
+            asked, known = self._known.get(owner.cluster_uuid, (before, said))
+            first = owner.cluster_uuid not in self._known
+            if not (first and soon) and abs(now - asked) < (_SOON if known else patience):
+                self._known[owner.cluster_uuid] = (asked, known)
+                return known
+            # Taken for asked already, so that no other thread asks at the same time.
+            self._known[owner.cluster_uuid] = (now, known)
+        try:
+            found = _ask(kube, owner, cloud)
+        except errors.DriverError as error:
+            LOG.warning("Credential of %s: %s %s", owner.release, error, error.detail)
+            return known
+        with self._lock:
+            for one, (at, said) in list(self._known.items()):
+                if now - at > _FORGOTTEN and not said:
+                    del self._known[one]
+            self._known[owner.cluster_uuid] = (now, found)
+        return found
+
+
+def _ask(kube: KubeClient, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
+    found = credential_secret.used(kube, owner)
+    remedy = f"A user of its project runs 'openstack coe credential rotate {owner.cluster_uuid}'"
+    if not found:
+        return f"the cluster's Secret with its application credential is gone. {remedy}"
+    for secret in found:
+        for credential in secrets.credentials_of(secret):
+            if not cloud().accepts(credential):
+                return (
+                    "Keystone does not accept the cluster's application credential any more. "
+                    f"{remedy}"
+                )
+    return ""

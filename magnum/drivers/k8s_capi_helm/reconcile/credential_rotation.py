@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rotation of a cluster's application credential: the new one first, the old ones when unused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import contextlib
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_utils import uuidutils
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import (
+    names,
+    Record,
+    Retired,
+    secrets,
+)
+from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, credentials, prerequisites
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+
+#: Longer than the resync period of the OpenStack provider, and than an addon takes to follow.
+_GRACE = datetime.timedelta(minutes=30)
+
+
+_TOUCHED = "k8s-capi-helm.magnum.openstack.org/credential-rotated"
+
+
+def rotate(
+    ports: Ports,
+    cloud: Cloud,
+    owner: secrets.Owner,
+    asking: Any,
+    conf: Any,
+    now: datetime.datetime,
+) -> None:
+    """Give a cluster new application credentials, as many as it has, of the user who asks for them.
+
+    :param owner: whom the cluster belongs to until now.
+    :param asking: Magnum's context of the user whose credentials it is to have.
+    :raises errors.DriverError: it keeps the one that it has.
+    """
+    if asking.project_id != owner.project_id:
+        raise errors.InvalidRequest(
+            f"The cluster belongs to project '{owner.project_id}', and your credential would be "
+            f"one for project '{asking.project_id}'. Ask again from within the cluster's project."
+        )
+    _check_keypair(ports, cloud, owner, asking)
+    wait = conf.capi_helm.lock_wait
+    with (
+        _to_be_asked_again(),
+        ports.operations.hold(owner.namespace, owner.release, wait=wait) as hold,
+    ):
+        if hold.record.tombstone:
+            # Whoever ends its deletion has looked for credentials and Secrets already.
+            raise errors.InvalidRequest("The cluster has been deleted.")
+        live = ports.helm.live(owner.namespace, owner.release)
+        place = credential_secret.place(ports.kube, owner, live.values if live else {})
+        before = ports.kube.get(names.SECRET, owner.namespace, place)
+        roles = credentials.grants(asking, conf, separate=secrets.has_addon_credential(before))
+        whose = secrets.user_of(before, owner)
+        old = [one.id for one in secrets.credentials_of(before)]
+        for one in old:
+            ports.operations.retire(owner.namespace, owner.release, Retired(one, whose, now))
+        # Should this conductor die before the Secret is written, only the name finds what it made.
+        new = f"{names.credential(owner.release)}-{uuidutils.generate_uuid()[:8]}"
+        begun = Retired("", asking.user_id, now, new)
+        ports.operations.retire(owner.namespace, owner.release, begun)
+        try:
+            prerequisites.save_credentials(
+                ports,
+                hold,
+                cloud,
+                dataclasses.replace(owner, user_id=asking.user_id),
+                new,
+                cloud.auth_url(conf.capi_helm.app_cred_interface_type),
+                roles,
+                conf,
+                secret_name=place,
+            )
+        except (errors.ManagementUnreachable, errors.Busy):
+            # The cluster may have the new ones already, or another rotation's; the clean-up looks
+            # which it uses.
+            raise
+        except errors.DriverError:
+            ports.operations.forget(owner.namespace, owner.release, [*old, new])
+            raise
+        with contextlib.suppress(errors.DriverError):
+            # It is done; what stays on record is found to be in use by the clean-up.
+            ports.operations.forget(owner.namespace, owner.release, [new])
+            # From now on they have been seen.
+            _due(ports, owner, ports.operations.read(owner.namespace, owner.release), now)
+    _touch(ports, owner, now)
+
+
+@contextlib.contextmanager
+def _to_be_asked_again() -> Iterator[None]:
+    """A rotation that somebody else keeps from the cluster follows by nobody's doing."""
+    try:
+        yield
+    except errors.Busy as error:
+        raise errors.Busy(
+            "Another request for this cluster is being carried out, and its credential was not "
+            "exchanged. Ask again in a minute.",
+            error.detail,
+        ) from None
+
+
+def _check_keypair(ports: Ports, cloud: Cloud, owner: secrets.Owner, asking: Any) -> None:
+    """Refuse another user's credential with which Nova would make no machine of this cluster.
+
+    Nova looks for a keypair among those of the user whose credential asks for the server
+    (https://docs.openstack.org/api-ref/compute/#keypairs-keypairs).
+
+    :raises errors.InvalidRequest: that user has no keypair of the name that the machines are
+        made with.
+    """
+    if asking.user_id == owner.user_id:
+        return
+    live = ports.helm.live(owner.namespace, owner.release)
+    keypair = live.values.get("machineSSHKeyName") if live else None
+    if keypair and not cloud.has_keypair(keypair):
+        raise errors.InvalidRequest(
+            f"The machines of this cluster are made with keypair '{keypair}', and you have none of "
+            "that name: with your credential no new machine could be made. Make one first "
+            f"(openstack keypair create --public-key FILE {keypair}), then ask again."
+        )
+
+
+def clean_up(
+    ports: Ports,
+    owner: secrets.Owner,
+    record: Record | None,
+    cloud: Callable[[], Cloud],
+    now: datetime.datetime,
+) -> None:
+    """Delete the credentials that nobody can be using any more.
+
+    :param cloud: the cloud as Magnum's service user sees it: the old owner may be gone.
+    """
+    if not _due(ports, owner, record, now):
+        return
+    try:
+        # Who rotates holds the lock: what is being made is not in use yet.
+        with ports.operations.hold(owner.namespace, owner.release, wait=0) as hold:
+            for credential in _due(ports, owner, hold.record, now):
+                _delete(ports, owner, credential, cloud)
+    except errors.DriverError as error:
+        credentials.LOG.warning("Credentials of %s stay: %s", owner.release, error.detail)
+
+
+def _due(
+    ports: Ports, owner: secrets.Owner, record: Record | None, now: datetime.datetime
+) -> list[Retired]:
+    """Those that have been on record for long enough, as far as this process has seen it itself."""
+
+    def age(one: Retired) -> datetime.timedelta:
+        return ports.sightings.age((owner.release, one.id or one.name), one.since, now)
+
+    return [one for one in (record.retired if record else ()) if age(one) > _GRACE]
+
+
+def _delete(
+    ports: Ports, owner: secrets.Owner, credential: Retired, cloud: Callable[[], Cloud]
+) -> None:
+    try:
+        used = _in_use(ports, owner)
+        ids: tuple[str, ...] = (credential.id,)
+        if credential.name:
+            mine = (credential.name, secrets.addon_credential(credential.name))
+            known = cloud().credential_names(credential.user, owner.project_id)
+            ids = tuple(one for one, name in known.items() if name in mine)
+        # A conductor may have died between retiring it and saving another one.
+        credentials._end(cloud(), owner, credential.user, set(ids) - used)
+        noted = credential.id or credential.name
+        ports.operations.forget(owner.namespace, owner.release, [noted])
+    except errors.DriverError as error:
+        credentials.LOG.warning("Application credential %s stays: %s", credential, error.detail)
+
+
+def _in_use(ports: Ports, owner: secrets.Owner) -> frozenset[str]:
+    """Ids of the credentials that the cluster has.
+
+    :raises errors.DriverError: they could not be read.
+    """
+    found = credential_secret.saved(ports.kube, owner)
+    return frozenset(one.id for secret in found for one in secrets.credentials_of(secret))
+
+
+def _touch(ports: Ports, owner: secrets.Owner, now: datetime.datetime) -> None:
+    """Make the OpenStack provider look at once, and not only at its next resync."""
+    note = {"metadata": {"annotations": {_TOUCHED: now.isoformat()}}}
+    try:
+        ports.kube.patch(names.OPENSTACK_CLUSTER, owner.namespace, owner.release, note)
+    except errors.DriverError as error:
+        credentials.LOG.warning(
+            "OpenStackCluster %s was not touched: %s", owner.release, error.detail
+        )

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A new application credential for a cluster that runs, and the end of the old one.
+
+Cluster API's OpenStack provider does not watch the Secret: it reads it whenever it looks at an
+object, at the latest after its resync period of ten minutes. So the OpenStackCluster is touched,
+and the old credential lives on until everybody must have looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.cloud.roles import granted
+from magnum.drivers.k8s_capi_helm.cloud.services import still_there
+from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
+    ClusterRequest,
+    Grants,
+    Json,
+    names,
+    secrets,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+
+LOG = logging.getLogger(__name__)
+
+
+def check_chart(request: ClusterRequest, chart: Chart) -> None:
+    """Refuse a chart that would copy the credential of the machines into the cluster all the same.
+
+    :raises errors.Misconfigured: it is not of this project's family.
+    """
+    if request.separate_addon_credential and chart.family != names.CHART_FAMILY:
+        raise errors.Misconfigured(
+            "This Magnum service cannot make clusters with this chart because of its "
+            "configuration. Ask its operator to look into the log.",
+            f"[capi_helm] separate_addon_credential is true, and chart {chart.name} "
+            f"{chart.version} knows nothing of it",
+        )
+
+
+def grants(asking: Any, conf: Any, *, separate: bool) -> Grants:
+    """What the credentials of a cluster may do that a person makes or takes over.
+
+    :param asking: Magnum's context of that person.
+    :param separate: whether what runs inside the cluster has a credential of its own.
+    :raises errors.InvalidRequest: the person has no role for it.
+    """
+    group = conf.capi_helm
+    return granted(
+        asking.roles or (), group.app_cred_roles, group.addon_cred_roles, separate=separate
+    )
+
+
+def remove_all(
+    ports: Ports, owner: secrets.Owner, saved: Sequence[Json], cloud: Callable[[], Cloud]
+) -> None:
+    """Delete every application credential that was made for a cluster, known or not.
+
+    One that was made a moment before its conductor died stands nowhere: its name finds it.
+
+    :param saved: the cluster's Secrets.
+    :param cloud: the cloud as Magnum's service user sees it.
+    :raises errors.DriverError: Keystone or the management cluster could not be asked.
+    """
+    known: dict[str, set[str]] = {owner.user_id: set()}
+    for secret in saved:
+        user = secrets.user_of(secret, owner)
+        known.setdefault(user, set()).update(one.id for one in secrets.credentials_of(secret))
+    record = ports.operations.read(owner.namespace, owner.release)
+    for retired in record.retired if record else ():
+        known.setdefault(retired.user, set()).update({retired.id} - {""})
+    failure: errors.DriverError | None = None
+    for user, ids in sorted(known.items()):
+        try:
+            _remove_those_of(cloud(), owner, user, ids)
+        except (errors.CloudRefused, errors.CloudUnreachable) as error:
+            LOG.warning("Credentials of %s for %s stay: %s", user, owner.release, error.detail)
+            failure = failure or error
+    if failure is not None:
+        raise failure
+
+
+def _remove_those_of(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) -> None:
+    """Delete a user's credentials for a cluster: what is known first.
+
+    Whom Keystone lets delete it need not list to, and who ends a deletion all the same is to leave
+    no credential that works.
+
+    :raises errors.DriverError: Keystone could not be asked, or still has one.
+    """
+    for one in sorted(ids):
+        cloud.delete_credential(user, one)
+    there = cloud.credential_names(user, owner.project_id)
+    named = {one for one, name in there.items() if secrets.is_credential_name(owner, name)}
+    _end(cloud, owner, user, named | (set(ids) & there.keys()))
+
+
+def _end(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) -> None:
+    """Delete credentials of a user, and see that they are gone: a proxy answers deletions, too.
+
+    :raises errors.DriverError: Keystone could not be asked, or still has one.
+    """
+    for one in sorted(ids):
+        cloud.delete_credential(user, one)
+    if ids and (left := set(ids) & cloud.credential_names(user, owner.project_id).keys()):
+        raise still_there("Keystone", f"application credential '{min(left)}'")

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release that is not there: of a new cluster, or of one whose record was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
+from magnum.drivers.k8s_capi_helm.cloud.preflight import checks, machines, message, nodegroup_images
+from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
+    CloudFacts,
+    ClusterRequest,
+    Json,
+    names,
+    NOTHING,
+    Record,
+    Resolved,
+    secrets,
+    Verb,
+)
+from magnum.drivers.k8s_capi_helm.reconcile import adoption, credential_secret, upgrade
+from magnum.drivers.k8s_capi_helm.reconcile import render as reconcile_render
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.values import chart_family
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """What a release is to be made of.
+
+    :ivar adopts: its objects are there and are to stay as they are.
+    """
+
+    chart: Chart
+    values: Json
+    adopts: bool = False
+
+
+def plan(
+    ports: Ports,
+    record: Record,
+    request: ClusterRequest,
+    whole: Callable[[], ClusterRequest],
+    cloud: Callable[[], Cloud],
+    conf: Any,
+    facts: CloudFacts | None = None,
+) -> Plan:
+    """What to install, with the whole of the rows; nothing is touched.
+
+    :param whole: what the rows ask for as if no nodegroup was to go.
+    :param facts: what the cloud said a moment ago, to be asked only once.
+    :raises errors.ReleaseLost: the objects are there, and would become others.
+    :raises errors.NotOurs: one of them is somebody else's.
+    :raises errors.DriverError: it cannot be made, or not now.
+    """
+    adopts = adoption.is_asked(ports, record, request)
+    if adopts:
+        request = adoption.as_it_is(ports, whole())
+    new = facts is not None
+    if facts is None:
+        service = cloud()
+        interface, known = conf.capi_helm.app_cred_interface_type, _resolved(record)
+        facts = service.facts(request, interface=interface, known=known)
+        facts = provision.found(service, request, facts)
+    chart = ports.charts.noted(request.namespace, record.chart_digest) if adopts else None
+    chart = chart or upgrade.new_chart(ports, request.labels)
+    # Whoever has saved the credential may have called the Secret otherwise.
+    place = credential_secret.place(ports.kube, secrets.Owner.of(request), {}) if not new else None
+    values = _values(request, facts, conf, chart, place)
+    if not adopts:
+        return Plan(chart, values)
+    try:
+        adoption.require_same(ports, request, chart, values)
+    except errors.ReleaseLost:
+        if not facts.extra_networks:
+            raise
+        # An older driver has left it to the OpenStack provider which networks the names mean.
+        facts = dataclasses.replace(facts, extra_networks=None)
+        values = _values(request, facts, conf, chart, place)
+        adoption.require_same(ports, request, chart, values)
+    return Plan(chart, values, adopts)
+
+
+def _values(
+    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart, place: str | None
+) -> Json:
+    """
+    :param place: Secret of the credential, None where it goes where it always goes.
+    """
+    values = render(request, facts, conf, chart)
+    return values if place is None else {**values, credential_secret.VALUE: place}
+
+
+def _resolved(record: Record) -> Resolved:
+    """What the user who asked for a cluster saw, as long as its creation is pending."""
+    creations = (one.resolved for one in record.operations if one.verb is Verb.CREATE)
+    return next(creations, NOTHING)
+
+
+def render(
+    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart | None = None
+) -> Json:
+    """The values of a new cluster; nothing is touched.
+
+    :param chart: that is to take them, None for this project's newest.
+    :raises errors.DoesNotFit: with everything that keeps the cluster from being built.
+    :raises errors.InvalidRequest: rows and cloud contradict each other, or the chart cannot do it.
+    """
+    found = checks.problems(request, facts, machines.terms(conf))
+    version = request.labels.kube_tag or facts.kubernetes_version
+    groups = nodegroup_images.with_own_images(request.node_groups, facts.images, facts.image_id)
+    if facts.image_id and version:
+        distro = facts.os_distro
+        found = [*nodegroup_images.image_problems(groups, facts.images, version, distro), *found]
+    message.refuse(found)
+    request = dataclasses.replace(request, node_groups=groups)
+    values = reconcile_render.rendered(request, facts, conf, chart)
+    if chart is not None:
+        chart_family.check_family(values, names.family_of_keys(chart.family, chart.version))
+    nodegroup_images.check_annotations(request.node_groups, values)
+    nodegroup_images.check_disks((request.control_plane, *request.node_groups), facts.os_distro)
+    return values

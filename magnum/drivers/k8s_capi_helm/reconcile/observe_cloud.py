@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Cluster API's objects do not tell: Nova, Octavia, the credential, the autoscaler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors, status
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, Missing, names, Observed, secrets
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.status import infrastructure
+from magnum.drivers.k8s_capi_helm.values import live as values_live
+
+LOG = logging.getLogger(__name__)
+
+
+def heard(
+    ports: Ports,
+    observed: Observed,
+    owner: secrets.Owner,
+    live: LiveRelease | None,
+    cloud: Callable[[], Cloud],
+    *,
+    resting: bool,
+    said: str = "",
+) -> Observed:
+    """The look with what the others say; each is asked only where that may matter.
+
+    :param live: the release, whose credential and autoscaler are asked about; None for neither.
+    :param resting: whether the cluster is complete; then its credential is tried less often.
+    :param said: what its row says of its credential.
+    """
+    observed = _with_faults(observed, cloud)
+    observed = _with_balancer(observed, owner, cloud)
+    if live is None:
+        return observed
+    problem = ports.logins.problem(
+        ports.kube, owner, cloud, observed.at, soon=not resting, said=said
+    )
+    return dataclasses.replace(
+        observed, credential=problem, autoscaler=_autoscaler(ports, owner, live)
+    )
+
+
+def _autoscaler(
+    ports: Ports, owner: secrets.Owner, live: LiveRelease
+) -> tuple[Json, ...] | Missing | None:
+    groups = values_live.node_groups(live.values).values()
+    if not any(values_live.is_autoscaled(one) for one in groups):
+        return None
+    marks = {
+        names.LABEL_CHART_CLUSTER: owner.release,
+        names.LABEL_CHART_COMPONENT: names.AUTOSCALER,
+    }
+    try:
+        return tuple(ports.kube.list(names.DEPLOYMENT, owner.namespace, marks))
+    except errors.DriverError as error:
+        LOG.warning("The autoscaler of %s is not known: %s", owner.release, error.detail)
+        return Missing.UNREADABLE
+
+
+def _with_faults(observed: Observed, cloud: Callable[[], Cloud]) -> Observed:
+    failed = status.servers_in_error(observed)
+    if not failed:
+        return observed
+    try:
+        return dataclasses.replace(observed, server_faults=cloud().server_faults(failed))
+    except errors.DriverError as error:
+        LOG.warning("Faults of servers %s are not known: %s", ", ".join(failed), error.detail)
+        return observed
+
+
+def _with_balancer(
+    observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]
+) -> Observed:
+    """The look with the load balancer of which nobody says anything on the management cluster."""
+    if not infrastructure.is_balancer_awaited(observed):
+        return observed
+    name = names.api_balancer(owner.namespace, owner.release)
+    try:
+        failed = cloud().is_balancer_failed(name, owner.project_id)
+    except errors.DriverError as error:
+        LOG.warning("The state of load balancer %s is not known: %s", name, error.detail)
+        return observed
+    return dataclasses.replace(observed, failed_balancer=name if failed else "")

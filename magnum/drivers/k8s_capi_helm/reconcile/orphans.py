@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What clusters leave in the cloud: cleared where no janitor does it, named where it blocks.
+
+cluster-api-janitor-openstack puts its finalizer on every OpenStackCluster. Where it does not, or
+has ended, the driver deletes the load balancers, floating IPs and security groups of the cluster's
+Services itself, when there is no machine any more on which something could make them again. Volumes
+are the tenant's data: without a janitor they stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import datetime
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed, secrets
+from magnum.drivers.k8s_capi_helm.status import timestamps
+
+LOG = logging.getLogger(__name__)
+
+#: A janitor that runs has seen a new OpenStackCluster by then.
+_JANITOR_PATIENCE = datetime.timedelta(minutes=1)
+#: A deletion that takes longer than this is told what it waits for in Neutron.
+_PORT_PATIENCE = datetime.timedelta(minutes=1)
+_FEW = 3
+_UNTOLD = (
+    "{error} Until this is known the cluster is not taken for deleted. Ask the operator to let "
+    "Magnum's service user read this; the page on deletions says how to end a deletion without it."
+)
+NO_JANITOR = (
+    "This cloud's management cluster runs no janitor: when the cluster is deleted, load balancers "
+    "and floating IPs of its Services go, and its volumes stay."
+)
+
+
+def notice(observed: Observed, said: str = "") -> str:
+    """What a tenant should know of a cluster that no janitor looks after, "" if one does.
+
+    :param said: the notices that its row has now.
+    """
+    owner = observed.infrastructure
+    if isinstance(owner, Missing) or conditions.deleting(owner) or _has_janitor(owner):
+        return ""
+    made = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
+    told = NO_JANITOR in said or timestamps.lasts(made, observed, _JANITOR_PATIENCE)
+    return NO_JANITOR if told else ""
+
+
+def in_the_way(observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
+    """Clear what can be, once the last machine is gone; what still blocks the network, in words.
+
+    :param cloud: as Magnum's service user sees it. If it does not answer nothing is said.
+    """
+    network = observed.infrastructure
+    if observed.machines != () or isinstance(network, Missing) or _has_janitor(network):
+        return ""
+    try:
+        remains = cloud().remains
+        left = remains.clear_services(owner.release, owner.project_id)
+        return _listed(left or _ports(network, observed, cloud))
+    except errors.DriverError as error:
+        LOG.warning("What %s has left is not known: %s %s", owner.release, error, error.detail)
+        return ""
+
+
+def before_the_end(owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
+    """What has to go before a cluster counts as deleted, in words; "" when nothing is left.
+
+    Nova is the second witness: a management cluster that was moved, restored or lost knows nothing
+    of machines that run.
+
+    Only an answer that nothing is there counts as that. A service that refuses to tell may have all
+    of it; a cloud whose catalogue has no Octavia has no load balancers.
+
+    :param cloud: as Magnum's service user sees it.
+    :raises errors.CloudUnreachable: Nova, Octavia or Neutron does not answer.
+    """
+    remains = cloud().remains
+    try:
+        servers = remains.servers(owner.release, owner.project_id, owner.namespace)
+        left = () if servers else remains.clear_services(owner.release, owner.project_id)
+    except errors.CloudRefused as error:
+        LOG.warning("What %s has left is not known: %s %s", owner.release, error, error.detail)
+        return f"{errors.Cause.PERMISSION}: {_UNTOLD.format(error=error)}"
+    if servers:
+        return (
+            f"management: Nova still has {_listed(servers)} of this cluster, and this management "
+            "cluster knows nothing of it: it was moved, restored or lost. Not taken for deleted; "
+            "the operator has to look."
+        )
+    return f"waiting: {_listed(left)} to go" if left else ""
+
+
+def _has_janitor(owner: Json) -> bool:
+    listed = conditions.metadata(owner).get("finalizers")
+    return isinstance(listed, list) and names.JANITOR_FINALIZER in listed
+
+
+def _ports(network: Json, observed: Observed, cloud: Callable[[], Cloud]) -> tuple[str, ...]:
+    """Who keeps Neutron from deleting a network that Cluster API has made."""
+    asked = conditions.instant(conditions.metadata(network).get("deletionTimestamp"))
+    made = conditions.dig(network, "spec", "managedSubnets")
+    network_id = conditions.dig(network, "status", "network", "id")
+    if not (made and network_id and timestamps.lasts(asked, observed, _PORT_PATIENCE)):
+        return ()
+    return cloud().remains.ports(str(network_id))
+
+
+def _listed(things: tuple[str, ...]) -> str:
+    more = f" and {len(things) - _FEW} more" if len(things) > _FEW else ""
+    return ", ".join(things[:_FEW]) + more

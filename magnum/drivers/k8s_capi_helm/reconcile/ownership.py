@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose cluster it is: the shape of its stack id, and the proof that is on the management cluster.
+
+Another driver's cluster, or a management cluster that was swapped for an empty one, must never look
+like a cluster whose objects are simply gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader
+from magnum.drivers.k8s_capi_helm.model import names, secrets
+from magnum.drivers.k8s_capi_helm.reconcile import credential_secret
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+
+LOG = logging.getLogger(__name__)
+
+
+def owner(cluster: Any, conf: Any) -> secrets.Owner:
+    """Whom the objects of a cluster belong to."""
+    return secrets.Owner(
+        release=cluster.stack_id,
+        namespace=reader.namespace(cluster, conf),
+        project_id=cluster.project_id,
+        user_id=cluster.user_id,
+        cluster_uuid=cluster.uuid,
+    )
+
+
+def foreign(cluster: Any) -> str:
+    """Why a cluster is another driver's, "" if it may be ours. One without a stack id may be."""
+    if not cluster.stack_id or names.is_release(cluster.stack_id):
+        return ""
+    return (
+        f"Cluster '{cluster.name}' has the stack id '{cluster.stack_id}', which is not of this "
+        "driver. An operator has to look which driver made it."
+    )
+
+
+def require(ports: Ports, cluster: Any, conf: Any) -> None:
+    """Refuse a cluster of another driver, or one that is not on this management cluster.
+
+    When the management cluster does not answer nobody can tell; the passes that act look again.
+
+    :raises errors.NotOurs: with a sentence; NotHere when it may be on another management cluster.
+    """
+    if not cluster.stack_id:
+        raise errors.NotOurs(
+            f"Cluster '{cluster.name}' has no release on the management cluster: its creation was "
+            "interrupted. Delete it and create it again."
+        )
+    if sentence := foreign(cluster):
+        raise errors.NotOurs(sentence)
+    try:
+        proved = is_proved(ports, owner(cluster, conf))
+    except errors.DriverError as error:
+        if not error.retryable:
+            raise
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        return
+    if not proved:
+        raise errors.NotHere(
+            f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs "
+            f"to cluster '{cluster.name}'. An operator has to check that the driver's kubeconfig "
+            "names the right management cluster."
+        )
+
+
+def is_proved(ports: Ports, whose: secrets.Owner) -> bool:
+    """Whether the Lease of this very cluster is there; a cluster of magnum-capi-helm is given one.
+
+    :raises errors.DriverError: the management cluster could not be asked.
+    """
+    record = ports.operations.read(whose.namespace, whose.release)
+    if record is None:
+        # magnum-capi-helm labels its Secrets as this driver does.
+        if not credential_secret.saved(ports.kube, whose):
+            return False
+        record = ports.operations.open(
+            whose.namespace,
+            whose.release,
+            cluster_uuid=whose.cluster_uuid,
+            project_id=whose.project_id,
+        )
+    return record.cluster_uuid == whose.cluster_uuid
+
+
+def is_leaving(nodegroups: Iterable[Any]) -> bool:
+    """Whether the rows say that the whole cluster is to go: nobody deletes its masters alone."""
+    masters = [row for row in nodegroups if row.role == reader.MASTER]
+    return any((row.status or "").startswith("DELETE_") for row in masters)
+
+
+def refuse_leaving(cluster: Any) -> None:
+    """Refuse to make anything for a cluster that is being deleted: nobody would take it away.
+
+    :raises errors.InvalidRequest: with a sentence.
+    """
+    if is_leaving(cluster.nodegroups):
+        raise errors.InvalidRequest(f"Cluster '{cluster.name}' is being deleted.")

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a new cluster needs before its chart: namespace, role, Lease, Secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import contextlib
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.lease import Hold
+from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
+    CloudFacts,
+    ClusterRequest,
+    conditions,
+    Grants,
+    Json,
+    names,
+    Operation,
+    Record,
+    secrets,
+    Verb,
+)
+from magnum.drivers.k8s_capi_helm.reconcile import (
+    autoscaling,
+    clients,
+    credential_secret,
+    revisions,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.values import pod_security
+
+LOG = logging.getLogger(__name__)
+
+#: ClusterRole that an operator installs (manifests/rbac.yaml); bound in each namespace made here,
+#: so that the driver needs no access to Secrets of the whole management cluster.
+ROLE = "magnum-k8s-capi-helm"
+#: How long a create may take from its Lease to its saved credential before it counts as dead.
+_FOUNDING_TIME = datetime.timedelta(minutes=3)
+
+
+def open_namespace(ports: Ports, namespace: str, project_id: str, level: str) -> None:
+    """Make the project's namespace and bind the driver's own role in it; both may be there.
+
+    They are made, never changed: the driver has no right to change them everywhere. What it may do
+    in a namespace that was there is :func:`enforce`.
+
+    :param level: the Pod Security Standard that a new namespace enforces.
+    """
+    marks = {names.LABEL_PROJECT: project_id, **pod_security.labels(level)}
+    _ensure(ports, names.NAMESPACE, {"metadata": {"name": namespace, "labels": marks}})
+    _ensure(
+        ports,
+        names.ROLE_BINDING,
+        {
+            "metadata": {"name": ROLE, "namespace": namespace},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": ROLE,
+            },
+            "subjects": [_own_subject(ports)],
+        },
+    )
+
+
+def enforce(ports: Ports, namespace: str, level: str) -> None:
+    """Let a namespace enforce a Pod Security Standard, unless it says itself which one.
+
+    The driver's role in the namespace gives the right to; nothing gives it elsewhere. As long as a
+    Deployment there does not keep to ``restricted`` the namespace is left alone, or its pods could
+    not start again: an autoscaler of an older release, which its next operation corrects.
+
+    :raises errors.DriverError: the management cluster does not answer, or refuses.
+    """
+    found = ports.kube.get(names.NAMESPACE, None, namespace)
+    if found is None or pod_security.ENFORCE in (found["metadata"].get("labels") or {}):
+        return
+    deployments = ports.kube.list(names.DEPLOYMENT, namespace)
+    pods = [one["spec"]["template"]["spec"] for one in deployments]
+    if all(pod_security.is_restricted(pod) for pod in pods):
+        merge = {"metadata": {"labels": pod_security.labels(level)}}
+        ports.kube.patch(names.NAMESPACE, None, namespace, merge)
+
+
+def open_record(
+    ports: Ports,
+    request: ClusterRequest,
+    facts: CloudFacts,
+    now: datetime.datetime,
+    deadline: datetime.datetime | None,
+) -> None:
+    """Make the Lease that proves from now on whose release this is; the create is pending.
+
+    With it goes the number of machines that no chart gives to a nodegroup of the autoscaler's.
+    Magnum makes a cluster with one nodegroup of workers.
+
+    :param facts: what the user who asks saw in the cloud.
+    """
+    first = autoscaling.first(request.node_groups, request.labels)
+    ports.operations.open(
+        request.namespace,
+        request.release,
+        cluster_uuid=request.uuid,
+        project_id=request.project_id,
+    )
+    ports.operations.add(
+        request.namespace,
+        request.release,
+        Operation(
+            id=str(Verb.CREATE),
+            verb=Verb.CREATE,
+            started=now,
+            groups=tuple(first),
+            deadline=deadline,
+            count=next(iter(first.values()), None),
+            resolved=facts.resolved,
+        ),
+    )
+
+
+def save_secrets(
+    ports: Ports,
+    hold: Hold,
+    cloud: Cloud,
+    request: ClusterRequest,
+    facts: CloudFacts,
+    pairs: Mapping[str, secrets.KeyPair],
+    grants: Grants,
+    conf: Any,
+) -> None:
+    """Make the application credentials and save them and the CAs as Secrets.
+
+    :param hold: the lock; who has lost it writes nothing, the cluster may be gone by then.
+    :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
+    :raises errors.DriverError: as Keystone or the management cluster said.
+    """
+    owner = secrets.Owner.of(request)
+    hold.check()
+    for manifest in secrets.ca_secrets(owner, pairs):
+        ports.kube.apply(names.SECRET, manifest)
+    name = names.credential(request.release)
+    save_credentials(ports, hold, cloud, owner, name, facts.auth_url, grants, conf)
+
+
+def save_credentials(
+    ports: Ports,
+    hold: Hold,
+    cloud: Cloud,
+    owner: secrets.Owner,
+    name: str,
+    auth_url: str,
+    grants: Grants,
+    conf: Any,
+    *,
+    secret_name: str | None = None,
+) -> None:
+    """Make application credentials of the owner's user and save them as the cluster's Secret.
+
+    Credentials that cannot be saved are taken back: nobody would ever find them again.
+
+    :param hold: the lock; who has lost it by then saves none.
+    :param name: of the credential, which no other one of the user may have; with an ending, of the
+        one inside the cluster.
+    :param secret_name: of the Secret, None for that of a new cluster.
+    :raises errors.Misconfigured: the CA bundle for the cloud cannot be read, or its region is not
+        clear.
+    :raises errors.DriverError: as Keystone or the management cluster said.
+    """
+    bundle, region = clients.ca_bundle(conf), cloud.region()
+    with contextlib.ExitStack() as undo:
+
+        def made(called: str, roles: Sequence[str]) -> str:
+            about = f"Kubernetes cluster {owner.cluster_uuid} made by Magnum"
+            credential = cloud.create_credential(owner.user_id, called, about, roles)
+            undo.callback(_take_back, cloud, owner.user_id, credential.id)
+            return secrets.clouds_yaml(
+                credential,
+                auth_url=auth_url,
+                region=region,
+                interface=conf.capi_helm.app_cred_interface_type,
+                verify=conf.drivers.verify_ca,
+            )
+
+        clouds = made(name, grants.machines)
+        inside = None
+        if grants.addons is not None:
+            inside = made(secrets.addon_credential(name), grants.addons)
+        secret = secrets.credential_secret(owner, clouds, bundle, inside, name=secret_name)
+        hold.check()
+        try:
+            ports.kube.apply(names.SECRET, secret)
+        except errors.ManagementUnreachable:
+            if _may_have_arrived(ports, secret):
+                undo.pop_all()
+            raise
+        undo.pop_all()
+
+
+def _may_have_arrived(ports: Ports, secret: Json) -> bool:
+    """Whether the cluster may be using a Secret whose writing nobody has confirmed."""
+    place = secret["metadata"]
+    try:
+        found = ports.kube.get(names.SECRET, place["namespace"], place["name"])
+    except errors.DriverError as error:
+        LOG.error("Nobody knows whether Secret %s was written: %s", place["name"], error.detail)
+        return True
+    return found is not None and found.get("data") == secret["data"]
+
+
+def _take_back(cloud: Cloud, user_id: str, credential_id: str) -> None:
+    try:
+        cloud.delete_credential(user_id, credential_id)
+    except errors.DriverError as error:
+        LOG.error("Application credential %s is left behind: %s", credential_id, error.detail)
+
+
+def note_start(ports: Ports, request: ClusterRequest, chart: Chart, record: Record) -> None:
+    """Write down which chart a release is to have, and that its revisions begin to be counted.
+
+    Should this conductor die after Helm and before it has said so, nobody else would know.
+
+    :param record: of the release, which is not there (any more).
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    ports.operations.remember(
+        request.namespace,
+        request.release,
+        chart_source=chart.source or None,
+        chart_digest=chart.digest,
+        revisions=dataclasses.replace(record.revisions, begun=revisions.FIRST),
+    )
+
+
+def has_credential(ports: Ports, request: ClusterRequest) -> bool:
+    """Whether the credential of the cluster was saved; without it nothing can be built."""
+    return bool(credential_secret.saved(ports.kube, secrets.Owner.of(request)))
+
+
+def unfounded(ports: Ports, record: Record, now: datetime.datetime) -> errors.DriverError:
+    """No release and no credential: the create is on its way, or it died on the way.
+
+    Which of both is told by how long this process has seen it so: who makes it may be on a host
+    with another clock.
+    """
+    started = min((operation.started for operation in record.operations), default=None)
+    seen = ports.sightings.age((record.cluster_uuid, "credential"), started, now)
+    if started is not None and seen < _FOUNDING_TIME:
+        return errors.Busy("The cluster's credential is being made.")
+    return errors.DriverError(
+        "The creation was interrupted before the cluster's credential was saved, and only the "
+        "request of its user can make one. Delete this cluster and create it again."
+    )
+
+
+def _ensure(ports: Ports, kind: names.Kind, manifest: Json) -> None:
+    metadata = manifest["metadata"]
+    if ports.kube.get(kind, metadata.get("namespace"), metadata["name"]) is None:
+        with contextlib.suppress(errors.Conflict):
+            # Another worker may be opening the same namespace.
+            ports.kube.create(kind, manifest)
+
+
+def _own_subject(ports: Ports) -> dict[str, str]:
+    """Who the driver is on the management cluster, as an RBAC subject."""
+    review = ports.kube.create(
+        names.SELF_REVIEW,
+        {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}},
+    )
+    user = str(conditions.dig(review, "status", "userInfo", "username") or "")
+    if not user:
+        raise errors.ManagementUnreachable(
+            "The management cluster does not say who Magnum is to it. Try again in some minutes.",
+            f"SelfSubjectReview: {review}",
+        )
+    if user.startswith("system:serviceaccount:"):
+        _, _, namespace, name = user.split(":", 3)
+        return {"kind": "ServiceAccount", "namespace": namespace, "name": name}
+    return {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}

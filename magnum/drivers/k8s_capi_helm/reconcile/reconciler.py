@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One pass over a release: what the rows ask for and the release lacks is applied under the lock.
+
+A pass renders from the database under the lock and skips Helm when the live release already says
+so: of many requests that arrive together the first pass applies all, the others find nothing to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+import dataclasses
+import datetime
+import functools
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.lease import Hold
+from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
+    clock,
+    CloudFacts,
+    ClusterRequest,
+    Json,
+    LiveRelease,
+    Operation,
+    Record,
+    Revisions,
+    Target,
+    Verb,
+)
+from magnum.drivers.k8s_capi_helm.model import operation as model_operation
+from magnum.drivers.k8s_capi_helm.model import request as model_request
+from magnum.drivers.k8s_capi_helm.reconcile import (
+    adoption,
+    autoscaler_deployment,
+    autoscaling,
+    bisect,
+    install,
+    nodegroups,
+    prerequisites,
+    render,
+    revisions,
+    upgrade,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.status import generations
+from magnum.drivers.k8s_capi_helm.values import change, deferred, rollout
+from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rows:
+    """How a pass reads Magnum's rows, and says that an upgrade was accepted.
+
+    :ivar request: what the rows ask for; called under the lock, so that it is not outdated.
+    :ivar whole: the same, as if no nodegroup was to go.
+    :ivar target: what a pending upgrade leads to.
+    :ivar accept: saves the target in the rows, after Helm has taken it; told are the nodegroups
+        that keep an image of their own.
+    :ivar refuse: says in the row of a new nodegroup why it cannot be made.
+    :ivar restore: puts fields of the row of a nodegroup back that cannot be changed, or of
+        :data:`change.CONTROL_PLANE`, and says why.
+    """
+
+    request: Callable[[], ClusterRequest]
+    whole: Callable[[], ClusterRequest]
+    target: Callable[[Operation], Target]
+    accept: Callable[[Operation, Target, Collection[str]], None]
+    refuse: Callable[[str, errors.DriverError], None]
+    restore: Callable[[str, errors.DriverError, Mapping[str, Any]], None]
+
+
+def bring_up(
+    ports: Ports,
+    rows: Rows,
+    cloud: Callable[[], Cloud],
+    conf: Any,
+    now: datetime.datetime,
+    patient: bool = True,
+) -> None:
+    """Bring the release to what the rows ask for, and an upgrade its next step on.
+
+    :param cloud: asked only when something new has to be rendered.
+    :param now: time of this pass (aware, UTC).
+    :param patient: whether to wait for somebody else who works on the release.
+    :raises errors.DriverError: it is not what they ask for yet. A retryable one (somebody else
+        works on the release, the management cluster is away) is left to a later pass.
+    """
+    request = rows.request()
+    record, live = revisions.read(ports, request.namespace, request.release)
+    request = model_operation.staying(request, record)
+    due = upgrade.is_due(ports, record, live, request) or autoscaler_deployment.is_due(live, conf)
+    if is_deployed(live, request, record) and not (due or autoscaling.is_due(record)):
+        return
+    if live is None and record and not prerequisites.has_credential(ports, request):
+        unfounded = prerequisites.unfounded(ports, record, now)
+        if unfounded.retryable:  # and the lock is left to whoever founds it
+            raise unfounded
+    wait = conf.capi_helm.lock_wait if patient else 0
+    with ports.operations.hold(request.namespace, request.release, wait=wait) as hold:
+        if live is None and not prerequisites.has_credential(ports, request):
+            raise prerequisites.unfounded(ports, hold.record, now)
+        bring_up_held(ports, hold, rows, cloud, conf)
+
+
+def bring_up_held(
+    ports: Ports,
+    hold: Hold,
+    rows: Rows,
+    cloud: Callable[[], Cloud],
+    conf: Any,
+    *,
+    facts: CloudFacts | None = None,
+) -> None:
+    """The same for a caller that holds the lock already.
+
+    :param facts: what the cloud said a moment ago, to be asked only once.
+    :raises errors.DriverError: as :func:`bring_up`.
+    """
+    request = rows.request()
+    record, live = revisions.read(ports, request.namespace, request.release)
+    if model_operation.is_being_deleted(record):
+        raise errors.Busy("The cluster is being deleted.")
+    # Read after the rows: what a later request has written over a deletion there was before that.
+    request = model_operation.staying(request, record)
+    if not is_deployed(live, request, record) or autoscaler_deployment.is_due(live, conf):
+        goes_on = live is not None
+        if live is None:
+            # What was taken over is as it was: what the rows ask for besides comes now.
+            live, adopted = _found(ports, hold, rows, request, cloud, conf, facts)
+            goes_on = adopted and not is_deployed(live, request, record)
+        if goes_on:
+            live = _bring_on(ports, hold, rows, request, live, record, cloud, conf)
+            # New nodegroups may have joined an upgrade, and refused changes are off the record.
+            record = ports.operations.read(request.namespace, request.release)
+    if live is not None and record is not None and autoscaling.is_due(record):
+        autoscaling.hand_over(ports, live, record)
+    if live is not None and upgrade.is_due(ports, record, live, request):
+        _upgrade(ports, hold, rows, live, record, cloud, conf)
+
+
+def _upgrade(
+    ports: Ports,
+    hold: Hold,
+    rows: Rows,
+    live: LiveRelease,
+    record: Record | None,
+    cloud: Callable[[], Cloud],
+    conf: Any,
+) -> None:
+    """Take the next step of an upgrade: begin with the control plane, or let the groups follow."""
+    operation = upgrade.pending(record)
+    if operation is None or record is None:
+        return
+    request, owing = model_operation.staying(rows.request(), record), record.owed
+    if operation.accepted:
+        groups = rollout.due(live.values, operation, request, owing)
+        whole = rollout.are_all(live.values, operation, request)
+        values = values_upgrade.released(live.values, groups, operation.batch, owing, shared=whole)
+        if values != live.values:
+            old = ports.charts.of_release(live, hold.record.chart_digest)
+            _apply(ports, hold, request, old, values, (operation,), conf)
+        left = deferred.rest(owing, groups, values, shared=whole)
+        ports.operations.owe(live.namespace, live.name, left)
+        return
+    target = rows.target(operation)
+    operation = upgrade.with_late(operation, request, live.values, target)
+    facts = upgrade.facts(cloud(), target, operation, conf)
+    values, owing = upgrade.begun(live.values, request, target, operation, facts, conf, owing)
+    new = upgrade.chart(ports, operation, target, live, conf)
+    chart = new or ports.charts.of_release(live, hold.record.chart_digest)
+    # Once Helm has it and the rows follow, they do not tell any more what is new.
+    ports.operations.owe(live.namespace, live.name, owing)
+    if values != live.values or chart.digest != hold.record.chart_digest:
+        _apply(ports, hold, request, chart, values, (operation,), conf)
+    ports.operations.owe(live.namespace, live.name, upgrade.left(owing, operation, values))
+    kept = upgrade.own_images(request, live.values) - frozenset(operation.groups)
+    hold.check()
+    rows.accept(operation, target, kept)
+    ports.operations.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
+
+
+def is_deployed(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
+    """Whether Helm has deployed everything that the rows ask for."""
+    if live is None or live.status != "deployed":
+        return False
+    return not change.pending(live.values, request, record.operations if record else ())
+
+
+def is_applied(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
+    """Whether the release is as it was asked for, an upgrade and numbers of machines included."""
+    operation = upgrade.pending(record)
+    begun = operation is None or operation.accepted
+    return begun and not autoscaling.is_due(record) and is_deployed(live, request, record)
+
+
+def is_joining(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
+    """Whether a release lacks nothing but nodegroups whose requests are still being checked.
+
+    Their conductor may have died; the groups beside them do not wait until that is known.
+    """
+    if live is None:
+        return False
+    noted = record.operations if record else ()
+    return is_applied(live, nodegroups.arrived(request, noted, live.values), record)
+
+
+def _found(
+    ports: Ports,
+    hold: Hold,
+    rows: Rows,
+    request: ClusterRequest,
+    cloud: Callable[[], Cloud],
+    conf: Any,
+    facts: CloudFacts | None,
+) -> tuple[LiveRelease, bool]:
+    """Make a release that is not there (any more); True if its objects were, and are taken over."""
+    request = model_request.founders(request)
+    plan = install.plan(ports, hold.record, request, rows.whole, cloud, conf, facts)
+    prerequisites.note_start(ports, request, plan.chart, hold.record)
+    asked = () if plan.adopts else change.pending(None, request)
+    done = _apply(ports, hold, request, plan.chart, plan.values, asked, conf, adopt=plan.adopts)
+    return done, plan.adopts
+
+
+def _bring_on(
+    ports: Ports,
+    hold: Hold,
+    rows: Rows,
+    request: ClusterRequest,
+    live: LiveRelease,
+    record: Record | None,
+    cloud: Callable[[], Cloud],
+    conf: Any,
+) -> LiveRelease:
+    """Change a release that is there; what cannot be of single nodegroups is refused alone."""
+    base, noted = bisect.record(ports, live), record.operations if record else ()
+    request = nodegroups.arrived(request, noted, base.values)
+    operations = change.pending(base.values, request, noted)
+    new = [n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups]
+    changed = bisect.changed(operations)
+    groups = [group for group in request.node_groups if group.name in new]
+    found = nodegroups.rendered(groups, request, noted, cloud, conf, base)
+    wanted = change.sizes(base.values, request, noted)
+    autoscaling.tell_capacity(base, wanted, request, noted, cloud)
+    base, ready = upgrade.joined(ports, record, base, request, found.ready)
+    wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
+    chart = upgrade.interrupted(ports, record, live, rows.target)
+    chart = chart or ports.charts.of_release(base, hold.record.chart_digest)
+    adopts, refused = adoption.is_half_done(live, hold.record), list[str]()
+
+    def attempt(some: Collection[str], *, anew: bool = False) -> LiveRelease:
+        chosen = bisect.without(operations, {*new, *changed} - set(some))
+        values = change.next_values(base.values, wanted, chosen)
+        values = autoscaler_deployment.secured(values, chart, conf)
+        deployed = None if anew else ports.helm.live(request.namespace, request.release)
+        if deployed is not None and autoscaler_deployment.is_in_place(deployed, values, conf):
+            return deployed
+        return _apply(ports, hold, request, chart, values, chosen, conf, adopt=adopts)
+
+    def refuse(name: str, error: errors.DriverError) -> None:
+        if name in new:
+            refused.append(name)
+            rows.refuse(name, error)
+        else:
+            put = functools.partial(rows.restore, name, error)
+            bisect.withdraw(ports, request, rows.request(), base, noted, operations, name, put)
+
+    for name, error in found.refused.items():
+        rows.refuse(name, error)
+    # What runs now goes through Helm once more before a change of it is blamed.
+    sound = functools.partial(attempt, (), anew=bool(changed))
+    done = bisect.admit([*found.ready, *changed], attempt, sound, refuse)
+    if found.waiting is not None:
+        raise found.waiting
+    for group in (one for one in groups if one.is_new and one.name in refused):
+        nodegroups.clear(ports, request.namespace, request.release, group.name)
+    return done
+
+
+def _apply(
+    ports: Ports,
+    hold: Hold,
+    request: ClusterRequest,
+    chart: Chart,
+    values: Json,
+    operations: tuple[Operation, ...],
+    conf: Any,
+    *,
+    adopt: bool = False,
+) -> LiveRelease:
+    place = request.namespace, request.release
+    values = autoscaler_deployment.secured(values, chart, conf)
+    ports.charts.secure(request.namespace, chart)
+    try:
+        done = ports.helm.apply(*place, chart, values, hold=hold, adopt=adopt)
+    except errors.ValuesRefused as error:
+        raise render.explained(error, request, conf) from None
+    autoscaler_deployment.guard(ports, request.namespace, conf)
+    hold.check()
+    seen = snapshot.look(ports.kube, *place, clock.utc_now())
+    ports.operations.remember(
+        *place,
+        first_look="",
+        group_looks={},
+        written=generations.written(seen),
+        chart_source=chart.source or None,
+        chart_digest=chart.digest,
+        revisions=Revisions(newest=done.revision, applied=done.revision),
+    )
+    told = ", ".join(operation.id for operation in operations) or "an interrupted run"
+    release = f"{request.release} is at revision {done.revision}"
+    LOG.info("Release %s, chart %s %s, for %s.", release, chart.name, chart.version, told)
+    return done

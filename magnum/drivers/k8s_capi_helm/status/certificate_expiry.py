@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates: until when those of the control plane's machines hold.
+
+kubeadm gives them a year; KubeadmControlPlane replaces the machines before, if the chart says so
+("rollout.before.certificatesExpiryDays" in the Cluster API book). A date that is near all the same
+tells that nobody does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import datetime
+
+from magnum.drivers.k8s_capi_helm.model import conditions, Json
+
+#: What is renewed by itself is renewed earlier than that.
+NEAR = datetime.timedelta(days=14)
+
+
+def first_end(machines: Iterable[Json]) -> tuple[datetime.datetime, str] | None:
+    """When the first certificate ends, and of which node; None where no machine says it."""
+    found = []
+    for one in machines:
+        end = conditions.instant(conditions.dig(one, "status", "certificatesExpiryDate"))
+        if end is not None:
+            node = conditions.dig(one, "status", "nodeRef", "name") or conditions.name(one)
+            found.append((end, str(node)))
+    return min(found, default=None)

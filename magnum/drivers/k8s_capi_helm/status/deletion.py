@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletion: the next step of taking a cluster away, and what blocks it; unreadable is never gone.
+
+The order is Cluster API's: the Cluster object first, whose controller takes machines, control
+plane and infrastructure away in order; only then what they need while they go, the Secrets with the
+credential. Source: the Cluster API book, "Quick start", clean up; magnum-capi-helm deletes in the
+same order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
+from magnum.drivers.k8s_capi_helm.status import deletion_progress
+
+#: Why a cluster is not given up when nothing shows that this is its management cluster.
+NO_PROOF_SENTENCE = (
+    "management: nothing here shows that this management cluster ever had the cluster, neither "
+    "its Lease nor its credential Secret. It may be on another one, so it is not taken for "
+    "deleted. The operator has to check which management cluster the driver's kubeconfig names."
+)
+
+
+class Action(enum.StrEnum):
+    """What to do next."""
+
+    DELETE_CLUSTER = "delete the Cluster object"
+    UNINSTALL = "uninstall the release"
+    WAIT = "wait"
+    REMOVE_SECRETS = "remove Secrets and application credential"
+    BURY = "turn the Lease into a tombstone"
+    DONE = "done"
+    NO_PROOF = "no proof"
+
+
+#: Actions after which a pass has nothing more to do now.
+STOPS = frozenset({Action.WAIT, Action.DONE, Action.NO_PROOF})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Target:
+    """An object to delete; ``uid`` keeps a namesake that was made meanwhile from being hit."""
+
+    kind: names.Kind
+    name: str
+    uid: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """The next step of a deletion.
+
+    :ivar reason: for the tenant: what is waited for, or why nothing is done.
+    :ivar targets: for DELETE_CLUSTER, what to delete, in this order.
+    """
+
+    action: Action
+    reason: str = ""
+    targets: tuple[Target, ...] = ()
+
+
+def next_step(
+    observed: Observed,
+    *,
+    proof: bool,
+    release_present: bool | None,
+    secrets_present: bool | None,
+    buried: bool = False,
+) -> Step:
+    """What to do next to take a cluster away; each step is safe to repeat.
+
+    :param proof: something that only this driver wrote for this very cluster is there (its Lease;
+        for an adopted one its credential Secret with the cluster's uuid).
+    :param release_present: Helm has the release; None when that could not be read.
+    :param secrets_present: the cluster's Secrets or its application credential are left; None when
+        that could not be read.
+    :param buried: the Lease is a tombstone: it says that everything was gone, so that a pass that
+        comes after one that died does not look for a proof in vain.
+    """
+    if buried:
+        return Step(Action.DONE)
+    if observed.unreachable or release_present is None or secrets_present is None:
+        return Step(Action.WAIT, "management: the management cluster cannot be read")
+    if not proof:
+        return Step(Action.NO_PROOF, NO_PROOF_SENTENCE)
+    start = _to_delete(observed)
+    if start:
+        return Step(Action.DELETE_CLUSTER, f"deleting {start[0].kind.name} {start[0].name}", start)
+    if observed.cluster is Missing.UNREADABLE:
+        return Step(Action.WAIT, f"waiting: {deletion_progress.told(observed)}")
+    if release_present:
+        return Step(Action.UNINSTALL, "uninstalling the release")
+    if not gone(observed):
+        return Step(Action.WAIT, f"waiting: {deletion_progress.told(observed)}")
+    if secrets_present:
+        return Step(Action.REMOVE_SECRETS, "removing Secrets and application credential")
+    return Step(Action.BURY)
+
+
+def gone(observed: Observed) -> bool:
+    """Nothing that stands for a resource in OpenStack is left, and all of it could be read."""
+    return not observed.unreachable and not any(True for _ in deletion_progress.remains(observed))
+
+
+def _to_delete(observed: Observed) -> tuple[Target, ...]:
+    """The Cluster; once it is gone, what it left behind because its controller never saw it."""
+    if observed.cluster is Missing.UNREADABLE:
+        return ()
+    things: list[tuple[names.Kind, Json | Missing]] = [(names.CLUSTER, observed.cluster)]
+    if isinstance(observed.cluster, Missing):
+        if not isinstance(observed.machine_deployments, Missing):
+            things = [(names.MACHINE_DEPLOYMENT, one) for one in observed.machine_deployments]
+        things.append((names.CONTROL_PLANE, observed.control_plane))
+        things.append((names.OPENSTACK_CLUSTER, observed.infrastructure))
+    return tuple(
+        Target(kind, conditions.name(one), conditions.metadata(one).get("uid"))
+        for kind, one in things
+        if not isinstance(one, Missing) and not conditions.deleting(one)
+    )

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handed over: whether a look is as new as what Helm has written last.
+
+A look that comes from a watch may be older than a change that was made a moment ago, and then shows
+the cluster as it was, in place. What Helm has written has a generation; none older may be believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, MagnumState, Observed, present
+from magnum.drivers.k8s_capi_helm.status.issue import Finding
+
+
+def written(observed: Observed) -> dict[str, int]:
+    """Generations of what Helm writes of a release, by uid, as one look shows them."""
+    found = ((_uid(one), _generation(one)) for one in _things(observed))
+    return {uid: number for uid, number in found if uid and number}
+
+
+def missing(observed: Observed, state: MagnumState) -> Finding | None:
+    """An object that this look shows older than it was written; None without one.
+
+    One that is not shown at all is missed by those who ask for it; one that was made anew since has
+    another uid.
+    """
+    for one in _things(observed):
+        if _generation(one) < state.written.get(_uid(one), 0):
+            title = f"{one.get('kind')} {conditions.name(one)}"
+            return Finding(f"the change of {title} has not been seen yet")
+    return None
+
+
+def _uid(thing: Json) -> str:
+    return str(conditions.metadata(thing).get("uid") or "")
+
+
+def _generation(thing: Json) -> int:
+    number = conditions.metadata(thing).get("generation")
+    return number if isinstance(number, int) else 0
+
+
+def _things(observed: Observed) -> Iterator[Json]:
+    return present(
+        observed.cluster,
+        observed.infrastructure,
+        observed.control_plane,
+        observed.machine_deployments,
+        observed.addons,
+    )

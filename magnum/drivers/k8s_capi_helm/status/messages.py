@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wording: long sentences of OpenStack and Cluster API, cut to what a tenant can use."""
+
+from __future__ import annotations
+
+import re
+
+from magnum.drivers.k8s_capi_helm.model import conditions
+
+#: Nova when all hosts that it tried had refused (nova.scheduler.utils.populate_retry).
+_GIVEN_UP = re.compile(
+    r"Exceeded max scheduling attempts (?P<tries>\d{1,6}) for instance \S+ "
+    r"Last exception: (?P<why>.+)",
+    re.DOTALL,
+)
+#: Cluster API of a Machine whose node is of another version.
+_KUBELET = re.compile(r"kubeletVersion (?P<has>\S+), (?P<wanted>\S+) required")
+#: Cluster API's preflight checks of a MachineSet's version.
+_SKEW = re.compile(
+    r"MachineSet version \((?P<has>\S+)\) and ControlPlane version \((?P<wanted>\S+)\) .*"
+    r'"(?P<check>\w+)" preflight',
+    re.DOTALL,
+)
+#: Neutron of a network that is to be deleted (neutron_lib.exceptions.NetworkInUse).
+_IN_USE = re.compile(
+    r"Unable to complete operation on network \S+ There are one or more ports still in use on the "
+    r"network(, id for these ports is: (?P<ports>[^.]+))?\."
+)
+
+
+def of_neutron(text: str) -> str:
+    """Neutron's sentence on a network in use, of which only the ports are news."""
+    text = conditions.words(text)
+    found = _IN_USE.search(text)
+    if found is None:
+        return text
+    ports = (found["ports"] or "").split(",")
+    by = f"port {ports[0]}" if len(ports) == 1 else f"{len(ports)} ports"
+    return f"its network is in use by {by}" if ports[0] else "its network is in use"
+
+
+def of_nova(text: str) -> str:
+    """What the last hypervisor said, where Nova's scheduler tells how often it has tried."""
+    text = conditions.words(text)
+    found = _GIVEN_UP.search(text)
+    if found is None:
+        return text
+    return f"{found['tries']} hosts could not start it, the last one: {found['why']}"
+
+
+def of_kubelet(text: str) -> str:
+    """How a machine's kubelet is another than its image promises."""
+    text = conditions.words(text)
+    found = _KUBELET.search(text)
+    if found is None:
+        return f"is not as wanted: {text}"
+    return (
+        f"runs kubelet {found['has']}, and {found['wanted']} is wanted: its image is not what its "
+        "kube_version says"
+    )
+
+
+def of_skew(text: str) -> str:
+    """How the versions of a group and of its control plane do not fit."""
+    text = conditions.words(text)
+    found = _SKEW.search(text)
+    if found is None:
+        return text
+    return (
+        f"it is of version {found['has']} and the control plane of {found['wanted']} "
+        f"({found['check']})"
+    )

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Written times: what the clocks of the management cluster show, by the times that it writes.
+
+The API server writes when an object was made and is to go, controllers write since when a condition
+says what it says. A conductor's clock need not agree with theirs, so how long something lasts is
+the difference between two of their times, never between one of theirs and one of the conductor's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import datetime
+
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Observed, present
+
+_OF_EVENTS = (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
+
+
+def asof(observed: Observed) -> datetime.datetime | None:
+    """The time of a look by the clocks of the management cluster, None where nobody knows."""
+    return observed.asof or newest(observed)
+
+
+def lasts(since: datetime.datetime | None, observed: Observed, longest: datetime.timedelta) -> bool:
+    """Whether something has lasted longer than that at a look; False if nobody knows.
+
+    :param since: as a controller or the API server wrote it.
+    """
+    at = asof(observed)
+    return since is not None and at is not None and at - since > longest
+
+
+def of_event(event: Json) -> datetime.datetime | None:
+    """When an Event was seen last, by who wrote it."""
+    for path in _OF_EVENTS:
+        at = conditions.instant(conditions.dig(event, *path))
+        if at is not None:
+            return at
+    return conditions.instant(conditions.metadata(event).get("creationTimestamp"))
+
+
+def newest(observed: Observed) -> datetime.datetime | None:
+    """The newest time in a look: it was at least that late when it was taken."""
+    found = [one for one in _times(observed) if one is not None]
+    return max(found, default=None)
+
+
+def _times(observed: Observed) -> Iterator[datetime.datetime | None]:
+    for thing in _things(observed):
+        for field in ("creationTimestamp", "deletionTimestamp"):
+            yield conditions.instant(conditions.metadata(thing).get(field))
+        for one in conditions.listed(thing):
+            yield conditions.instant(one.get("lastTransitionTime"))
+    for event in present(observed.events):
+        yield of_event(event)
+
+
+def _things(observed: Observed) -> Iterator[Json]:
+    """What Cluster API and its OpenStack provider have; the addon provider may run anywhere."""
+    return present(
+        observed.cluster,
+        observed.infrastructure,
+        observed.control_plane,
+        observed.machine_deployments,
+        observed.machine_sets,
+        observed.machines,
+        observed.servers,
+    )

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control plane and nodegroups: machines, their number, disks, places and marks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.labels import Labels
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudFacts,
+    ClusterRequest,
+    Flavor,
+    Image,
+    Json,
+    NodeGroupRequest,
+)
+from magnum.drivers.k8s_capi_helm.values import components
+
+#: What the charts call the Nodes of a nodegroup that says nothing else.
+_USUAL_ROLE = "worker"
+
+
+def control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
+    labels = request.labels
+    values: Json = {
+        "machineCount": request.control_plane.count,
+        "machineFlavor": _flavor(request.control_plane, facts.flavors),
+    }
+    if zones := labels.control_plane_zones:
+        values["failureDomains"] = list(zones)
+        values["omitFailureDomain"] = False
+    if labels.boot_volume_size:
+        values["machineRootVolume"] = _boot_volume(labels)
+    values.update(server_group(request.control_plane, labels, facts.server_groups))
+    values.update(_containerd_disk(request.control_plane, labels))
+    if spec := components.control_plane(request):
+        values["kubeadmConfigSpec"] = spec
+    values["healthCheck"] = _health_check(request)
+    return values
+
+
+def node_group_defaults(request: ClusterRequest, networks: Mapping[str, str]) -> Json:
+    """What all nodegroups have that say nothing else.
+
+    :param networks: ids by the texts of the label for further networks.
+    """
+    labels = request.labels
+    values: Json = {}
+    if labels.availability_zone:
+        values["failureDomain"] = labels.availability_zone
+    if labels.boot_volume_size:
+        values["machineRootVolume"] = _boot_volume(labels)
+    if labels.extra_network_names:
+        values["machineNetworking"] = _networking(labels, networks)
+    if spec := components.workers(labels):
+        values["kubeadmConfigSpec"] = spec
+    values["healthCheck"] = _health_check(request, patience=2)
+    return values
+
+
+def node_group(
+    group: NodeGroupRequest,
+    labels: Labels,
+    flavors: Mapping[str, Flavor],
+    images: Mapping[str, Image],
+    networks: Mapping[str, str],
+    tells_capacity: bool = True,
+    inherits_networks: bool = True,
+) -> Json:
+    """The entry of a nodegroup that is new.
+
+    :param labels: those of the cluster, which the chart has as defaults of all nodegroups; what a
+        group has otherwise stands in its entry.
+    :param flavors: by the text that the group uses.
+    :param images: by the text that the group uses, if it has an image of its own.
+    :param networks: ids by the text that a label uses for a further network; one that is not among
+        them goes by its name.
+    :param tells_capacity: whether the chart can tell the autoscaler what a Node has.
+    :param inherits_networks: whether the defaults have all networks of the cluster's label by id.
+    :raises errors.InvalidRequest: its flavor or image is not among them.
+    """
+    mine = group.labels or labels
+    values: Json = {
+        "name": group.name,
+        "machineFlavor": _flavor(group, flavors),
+        **group_counts(group, labels),
+        **_software(group, images),
+    }
+    if mine.availability_zone != labels.availability_zone:
+        values["failureDomain"] = mine.availability_zone
+    if _boot_volume(mine) != _boot_volume(labels):
+        values["machineRootVolume"] = _boot_volume(mine)
+    same = mine.extra_network_names == labels.extra_network_names
+    if not same or (mine.extra_network_names and not inherits_networks):
+        values["machineNetworking"] = _networking(mine, networks)
+    values.update(_containerd_disk(group, mine))
+    if group.role != _USUAL_ROLE:
+        values["role"] = group.role
+    values.update(group_details(group))
+    if mine.node_annotations:
+        values["nodeAnnotations"] = dict(mine.node_annotations)
+    if mine.auto_healing_enabled != labels.auto_healing_enabled:
+        values["healthCheck"] = {"enabled": mine.auto_healing_enabled}
+    if "autoscale" in values and tells_capacity and flavors[group.flavor].vcpus:
+        values["capacity"] = capacity(flavors[group.flavor], mine.boot_volume_size)
+    return values
+
+
+def capacity(flavor: Flavor, boot_volume_size: int = 0) -> Json:
+    """What a Node of that flavor has, so that the autoscaler can grow a group that has none.
+
+    :param boot_volume_size: GiB of the volume that it boots from; 0 for the flavor's own disk.
+    """
+    values: Json = {"cpu": flavor.vcpus, "memory": f"{flavor.ram}Mi"}
+    if boot_volume_size or flavor.disk:
+        values["ephemeralDisk"] = f"{boot_volume_size or flavor.disk}Gi"
+    return values
+
+
+def boot_volume_size(values: Mapping[str, Any], entry: Mapping[str, Any]) -> int:
+    """GiB of the volume that machines of a nodegroup of a release boot from; 0 for the flavor's."""
+    for place in (entry, values.get("nodeGroupDefaults") or {}):
+        size = (place.get("machineRootVolume") or {}).get("diskSize")
+        if size:
+            return int(size)
+    return 0
+
+
+def server_group(group: NodeGroupRequest, labels: Labels, ids: Mapping[str, str]) -> Json:
+    """What places the machines of a new group by its Nova server group.
+
+    :param ids: of the server groups that were made, by name of the group.
+    """
+    if group.name in ids and server_group_policy(group, labels):
+        return {"serverGroupId": ids[group.name]}
+    return {}
+
+
+def server_group_policy(group: NodeGroupRequest, labels: Labels) -> str | None:
+    """Nova's policy for the machines of a group, None where it has no server group."""
+    policy = (group.labels or labels).server_group_policies
+    return None if policy == "none" else policy
+
+
+def group_counts(group: NodeGroupRequest, labels: Labels) -> Json:
+    """Number of machines of a nodegroup, or its bounds where the autoscaler sets the number.
+
+    The labels' bounds hold for the default worker group until it has a maximum of its own, because
+    Magnum's API cannot give it one when the cluster is made. Then the last worker stays, unless the
+    label says 0: Magnum's own minimum is 0 where nobody chose one. When the group gets a maximum,
+    the minimum that holds is written into its row.
+    """
+    least, most = group.minimum, group.maximum
+    if group.is_default and most is None:
+        most = labels.max_node_count
+        least = max(least, 1) if labels.min_node_count is None else labels.min_node_count
+    if labels.auto_scaling_enabled and most is not None and most > least:
+        return {"autoscale": True, "machineCountMin": least, "machineCountMax": most}
+    return {"machineCount": group.count}
+
+
+def first_count(group: NodeGroupRequest, labels: Labels) -> int:
+    """Machines with which a new group begins; of one that the autoscaler sizes, within its bounds.
+
+    Magnum's own node count is 1 where nobody chose one, so fewer than the minimum is no wish.
+    """
+    counts = group_counts(group, labels)
+    if "machineCount" in counts:
+        return group.count
+    return int(min(max(group.count, counts["machineCountMin"]), counts["machineCountMax"]))
+
+
+def group_details(group: NodeGroupRequest) -> Json:
+    """What Magnum's API lets a tenant change in a nodegroup besides its size."""
+    details: Json = {}
+    if group.node_labels:
+        details["nodeLabels"] = dict(group.node_labels)
+    if group.node_taints:
+        details["nodeTaints"] = [dict(taint) for taint in group.node_taints]
+    return details
+
+
+def _health_check(request: ClusterRequest, *, patience: int = 1) -> Json:
+    """Whether machines are replaced, and how long a server may take to come up before it is.
+
+    :param patience: how many times the site's time; a worker's clock starts with its Machine, which
+        is made while the control plane is still coming up.
+    """
+    values: Json = {"enabled": request.labels.auto_healing_enabled}
+    if request.server_start_timeout:
+        values["neverCameUpTimeout"] = f"{patience * request.server_start_timeout}s"
+    return values
+
+
+def _boot_volume(labels: Labels) -> Json:
+    volume: Json = {"diskSize": labels.boot_volume_size}
+    if labels.boot_volume_type:
+        volume["volumeType"] = labels.boot_volume_type
+    if labels.boot_volume_availability_zone:
+        volume["availabilityZone"] = labels.boot_volume_availability_zone
+    return volume
+
+
+def extra_networks(values: Mapping[str, Any], labels: Labels) -> dict[str, str]:
+    """Ids of further networks by the cluster's names for them, as its release has them.
+
+    A release of an older driver has the names alone, which anybody can give to a network.
+    """
+    ports = ((values.get("nodeGroupDefaults") or {}).get("machineNetworking") or {}).get("ports")
+    names, more = labels.extra_network_names, list(ports or ())[1:]
+    if len(names) != len(more):
+        return {}
+    ids = [str((port.get("network") or {}).get("id") or "") for port in more]
+    return {name: one for name, one in zip(names, ids, strict=True) if one}
+
+
+def _networking(labels: Labels, networks: Mapping[str, str]) -> Json:
+    """Ports of a worker; the empty one is on the cluster's own network."""
+    meant = (
+        {"id": networks[name]} if name in networks else {"filter": {"name": name}}
+        for name in labels.extra_network_names
+    )
+    return {"ports": [{}, *({"network": one} for one in meant)]}
+
+
+def _containerd_disk(group: NodeGroupRequest, labels: Labels) -> Json:
+    """The disk for images and containers, which only this project's chart knows."""
+    if not group.docker_volume:
+        return {}
+    disk: Json = {"size": group.docker_volume}
+    if labels.docker_volume_type:
+        disk["volumeType"] = labels.docker_volume_type
+    return {"containerdBlockDevice": disk}
+
+
+def _software(group: NodeGroupRequest, images: Mapping[str, Image]) -> Json:
+    """What a nodegroup with an image of its own runs."""
+    if not group.image:
+        return {}
+    if group.image not in images:
+        raise errors.InvalidRequest(
+            f"Image '{group.image}' of nodegroup '{group.name}' does not exist: choose one that "
+            "'openstack image list' shows."
+        )
+    image = images[group.image]
+    return {"kubernetesVersion": image.kubernetes_version, "machineImageId": image.id}
+
+
+def _flavor(group: NodeGroupRequest, flavors: Mapping[str, Flavor]) -> str:
+    """The flavor's name, which is what an OpenStackMachineTemplate takes."""
+    if group.flavor not in flavors:
+        raise errors.InvalidRequest(
+            f"Flavor '{group.flavor}' of nodegroup '{group.name}' does not exist: choose one that "
+            "'openstack flavor list' shows."
+        )
+    return flavors[group.flavor].name
+
+
+def counts(request: ClusterRequest) -> Json:
+    """The part of the values that a running cluster's rows move; needs no answer of the cloud."""
+    return {
+        "controlPlane": {"machineCount": request.control_plane.count},
+        "nodeGroups": [
+            {"name": group.name, **group_counts(group, request.labels), **group_details(group)}
+            for group in request.node_groups
+        ],
+    }

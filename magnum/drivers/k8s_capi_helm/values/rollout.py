@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who waits for the control plane in an upgrade, who follows it, and who was left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, Operation, Owed, Record, Verb
+from magnum.drivers.k8s_capi_helm.values import live, upgrade
+from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
+
+#: What goes on when its time is over before Helm could take it.
+_GOES_ON = (Verb.UPGRADE, Verb.RESIZE, Verb.NODEGROUP_UPDATE)
+
+
+def held(values: Mapping[str, Any], operation: Operation, own: Collection[str]) -> tuple[str, ...]:
+    """The nodegroups of an accepted upgrade that still wait for the control plane.
+
+    :param own: nodegroups with an image of their own. They are pinned for ever and wait for nobody;
+        one may have the name of a nodegroup that was deleted since the upgrade began.
+    """
+    if not operation.accepted or CONTROL_PLANE not in operation.groups:
+        return ()
+    return tuple(
+        name
+        for name, entry in live.node_groups(values).items()
+        if upgrade.is_pinned(entry) and name in operation.groups and name not in own
+    )
+
+
+def unfinished(record: Record | None, values: Json, own: Collection[str]) -> frozenset[str]:
+    """Ids of the operations that have to stay on record, whatever the rows say.
+
+    :param own: nodegroups with an image of their own.
+    """
+    operations = record.operations if record else ()
+    return frozenset(one.id for one in operations if held(values, one, own))
+
+
+def carried_on(record: Record | None) -> frozenset[str]:
+    """Ids of the operations that go on when their time is over before Helm could take them.
+
+    A nodegroup that could not be made, or taken away, says so in its row, and that is the end.
+    """
+    operations = record.operations if record else ()
+    return frozenset(one.id for one in operations if one.verb in _GOES_ON)
+
+
+def are_all(values: Mapping[str, Any], operation: Operation, request: ClusterRequest) -> bool:
+    """Whether an upgrade takes along whoever follows the cluster, not only nodegroups that are new.
+
+    Then what the machines of all nodegroups have in common comes with it.
+    """
+    asked = {group.name for group in request.node_groups} - request.own_images
+    there = live.node_groups(values).items()
+    waits = {name for name, entry in there if upgrade.is_pinned(entry) and name in asked}
+    return CONTROL_PLANE in operation.groups and waits <= {*operation.groups}
+
+
+def due(
+    values: Mapping[str, Any],
+    operation: Operation,
+    request: ClusterRequest,
+    owing: Iterable[Owed],
+) -> tuple[str, ...]:
+    """The nodegroups that take their step now, or took it when a process died before it noted so.
+
+    :param owing: what upgrades owe nodegroups.
+    """
+    wait = held(values, operation, request.own_images)
+    if not operation.accepted or CONTROL_PLANE not in operation.groups:
+        return wait
+    owing, whole = tuple(owing), are_all(values, operation, request)
+    return wait + tuple(
+        name
+        for name, entry in live.node_groups(values).items()
+        if name in operation.groups
+        and not upgrade.is_pinned(entry)
+        and any(name in one.groups or (whole and any(one.shared)) for one in owing)
+    )
+
+
+def behind(record: Record | None, values: Json, own: Collection[str]) -> str:
+    """A sentence about nodegroups that run something else than their cluster, "" without any.
+
+    Their rows name the image of the cluster's template, which they follow at the next upgrade.
+
+    :param own: nodegroups with an image of their own, whose rows say so.
+    """
+    operations = record.operations if record else ()
+    waiting = {name for one in operations for name in held(values, one, own)}
+    common, found = _runs(values, values), dict[str, list[str]]()
+    for name, entry in live.node_groups(values).items():
+        if upgrade.is_pinned(entry) and name not in own and name not in waiting:
+            found.setdefault(_runs(entry, values), []).append(f"'{name}'")
+    return " ".join(
+        f"Nodegroup{'s' if len(names) > 1 else ''} {', '.join(names)}: {runs} runs there, and "
+        f"{common} in the control plane, until the cluster, or the nodegroup by its name, is "
+        "upgraded."
+        for runs, names in found.items()
+        if runs != common
+    )
+
+
+def lacking(record: Record | None, values: Json) -> str:
+    """A sentence about nodegroups that upgrades have left out, "" without any.
+
+    Their rows show the labels of the cluster's template, which their machines do not have.
+    """
+    operations, owing = (record.operations, record.owed) if record else ((), ())
+    along = {name for one in operations if one.verb is Verb.UPGRADE for name in one.groups}
+    found = ", ".join(
+        f"'{name}'"
+        for name in live.node_groups(values)
+        if name not in along and any(name in one.groups for one in owing)
+    )
+    return found and (
+        f"Not taken yet is what is new in the cluster's template for the machines of {found}: each "
+        "nodegroup takes it when it is upgraded itself."
+    )
+
+
+def _runs(entry: Json, values: Json) -> str:
+    version = str(entry.get("kubernetesVersion") or values.get("kubernetesVersion") or "")
+    image = entry.get("machineImageId") or entry.get("machineImage") or values.get("machineImageId")
+    return f"Kubernetes v{version.removeprefix('v')} of image {image}"

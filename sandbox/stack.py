@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sandbox as a whole: cloud and management cluster come up, go down and start anew together."""
+
+from collections.abc import Callable
+import concurrent.futures
+import contextlib
+import os
+from pathlib import Path
+import shutil
+import sys
+import time
+
+from sandbox import processes, progress
+from sandbox.cloud import broker
+from sandbox.cloud.conductor_layout import Layout
+from sandbox.cloud.config import CERTIFICATE_STORES
+from sandbox.state import file_lock, SandboxError, State
+
+# What a reset keeps: the ports and the slot, so that what was told to a user stays true.
+KEPT_BY_RESET = {"ports.json", "state.json", ".lock", ".turn.lock"}
+
+
+def up(state: State, certificates: str | None = None, layout: Layout | None = None) -> None:
+    """Start the whole sandbox: binaries, cloud and management cluster side by side, Magnum.
+
+    :param certificates: see ``sandbox.cloud.up``; None for as before.
+    :param layout: of Magnum; None for as before.
+    :raises SandboxError: something does not start; what runs already goes on running. Or Magnum
+        runs in another layout.
+    """
+    from sandbox import cloud, management
+
+    begin = time.monotonic()
+    store = certificates or state.get("certificates") or CERTIFICATE_STORES[0]
+    with _turn(state):
+        _lay_out(state, layout or Layout.of(state))
+        bin_dir = management.build(state)
+        state.record(bin_dir=str(bin_dir))
+        _both(lambda: cloud.up(state, store), lambda: management.up(state))
+        cloud.start_magnum(state, bin_dir)
+    progress.say(
+        f"sandbox is up after {time.monotonic() - begin:.1f} s, "
+        f"{processes.memory_mib(processes.owned(state)):.0f} MiB of memory, state in {state.root}"
+    )
+
+
+def _lay_out(state: State, layout: Layout) -> None:
+    """Remember the layout, and have what it needs before anything starts."""
+    if layout != Layout.of(state) and processes.alive(state, "magnum"):
+        raise SandboxError(
+            f"Magnum runs with {Layout.of(state)}; `python -m sandbox down` first, "
+            f"then `up {layout}`"
+        )
+    if layout.names:
+        broker.fetch()
+    layout.record(state)
+
+
+def _both(*parts: Callable[[], None]) -> None:
+    """Run the parts side by side; when one fails or the user interrupts, the others give up."""
+    processes.allow_starts()
+    pool = concurrent.futures.ThreadPoolExecutor(len(parts))
+    try:
+        for done in concurrent.futures.as_completed([pool.submit(part) for part in parts]):
+            done.result()
+    except BaseException:
+        processes.refuse_starts()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def down(state: State) -> None:
+    """End every process of the sandbox."""
+    from sandbox import cloud, management
+    from sandbox.management.faults import end_other
+
+    with _turn(state), progress.step("end all processes"):
+        # Whatever the parts know no longer, the sweep at the end finds by its mark.
+        for part in (cloud.down, end_other, management.down):
+            with contextlib.suppress(SandboxError):
+                part(state)
+        processes.stop_all(state)
+
+
+def reset(state: State, certificates: str | None = None, layout: Layout | None = None) -> None:
+    """Throw away every object in the sandbox and start it anew, on the same ports."""
+    down(state)
+    with _turn(state):
+        for path in state.root.iterdir():
+            if path.name in KEPT_BY_RESET:
+                continue
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        state.record(cloud_ready=None, faults=None)
+    up(state, certificates, layout)
+
+
+def environment(state: State) -> dict[str, str]:
+    """Variables with which ``openstack``, ``kubectl`` and ``helm`` talk to the sandbox.
+
+    :raises SandboxError: the sandbox was never up.
+    """
+    from sandbox.cloud.lifecycle import without_proxy
+
+    bin_dir = state.get("bin_dir")
+    if bin_dir is None:
+        raise SandboxError(f"there is no sandbox in {state.root}; run `python -m sandbox up`")
+    return {
+        "OS_CLIENT_CONFIG_FILE": str(state.path("cloud", "clouds.yaml")),
+        "OS_CLOUD": "demo",
+        "KUBECONFIG": str(state.path("management", "kubeconfig")),
+        **without_proxy(),
+        "PATH": os.pathsep.join(
+            [bin_dir, str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+        ),
+    }
+
+
+def _turn(state: State) -> contextlib.AbstractContextManager[None]:
+    """One command at a time changes what runs; the next one waits."""
+    return file_lock(state.root / ".turn.lock")
