@@ -39,7 +39,7 @@ from magnum.objects import cluster as cluster_object
 from magnum.objects import cluster_template as template_object
 from magnum.objects import nodegroup as group_object
 from magnum.service import periodic
-from tools.fleet import Json, scenes, WORLD
+from tools.fleet import builders, CASES, Json
 
 CONF = magnum.conf.CONF
 #: Seconds between two passes of Magnum's status task.
@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
 
 def passes(admin: Any, task: Json) -> Json:
     """One health pass over a fleet at rest: when, CPU seconds, and memory that watching takes."""
-    memory, watching = 0.0, clients.ports(CONF).watching
+    memory, watching = 0.0, clients.ports(CONF).informers
     if watching is not None:
         gc.collect()
         before = _memory()
@@ -138,7 +138,7 @@ def _configure(task: Json) -> None:
     CONF.set_override("kubeconfig_file", task["kubeconfig"], "capi_helm")
     CONF.set_override("watch_staleness", task["staleness"], "capi_helm")
     models.Base.metadata.create_all(enginefacade.writer.get_engine())
-    cloud = WORLD.FakeCloud()
+    cloud = CASES.FakeCloud()
     cloud.accepts = lambda credential: True
     setattr(clients, "cloud", lambda context: cloud)  # noqa: B010
 
@@ -188,7 +188,7 @@ def _once(job: Callable[[], None]) -> None:
 def _change(kube: KubeClient, namespace: str, release: str, mark: str) -> None:
     """Let a server fail with a message, as CAPO does."""
     [server, *_] = kube.list(names.OPENSTACK_SERVER, namespace, {names.LABEL_CLUSTER_NAME: release})
-    scenes.say(server, "InstanceReady", "False", mark, reason="InstanceCreateFailed")
+    builders.say(server, "InstanceReady", "False", mark, reason="InstanceCreateFailed")
     status = {"status": {"conditions": server["status"]["conditions"]}}
     kube.patch(names.OPENSTACK_SERVER, namespace, server["metadata"]["name"], status)
 

@@ -36,8 +36,8 @@ from sandbox.state import State
 
 Json = dict[str, Any]
 #: The unit tests' world; not imported by name, because it is checked less strictly than tools are.
-WORLD: Any = importlib.import_module("magnum.tests.unit.drivers.k8s_capi_helm.world")
-scenes = WORLD.scenes
+CASES: Any = importlib.import_module("magnum.tests.unit.drivers.k8s_capi_helm.driver_case")
+builders = CASES.builders
 #: Kinds in the order of names.py that the fleet has objects of.
 _MADE = {kind.name: kind for kind in (*KINDS, names.LEASE, names.SECRET)}
 #: Of ``metadata``: what the server gives.
@@ -58,14 +58,14 @@ _POLICY = {
 
 def one_cluster(*, in_progress: bool) -> Json:
     """One cluster at rest, or one that waits for machines: rows, objects and release."""
-    case = type("Case", (WORLD.World,), {"runTest": lambda self: None})("runTest")
+    case = type("Case", (CASES.DriverCase,), {"runTest": lambda self: None})("runTest")
     case.setUp()
     try:
         cluster = case.made()
-        case.poll()
+        case.health_task()
         if in_progress:
             case.resize(3)
-            case.tick()
+            case.status_task()
         cluster = case.cluster()
         things = [one for one in case.kube.everything() if one["kind"] in _MADE]
         found = {
@@ -73,7 +73,7 @@ def one_cluster(*, in_progress: bool) -> Json:
             "cluster": cluster.as_dict(),
             "groups": [one.as_dict() for one in cluster.nodegroups],
             "things": things,
-            "release": dataclasses.asdict(case.helm.live(scenes.NAMESPACE, scenes.RELEASE)),
+            "release": dataclasses.asdict(case.helm.live(builders.NAMESPACE, builders.RELEASE)),
         }
     finally:
         case.doCleanups()
@@ -86,8 +86,8 @@ def copy(cluster: Json, number: int) -> Json:
     project = f"bench{number // _CLUSTERS_PER_PROJECT}"
     text = json.dumps(cluster)
     for old, new in (
-        (scenes.RELEASE, f"demo-{number:012d}"),
-        (scenes.NAMESPACE, f"magnum-{project}"),
+        (builders.RELEASE, f"demo-{number:012d}"),
+        (builders.NAMESPACE, f"magnum-{project}"),
         (_UUID, f"99999999-8888-4777-8666-{number:012d}"),
         ('"p1"', f'"{project}"'),
         ('"observedGeneration": 2', '"observedGeneration": 1'),

@@ -31,7 +31,7 @@ from magnum.drivers.k8s_capi_helm import helm_values, labels
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 
 #: The unit tests' world; not imported by name, because it is checked less strictly than tools are.
-WORLD: Any = importlib.import_module("magnum.tests.unit.drivers.k8s_capi_helm.world")
+CASES: Any = importlib.import_module("magnum.tests.unit.drivers.k8s_capi_helm.driver_case")
 PACKAGE = Path(k8s_capi_helm.__file__).parent
 #: How Kubernetes calls what the management cluster in memory is asked.
 _METHODS = {
@@ -132,7 +132,7 @@ class Counter:
         self._calls: collections.Counter[types.CodeType] = collections.Counter()
         self._files: set[str] = set()
         self._inside = 0
-        self._world = _file(WORLD.World)
+        self._world = _file(CASES.DriverCase)
         #: In memory, and no part of the driver, whatever they call of it.
         self._ports = {_file(type(case.kube)), _file(type(case.helm))}
         helm = type(case.helm)
@@ -140,7 +140,7 @@ class Counter:
             name: tuple(_code(one) for one in functions)
             for name, functions in (
                 ("reads", (helm.live, helm.deployed)),
-                ("snapshots", (snapshot.look,)),
+                ("snapshots", (snapshot.take_snapshot,)),
                 ("parses", (labels.parse,)),
                 ("renders", (helm_values.render,)),
                 ("runs", (helm.apply, helm.uninstall, helm.check)),
@@ -207,47 +207,47 @@ def _life(case: Any, counter: Counter) -> Iterator[Walk]:
         return counter.walk(name, work)
 
     def settle() -> None:
-        case.grow()
-        case.tick(3)
+        case.capi_converges()
+        case.status_task(3)
 
     yield walk("create", lambda: case.create(masters=1, workers=1))
-    yield walk("create: first status pass", case.tick)
-    yield walk("create: status pass that waits", case.tick)
-    case.grow()
-    yield walk("create: status pass that finds all in place", case.tick)
-    yield walk("create: status pass that completes", case.tick)
+    yield walk("create: first status pass", case.status_task)
+    yield walk("create: status pass that waits", case.status_task)
+    case.capi_converges()
+    yield walk("create: status pass that finds all in place", case.status_task)
+    yield walk("create: status pass that completes", case.status_task)
     yield walk("settled: status pass", lambda: _status_pass(case))
-    yield walk("settled: first health pass", case.poll)
-    yield walk("settled: health pass", case.poll)
+    yield walk("settled: first health pass", case.health_task)
+    yield walk("settled: health pass", case.health_task)
     yield walk("resize 1 -> 2", lambda: case.resize(2))
-    yield walk("resize: status pass that waits", case.tick)
-    case.grow()
-    yield walk("resize: status pass that finds all in place", case.tick)
-    yield walk("resize: status pass that completes", case.tick)
+    yield walk("resize: status pass that waits", case.status_task)
+    case.capi_converges()
+    yield walk("resize: status pass that finds all in place", case.status_task)
+    yield walk("resize: status pass that completes", case.status_task)
     yield walk("nodegroup create", lambda: case.add_group("more"))
     settle()
     yield walk("nodegroup delete", lambda: case.drop_group("more"))
-    case.grow()
-    yield walk("nodegroup delete: status pass that finds all in place", case.tick)
-    yield walk("nodegroup delete: status pass that completes", case.tick)
+    case.capi_converges()
+    yield walk("nodegroup delete: status pass that finds all in place", case.status_task)
+    yield walk("nodegroup delete: status pass that completes", case.status_task)
     template = _next_template(case)
     yield walk("upgrade", lambda: case.upgrade(template))
-    yield walk("upgrade: status pass that waits", case.tick)
-    case.grow()
-    yield walk("upgrade: status pass that acts", case.tick)
+    yield walk("upgrade: status pass that waits", case.status_task)
+    case.capi_converges()
+    yield walk("upgrade: status pass that acts", case.status_task)
     settle()
     _keep_until_the_end(case)
     yield walk("delete", case.delete)
-    yield walk("delete: status pass that acts", case.tick)
-    yield walk("delete: status pass that waits", case.tick)
-    case.wither()
-    yield walk("delete: status pass that ends", case.tick)
+    yield walk("delete: status pass that acts", case.status_task)
+    yield walk("delete: status pass that waits", case.status_task)
+    case.capi_deletes()
+    yield walk("delete: status pass that ends", case.status_task)
 
 
 def _status_pass(case: Any) -> None:
     """The status task, for a cluster that Magnum would not visit now."""
-    job = WORLD.periodic.ClusterUpdateJob(case.context, case.cluster())
-    with contextlib.suppress(WORLD.loopingcall.LoopingCallDone):
+    job = CASES.periodic.ClusterUpdateJob(case.context, case.cluster())
+    with contextlib.suppress(CASES.loopingcall.LoopingCallDone):
         job.update_status()
 
 
@@ -268,7 +268,7 @@ def _next_template(case: Any) -> Any:
 
 @contextlib.contextmanager
 def _world() -> Iterator[Any]:
-    case = type("Case", (WORLD.World,), {"runTest": lambda self: None})("runTest")
+    case = type("Case", (CASES.DriverCase,), {"runTest": lambda self: None})("runTest")
     try:
         case.setUp()
         yield case

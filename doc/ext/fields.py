@@ -8,7 +8,7 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, FIELDS, Place
+from magnum.drivers.k8s_capi_helm.magnum_objects.fields import Effect, FieldOwner, FIELDS
 
 
 class MagnumFields(SphinxDirective):
@@ -18,7 +18,7 @@ class MagnumFields(SphinxDirective):
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        place = Place(self.arguments[0])
+        place = FieldOwner(self.arguments[0])
         found = nodes.definition_list()
         for field in FIELDS:
             if field.place is not place or field.effect is Effect.MAGNUM:

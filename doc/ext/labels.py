@@ -33,13 +33,13 @@ def default(value: object) -> str:
 def notes(label: labels.Label) -> Iterator[str]:
     """What else there is to know of a label."""
     yield f"Expected: {label.form.expected}."
-    if label.sites == (labels.Site.TEMPLATE,):
+    if label.sites == (labels.LabelScope.TEMPLATE,):
         yield "Has an effect in cluster templates only."
-    if labels.Site.NODEGROUP in label.sites:
+    if labels.LabelScope.NODEGROUP in label.sites:
         yield "A nodegroup can have its own."
-    if label.settled:
+    if label.immutable:
         yield "Only for a new cluster."
-    if label.own_chart:
+    if label.requires_bundled_chart:
         yield "Needs this project's own charts."
     if label.aliases:
         yield f"Old name: {', '.join(label.aliases)}."

@@ -16,7 +16,7 @@ _until: contextvars.ContextVar[float | None] = contextvars.ContextVar("until", d
 
 
 @contextlib.contextmanager
-def until(moment: float | None) -> Iterator[None]:
+def end_at(moment: float | None) -> Iterator[None]:
     """Have everything in this thread end by then.
 
     :param moment: of ``time.monotonic()``; None for no bound.
@@ -32,17 +32,17 @@ def until(moment: float | None) -> Iterator[None]:
 def at_least(seconds: float) -> Iterator[None]:
     """Leave this much for what has to be tried, also when the time is over."""
     end = _until.get()
-    with until(None if end is None else max(end, time.monotonic() + seconds)):
+    with end_at(None if end is None else max(end, time.monotonic() + seconds)):
         yield
 
 
-def left(most: float) -> float:
+def remaining(most: float) -> float:
     """Seconds that there are for something that may take *most*; never below 0."""
     end = _until.get()
     return most if end is None else max(0.0, min(most, end - time.monotonic()))
 
 
-def is_over() -> bool:
+def is_expired() -> bool:
     """Whether there is a bound, and its moment has come."""
     end = _until.get()
     return end is not None and time.monotonic() >= end

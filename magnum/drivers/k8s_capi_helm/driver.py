@@ -35,6 +35,7 @@ from magnum.drivers.k8s_capi_helm.handlers.monitor import Monitor
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     certificates,
     refresh,
+    saving,
     state,
     template,
     writer,
@@ -56,7 +57,7 @@ LOG = logging.getLogger(__name__)
 conf.register_opts(CONF)
 
 
-class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
+class Driver(federation.UnsupportedFederations, driver.Driver):  # type: ignore[misc]
     """Kubernetes clusters by Cluster API and Helm charts."""
 
     @property
@@ -76,52 +77,50 @@ class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
         """
         # Magnum has made certificates and not saved yet which: nobody else would ever find them.
         try:
-            is_there = delete.save_made(context, cluster)
+            is_there = delete.save_created(context, cluster)
         except Exception as error:  # Magnum writes its words, whatever they are
-            raise rpc.known(error, cluster.uuid) from error
+            raise rpc.as_driver_error(error, cluster.uuid) from error
         if not is_there:
             return
         groups = list(cluster.nodegroups)
         try:
             self._create(context, cluster, groups, cluster_create_timeout)
         except Exception as error:  # whatever it is, no row may stay CREATE_IN_PROGRESS
-            known = rpc.known(error, cluster.uuid)
+            known = rpc.as_driver_error(error, cluster.uuid)
             if delete.is_leaving(context, cluster):  # Magnum would write CREATE_FAILED over that
                 return
             for group in groups:
-                writer.put(group, status=Status.CREATE_FAILED, status_reason=str(known))
+                saving.save(group, status=Status.CREATE_FAILED, status_reason=str(known))
             raise known from error
 
     def _create(self, context: Any, cluster: Any, groups: list[Any], timeout: int) -> None:
-        ports, cloud, end = clients.ports(CONF), clients.cloud(context), rpc.end()
-        plan = create.plan(ports, cloud, context, cluster, groups, CONF)
+        ports, cloud, end = clients.ports(CONF), clients.cloud(context), rpc.deadline_of_request()
+        plan = create.plan_create(ports, cloud, context, cluster, groups, CONF)
         request, release = plan.request, plan.request.release
         level = CONF.capi_helm.pod_security_level
-        prerequisites.open_namespace(ports, request.namespace, request.project_id, level)
+        prerequisites.ensure_namespace(ports, request.namespace, request.project_id, level)
         now = clock.utc_now()
         limit = state.deadline(now, timeout or cluster.create_timeout)
         # The Lease comes first: nothing proves a release without one, and a row with its name could
         # not be deleted. A Lease whose row does not know its name is found by its label.
-        prerequisites.open_record(ports, request, plan.facts, now, limit)
+        prerequisites.ensure_lease(ports, request, plan.facts, now, limit)
         if not delete.name_release(context, cluster, release, CONF):
             return
-        with ports.operations.hold(
-            request.namespace, release, wait=CONF.capi_helm.lock_wait
-        ) as hold:
+        with ports.leases.hold(request.namespace, release, wait=CONF.capi_helm.lock_wait) as hold:
             pairs = certificates.key_pairs(context, cluster)
-            facts = provision.make(cloud, request, plan.facts)
+            facts = provision.create(cloud, request, plan.facts)
             prerequisites.save_secrets(ports, hold, cloud, request, facts, pairs, plan.grants, CONF)
             try:
                 # What comes before cannot be left to a pass, and nobody waits for a creation.
-                wanted = status_task.reads(context, cluster, CONF)
-                with deadline.until(end):
-                    reconciler.bring_up_held(ports, hold, wanted, lambda: cloud, CONF, facts=facts)
+                wanted = status_task.without_changes(context, cluster, CONF)
+                with deadline.end_at(end):
+                    reconciler.reconcile_held(ports, hold, wanted, lambda: cloud, CONF, facts=facts)
             except errors.DriverError as error:
                 if not error.retryable:
                     raise
                 LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
 
-    @rpc.in_time
+    @rpc.with_deadline
     def update_cluster(
         self, context: Any, cluster: Any, scale_manager: Any = None, rollback: bool = False
     ) -> None:
@@ -134,14 +133,14 @@ class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
         """
         group = cluster.default_ng_worker
         before = {"status": group.status, "status_reason": group.status_reason}
-        writer.intend(group, Status.UPDATE_IN_PROGRESS)
+        writer.mark_in_progress(group, Status.UPDATE_IN_PROGRESS)
         try:
             resize.resize(context, cluster, group, None, CONF)
         except Exception:  # whatever it is, Magnum puts the count back and says it of the cluster
-            writer.put(group, **before)
+            saving.save(group, **before)
             raise
 
-    @rpc.in_time
+    @rpc.with_deadline
     def resize_cluster(
         self,
         context: Any,
@@ -159,7 +158,7 @@ class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
         group = nodegroup or cluster.default_ng_worker
         resize.resize(context, cluster, group, nodes_to_remove, CONF)
 
-    @rpc.in_time
+    @rpc.with_deadline
     def upgrade_cluster(
         self,
         context: Any,
@@ -180,9 +179,9 @@ class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
         try:
             upgrade.begin(context, cluster, cluster_template, max_batch_size, nodegroup, CONF)
         except Exception as error:  # of anything else Magnum makes UPDATE_FAILED, with its words
-            raise rpc.refused(rpc.known(error, cluster.uuid)) from error
+            raise rpc.refused(rpc.as_driver_error(error, cluster.uuid)) from error
 
-    @rpc.in_time
+    @rpc.with_deadline
     def delete_cluster(self, context: Any, cluster: Any) -> None:
         """Take note of the deletion; the periodic pass deletes in order and with proof.
 
@@ -195,28 +194,28 @@ class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
                 raise errors.NotHere(deletion.NO_PROOF_SENTENCE) from error
             pending_operation.begin(cluster, CONF, Verb.DELETE)
         else:
-            writer.intend(cluster, Status.DELETE_IN_PROGRESS)
+            writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
         # Nodegroup verbs overwrite the cluster's status, also while nothing can be written on the
         # management cluster; the control plane's row, which nobody can delete alone, keeps it.
         for group in cluster.nodegroups:
-            writer.intend(group, Status.DELETE_IN_PROGRESS)
+            writer.mark_in_progress(group, Status.DELETE_IN_PROGRESS)
 
     def validate_master_resize(self, node_count: int) -> None:
         """Control planes can be resized to any odd number, which etcd's quorum asks for."""
         self.validate_master_size(node_count)
 
     # Nodegroups -----------------------------------------------------------------------------------
-    @rpc.in_time
+    @rpc.with_deadline
     def create_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Add a nodegroup; what is refused stands on the nodegroup alone."""
         handlers_nodegroup.create(context, cluster, nodegroup, CONF)
 
-    @rpc.in_time
+    @rpc.with_deadline
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Change bounds, labels and taints; what is refused stands on the nodegroup alone."""
         handlers_nodegroup.update(context, cluster, nodegroup, CONF)
 
-    @rpc.in_time
+    @rpc.with_deadline
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Take a nodegroup away; its row goes when its last machine has.
 
@@ -226,7 +225,7 @@ class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
         handlers_nodegroup.delete(context, cluster, nodegroup, CONF)
 
     # Credentials ----------------------------------------------------------------------------------
-    @rpc.in_time
+    @rpc.with_deadline
     def rotate_credential(self, context: Any, cluster: Any) -> None:
         """A new application credential, of the user who asks; the cluster is that user's then.
 
@@ -242,7 +241,7 @@ class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
         except errors.DriverError as error:
             LOG.warning("Credential of cluster %s: %s %s", cluster.uuid, error, error.detail)
             raise rpc.refused(error) from error
-        writer.put(cluster, user_id=context.user_id)
+        saving.save(cluster, user_id=context.user_id)
 
     def rotate_ca_certificate(self, context: Any, cluster: Any) -> None:
         """Refused, so that Magnum goes on handing out certificates that the cluster accepts.
@@ -252,7 +251,7 @@ class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
 
         :raises exception.NotSupported: always.
         """
-        certificates.put_back(context, cluster)
+        certificates.restore(context, cluster)
         raise exception.NotSupported(certificates.ROTATION_REFUSED)
 
     # Magnum's periodic tasks ----------------------------------------------------------------------
@@ -260,11 +259,11 @@ class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
         self, context: Any, cluster: Any, use_admin_ctx: bool = False
     ) -> None:
         """Carry on what is in progress and write what is true; called every ten seconds or so."""
-        watch_trigger.watch(CONF, cluster.stack_id)
-        if not refresh.follow(cluster, context):
+        watch_trigger.start(CONF, cluster.stack_id)
+        if not refresh.is_unchanged(cluster, context):
             return
         if cluster.status == Status.DELETE_IN_PROGRESS:
-            status_task.delete_on(context, cluster, CONF)
+            status_task.continue_deletion(context, cluster, CONF)
         else:
             status_task.advance(context, cluster, CONF)
 
@@ -272,7 +271,7 @@ class Driver(federation.Federations, driver.Driver):  # type: ignore[misc]
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""
 
         def judge() -> Verdict | None:
-            watch_trigger.watch(CONF)
-            return health_task.watch_over(context, cluster, CONF)
+            watch_trigger.start(CONF)
+            return health_task.repair(context, cluster, CONF)
 
         return Monitor(context, cluster, judge)

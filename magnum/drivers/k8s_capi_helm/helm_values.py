@@ -15,10 +15,7 @@ from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json,
 from magnum.drivers.k8s_capi_helm.values import components, network, nodegroups
 from magnum.drivers.k8s_capi_helm.values import proxy as values_proxy
 from magnum.drivers.k8s_capi_helm.values.addons import addons
-from magnum.drivers.k8s_capi_helm.values.nodegroups import (
-    node_group,
-    server_group,
-)
+from magnum.drivers.k8s_capi_helm.values.nodegroups import node_group, server_group
 
 __all__ = ["render"]
 

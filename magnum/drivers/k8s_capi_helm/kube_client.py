@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube import collection
-from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import Breaker
-from magnum.drivers.k8s_capi_helm.kube.discovery import Kinds
+from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
+from magnum.drivers.k8s_capi_helm.kube.discovery import Discovery
 from magnum.drivers.k8s_capi_helm.kube.request import (
     APPLY_PATCH,
     gone,
@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
     refusal,
     unreachable,
 )
-from magnum.drivers.k8s_capi_helm.kube.transport import Wire
+from magnum.drivers.k8s_capi_helm.kube.transport import Transport
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
 _Kept = TypeVar("_Kept")
@@ -54,18 +54,18 @@ class KubeClient:
         breaker_failures: int = 5,
         breaker_pause: float = 15,
     ) -> None:
-        self._wire = Wire(
+        self._wire = Transport(
             kubeconfig,
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
             pause=pause,
-            breaker=Breaker(
+            breaker=CircuitBreaker(
                 failures=breaker_failures,
                 longest=breaker_pause,
                 patience=2 * (connect_timeout + read_timeout),
             ),
         )
-        self._kinds = Kinds(self._wire)
+        self._kinds = Discovery(self._wire)
 
     @property
     def kubeconfig_path(self) -> str | None:

@@ -28,7 +28,7 @@ _DRAFT = ".draft-"
 _ABANDONED = 24 * 3600.0
 
 
-def read(directory: pathlib.Path) -> Chart:
+def read_chart(directory: pathlib.Path) -> Chart:
     """The chart in a directory.
 
     :raises errors.ChartNotFound: there is none, or its Chart.yaml says nothing useful.
@@ -45,7 +45,7 @@ def read(directory: pathlib.Path) -> Chart:
             digest=digest(directory),
         )
     except (OSError, yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
-        raise absent(
+        raise not_found(
             "There is no usable chart where this Magnum looks for one",
             f"{directory}: {type(error).__name__}: {error}",
         ) from None
@@ -61,7 +61,7 @@ def digest(directory: pathlib.Path) -> str:
         (relative, _meaning(directory / relative))
         if _is_metadata(relative)
         else (relative, (directory / relative).read_bytes())
-        for relative in paths(directory)
+        for relative in archive_paths(directory)
     )
 
 
@@ -74,7 +74,7 @@ def has_digest(directory: pathlib.Path, recorded: str) -> bool:
     return recorded == _sum((path, (directory / path).read_bytes()) for path in everything)
 
 
-def keep(directory: pathlib.Path, store: pathlib.Path) -> Chart:
+def store_chart(directory: pathlib.Path, store: pathlib.Path) -> Chart:
     """Copy the chart in *directory* into the store, unless it is there already.
 
     Readers never see half a chart: the copy gets its final name when it is complete.
@@ -82,25 +82,25 @@ def keep(directory: pathlib.Path, store: pathlib.Path) -> Chart:
     :returns: the chart in the store.
     :raises errors.ChartNotFound: no chart there, or the store cannot be written.
     """
-    chart = read(directory)
-    place = place_of(store, chart.name, chart.version, chart.digest)
+    chart = read_chart(directory)
+    place = directory_of(store, chart.name, chart.version, chart.digest)
     if not place.is_dir():
         try:
             _copy(directory, place)
         except OSError as error:
-            raise absent(
+            raise not_found(
                 "This Magnum conductor cannot keep the chart of this cluster",
                 f"{place}: {error}",
             ) from None
     return dataclasses.replace(chart, path=str(place))
 
 
-def paths(directory: pathlib.Path) -> list[str]:
+def archive_paths(directory: pathlib.Path) -> list[str]:
     """The files that are a chart's, its tests left out, in an order that is always the same."""
     return sorted(_relative_paths(directory))
 
 
-def place_of(store: pathlib.Path, name: str, version: str, digest: str) -> pathlib.Path:
+def directory_of(store: pathlib.Path, name: str, version: str, digest: str) -> pathlib.Path:
     """Where the store has a chart."""
     return store / name / version / digest
 
@@ -117,7 +117,7 @@ def unpack(archive: pathlib.Path, into: pathlib.Path) -> pathlib.Path:
             # The filter refuses links and paths that lead out of the directory.
             tar.extractall(into, filter="data")
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
-        raise absent(
+        raise not_found(
             "There is no usable chart where this Magnum looks for one",
             f"{archive}: {type(error).__name__}: {error}",
         ) from None
@@ -131,14 +131,14 @@ def chart_in(directory: pathlib.Path) -> pathlib.Path:
     """
     found = sorted(directory.glob("*/Chart.yaml"))
     if len(found) != 1:
-        raise absent(
+        raise not_found(
             "There is no usable chart where this Magnum looks for one",
             f"{directory}: {len(found)} charts instead of one",
         )
     return found[0].parent
 
 
-def clear(directory: pathlib.Path, pattern: str) -> None:
+def delete_abandoned(directory: pathlib.Path, pattern: str) -> None:
     """Take away what conductors have left in the making that were killed long ago."""
     for one in directory.glob(pattern):
         with contextlib.suppress(OSError):
@@ -146,7 +146,7 @@ def clear(directory: pathlib.Path, pattern: str) -> None:
                 shutil.rmtree(one, ignore_errors=True)
 
 
-def absent(what: str, detail: str) -> errors.ChartNotFound:
+def not_found(what: str, detail: str) -> errors.ChartNotFound:
     """The error for a chart that cannot be had; *what* is the beginning of its sentence."""
     return errors.ChartNotFound(
         f"{what}. Ask the operator to check the options [capi_helm] helm_chart_repo, "
@@ -194,7 +194,7 @@ def _relative_paths(directory: pathlib.Path, *, inner_tests: bool = False) -> It
 
 def _copy(directory: pathlib.Path, place: pathlib.Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    clear(place.parent, f"{_DRAFT}*")
+    delete_abandoned(place.parent, f"{_DRAFT}*")
     draft = pathlib.Path(tempfile.mkdtemp(prefix=_DRAFT, dir=place.parent))
     try:
         copy = draft / "chart"

@@ -26,11 +26,11 @@ def takes_prefix(chart: Chart) -> bool:
 
 
 def is_due(chart: Chart) -> bool:
-    """Whether there is something in a chart that :func:`mended` takes out."""
+    """Whether there is something in a chart that :func:`with_operators_image` takes out."""
     return any(map(_is_known, _templates(chart.path).values()))
 
 
-def mended(chart: Chart, store: pathlib.Path, scratch: pathlib.Path) -> Chart:
+def with_operators_image(chart: Chart, store: pathlib.Path, scratch: pathlib.Path) -> Chart:
     """The chart in the store, without what lets a tenant's registry reach the autoscaler.
 
     :param scratch: an empty directory, which the caller takes away.
@@ -44,10 +44,10 @@ def mended(chart: Chart, store: pathlib.Path, scratch: pathlib.Path) -> Chart:
             place = copy / path.relative_to(chart.path)
             place.write_text(autoscaler.without_prefix(text), encoding="utf-8")
     except OSError as error:
-        raise archive.absent(
+        raise archive.not_found(
             "This Magnum conductor cannot keep the chart of this cluster", f"{copy}: {error}"
         ) from None
-    return dataclasses.replace(archive.keep(copy, store), source=chart.source)
+    return dataclasses.replace(archive.store_chart(copy, store), source=chart.source)
 
 
 def _templates(chart: str) -> dict[pathlib.Path, str]:

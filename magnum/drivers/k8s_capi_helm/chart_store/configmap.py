@@ -28,7 +28,7 @@ _KEY = "chart.tgz"
 _LARGEST = 1_000_000
 
 
-class Copies:
+class ChartConfigMaps:
     """The packages in the namespaces of one management cluster."""
 
     def __init__(self, kube: kube_client.KubeClient) -> None:
@@ -102,7 +102,7 @@ def _packed(directory: pathlib.Path) -> bytes:
         gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as tar,
     ):
-        for relative in chart_archive.paths(directory):
+        for relative in chart_archive.archive_paths(directory):
             entry = tarfile.TarInfo(f"{names.CLUSTER_CHART}/{relative}")
             content = (directory / relative).read_bytes()
             entry.size = len(content)

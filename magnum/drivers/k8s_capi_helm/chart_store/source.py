@@ -15,7 +15,7 @@ BUNDLED = "bundled"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class ChartSource:
     """A chart's name and where it is.
 
     :ivar repository: an ``http(s)://`` or ``oci://`` URL, a directory, or :data:`BUNDLED`.
@@ -25,16 +25,16 @@ class Place:
     name: str
 
 
-def own(repository: str | None, name: str | None) -> Place:
+def bundled(repository: str | None, name: str | None) -> ChartSource:
     """The place that the options ``helm_chart_repo`` and ``helm_chart_name`` mean together."""
     where, what = (repository or "").rstrip("/"), name or names.CLUSTER_CHART
     if not where and "/" in what:
         where, _, what = what.rstrip("/").rpartition("/")
         where = where or "/"
-    return Place(where or BUNDLED, what)
+    return ChartSource(where or BUNDLED, what)
 
 
-def allowed(entries: Iterable[str], default: Place) -> tuple[Place, ...]:
+def allowed(entries: Iterable[str], default: ChartSource) -> tuple[ChartSource, ...]:
     """The places of the option ``allowed_charts``.
 
     :param entries: each a name in the operator's own repository, or a repository and a name.
@@ -44,11 +44,11 @@ def allowed(entries: Iterable[str], default: Place) -> tuple[Place, ...]:
     for entry in entries:
         words = entry.split()
         if len(words) == 2:
-            found.append(own(*words))
+            found.append(bundled(*words))
         elif len(words) == 1 and "/" in words[0]:
-            found.append(own(None, words[0]))
+            found.append(bundled(None, words[0]))
         elif len(words) == 1:
-            found.append(Place(default.repository, words[0]))
+            found.append(ChartSource(default.repository, words[0]))
         else:
             raise errors.Misconfigured(
                 "This Magnum service cannot make clusters because of its configuration. Ask its "
@@ -75,16 +75,16 @@ def check_version(version: str, patterns: Iterable[str]) -> None:
         )
 
 
-def chosen(
-    name: str | None, repository: str | None, default: Place, others: tuple[Place, ...]
-) -> Place:
+def source_of(
+    name: str | None, repository: str | None, default: ChartSource, others: tuple[ChartSource, ...]
+) -> ChartSource:
     """The place that a template's labels ask for.
 
     :param name: the label ``capi_helm_chart_name``, None without.
     :param repository: the label ``capi_helm_chart_repo``, None without.
     :raises errors.InvalidRequest: the operator does not allow it.
     """
-    wanted = Place(
+    wanted = ChartSource(
         default.repository if repository is None else repository.rstrip("/"), name or default.name
     )
     if wanted == default or wanted in others:

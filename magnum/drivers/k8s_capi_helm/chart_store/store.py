@@ -18,7 +18,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.chart_store import archive as chart_archive
 from magnum.drivers.k8s_capi_helm.chart_store import autoscaler_image
 from magnum.drivers.k8s_capi_helm.chart_store import source as chart_source
-from magnum.drivers.k8s_capi_helm.chart_store.configmap import Copies
+from magnum.drivers.k8s_capi_helm.chart_store.configmap import ChartConfigMaps
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
 
 LOG = logging.getLogger(__name__)
@@ -63,12 +63,12 @@ class ChartStore:
         default_version: str | None,
         allowed: Iterable[str] = (),
         versions: Iterable[str] = (),
-        copies: Copies | None = None,
+        copies: ChartConfigMaps | None = None,
     ) -> None:
         self._bundled = bundled
         self._directory = directory
         self._helm = helm
-        self._own = chart_source.own(repository, name)
+        self._own = chart_source.bundled(repository, name)
         self._default_version = default_version
         self._allowed = tuple(allowed)
         self._versions = tuple(versions)
@@ -86,7 +86,7 @@ class ChartStore:
         :raises errors.ChartNotFound: the source does not have it.
         :raises errors.DriverError: helm or the repository cannot be used.
         """
-        place = chart_source.chosen(name, repository, self._own, self._others())
+        place = chart_source.source_of(name, repository, self._own, self._others())
         if version and self._versions:
             chart_source.check_version(version, (*self._versions, self._default_version or ""))
         return self._mended(self._fetched(place, version or self._default_version))
@@ -140,7 +140,9 @@ class ChartStore:
         """
         for place in self._directory.glob(f"*/*/{digest}") if digest else ():
             if chart_archive.has_digest(place, digest):
-                return self._mended(dataclasses.replace(chart_archive.read(place), digest=digest))
+                return self._mended(
+                    dataclasses.replace(chart_archive.read_chart(place), digest=digest)
+                )
         found = self._restored(namespace, digest)
         return found and self._mended(found)
 
@@ -148,11 +150,11 @@ class ChartStore:
     def _kept(self, live: LiveRelease, digest: str) -> Chart | None:
         """The chart of a release from the store."""
         if digest:
-            place = chart_archive.place_of(
+            place = chart_archive.directory_of(
                 self._directory, live.chart_name, live.chart_version, digest
             )
             with contextlib.suppress(errors.ChartNotFound):
-                chart = chart_archive.read(place)
+                chart = chart_archive.read_chart(place)
                 if chart_archive.has_digest(place, digest):
                     return dataclasses.replace(chart, digest=digest)
                 LOG.warning("%s has been changed; it is fetched again", place)
@@ -167,7 +169,7 @@ class ChartStore:
             found = self._copies.restore(namespace, digest, scratch)
             if found is not None and chart_archive.has_digest(found, digest):
                 return dataclasses.replace(
-                    chart_archive.keep(found, self._directory), digest=digest
+                    chart_archive.store_chart(found, self._directory), digest=digest
                 )
         return None
 
@@ -176,22 +178,22 @@ class ChartStore:
         if not autoscaler_image.is_due(chart):
             return chart
         with self._scratch() as scratch:
-            return autoscaler_image.mended(chart, self._directory, scratch)
+            return autoscaler_image.with_operators_image(chart, self._directory, scratch)
 
-    def _others(self) -> tuple[chart_source.Place, ...]:
+    def _others(self) -> tuple[chart_source.ChartSource, ...]:
         return chart_source.allowed(self._allowed, self._own)
 
-    def _sources(self, live: LiveRelease, digest: str) -> Iterator[chart_source.Place]:
+    def _sources(self, live: LiveRelease, digest: str) -> Iterator[chart_source.ChartSource]:
         """Where the chart of a release may come from; without its digest only the usual place."""
         yield self._own
         for place in self._others() if digest else ():
             if place.name == live.chart_name and place != self._own:
                 yield place
 
-    def _fetched(self, place: chart_source.Place, version: str | None) -> Chart:
+    def _fetched(self, place: chart_source.ChartSource, version: str | None) -> Chart:
         """The chart at a place in a version, put into the store."""
         with self._source(place, version) as source:
-            chart = chart_archive.read(source)
+            chart = chart_archive.read_chart(source)
             if version is not None and _plain(chart.version) != _plain(version):
                 raise errors.ChartNotFound(
                     f"Chart '{chart.name}' is here in version {chart.version}, not {version}. "
@@ -199,11 +201,13 @@ class ChartStore:
                     "version.",
                     f"{source}",
                 )
-            kept = chart_archive.keep(source, self._directory)
+            kept = chart_archive.store_chart(source, self._directory)
             return dataclasses.replace(kept, source=_shown(place))
 
     @contextlib.contextmanager
-    def _source(self, place: chart_source.Place, version: str | None) -> Iterator[pathlib.Path]:
+    def _source(
+        self, place: chart_source.ChartSource, version: str | None
+    ) -> Iterator[pathlib.Path]:
         """The directory of the chart at its source; a fetched one is there only meanwhile."""
         name, repository = place.name, place.repository
         if repository.startswith(("http://", "https://")):
@@ -218,7 +222,7 @@ class ChartStore:
                 yield directory
             return
         if self._helm is None or version is None:
-            raise chart_archive.absent(
+            raise chart_archive.not_found(
                 "A chart from a repository needs a version",
                 f"{_shown(place)}, version {version}",
             )
@@ -239,7 +243,7 @@ class ChartStore:
                 with self._scratch() as scratch:
                     yield chart_archive.unpack(archive, scratch)
                 return
-        raise chart_archive.absent(
+        raise chart_archive.not_found(
             "There is no chart where this Magnum looks for one",
             ", ".join(str(archive) for archive in archives),
         )
@@ -248,17 +252,17 @@ class ChartStore:
     def _scratch(self) -> Iterator[pathlib.Path]:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            chart_archive.clear(self._directory, f"{_FETCHED}*")
+            chart_archive.delete_abandoned(self._directory, f"{_FETCHED}*")
             scratch = tempfile.TemporaryDirectory(prefix=_FETCHED, dir=self._directory)
         except OSError as error:
-            raise chart_archive.absent(
+            raise chart_archive.not_found(
                 "This Magnum conductor cannot keep the chart of this cluster", str(error)
             ) from None
         with scratch as path:
             yield pathlib.Path(path)
 
 
-def _shown(place: chart_source.Place) -> str:
+def _shown(place: chart_source.ChartSource) -> str:
     """A place for the record, without the user and password in a repository's URL."""
     if place.repository == chart_source.BUNDLED:
         return chart_source.BUNDLED

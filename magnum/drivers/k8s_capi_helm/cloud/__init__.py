@@ -8,6 +8,6 @@ act).
 """
 
 from magnum.drivers.k8s_capi_helm.cloud.client import Cloud
-from magnum.drivers.k8s_capi_helm.cloud.services import Clients
+from magnum.drivers.k8s_capi_helm.cloud.services import ServiceClients
 
-__all__ = ["Clients", "Cloud"]
+__all__ = ["Cloud", "ServiceClients"]

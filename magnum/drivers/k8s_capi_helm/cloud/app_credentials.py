@@ -11,7 +11,12 @@ from keystoneauth1 import session as ka_session
 from keystoneauth1.identity import v3
 from openstack import exceptions as sdk_exceptions
 
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, is_about, listed, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import (
+    is_about,
+    list_all,
+    Services,
+    translate_errors,
+)
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
 
 _TIMEOUT = 10.0
@@ -33,13 +38,13 @@ def credential_names(services: Services, user_id: str, project_id: str) -> Mappi
                 return []
             raise
 
-    found = listed("Keystone", what, question)
+    found = list_all("Keystone", what, question)
     mine = [one for one in found if one.project_id in (None, project_id)]
-    with asking("Keystone", what):
+    with translate_errors("Keystone", what):
         return {one.id: str(one.name or "") for one in mine}
 
 
-def logged_in(services: Services, credential: ApplicationCredential) -> bool:
+def is_valid(services: Services, credential: ApplicationCredential) -> bool:
     """Whether Keystone gives a token for *credential*.
 
     :raises errors.CloudUnreachable: Keystone does not answer.
@@ -57,7 +62,7 @@ def logged_in(services: Services, credential: ApplicationCredential) -> bool:
     session = ka_session.Session(
         auth=login, session=known.session, verify=known.verify, cert=known.cert, timeout=_TIMEOUT
     )
-    with asking("Keystone", f"application credential '{credential.id}'"):
+    with translate_errors("Keystone", f"application credential '{credential.id}'"):
         try:
             return bool(session.get_token())
         except ka_exceptions.Unauthorized:

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import visibility
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
-from magnum.drivers.k8s_capi_helm.model import Offer
+from magnum.drivers.k8s_capi_helm.cloud.services import Services, translate_errors
+from magnum.drivers.k8s_capi_helm.model import CloudCapability
 
 _Answer = TypeVar("_Answer")
 
@@ -20,7 +20,7 @@ def volume_types(services: Services, project_id: str) -> tuple[str, ...]:
     :raises errors.CloudRefused: Cinder says no.
     :raises errors.CloudUnreachable: Cinder does not answer.
     """
-    with asking("Cinder", "volume types"):
+    with translate_errors("Cinder", "volume types"):
         # Asked in any other way, Cinder shows an administrator the private types of his own.
         query = {"is_public": "None"} if services.sees_all else {}
         return tuple(
@@ -30,7 +30,7 @@ def volume_types(services: Services, project_id: str) -> tuple[str, ...]:
         )
 
 
-def offered(services: Services, offer: Offer, project_id: str) -> tuple[str, ...]:
+def available(services: Services, offer: CloudCapability, project_id: str) -> tuple[str, ...]:
     """Names of everything of one kind that a project can choose.
 
     An id will not do: Cluster API's OpenStack provider looks for names, and takes the default
@@ -39,21 +39,21 @@ def offered(services: Services, offer: Offer, project_id: str) -> tuple[str, ...
     :raises errors.CloudRefused: the service says no.
     :raises errors.CloudUnreachable: it does not answer.
     """
-    if offer is Offer.VOLUME_TYPE:
+    if offer is CloudCapability.VOLUME_TYPE:
         return volume_types(services, project_id)
     service, question = _QUESTIONS[offer]
-    with asking(service, f"each {offer}"):
+    with translate_errors(service, f"each {offer}"):
         found = [one for one in question(services) if getattr(one, "is_enabled", True) is not False]
         return tuple(str(one.name) for one in found)
 
 
 #: Who is asked, and how.
-_QUESTIONS: dict[Offer, tuple[str, Callable[[Services], Iterable[Any]]]] = {
-    Offer.SERVER_ZONE: ("Nova", lambda it: it.nova().availability_zones()),
-    Offer.VOLUME_ZONE: ("Cinder", lambda it: it.cinder().availability_zones()),
-    Offer.BALANCER_PROVIDER: ("Octavia", lambda it: it.octavia().providers()),
-    Offer.BALANCER_FLAVOR: ("Octavia", lambda it: it.octavia().flavors()),
-    Offer.BALANCER_ZONE: ("Octavia", lambda it: it.octavia().availability_zones()),
+_QUESTIONS: dict[CloudCapability, tuple[str, Callable[[Services], Iterable[Any]]]] = {
+    CloudCapability.SERVER_ZONE: ("Nova", lambda it: it.nova().availability_zones()),
+    CloudCapability.VOLUME_ZONE: ("Cinder", lambda it: it.cinder().availability_zones()),
+    CloudCapability.BALANCER_PROVIDER: ("Octavia", lambda it: it.octavia().providers()),
+    CloudCapability.BALANCER_FLAVOR: ("Octavia", lambda it: it.octavia().flavors()),
+    CloudCapability.BALANCER_ZONE: ("Octavia", lambda it: it.octavia().availability_zones()),
 }
 
 

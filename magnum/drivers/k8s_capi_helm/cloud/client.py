@@ -13,12 +13,12 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import capabilities, images, networks, quotas
 from magnum.drivers.k8s_capi_helm.cloud import compute as cloud_compute
 from magnum.drivers.k8s_capi_helm.cloud import facts as cloud_facts
-from magnum.drivers.k8s_capi_helm.cloud.app_credentials import credential_names, logged_in
-from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.orphans import Remains
+from magnum.drivers.k8s_capi_helm.cloud.app_credentials import credential_names, is_valid
+from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import ClusterResources
+from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message as preflight_message
 from magnum.drivers.k8s_capi_helm.cloud.preflight import networks as preflight_networks
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Clients, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import ServiceClients, Services, translate_errors
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     CloudFacts,
@@ -41,10 +41,10 @@ class Cloud:
     :param sees_all: whether the services show this person what is in all projects.
     """
 
-    def __init__(self, clients: Clients, *, sees_all: bool = False) -> None:
+    def __init__(self, clients: ServiceClients, *, sees_all: bool = False) -> None:
         self._services = Services(clients, sees_all=sees_all)
-        self.belongings = Belongings(self._services)
-        self.remains = Remains(self._services)
+        self.belongings = ClusterResources(self._services)
+        self.remains = Orphans(self._services)
 
     # Facts for a render ---------------------------------------------------------------------------
     def facts(
@@ -71,12 +71,14 @@ class Cloud:
         facts = cloud_facts.of_cluster(self._services, request, known, refused)
         facts = dataclasses.replace(facts, auth_url=self.auth_url(interface))
         if new and request.keypair:
-            has = cloud_facts.tell(
+            has = cloud_facts.answer_or_refusal(
                 refused, cloud_compute.has_keypair, self._services, request.keypair
             )
             facts = dataclasses.replace(facts, has_keypair=has)
         if new and (address := request.labels.api_server_floating_ip):
-            there = cloud_facts.tell(refused, networks.floating_ips, self._services, address)
+            there = cloud_facts.answer_or_refusal(
+                refused, networks.floating_ips, self._services, address
+            )
             facts = dataclasses.replace(facts, floating_ips=there)
         return dataclasses.replace(facts, refused=tuple(refused))
 
@@ -148,7 +150,7 @@ class Cloud:
         """
         texts = {one: one for one in wanted}
         seen = networks.networks(self._services, texts, project_id)
-        found = preflight_networks.meanings(texts, seen, project_id)
+        found = preflight_networks.matches(texts, seen, project_id)
         preflight_message.refuse(list(preflight_networks.extra_network_problems(texts, found)))
         return {text: one for text, (one,) in (found or {}).items()}
 
@@ -171,7 +173,7 @@ class Cloud:
 
         :raises errors.Misconfigured: options and catalogue leave it open.
         """
-        with asking("Keystone", "its endpoint"):
+        with translate_errors("Keystone", "its endpoint"):
             url = self._services.identity_url(interface)
         base = url.rstrip("/")
         return base if base.endswith("/v3") else f"{base}/v3"
@@ -181,7 +183,7 @@ class Cloud:
 
         :raises errors.Misconfigured: options and catalogue leave it open.
         """
-        with asking("Keystone", "its catalogue"):
+        with translate_errors("Keystone", "its catalogue"):
             return self._services.region()
 
     # Application credentials ----------------------------------------------------------------------
@@ -200,7 +202,7 @@ class Cloud:
         """
         keystone = self._services.keystone()
         try:
-            with asking("Keystone", f"application credential '{name}'"):
+            with translate_errors("Keystone", f"application credential '{name}'"):
                 made = keystone.client.create_application_credential(
                     user=user_id,
                     name=name,
@@ -219,7 +221,7 @@ class Cloud:
     def delete_credential(self, user_id: str, credential_id: str) -> None:
         """Delete an application credential; one that is gone already is success."""
         keystone = self._services.keystone()
-        with asking("Keystone", f"application credential '{credential_id}'"):
+        with translate_errors("Keystone", f"application credential '{credential_id}'"):
             with contextlib.suppress(sdk_exceptions.NotFoundException):
                 keystone.client.delete_application_credential(
                     user_id, credential_id, ignore_missing=True
@@ -237,14 +239,14 @@ class Cloud:
 
         :raises errors.CloudUnreachable: Keystone does not answer.
         """
-        return logged_in(self._services, credential)
+        return is_valid(self._services, credential)
 
     # Faults ---------------------------------------------------------------------------------------
     def server_faults(self, server_ids: Iterable[str]) -> Mapping[str, str]:
         """Nova's own words on servers in ERROR, by id; servers that are gone are left out."""
         compute, found = self._services.nova(), {}
         for server_id in server_ids:
-            with asking("Nova", f"server '{server_id}'"):
+            with translate_errors("Nova", f"server '{server_id}'"):
                 try:
                     server = compute.get_server(server_id)
                 except sdk_exceptions.NotFoundException:

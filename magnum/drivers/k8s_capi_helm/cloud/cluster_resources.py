@@ -15,11 +15,11 @@ from openstack import exceptions as sdk_exceptions
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.services import (
-    asking,
-    listed,
+    list_all,
     listed_of_project,
     Services,
     still_there,
+    translate_errors,
 )
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
@@ -27,7 +27,7 @@ from magnum.drivers.k8s_capi_helm.model import Json, names
 _WITH_PROJECT = "2.13"
 
 
-class Belongings:
+class ClusterResources:
     """Server groups and floating IPs of clusters."""
 
     def __init__(self, services: Services) -> None:
@@ -47,7 +47,7 @@ class Belongings:
         if not policies:
             return {}
         compute, made = self._services.nova(), {}
-        with asking("Nova", "the server groups"):
+        with translate_errors("Nova", "the server groups"):
             there = {(one.name, _policy(one)): str(one.id) for one in compute.server_groups()}
         for group, policy in policies.items():
             name = names.server_group(release, group)
@@ -85,15 +85,15 @@ class Belongings:
 
         told = mine()
         for found, group in told.items():
-            with asking("Nova", f"server group '{names.server_group(release, group)}'"):
+            with translate_errors("Nova", f"server group '{names.server_group(release, group)}'"):
                 compute.delete_server_group(found, ignore_missing=True)
         if told and (left := mine()):
             raise still_there("Nova", f"server group '{', '.join(left)}'")
 
     def _server_groups(self, release: str, project_id: str) -> list[tuple[str, str, str]]:
         """Nodegroup, policy and id of each server group of a release."""
-        found = listed("Nova", "the server groups", lambda: _of_everybody(self._services.nova()))
-        with asking("Nova", "the server groups"):
+        found = list_all("Nova", "the server groups", lambda: _of_everybody(self._services.nova()))
+        with translate_errors("Nova", "the server groups"):
             return [
                 (group, next(iter(one.get("policies") or ()), ""), str(one["id"]))
                 for one in found
@@ -104,7 +104,7 @@ class Belongings:
     @staticmethod
     def _make_server_group(compute: Any, name: str, group: str, policy: str) -> str:
         try:
-            with asking("Nova", f"server group '{name}'"):
+            with translate_errors("Nova", f"server group '{name}'"):
                 return str(compute.create_server_group(name=name, policy=policy).id)
         except errors.CloudRefused as error:
             raise errors.CloudRefused(
@@ -127,7 +127,7 @@ class Belongings:
         if found := self._api_addresses(release, project_id):
             return str(found[0].floating_ip_address)
         try:
-            with asking("Neutron", "a floating IP"):
+            with translate_errors("Neutron", "a floating IP"):
                 made = network.create_ip(floating_network_id=network_id, description=words)
         except errors.CloudRefused as error:
             raise errors.CloudRefused(
@@ -153,7 +153,7 @@ class Belongings:
         """
         told = self._api_addresses(release, project_id)
         for one in told:
-            with asking("Neutron", f"floating IP '{one.floating_ip_address}'"):
+            with translate_errors("Neutron", f"floating IP '{one.floating_ip_address}'"):
                 self._services.neutron().delete_ip(one.id, ignore_missing=True)
         if told and (left := self._api_addresses(release, project_id)):
             raise still_there("Neutron", f"floating IP '{left[0].floating_ip_address}'")

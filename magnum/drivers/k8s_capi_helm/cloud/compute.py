@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from openstack import exceptions as sdk_exceptions
 
 from magnum.drivers.k8s_capi_helm.cloud import visibility
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import Services, translate_errors
 from magnum.drivers.k8s_capi_helm.model import Flavor
 
 
@@ -23,7 +23,7 @@ def flavors(services: Services, wanted: Iterable[str], project_id: str) -> Mappi
     :raises errors.CloudUnreachable: Nova does not answer.
     """
     found = {}
-    with asking("Nova", "the flavors"):
+    with translate_errors("Nova", "the flavors"):
         listed = list(services.nova().flavors(is_public="None"))
         by_id, by_name = {str(one.id): one for one in listed}, {one.name: one for one in listed}
         for text in sorted(set(wanted)):
@@ -41,7 +41,7 @@ def has_keypair(services: Services, name: str) -> bool:
     :raises errors.CloudRefused: Nova says no.
     :raises errors.CloudUnreachable: Nova does not answer.
     """
-    with asking("Nova", f"keypair '{name}'"):
+    with translate_errors("Nova", f"keypair '{name}'"):
         try:
             services.nova().get_keypair(name)
         except sdk_exceptions.NotFoundException:

@@ -55,7 +55,7 @@ def login_url() -> str | None:
     return getattr(login, "auth_url", None)
 
 
-class Clients(clients.OpenStackClients):  # type: ignore[misc]
+class MagnumClients(clients.OpenStackClients):  # type: ignore[misc]
     """Magnum's clients of one person; the proxies are those of openstacksdk.
 
     :param login: tells where Magnum logs in.
@@ -68,7 +68,7 @@ class Clients(clients.OpenStackClients):  # type: ignore[misc]
 
     def keystone(self) -> Any:
         """Magnum's Keystone client."""
-        self._keystone = self._keystone or Keystone(self.context, self._login)
+        self._keystone = self._keystone or KeystoneClient(self.context, self._login)
         return self._keystone
 
     def glance(self) -> Any:
@@ -186,7 +186,7 @@ class Clients(clients.OpenStackClients):  # type: ignore[misc]
         return _proxy(self.keystone().session, service_type, url)
 
 
-class Keystone(keystone.KeystoneClientV3):  # type: ignore[misc]
+class KeystoneClient(keystone.KeystoneClientV3):  # type: ignore[misc]
     """Magnum's Keystone client."""
 
     def __init__(self, context: Any, login: Callable[[], str | None]) -> None:

@@ -18,11 +18,11 @@ from magnum.drivers.k8s_capi_helm.cloud.preflight import capabilities as preflig
 from magnum.drivers.k8s_capi_helm.cloud.preflight import networks as preflight_networks
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.model import (
+    CloudCapability,
     CloudFacts,
     ClusterRequest,
     Flavor,
     NodeGroupRequest,
-    Offer,
     Resolved,
 )
 
@@ -76,7 +76,9 @@ def of_group(
     extras = (group.labels or request.labels).extra_network_names
     texts = {name: known.extra_networks.get(name, name) for name in extras}
     wanted = texts.values()
-    seen = tell(refused, networks.networks, services, wanted, project) if extras else None
+    seen = (
+        answer_or_refusal(refused, networks.networks, services, wanted, project) if extras else None
+    )
     return CloudFacts(
         image_id="",
         kubernetes_version="",
@@ -85,7 +87,7 @@ def of_group(
         flavors=compute.flavors(services, [group.flavor], project),
         images=images.images(services, [group.image] if group.image else [], project),
         networks=seen,
-        extra_networks=preflight_networks.meanings(texts, seen, project),
+        extra_networks=preflight_networks.matches(texts, seen, project),
         offers=_offered(
             services, refused, preflight_capabilities.of_group(group, request), project
         ),
@@ -105,8 +107,8 @@ def _software(
     missing = images.images(services, texts - known.images.keys(), project)
     found = {**{text: known.images[text] for text in texts & known.images.keys()}, **missing}
     image = found.get(request.image)
-    types = tell(refused, capabilities.volume_types, services, project)
-    others = [one for one in named if one[2] is not Offer.VOLUME_TYPE]
+    types = answer_or_refusal(refused, capabilities.volume_types, services, project)
+    others = [one for one in named if one[2] is not CloudCapability.VOLUME_TYPE]
     offered = _offered(services, refused, others, project)
     return CloudFacts(
         image_id=image.id if image else "",
@@ -116,7 +118,7 @@ def _software(
         auth_url="",
         volume_types=types or (),
         images=found,
-        offers=offered if types is None else {**offered, Offer.VOLUME_TYPE: types},
+        offers=offered if types is None else {**offered, CloudCapability.VOLUME_TYPE: types},
     )
 
 
@@ -152,22 +154,24 @@ def _places(
         for name in (labels.extra_network_names if labels else ())
     }
     wanted = sorted({name for name in (request.external_network, fixed, *extras) if name})
-    seen = tell(refused, networks.networks, services, wanted, project)
+    seen = answer_or_refusal(refused, networks.networks, services, wanted, project)
     subnets = None
     if request.fixed_subnet:
-        subnets = tell(refused, networks.subnets, services, [request.fixed_subnet], project)
+        subnets = answer_or_refusal(
+            refused, networks.subnets, services, [request.fixed_subnet], project
+        )
     external = preflight_networks.external(request.external_network, seen, project)
-    subnet = preflight_networks.named(request.fixed_subnet or "", subnets, project)
+    subnet = preflight_networks.references(request.fixed_subnet or "", subnets, project)
     return dataclasses.replace(
         facts,
         networks=seen,
         subnets=subnets,
-        external_network_id=preflight_networks.only(external),
-        fixed_network_id=preflight_networks.only(
-            preflight_networks.named(fixed or "", seen, project)
+        external_network_id=preflight_networks.single(external),
+        fixed_network_id=preflight_networks.single(
+            preflight_networks.references(fixed or "", seen, project)
         ),
-        fixed_subnet_id=preflight_networks.only(subnet),
-        extra_networks=preflight_networks.meanings(extras, seen, project),
+        fixed_subnet_id=preflight_networks.single(subnet),
+        extra_networks=preflight_networks.matches(extras, seen, project),
     )
 
 
@@ -176,17 +180,19 @@ def _offered(
     refused: list[str],
     named: Iterable[preflight_capabilities.Named],
     project_id: str,
-) -> dict[Offer, tuple[str, ...]]:
+) -> dict[CloudCapability, tuple[str, ...]]:
     """What there is of everything that labels name, each kind asked for once."""
     found = {}
-    for offer in sorted(preflight_capabilities.kinds(named)):
-        known = tell(refused, capabilities.offered, services, offer, project_id)
+    for offer in sorted(preflight_capabilities.capability_kinds(named)):
+        known = answer_or_refusal(refused, capabilities.available, services, offer, project_id)
         if known is not None:
             found[offer] = known
     return found
 
 
-def tell(refused: list[str], question: Callable[..., _Answer], *args: Any) -> _Answer | None:
+def answer_or_refusal(
+    refused: list[str], question: Callable[..., _Answer], *args: Any
+) -> _Answer | None:
     """The answer; None where the service says no, and then its sentence is kept."""
     try:
         return question(*args)

@@ -11,7 +11,7 @@ from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import visibility
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import Services, translate_errors
 from magnum.drivers.k8s_capi_helm.model import Image
 
 _GIBIBYTE = 1024**3
@@ -26,7 +26,7 @@ def images(services: Services, wanted: Iterable[str], project_id: str) -> Mappin
     """
     found = {}
     for name in sorted(set(wanted)):
-        with asking("Glance", f"image '{name}'"):
+        with translate_errors("Glance", f"image '{name}'"):
             image = _find(services, name, project_id)
             if image is not None:
                 found[name] = _read(image)

@@ -9,7 +9,7 @@ from typing import Any
 from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm.cloud import visibility
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import Services, translate_errors
 from magnum.drivers.k8s_capi_helm.model import FloatingIp, Network, Subnet
 
 
@@ -19,7 +19,7 @@ def networks(services: Services, wanted: Iterable[str], project_id: str) -> tupl
     :raises errors.CloudRefused: Neutron says no.
     :raises errors.CloudUnreachable: Neutron does not answer.
     """
-    with asking("Neutron", "networks"):
+    with translate_errors("Neutron", "networks"):
         listed = list(_named(services.neutron().networks, wanted))
         reached = visibility.reached_networks(
             services, {str(one.id): str(one.project_id or "") for one in listed}, project_id
@@ -43,7 +43,7 @@ def subnets(services: Services, wanted: Iterable[str], project_id: str) -> tuple
     :raises errors.CloudRefused: Neutron says no.
     :raises errors.CloudUnreachable: Neutron does not answer.
     """
-    with asking("Neutron", "subnets"):
+    with translate_errors("Neutron", "subnets"):
         listed = list(_named(services.neutron().subnets, wanted))
         # A subnet is seen with its network.
         others = {str(one.network_id): "" for one in listed if one.project_id != project_id}
@@ -66,7 +66,7 @@ def floating_ips(services: Services, address: str) -> tuple[FloatingIp, ...]:
     :raises errors.CloudRefused: Neutron says no.
     :raises errors.CloudUnreachable: Neutron does not answer.
     """
-    with asking("Neutron", f"floating IP '{address}'"):
+    with translate_errors("Neutron", f"floating IP '{address}'"):
         return tuple(
             FloatingIp(
                 address=str(one.floating_ip_address),

@@ -17,7 +17,12 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import server_ownership
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, listed, listed_of_project, Services
+from magnum.drivers.k8s_capi_helm.cloud.services import (
+    list_all,
+    listed_of_project,
+    Services,
+    translate_errors,
+)
 from magnum.drivers.k8s_capi_helm.model import names
 
 LOG = logging.getLogger(__name__)
@@ -25,7 +30,7 @@ LOG = logging.getLogger(__name__)
 _DEAD_SERVERS = frozenset({"DELETED", "SOFT_DELETED"})
 
 
-class Remains:
+class Orphans:
     """What is left of clusters in a cloud."""
 
     def __init__(self, services: Services) -> None:
@@ -110,7 +115,7 @@ class Remains:
         return server_ownership.is_machine(server.name, release) if said is None else said
 
     def _ports(self, **query: str) -> list[Any]:
-        return listed("Neutron", "the ports", lambda: self._services.neutron().ports(**query))
+        return list_all("Neutron", "the ports", lambda: self._services.neutron().ports(**query))
 
     def _balancers(self, release: str, project_id: str) -> list[Any]:
         found = listed_of_project(
@@ -126,7 +131,7 @@ class Remains:
         for one in balancers:
             state = one.provisioning_status or "in an unknown state"
             if not state.startswith("PENDING"):
-                with asking("Octavia", f"load balancer '{one.name}'"):
+                with translate_errors("Octavia", f"load balancer '{one.name}'"):
                     octavia = self._services.octavia()
                     octavia.delete_load_balancer(one.id, cascade=True, ignore_missing=True)
             left.append(f"load balancer {one.name} ({state})")
@@ -148,7 +153,7 @@ class Remains:
     def _clear_addresses(self, release: str, project_id: str, kept: set[str]) -> list[str]:
         mine = self._addresses(release, project_id, kept)
         for one in mine:
-            with asking("Neutron", f"floating IP '{one.floating_ip_address}'"):
+            with translate_errors("Neutron", f"floating IP '{one.floating_ip_address}'"):
                 self._services.neutron().delete_ip(one.id, ignore_missing=True)
         left = self._addresses(release, project_id, kept) if mine else []
         return [f"floating IP {one.floating_ip_address}" for one in left]
@@ -165,7 +170,7 @@ class Remains:
     def _clear_groups(self, release: str, project_id: str) -> list[str]:
         mine, used = self._groups(release, project_id), set()
         for one in mine:
-            with asking("Neutron", f"security group '{one.name}'"):
+            with translate_errors("Neutron", f"security group '{one.name}'"):
                 try:
                     self._services.neutron().delete_security_group(one.id, ignore_missing=True)
                 except sdk_exceptions.ConflictException:

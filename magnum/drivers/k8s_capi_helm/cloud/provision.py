@@ -26,13 +26,13 @@ from magnum.drivers.k8s_capi_helm.values import network, nodegroups
 LOG = logging.getLogger(__name__)
 
 
-def make(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts:
+def create(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts:
     """Make what a new cluster needs, once; *facts* with it.
 
     :raises errors.DriverError: Nova or Neutron does not make it. What was made by then is taken
         away with the cluster.
     """
-    groups = make_server_groups(cloud, request, (request.control_plane, *request.node_groups))
+    groups = create_server_groups(cloud, request, (request.control_plane, *request.node_groups))
     address = None
     if network.needs_api_address(request) and facts.external_network_id:
         address = cloud.belongings.make_api_address(
@@ -41,7 +41,7 @@ def make(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts
     return dataclasses.replace(facts, server_groups=groups, api_address=address)
 
 
-def make_server_groups(
+def create_server_groups(
     cloud: Cloud, request: ClusterRequest, groups: Iterable[NodeGroupRequest]
 ) -> dict[str, str]:
     """Make the server groups of new nodegroups; ids by name of the nodegroup.
@@ -51,7 +51,7 @@ def make_server_groups(
     return cloud.belongings.make_server_groups(request.release, _policies(request, groups))
 
 
-def found(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts:
+def find(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts:
     """*facts* with what was made for a cluster, to install a release that is not there any more.
 
     :param cloud: as Magnum's service user sees it.
@@ -60,11 +60,11 @@ def found(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFact
     mine, address = cloud.belongings, None
     if network.needs_api_address(request):
         address = mine.api_address(request.release, request.project_id)
-    groups = found_server_groups(cloud, request, (request.control_plane, *request.node_groups))
+    groups = find_server_groups(cloud, request, (request.control_plane, *request.node_groups))
     return dataclasses.replace(facts, server_groups=groups, api_address=address)
 
 
-def found_server_groups(
+def find_server_groups(
     cloud: Cloud, request: ClusterRequest, groups: Iterable[NodeGroupRequest]
 ) -> dict[str, str]:
     """The server groups that were made for new nodegroups, by name of the nodegroup.
@@ -100,7 +100,7 @@ def _policies(request: ClusterRequest, groups: Iterable[NodeGroupRequest]) -> di
     return {name: policy for name, policy in wanted.items() if policy}
 
 
-def remove(cloud: Cloud, owner: secrets.Owner) -> None:
+def delete(cloud: Cloud, owner: secrets.Owner) -> None:
     """Take away what was made for a cluster of which nothing else is left.
 
     :param cloud: as Magnum's service user sees it.
@@ -110,7 +110,7 @@ def remove(cloud: Cloud, owner: secrets.Owner) -> None:
     cloud.belongings.delete_api_address(owner.release, owner.project_id)
 
 
-def without_left_groups(cloud: Cloud, owner: secrets.Owner, verdict: Verdict) -> Verdict:
+def delete_unused_server_groups(cloud: Cloud, owner: secrets.Owner, verdict: Verdict) -> Verdict:
     """Take away the server groups of nodegroups whose last machine is gone.
 
     :param cloud: as Magnum's service user sees it.

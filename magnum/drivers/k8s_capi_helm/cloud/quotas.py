@@ -13,25 +13,25 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud.services import asking, Services
-from magnum.drivers.k8s_capi_helm.model import Quota, QuotaKey, Resource
+from magnum.drivers.k8s_capi_helm.cloud.services import Services, translate_errors
+from magnum.drivers.k8s_capi_helm.model import Quota, QuotaKey, QuotaResource
 
 LOG = logging.getLogger(__name__)
 
 _NOVA = {
-    "instances": Resource.INSTANCES,
-    "cores": Resource.CORES,
-    "ram": Resource.RAM,
-    "server_groups": Resource.SERVER_GROUPS,
+    "instances": QuotaResource.INSTANCES,
+    "cores": QuotaResource.CORES,
+    "ram": QuotaResource.RAM,
+    "server_groups": QuotaResource.SERVER_GROUPS,
 }
-_CINDER = {"volumes": Resource.VOLUMES, "gigabytes": Resource.GIGABYTES}
+_CINDER = {"volumes": QuotaResource.VOLUMES, "gigabytes": QuotaResource.GIGABYTES}
 _NEUTRON = {
-    "networks": Resource.NETWORKS,
-    "subnets": Resource.SUBNETS,
-    "routers": Resource.ROUTERS,
-    "ports": Resource.PORTS,
-    "security_groups": Resource.SECURITY_GROUPS,
-    "floating_ips": Resource.FLOATING_IPS,
+    "networks": QuotaResource.NETWORKS,
+    "subnets": QuotaResource.SUBNETS,
+    "routers": QuotaResource.ROUTERS,
+    "ports": QuotaResource.PORTS,
+    "security_groups": QuotaResource.SECURITY_GROUPS,
+    "floating_ips": QuotaResource.FLOATING_IPS,
 }
 
 
@@ -44,10 +44,10 @@ def quotas(
     """
     found: dict[QuotaKey, Quota] = {}
     for service, read, about in (
-        ("Nova", _nova, {*_NOVA.values(), Resource.SERVER_GROUP_MEMBERS}),
+        ("Nova", _nova, {*_NOVA.values(), QuotaResource.SERVER_GROUP_MEMBERS}),
         ("Cinder", _cinder, {*_CINDER.values()}),
         ("Neutron", _neutron, {*_NEUTRON.values()}),
-        ("Octavia", _octavia, {Resource.LOAD_BALANCERS}),
+        ("Octavia", _octavia, {QuotaResource.LOAD_BALANCERS}),
     ):
         if about & more.keys():
             found.update(_tolerant(service, read, services, project_id))
@@ -61,7 +61,7 @@ def _tolerant(
     project_id: str,
 ) -> Mapping[QuotaKey, Quota]:
     try:
-        with asking(service, f"the quota of project '{project_id}'"):
+        with translate_errors(service, f"the quota of project '{project_id}'"):
             return read(services, project_id)
     except errors.DriverError as error:
         LOG.warning("Not checked before it is used: %s %s", error, error.detail)
@@ -72,7 +72,7 @@ def _nova(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
     body = services.nova().get_quota_set(project_id, usage=True).to_dict()
     found: dict[QuotaKey, Quota] = dict(_of_set(body, _NOVA))
     if body.get("server_group_members") is not None:
-        found[Resource.SERVER_GROUP_MEMBERS] = Quota(int(body["server_group_members"]))
+        found[QuotaResource.SERVER_GROUP_MEMBERS] = Quota(int(body["server_group_members"]))
     return found
 
 
@@ -81,7 +81,7 @@ def _cinder(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
     body = services.cinder().get_quota_set(project_id, usage=True).to_dict()
     found: dict[QuotaKey, Quota] = dict(_of_set(body, _CINDER))
     if body.get("per_volume_gigabytes") is not None:
-        found[Resource.VOLUME_GIGABYTES] = Quota(int(body["per_volume_gigabytes"]))
+        found[QuotaResource.VOLUME_GIGABYTES] = Quota(int(body["per_volume_gigabytes"]))
     for name in body["usage"]:
         kind, _, volume_type = name.partition("_")
         if kind in _CINDER and volume_type:
@@ -106,25 +106,25 @@ def _octavia(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
     octavia = services.octavia()
     limits = octavia.get_quota(project_id)
     told = {
-        Resource.LOAD_BALANCERS: limits.load_balancers,
-        Resource.LISTENERS: limits.listeners,
-        Resource.POOLS: limits.pools,
+        QuotaResource.LOAD_BALANCERS: limits.load_balancers,
+        QuotaResource.LISTENERS: limits.listeners,
+        QuotaResource.POOLS: limits.pools,
     }
     limited = {resource: int(n) for resource, n in told.items() if n is not None and int(n) >= 0}
     if not limited:
         return {}
     balancers = list(octavia.load_balancers(project_id=project_id))
     used = {
-        Resource.LOAD_BALANCERS: len(balancers),
-        Resource.LISTENERS: sum(len(one.listeners or ()) for one in balancers),
-        Resource.POOLS: sum(len(one.pools or ()) for one in balancers),
+        QuotaResource.LOAD_BALANCERS: len(balancers),
+        QuotaResource.LISTENERS: sum(len(one.listeners or ()) for one in balancers),
+        QuotaResource.POOLS: sum(len(one.pools or ()) for one in balancers),
     }
     return {resource: Quota(limit, used[resource]) for resource, limit in limited.items()}
 
 
 def _of_set(
-    body: Mapping[str, Any], names: Mapping[str, Resource]
-) -> Iterable[tuple[Resource, Quota]]:
+    body: Mapping[str, Any], names: Mapping[str, QuotaResource]
+) -> Iterable[tuple[QuotaResource, Quota]]:
     for name, resource in names.items():
         if body.get(name) is not None:
             used = sum(int(body[part].get(name) or 0) for part in ("usage", "reservation"))

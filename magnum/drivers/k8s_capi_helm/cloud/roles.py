@@ -6,20 +6,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.model import Grants
+from magnum.drivers.k8s_capi_helm.model import CredentialRoles
 
 #: An application credential lies on the management cluster for as long as its cluster lives, and
 #: with this role it would open every project.
 _NEVER = "admin"
 
 
-def granted(
+def credential_roles(
     held: Iterable[str],
     machines: Sequence[str],
     addons: Sequence[str],
     *,
     separate: bool,
-) -> Grants:
+) -> CredentialRoles:
     """What the credentials of a cluster may do.
 
     :param held: names of the roles that the person who asks has in the project.
@@ -30,7 +30,7 @@ def granted(
     :raises errors.InvalidRequest: a credential would have no role.
     """
     mine = tuple(dict.fromkeys(held))
-    return Grants(
+    return CredentialRoles(
         machines=_chosen(mine, machines),
         addons=_chosen(mine, addons or machines) if separate else None,
     )

@@ -29,7 +29,7 @@ _MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, V
 _VERSIONS: dict[str, Any] = {}
 
 
-class Clients(Protocol):
+class ServiceClients(Protocol):
     """What is needed of ``magnum.common.clients.OpenStackClients`` and beyond; proxies are lazy."""
 
     def glance(self) -> Any: ...
@@ -48,7 +48,7 @@ class Services:
     :ivar sees_all: whether the services show this person what is in all projects.
     """
 
-    def __init__(self, clients: Clients, *, sees_all: bool = False) -> None:
+    def __init__(self, clients: ServiceClients, *, sees_all: bool = False) -> None:
         self._clients = clients
         self.sees_all = sees_all
         self._proxies: dict[str, Any] = {}
@@ -79,7 +79,7 @@ class Services:
         keystone, tries = self._clients.keystone(), _RETRIES + 1
         self._usual = self._usual or keystone.session.timeout or _TIMEOUT
         # Whoever waits for the answer is to have it in time, also from a service that is silent.
-        left = deadline.left(self._usual * tries) / tries
+        left = deadline.remaining(self._usual * tries) / tries
         keystone.session.timeout = max(_SHORTEST, left)
         keystone.session._discovery_cache = _VERSIONS
         return keystone
@@ -96,7 +96,7 @@ class Services:
         """A proxy, made once: whoever makes another one asks the service for its versions again."""
         self.keystone()
         if name not in self._proxies:
-            with asking(name.capitalize(), "its versions"):
+            with translate_errors(name.capitalize(), "its versions"):
                 proxy = _made(make)
             proxy.connect_retries = _RETRIES
             proxy.status_code_retries = _RETRIES
@@ -119,7 +119,7 @@ def _made(make: Callable[[], Any]) -> Any:
 
 
 @contextlib.contextmanager
-def asking(service: str, what: str) -> Iterator[None]:
+def translate_errors(service: str, what: str) -> Iterator[None]:
     """Turn what the libraries raise, while *service* is asked for *what*, into our errors."""
     try:
         yield
@@ -131,7 +131,7 @@ def asking(service: str, what: str) -> Iterator[None]:
                 service,
                 what,
             )
-        raise not_its_own(service, what, repr(error)[:_DETAIL_LIMIT]) from error
+        raise not_owned(service, what, repr(error)[:_DETAIL_LIMIT]) from error
     except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:
         raise errors.CloudUnreachable(
             f"{service} does not answer; {what} could not be read. Try again in some minutes.",
@@ -162,7 +162,7 @@ def asking(service: str, what: str) -> Iterator[None]:
         ) from error
 
 
-def not_its_own(service: str, what: str, detail: str) -> errors.CloudUnreachable:
+def not_owned(service: str, what: str, detail: str) -> errors.CloudUnreachable:
     """The error for an answer that cannot be the service's: a proxy's, a cut one, another's."""
     return errors.CloudUnreachable(
         f"{service} returned an unexpected answer for {what}. Try again in some minutes; if this "
@@ -179,7 +179,7 @@ def still_there(service: str, what: str) -> errors.CloudUnreachable:
     )
 
 
-def listed(service: str, what: str, question: Callable[[], Iterable[Any]]) -> list[Any]:
+def list_all(service: str, what: str, question: Callable[[], Iterable[Any]]) -> list[Any]:
     """All that a service has of something, as openstacksdk reads it page by page.
 
     :param what: in the plural, for people.
@@ -187,7 +187,7 @@ def listed(service: str, what: str, question: Callable[[], Iterable[Any]]) -> li
     :raises errors.CloudLacks: the cloud has no such service.
     :raises errors.CloudRefused: it says no.
     """
-    with asking(service, what):
+    with translate_errors(service, what):
         return list(question())
 
 
@@ -197,13 +197,13 @@ def listed_of_project(
     """What a service has of something in one project, asked for by that project.
 
     :raises errors.CloudUnreachable: also if one is another project's, so that this is no answer.
-    :raises errors.DriverError: as of :func:`listed`.
+    :raises errors.DriverError: as of :func:`list_all`.
     """
-    things = listed(service, what, question)
+    things = list_all(service, what, question)
     for one in things:
         if one.project_id != project_id:
             detail = f"{one.id} is of project {one.project_id}, not {project_id}"
-            raise not_its_own(service, what, detail)
+            raise not_owned(service, what, detail)
     return things
 
 

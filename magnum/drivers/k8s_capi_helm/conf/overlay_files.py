@@ -19,7 +19,7 @@ _SENTENCE = (
 _LARGEST = 1 << 20
 
 
-def read(
+def read_overlays(
     directory: str, name: str | None, context: overlay_template.Context | None
 ) -> tuple[Overlay, ...]:
     """The site's overlay and the named one, in the order in which they are laid on.
@@ -53,7 +53,7 @@ def overlay_files(directory: str, name: str | None) -> tuple[pathlib.Path, ...]:
     return tuple(found)
 
 
-def misused(name: str, detail: str) -> errors.Misconfigured:
+def invalid_overlay(name: str, detail: str) -> errors.Misconfigured:
     """The error for an overlay that cannot be used.
 
     :param detail: file, line, key and what is wrong there.
@@ -61,7 +61,7 @@ def misused(name: str, detail: str) -> errors.Misconfigured:
     return errors.Misconfigured(_SENTENCE.format(name=f"overlay '{name}'"), detail)
 
 
-def blamed(
+def overlays_with(
     directory: str, name: str | None, refused: Sequence[tuple[str, ...]]
 ) -> tuple[str, str] | None:
     """Which overlay has set one of the keys that a chart refused; None if it was not an overlay.
@@ -70,7 +70,7 @@ def blamed(
     :returns: the overlay's name, and file, line and key.
     """
     try:
-        found = read(directory, name, None)
+        found = read_overlays(directory, name, None)
     except errors.DriverError:
         return None
     for overlay in reversed(found):
@@ -95,22 +95,22 @@ def _file(directory: str, name: str) -> pathlib.Path | None:
         target = path.resolve(strict=True)
         readable = target.is_file()
     except (OSError, RuntimeError) as error:  # Python 3.11 raises the latter for links in a circle
-        raise misused(name, f"{path} in [capi_helm] overlay_directory: {error}") from None
+        raise invalid_overlay(name, f"{path} in [capi_helm] overlay_directory: {error}") from None
     if not target.is_relative_to(root):
-        raise misused(name, f"{path} is a link out of [capi_helm] overlay_directory")
+        raise invalid_overlay(name, f"{path} is a link out of [capi_helm] overlay_directory")
     if not readable:
-        raise misused(name, f"{path} is no file")
+        raise invalid_overlay(name, f"{path} is no file")
     return root / path.name
 
 
 def _read(path: pathlib.Path, context: overlay_template.Context | None) -> Overlay:
     try:
         if path.stat().st_size > _LARGEST:
-            raise misused(path.stem, f"{path} is larger than {_LARGEST} bytes")
+            raise invalid_overlay(path.stem, f"{path} is larger than {_LARGEST} bytes")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise misused(path.stem, f"{path}: {error}") from None
+        raise invalid_overlay(path.stem, f"{path}: {error}") from None
     try:
         return overlay_yaml.overlay(str(path), text, context)
-    except overlay_yaml.Unreadable as error:
-        raise misused(path.stem, f"{path}, {error}") from None
+    except overlay_yaml.UnreadableOverlay as error:
+        raise invalid_overlay(path.stem, f"{path}, {error}") from None

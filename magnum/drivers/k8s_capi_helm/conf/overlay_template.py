@@ -16,11 +16,11 @@ _EXPRESSION = re.compile(r"\{\{(?P<source>[^{}]*)\}\}")
 _MARKS = ("{{", "{%", "{#")
 
 
-class Omit:
+class Omitted:
     """What an expression gives that wants its key to be left out."""
 
 
-OMIT = Omit()
+OMIT = Omitted()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ class Context:
         }
 
 
-class Unusable(ValueError):
+class UnusableOverlay(ValueError):
     """A text that cannot be rendered, in words for the operator."""
 
 
-def rendered(text: str, context: Context) -> Any:
+def render(text: str, context: Context) -> Any:
     """The value that a text of an overlay stands for; :data:`OMIT` where it wants no key.
 
     The text is the operator's. What is put in place of an expression is data: it is not looked at
@@ -75,20 +75,20 @@ def rendered(text: str, context: Context) -> Any:
             return _plain(value)
         return _ENVIRONMENT.from_string(text).render(**context.names())
     except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise Unusable(f"{type(error).__name__}: {error}") from None
+        raise UnusableOverlay(f"{type(error).__name__}: {error}") from None
 
 
 def _plain(value: Any) -> Any:
     """The value if it is one that YAML has."""
     if isinstance(value, jinja2.Undefined):
-        raise Unusable(f"there is no {value._undefined_name}")
+        raise UnusableOverlay(f"there is no {value._undefined_name}")
     if value is OMIT or value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _plain(one) for key, one in value.items()}
-    raise Unusable(f"the result is a {type(value).__name__}, which YAML does not have")
+    raise UnusableOverlay(f"the result is a {type(value).__name__}, which YAML does not have")
 
 
 def _data(value: Any) -> Any:

@@ -52,7 +52,7 @@ class Overlay:
         return None
 
 
-class Unreadable(ValueError):
+class UnreadableOverlay(ValueError):
     """An overlay that cannot be used: line and key, and what is wrong there."""
 
     def __init__(self, line: int, path: Path, words: str) -> None:
@@ -72,14 +72,14 @@ def overlay(file: str, text: str, context: overlay_template.Context | None) -> O
         if root is None:
             return Overlay(file, {}, {})
         if not isinstance(root, yaml.MappingNode):
-            raise Unreadable(_line(root), (), "expected keys of the chart's values")
+            raise UnreadableOverlay(_line(root), (), "expected keys of the chart's values")
         return Overlay(file, _value(loader, root, (), lines, context), lines)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         words = getattr(error, "problem", None) or "it is no YAML"
-        raise Unreadable(mark.line + 1 if mark else 1, (), str(words)) from None
+        raise UnreadableOverlay(mark.line + 1 if mark else 1, (), str(words)) from None
     except RecursionError:
-        raise Unreadable(1, (), "something in it contains itself") from None
+        raise UnreadableOverlay(1, (), "something in it contains itself") from None
 
 
 def keys(values: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -118,25 +118,25 @@ def _value(
             # YAML knows dates and binary data; the values of a chart do not.
             value = str(node.value)
         if isinstance(value, str) and context is not None:
-            value = overlay_template.rendered(value, context)
+            value = overlay_template.render(value, context)
         if isinstance(value, float) and not math.isfinite(value):
-            raise overlay_template.Unusable(f"{value} is not a number that JSON has")
+            raise overlay_template.UnusableOverlay(f"{value} is not a number that JSON has")
     except (yaml.YAMLError, ValueError) as error:
         words = getattr(error, "problem", None) or str(error)
-        raise Unreadable(_line(node), path, words) from None
+        raise UnreadableOverlay(_line(node), path, words) from None
     return value
 
 
 def _key(loader: yaml.SafeLoader, node: yaml.Node, path: Path, found: Json) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise Unreadable(_line(node), path, "a template has to stand in quotes")
+        raise UnreadableOverlay(_line(node), path, "a template has to stand in quotes")
     key = node.value if node.tag == _MERGE else loader.construct_object(node, deep=True)
     if not isinstance(key, str):
-        raise Unreadable(_line(node), path, f"the key {node.value} is not a text")
+        raise UnreadableOverlay(_line(node), path, f"the key {node.value} is not a text")
     if node.tag == _MERGE or "{{" in key or "{%" in key:
-        raise Unreadable(_line(node), path, f"'{key}' cannot be a key: write the keys out")
+        raise UnreadableOverlay(_line(node), path, f"'{key}' cannot be a key: write the keys out")
     if key in found:
-        raise Unreadable(_line(node), (*path, key), "the key stands there twice")
+        raise UnreadableOverlay(_line(node), (*path, key), "the key stands there twice")
     return key
 
 

@@ -41,7 +41,7 @@ class DriverError(Exception):
 
     cause: Cause = Cause.INTERNAL
     #: True when it is only a matter of time: nobody has to do anything.
-    passing: bool = False
+    transient: bool = False
     #: True when the same call may succeed later without anybody changing the request.
     retryable: bool = False
 
@@ -121,14 +121,14 @@ class NotAllowed(ManagementRefused):
 class Conflict(DriverError):
     """Somebody else changed or made the object first: read it again, then decide again."""
 
-    passing = True
+    transient = True
     retryable = True
 
 
 class Busy(DriverError):
     """Another worker holds the release; its pass, or the next periodic one, carries the work on."""
 
-    passing = True
+    transient = True
     retryable = True
 
 

@@ -32,7 +32,7 @@ _BEYOND_THREE_BYTES = re.compile("[\U00010000-\U0010ffff]")
 _REPLACEMENT = "\ufffd"
 
 
-def shortened(text: str, limit: int, size: Callable[[str], int] = len) -> str:
+def shorten(text: str, limit: int, size: Callable[[str], int] = len) -> str:
     """A text of at most that size; one that is cut ends with a whole word and "...".
 
     A word that is longer than half of the limit is cut itself, so that something is left.
@@ -63,7 +63,7 @@ def sentence(text: str) -> str:
     return _in_utf8(text, SENTENCE)
 
 
-def fitted(field: str, value: Any) -> Any:
+def fit(field: str, value: Any) -> Any:
     """A value for a column of Magnum's clusters or nodegroups, such that the database takes it.
 
     What a tenant has asked for (labels, names) is never cut: it is refused when it comes.
@@ -73,7 +73,7 @@ def fitted(field: str, value: Any) -> Any:
     return _COLUMNS[field](value) if value is not None and field in _COLUMNS else value
 
 
-def encoded(value: Any) -> int:
+def encoded_size(value: Any) -> int:
     """Bytes of a value in a column with JSON."""
     return len(json.dumps(value))
 
@@ -82,7 +82,7 @@ def _in_utf8(text: str, limit: int) -> str:
     plain = _BEYOND_THREE_BYTES.sub(_REPLACEMENT, _readable(text[: limit + 1]))
     if 3 * len(plain) <= limit:
         return plain
-    return shortened(plain, limit, lambda one: len(one.encode()))
+    return shorten(plain, limit, lambda one: len(one.encode()))
 
 
 def _readable(text: str) -> str:
@@ -93,7 +93,7 @@ def _readable(text: str) -> str:
 
 
 def _in_json(one: str) -> int:
-    return encoded(one) - 2
+    return encoded_size(one) - 2
 
 
 def _text(value: str) -> str:
@@ -101,20 +101,20 @@ def _text(value: str) -> str:
 
 
 def _string(value: str) -> str:
-    return shortened(_BEYOND_THREE_BYTES.sub(_REPLACEMENT, _readable(value[: STRING + 1])), STRING)
+    return shorten(_BEYOND_THREE_BYTES.sub(_REPLACEMENT, _readable(value[: STRING + 1])), STRING)
 
 
 def _texts(value: Mapping[str, str]) -> dict[str, str]:
     """The longest texts are cut, all to one size, which is the largest at which all of it fits."""
     found = {key: _readable(text[: TEXT + 1]) for key, text in value.items()}
-    if encoded(found) <= TEXT:
+    if encoded_size(found) <= TEXT:
         return found
-    room = TEXT - encoded(dict.fromkeys(found, ""))
-    sizes = sorted(encoded(text) - 2 for text in found.values())
+    room = TEXT - encoded_size(dict.fromkeys(found, ""))
+    sizes = sorted(encoded_size(text) - 2 for text in found.values())
     for place, size in enumerate(sizes):
         each = room // (len(sizes) - place)
         if size > each:
-            return {key: shortened(text, each, _in_json) for key, text in found.items()}
+            return {key: shorten(text, each, _in_json) for key, text in found.items()}
         room -= size
     return found
 
@@ -122,12 +122,12 @@ def _texts(value: Mapping[str, str]) -> dict[str, str]:
 def _addresses(value: Iterable[str]) -> list[str]:
     """As many of the first addresses as there is room for; half an address is none."""
     found: list[str] = []
-    room = TEXT - encoded([])
+    room = TEXT - encoded_size([])
     for one in value:
         if len(str(one)) > STRING:
             continue
         text = _readable(str(one))
-        room -= encoded(text) + 2
+        room -= encoded_size(text) + 2
         if room < 0:
             break
         found.append(text)

@@ -14,12 +14,12 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     validate_labels,
     validate_nodegroup,
 )
-from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Grants, names
+from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, CredentialRoles, names
 from magnum.drivers.k8s_capi_helm.reconcile import clients, credentials, install, upgrade
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class CreatePlan:
     """A cluster that can be made.
 
     :ivar facts: what the cloud said of it.
@@ -28,12 +28,12 @@ class Plan:
 
     request: ClusterRequest
     facts: CloudFacts
-    grants: Grants
+    grants: CredentialRoles
 
 
-def plan(
-    ports: clients.Ports, cloud: Cloud, context: Any, cluster: Any, groups: list[Any], conf: Any
-) -> Plan:
+def plan_create(
+    ports: clients.Clients, cloud: Cloud, context: Any, cluster: Any, groups: list[Any], conf: Any
+) -> CreatePlan:
     """The plan of a cluster, under a name that no release has yet.
 
     :param groups: rows of its nodegroups.
@@ -42,7 +42,7 @@ def plan(
     validate_cluster.validate_new_cluster(cluster, groups, conf)
     request = reader.cluster_request(cluster, groups, conf, release=names.release(cluster.name))
     validate_labels.check_new_cluster(request)
-    grants = credentials.grants(context, conf, separate=request.separate_addon_credential)
+    grants = credentials.roles_for(context, conf, separate=request.separate_addon_credential)
     ports.helm.version()
     chart = upgrade.new_chart(ports, request.labels)
     credentials.check_chart(request, chart)
@@ -54,4 +54,4 @@ def plan(
     validate_labels.check_chart(request.labels, chart.family)
     facts = preflight.for_cluster(cloud, request, conf)
     install.render(request, facts, conf, chart)
-    return Plan(request, facts, grants)
+    return CreatePlan(request, facts, grants)

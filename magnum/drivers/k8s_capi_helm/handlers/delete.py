@@ -11,7 +11,7 @@ from oslo_log import log as logging
 from magnum.common import context as magnum_context
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.magnum_objects import certificates, reader, refresh, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects import certificates, reader, refresh, saving
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import secrets
 from magnum.drivers.k8s_capi_helm.reconcile import clients, ownership
@@ -20,12 +20,12 @@ from magnum.objects import cluster as cluster_object
 LOG = logging.getLogger(__name__)
 
 
-def save_made(context: Any, cluster: Any) -> bool:
+def save_created(context: Any, cluster: Any) -> bool:
     """Save what Magnum has made for a new cluster; False if its row has gone, and that with it."""
     try:
-        writer.put(cluster)
+        saving.save(cluster)
     except exception.ClusterNotFound:
-        certificates.remove(context, cluster)
+        certificates.delete(context, cluster)
         return False
     return True
 
@@ -36,7 +36,7 @@ def is_leaving(context: Any, cluster: Any) -> bool:
         current = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
     except exception.ClusterNotFound:
         return True
-    return current.status.startswith("DELETE_") or ownership.is_leaving(current.nodegroups)
+    return current.status.startswith("DELETE_") or ownership.is_cluster_deleting(current.nodegroups)
 
 
 def name_release(context: Any, cluster: Any, release: str, conf: Any) -> bool:
@@ -46,39 +46,39 @@ def name_release(context: Any, cluster: Any, release: str, conf: Any) -> bool:
     nothing may be made for it any more, and a Lease that came after that pass goes with this.
     """
     with contextlib.suppress(exception.ClusterNotFound):
-        writer.put(cluster, stack_id=release)
+        saving.save(cluster, stack_id=release)
         if not is_leaving(context, cluster):
             return True
-        writer.put(cluster, stack_id=None)
+        saving.save(cluster, stack_id=None)
     discard_lease(cluster, conf)
     return False
 
 
-def let_go(context: Any, ports: clients.Ports, cluster: Any, owner: secrets.Owner) -> bool:
+def release_lease(context: Any, ports: clients.Clients, cluster: Any, owner: secrets.Owner) -> bool:
     """Take away the Lease of a cluster of which nothing else is left; False if the row has to wait.
 
     The row forgets its release first: one that has none needs no proof any more. So a conductor may
     die at any moment, and neither a row nor a Lease stays behind. Magnum removes the row after it.
     """
-    writer.put(cluster, stack_id=None)
+    saving.save(cluster, stack_id=None)
     try:
-        ports.operations.sweep(owner.namespace, owner.release)
+        ports.leases.delete_finished(owner.namespace, owner.release)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: its Lease: %s %s", cluster.uuid, error, error.detail)
-        writer.put(cluster, status_reason=str(error))
+        saving.save(cluster, status_reason=str(error))
         return False
-    sweep(ports, owner.namespace)
+    delete_leases(ports, owner.namespace)
     # Another pass that saw the row without a release has perhaps ended it meanwhile.
-    return refresh.follow(cluster, context)
+    return refresh.is_unchanged(cluster, context)
 
 
-def finish(context: Any, ports: clients.Ports, cluster: Any) -> None:
+def finalize(context: Any, ports: clients.Clients, cluster: Any) -> None:
     """Tell Magnum to destroy the row, once. Nothing is saved: should this conductor die before
     Magnum has, the row is still DELETE_IN_PROGRESS and the next pass comes here again.
     """
-    if not ports.departures.is_first(cluster.uuid):
+    if not ports.finished.is_first(cluster.uuid):
         return
-    certificates.remove_forgotten(context, cluster)
+    certificates.delete_unreferenced(context, cluster)
     cluster.status, cluster.status_reason = Status.DELETE_COMPLETE, None
 
 
@@ -91,22 +91,22 @@ def discard_lease(cluster: Any, conf: Any) -> None:
     """
     namespace = reader.namespace(cluster, conf)
     try:
-        clients.ports(conf).operations.discard(namespace, cluster.uuid)
+        clients.ports(conf).leases.delete(namespace, cluster.uuid)
     except errors.DriverError as error:
         LOG.info("Whether cluster %s has left a Lease: %s", cluster.uuid, error.detail)
 
 
-def sweep(ports: clients.Ports, namespace: str) -> None:
+def delete_leases(ports: clients.Clients, namespace: str) -> None:
     """Remove the tombstones of a namespace whose clusters Magnum does not know any more.
 
     None is left but by a management cluster that went away at the very end, or by an older driver.
     """
     admin = magnum_context.make_admin_context(all_tenants=True)
     try:
-        for release, uuid in ports.operations.tombstones(namespace).items():
+        for release, uuid in ports.leases.tombstones(namespace).items():
             try:
                 cluster_object.Cluster.get_by_uuid(admin, uuid)
             except exception.ClusterNotFound:
-                ports.operations.sweep(namespace, release)
+                ports.leases.delete_finished(namespace, release)
     except errors.DriverError as error:
         LOG.warning("Leases of deleted clusters in %s stay behind: %s", namespace, error)

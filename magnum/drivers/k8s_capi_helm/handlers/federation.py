@@ -8,7 +8,7 @@ from typing import Any
 from magnum.common import exception
 
 
-class Federations:
+class UnsupportedFederations:
     """Each verb refused."""
 
     def create_federation(self, context: Any, federation: Any) -> None:

@@ -11,9 +11,16 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import pending_operation, status_task, write_status
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader, state, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, state, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
-from magnum.drivers.k8s_capi_helm.model import clock, conditions, Operation, Record, Verb, Verdict
+from magnum.drivers.k8s_capi_helm.model import (
+    clock,
+    conditions,
+    Operation,
+    ReleaseRecord,
+    Verb,
+    Verdict,
+)
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.reconcile import (
     clients,
@@ -33,18 +40,18 @@ _REFUSAL_SHOWN = datetime.timedelta(minutes=10)
 _REQUEST, _REFUSED = "request", "refused, UPDATE_FAILED since "
 
 
-def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
+def repair(context: Any, cluster: Any, conf: Any) -> Verdict | None:
     """The health poll, which also brings FAILED clusters back that have come good."""
-    if sentence := ownership.foreign(cluster):
+    if sentence := ownership.why_foreign(cluster):
         return _unknown(cluster, sentence)
     judged = list(cluster.nodegroups)
-    if ownership.is_leaving(judged) and not cluster.status.startswith("DELETE_"):
+    if ownership.is_cluster_deleting(judged) and not cluster.status.startswith("DELETE_"):
         # A request that failed has written its own status over the deletion.
-        writer.intend(cluster, Status.DELETE_IN_PROGRESS)
+        writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
     if not cluster.stack_id:
         return None
     ports, now = clients.ports(conf), clock.utc_now()
-    found = observe.judge(
+    found = observe.evaluate(
         ports, cluster, judged, conf, now, cloud=status_task.admin_cloud, polled=True
     )
     try:
@@ -56,11 +63,11 @@ def watch_over(context: Any, cluster: Any, conf: Any) -> Verdict | None:
 
 
 def _with_refusal(
-    ports: clients.Ports,
+    ports: clients.Clients,
     context: Any,
     cluster: Any,
     judged: list[Any],
-    found: observe.Finding,
+    found: observe.Evaluation,
     now: datetime.datetime,
 ) -> Verdict:
     """The verdict; a cluster that a refused request left UPDATE_FAILED is released after a while.
@@ -78,8 +85,8 @@ def _with_refusal(
     before = (cluster.health_status_reason or {}).get(_REQUEST, "")
     since = conditions.instant(before.removeprefix(_REFUSED)) or now
     shown = f"{since:%Y-%m-%dT%H:%M:%SZ}"
-    if ports.sightings.age((cluster.uuid, _REQUEST, shown), since, now) >= _REFUSAL_SHOWN:
-        write_status.release(context, cluster, judged)
+    if ports.first_seen.age((cluster.uuid, _REQUEST, shown), since, now) >= _REFUSAL_SHOWN:
+        write_status.reset_refused(context, cluster, judged)
         return verdict
     texts = {**verdict.health_reason, _REQUEST: f"{_REFUSED}{shown}"}
     return dataclasses.replace(verdict, health_reason=texts)
@@ -89,32 +96,34 @@ def _go_on(
     context: Any,
     cluster: Any,
     judged: list[Any],
-    found: observe.Finding,
-    ports: clients.Ports,
+    found: observe.Evaluation,
+    ports: clients.Clients,
     conf: Any,
     now: datetime.datetime,
 ) -> None:
     """What the health poll does for a cluster that Magnum's status task does not visit."""
     if found.record is not None and found.unnoted is not None:
         place = reader.namespace(cluster, conf), cluster.stack_id
-        ports.operations.note(*place, found.record.revisions, found.unnoted)
-    credential_rotation.clean_up(
+        ports.leases.record_revisions(*place, found.record.revisions, found.unnoted)
+    credential_rotation.delete_retired(
         ports, ownership.owner(cluster, conf), found.record, status_task.admin_cloud, now
     )
     if cluster.status == Status.DELETE_FAILED:
-        if not found.unreachable and ownership.is_proved(ports, ownership.owner(cluster, conf)):
+        if not found.unreachable and ownership.is_management_cluster_proved(
+            ports, ownership.owner(cluster, conf)
+        ):
             _prolong_deletion(ports, cluster, conf, now)
-            writer.put(cluster, status=Status.DELETE_IN_PROGRESS, status_reason=None)
+            saving.save(cluster, status=Status.DELETE_IN_PROGRESS, status_reason=None)
     elif model_operation.is_being_deleted(found.record):
         if cluster.status != Status.DELETE_IN_PROGRESS:
-            writer.intend(cluster, Status.DELETE_IN_PROGRESS)
+            writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
     elif (
-        write_status.insist(judged, found.record)
+        write_status.reassert_deleting(judged, found.record)
         or _is_overtaken(cluster, judged)
         or _has_upgrade(cluster, found.record)
         or (_is_forgotten(ports, cluster, judged, now) and found.lacking)
     ):
-        writer.put(cluster, status=Status.UPDATE_IN_PROGRESS)
+        saving.save(cluster, status=Status.UPDATE_IN_PROGRESS)
     elif cluster.status.endswith("_FAILED") and found.unfinished:
         status_task.advance(context, cluster, conf)
     elif found.lacking and (refused := _refused_deletions(judged)):
@@ -122,11 +131,11 @@ def _go_on(
     elif cluster.status.endswith("_FAILED"):
         status_task.write(context, cluster, judged, found, ports, conf)
     elif cluster.status.endswith("_COMPLETE"):
-        write_status.show(judged, list(cluster.nodegroups), found)
+        write_status.write_sizes(judged, list(cluster.nodegroups), found)
         status_task.forget_limit(ports, cluster, found.record, conf)
         if found.autoscaler_is_due and conf.capi_helm.correct_autoscalers:
-            wanted = status_task.reads(context, cluster, conf)
-            reconciler.bring_up(ports, wanted, status_task.admin_cloud, conf, now, patient=False)
+            wanted = status_task.without_changes(context, cluster, conf)
+            reconciler.reconcile(ports, wanted, status_task.admin_cloud, conf, now, patient=False)
 
 
 def _unknown(cluster: Any, sentence: str) -> Verdict:
@@ -150,7 +159,7 @@ def _is_overtaken(cluster: Any, groups: list[Any]) -> bool:
     return rests and any((row.status or "").endswith("_IN_PROGRESS") for row in groups)
 
 
-def _has_upgrade(cluster: Any, record: Record | None) -> bool:
+def _has_upgrade(cluster: Any, record: ReleaseRecord | None) -> bool:
     """Whether an upgrade was written down, and its conductor died before it said so."""
     operation = upgrade.pending(record)
     return operation is not None and cluster.status.endswith("_COMPLETE")
@@ -165,7 +174,7 @@ def _delete_again(
     context: Any,
     cluster: Any,
     leaving: list[Any],
-    ports: clients.Ports,
+    ports: clients.Clients,
     conf: Any,
     now: datetime.datetime,
 ) -> None:
@@ -175,14 +184,14 @@ def _delete_again(
 
     :raises errors.DriverError: it is refused still.
     """
-    wanted = status_task.reads(context, cluster, conf)
-    reconciler.bring_up(ports, wanted, status_task.admin_cloud, conf, now, patient=False)
+    wanted = status_task.without_changes(context, cluster, conf)
+    reconciler.reconcile(ports, wanted, status_task.admin_cloud, conf, now, patient=False)
     for row in leaving:
         pending_operation.begin(cluster, conf, Verb.NODEGROUP_DELETE, row.name, row=row.uuid)
 
 
 def _is_forgotten(
-    ports: clients.Ports, cluster: Any, groups: list[Any], now: datetime.datetime
+    ports: clients.Clients, cluster: Any, groups: list[Any], now: datetime.datetime
 ) -> bool:
     """Whether a count that Magnum has saved for a request (``PATCH node_count``) is nobody's task.
 
@@ -191,16 +200,16 @@ def _is_forgotten(
     """
     asked = tuple((row.uuid, row.updated_at, row.node_count) for row in groups)
     times = [at for row in groups for at in (row.updated_at, row.created_at) if at is not None]
-    age = ports.sightings.age((cluster.uuid, asked), max(times, default=None), now)
+    age = ports.first_seen.age((cluster.uuid, asked), max(times, default=None), now)
     return cluster.status.endswith("_COMPLETE") and age >= nodegroups.CHECKED_BY_THEN
 
 
 def _prolong_deletion(
-    ports: clients.Ports, cluster: Any, conf: Any, now: datetime.datetime
+    ports: clients.Clients, cluster: Any, conf: Any, now: datetime.datetime
 ) -> None:
     """Give a deletion that goes on its time anew, or the next pass would call it late again."""
     limit = state.deadline(now, conf.capi_helm.delete_timeout)
-    ports.operations.add(
+    ports.leases.add(
         reader.namespace(cluster, conf),
         cluster.stack_id,
         Operation(id=str(Verb.DELETE), verb=Verb.DELETE, started=now, deadline=limit),

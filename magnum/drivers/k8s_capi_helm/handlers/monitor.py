@@ -52,7 +52,7 @@ class Monitor(monitors.MonitorBase):  # type: ignore[misc]
             return
         if verdict is not None:
             self.data["health_status"] = verdict.health
-            texts = column_limits.fitted("health_status_reason", verdict.health_reason)
+            texts = column_limits.fit("health_status_reason", verdict.health_reason)
             self.data["health_status_reason"] = texts
 
 

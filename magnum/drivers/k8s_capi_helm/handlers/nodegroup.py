@@ -24,7 +24,7 @@ def create(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     ports = clients.ports(conf)
     try:
         ownership.require(ports, cluster, conf)
-        ownership.refuse_leaving(cluster)
+        ownership.refuse_deleting(cluster)
         checked = nodegroup_create.check(ports, context, cluster, nodegroup, conf)
         # Its row follows the autoscaler from the beginning, so only the record keeps a number.
         verb, name, row = Verb.NODEGROUP_CREATE, nodegroup.name, nodegroup.uuid
@@ -39,9 +39,9 @@ def create(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
             resolved=checked.resolved,
         )
     except errors.DriverError as error:
-        nodegroup_create.refuse(ports, cluster, nodegroup, conf, error)
+        nodegroup_create.refuse_nodegroup(ports, cluster, nodegroup, conf, error)
         return
-    pending_operation.carry_on(context, cluster, conf)
+    pending_operation.reconcile_now(context, cluster, conf)
 
 
 def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
@@ -51,24 +51,24 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     here, and nothing is raised, which would leave the whole cluster UPDATE_FAILED.
     """
     ports, fields = clients.ports(conf), writer.changed_fields(nodegroup)
-    if cluster.stack_id and pending_operation.cannot_be_asked(cluster, nodegroup, conf):
+    if cluster.stack_id and pending_operation.not_allowed(cluster, nodegroup, conf):
         return
     try:
         ownership.require(ports, cluster, conf)
         validate_nodegroup.validate_details(nodegroup)
-        live = nodegroup_create.live_release(ports, cluster, conf)
-        validate_nodegroup.validate_taints(nodegroup, nodegroup_create.family(live))
-        bounds = resize.rebound(ports, cluster, nodegroup, fields, conf)
+        live = nodegroup_create.deployed_release(ports, cluster, conf)
+        validate_nodegroup.validate_taints(nodegroup, nodegroup_create.chart_family(live))
+        bounds = resize.change_bounds(ports, cluster, nodegroup, fields, conf)
     except errors.DriverError as error:
         nodegroup.obj_reset_changes()
-        writer.refuse(nodegroup, error)
+        writer.set_update_failed(nodegroup, error)
         return
     old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
     wanted = nodegroup.obj_what_changed() - {"status", "status_reason"}
     before = {field: getattr(old, field) for field in wanted}
     # The rows do not tell "none" from "never asked", nor bounds of the autoscaler from a site's
     # new defaults; only the record does.
-    must_be_known = bounds.must_be_known or writer.empties(nodegroup)
+    must_be_known = bounds.must_be_known or writer.clears_metadata(nodegroup)
     try:
         operation = pending_operation.begin(
             cluster,
@@ -82,11 +82,11 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
             resolved=preflight.flavor(context, cluster, nodegroup) if bounds.scales else NOTHING,
         )
     except errors.DriverError as error:
-        writer.refuse(nodegroup, error, **before)
+        writer.set_update_failed(nodegroup, error, **before)
         return
-    writer.intend(nodegroup, Status.UPDATE_IN_PROGRESS)
-    pending_operation.insist(cluster, nodegroup, conf, operation)
-    pending_operation.carry_on(context, cluster, conf)
+    writer.mark_in_progress(nodegroup, Status.UPDATE_IN_PROGRESS)
+    pending_operation.retry(cluster, nodegroup, conf, operation)
+    pending_operation.reconcile_now(context, cluster, conf)
 
 
 def delete(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
@@ -98,8 +98,8 @@ def delete(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     ports = clients.ports(conf)
     ownership.require(ports, cluster, conf)
     revisions.require(ports, reader.namespace(cluster, conf), cluster.stack_id)
-    writer.intend(nodegroup, Status.DELETE_IN_PROGRESS)
+    writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
     pending_operation.begin(
         cluster, conf, Verb.NODEGROUP_DELETE, nodegroup.name, row=nodegroup.uuid
     )
-    pending_operation.carry_on(context, cluster, conf)
+    pending_operation.reconcile_now(context, cluster, conf)

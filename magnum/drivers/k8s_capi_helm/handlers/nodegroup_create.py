@@ -14,6 +14,7 @@ from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
 from magnum.drivers.k8s_capi_helm.handlers import preflight, status_task, write_status
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
+    saving,
     validate_cluster,
     validate_nodegroup,
     writer,
@@ -39,7 +40,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedNodegroup:
     """A nodegroup that can be made.
 
     :ivar count: machines to hand over to it, because the autoscaler will size it; None for no
@@ -51,7 +52,9 @@ class Checked:
     resolved: Resolved
 
 
-def check(ports: clients.Ports, context: Any, cluster: Any, row: Any, conf: Any) -> Checked:
+def check(
+    ports: clients.Clients, context: Any, cluster: Any, row: Any, conf: Any
+) -> CheckedNodegroup:
     """Refuse a nodegroup that cannot be, or else make its server group.
 
     :param row: of the nodegroup; it is among the cluster's already.
@@ -59,20 +62,22 @@ def check(ports: clients.Ports, context: Any, cluster: Any, row: Any, conf: Any)
     """
     validate_nodegroup.validate_new_nodegroup(row, cluster, conf)
     validate_cluster.validate_place(row, cluster.nodegroups)
-    live = live_release(ports, cluster, conf)
-    validate_nodegroup.validate_chart(row, cluster, conf, family(live))
+    live = deployed_release(ports, cluster, conf)
+    validate_nodegroup.validate_chart(row, cluster, conf, chart_family(live))
     if live:
         known = names.takes_containerd_disk(live.chart_family, live.chart_version)
         validate_nodegroup.validate_disk(row, cluster, known=known)
     request = status_task.request(cluster, conf)
     mine = [group for group in request.node_groups if group.name == row.name]
     # Nobody waits for it, and what the cloud does not give now nobody can ask for later.
-    with deadline.until(None):
+    with deadline.end_at(None):
         resolved = _make(clients.cloud(context), request, mine, row, live, conf)
     if _is_leaving(ports, cluster, row, conf):
         _withdraw(cluster, row, conf)
         raise errors.InvalidRequest(f"Nodegroup '{row.name}' was deleted while it was being made.")
-    return Checked(next(iter(autoscaling.first(mine, request.labels).values()), None), resolved)
+    return CheckedNodegroup(
+        next(iter(autoscaling.first_replicas(mine, request.labels).values()), None), resolved
+    )
 
 
 def _make(
@@ -91,10 +96,10 @@ def _make(
     for group in mine:
         facts = preflight.for_group(cloud, request, group, live.values if live else {}, conf)
         if facts and live:
-            nodegroups.entries(live, request, mine, facts.resolved, conf)
+            nodegroups.new_entries(live, request, mine, facts.resolved, conf)
         resolved = facts.resolved if facts else NOTHING
     try:
-        provision.make_server_groups(cloud, request, mine)
+        provision.create_server_groups(cloud, request, mine)
     except errors.CloudUnreachable as error:
         # Only the person who asks can make one in the project, and no later pass is that person.
         raise errors.CloudUnreachable(
@@ -106,12 +111,12 @@ def _make(
     return resolved
 
 
-def refuse(
-    ports: clients.Ports, cluster: Any, row: Any, conf: Any, error: errors.DriverError
+def refuse_nodegroup(
+    ports: clients.Clients, cluster: Any, row: Any, conf: Any, error: errors.DriverError
 ) -> None:
     """Say that a new nodegroup cannot be made, unless it was deleted meanwhile and goes anyway."""
     if not _is_leaving(ports, cluster, row, conf):
-        writer.put(row, status=Status.CREATE_FAILED, status_reason=str(error))
+        saving.save(row, status=Status.CREATE_FAILED, status_reason=str(error))
 
 
 def _withdraw(cluster: Any, row: Any, conf: Any) -> None:
@@ -124,39 +129,39 @@ def _withdraw(cluster: Any, row: Any, conf: Any) -> None:
     if any(one.name == row.name and one.uuid != row.uuid for one in rest):
         return  # asked for anew: the server group of that name is the new one's
     owner, cloud = ownership.owner(cluster, conf), status_task.admin_cloud()
-    name = reader.entries(rest).get(row.name, row.name)
+    name = reader.values_names(rest).get(row.name, row.name)
     try:
         cloud.belongings.delete_server_groups(owner.release, owner.project_id, name)
     except errors.DriverError as error:
         LOG.warning("Server group of nodegroup %s, which goes: %s", row.uuid, error.detail)
 
 
-def _is_leaving(ports: clients.Ports, cluster: Any, row: Any, conf: Any) -> bool:
+def _is_leaving(ports: clients.Clients, cluster: Any, row: Any, conf: Any) -> bool:
     """Whether a nodegroup was asked to go, or has gone, since the request for it came.
 
     Its row says so then, if a request that came after that has overwritten it.
     """
     fresh = {one.uuid: one for one in cluster.nodegroups}.get(row.uuid)
-    if fresh is None or writer.is_leaving(fresh):
+    if fresh is None or writer.is_deleting(fresh):
         return True
     try:
-        record = ports.operations.read(reader.namespace(cluster, conf), cluster.stack_id)
+        record = ports.leases.read(reader.namespace(cluster, conf), cluster.stack_id)
     except errors.DriverError:
         return False  # nobody can tell; the passes work from the rows then
-    return write_status.insist([fresh], record)
+    return write_status.reassert_deleting([fresh], record)
 
 
-def live_release(ports: clients.Ports, cluster: Any, conf: Any) -> LiveRelease | None:
+def deployed_release(ports: clients.Clients, cluster: Any, conf: Any) -> LiveRelease | None:
     """The live release; None where there is none, and while nobody can read it.
 
     :raises errors.ReleaseOutdated: it is older than what runs.
     """
     with contextlib.suppress(errors.ManagementUnreachable):
-        return revisions.live(ports, reader.namespace(cluster, conf), cluster.stack_id)
+        return revisions.deployed_release(ports, reader.namespace(cluster, conf), cluster.stack_id)
     return None
 
 
-def family(release: LiveRelease | None) -> str:
+def chart_family(release: LiveRelease | None) -> str:
     """Family of the live chart's keys; of this project's own while nobody can read it."""
     if release is None:
         return names.CHART_FAMILY

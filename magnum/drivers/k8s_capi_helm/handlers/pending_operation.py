@@ -10,14 +10,14 @@ from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.handlers import status_task
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader, state, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, state, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import (
     clock,
     LiveRelease,
     NOTHING,
     Operation,
-    Record,
+    ReleaseRecord,
     Resolved,
     Verb,
 )
@@ -60,10 +60,12 @@ def begin(
     :raises errors.DriverError: the operation could not be written down, and had to be.
     """
     deleting = verb is Verb.DELETE
-    writer.intend(cluster, Status.DELETE_IN_PROGRESS if deleting else Status.UPDATE_IN_PROGRESS)
+    writer.mark_in_progress(
+        cluster, Status.DELETE_IN_PROGRESS if deleting else Status.UPDATE_IN_PROGRESS
+    )
     now = clock.utc_now()
     minutes = conf.capi_helm.delete_timeout if deleting else conf.capi_helm.update_timeout
-    called = reader.entries(cluster.nodegroups)
+    called = reader.values_names(cluster.nodegroups)
     operation = Operation(
         id=str(verb) if deleting else f"{verb}-{uuidutils.generate_uuid()[:8]}",
         verb=verb,
@@ -71,10 +73,10 @@ def begin(
         # One whose row has gone by now is about nobody any more; the next pass ends it.
         groups=tuple(called.get(name, name) for name in groups),
         deadline=state.deadline(now, minutes),
-        count=count,
+        target_node_count=count,
         fields=fields,
-        bounds=bounds,
-        row=row,
+        previous_bounds=bounds,
+        nodegroup_uuid=row,
         resolved=resolved,
     )
     try:
@@ -86,11 +88,11 @@ def begin(
         if verb is Verb.NODEGROUP_CREATE:
             # Off the record and without a reason it would be one that is still being checked.
             for one in _rows(cluster, row):
-                writer.put(one, status_reason=str(error))
+                saving.save(one, status_reason=str(error))
     if verb is Verb.NODEGROUP_DELETE:
         # A request at another worker that came first may have written its own status since.
         for one in _rows(cluster, row):
-            writer.intend(one, Status.DELETE_IN_PROGRESS)
+            writer.mark_in_progress(one, Status.DELETE_IN_PROGRESS)
     return operation
 
 
@@ -98,19 +100,17 @@ def _rows(cluster: Any, uuid: str) -> list[Any]:
     return [row for row in cluster.nodegroups if row.uuid == uuid]
 
 
-def insist(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> None:
+def retry(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> None:
     """Write an operation down again, now that the row says what it is about.
 
     A pass that looked in between has found nothing to do, and may have taken it off the record.
     When the nodegroup was asked to go meanwhile, at another worker, its row says so again.
     """
-    name = reader.entries(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
+    name = reader.values_names(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
     try:
-        record = clients.ports(conf).operations.read(
-            reader.namespace(cluster, conf), cluster.stack_id
-        )
-        if model_operation.is_group_leaving(record, nodegroup, name):
-            writer.intend(nodegroup, Status.DELETE_IN_PROGRESS)
+        record = clients.ports(conf).leases.read(reader.namespace(cluster, conf), cluster.stack_id)
+        if model_operation.is_nodegroup_deleted(record, nodegroup, name):
+            writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
         elif not any(one.id == operation.id for one in (record.operations if record else ())):
             _write_down(cluster, conf, operation)
     except errors.DriverError as error:
@@ -121,26 +121,26 @@ def _write_down(cluster: Any, conf: Any, operation: Operation) -> None:
     namespace = reader.namespace(cluster, conf)
     # Also when a cloud that is slow has used the time up: some requests are nowhere else.
     with deadline.at_least(_WRITING):
-        clients.ports(conf).operations.add(namespace, cluster.stack_id, operation)
+        clients.ports(conf).leases.add(namespace, cluster.stack_id, operation)
 
 
-def cannot_be_asked(cluster: Any, nodegroup: Any, conf: Any) -> bool:
+def not_allowed(cluster: Any, nodegroup: Any, conf: Any) -> bool:
     """Whether a nodegroup is being deleted or was never made, so that nothing can be asked of it.
 
     Its row, whose status Magnum has overwritten, says so again, and nothing of the request is kept.
     Raising would leave the row UPDATE_FAILED, which is rendered like any group that there is.
     """
-    name, ports = reader.entries(cluster.nodegroups).get(nodegroup.name), clients.ports(conf)
+    name, ports = reader.values_names(cluster.nodegroups).get(nodegroup.name), clients.ports(conf)
     if name is None:  # its row has gone meanwhile
         nodegroup.obj_reset_changes()
         return True
     namespace = reader.namespace(cluster, conf)
     try:
-        record = ports.operations.read(namespace, cluster.stack_id)
+        record = ports.leases.read(namespace, cluster.stack_id)
         live = ports.helm.live(namespace, cluster.stack_id)
     except errors.DriverError:
         return False  # nobody can tell; the passes work from the rows then
-    if model_operation.is_group_leaving(record, nodegroup, name):
+    if model_operation.is_nodegroup_deleted(record, nodegroup, name):
         status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
     elif revisions.outdated(record, live) is None and _was_never_made(
         ports, nodegroup, name, live, record
@@ -150,16 +150,16 @@ def cannot_be_asked(cluster: Any, nodegroup: Any, conf: Any) -> bool:
         return False
     nodegroup.obj_reset_changes()
     reason = reasons.refused(f"Nodegroup '{nodegroup.name}' {sentence}")
-    writer.put(nodegroup, status=status, status_reason=reason)
+    saving.save(nodegroup, status=status, status_reason=reason)
     return True
 
 
 def _was_never_made(
-    ports: clients.Ports,
+    ports: clients.Clients,
     nodegroup: Any,
     name: str,
     live: LiveRelease | None,
-    record: Record | None,
+    record: ReleaseRecord | None,
 ) -> bool:
     if (
         nodegroup.role == reader.MASTER
@@ -167,14 +167,14 @@ def _was_never_made(
         or name in values_live.node_groups(live.values)
     ):
         return False
-    recent = nodegroups.recent(ports, clock.utc_now())
+    recent = nodegroups.is_recent(ports, clock.utc_now())
     if reader.may_be_unchecked(nodegroup) and recent(nodegroup):
         return False
     noted = record.operations if record else ()
-    return not model_operation.is_on_record(noted, name, nodegroup.uuid)
+    return not model_operation.is_creation_recorded(noted, name, nodegroup.uuid)
 
 
-def carry_on(context: Any, cluster: Any, conf: Any) -> None:
+def reconcile_now(context: Any, cluster: Any, conf: Any) -> None:
     """The first pass of a request that is written down; what it cannot do the periodic one does.
 
     Nothing is raised, whatever happens: Magnum would take the request's fields back in its rows and

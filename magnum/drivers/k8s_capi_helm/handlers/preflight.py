@@ -45,7 +45,7 @@ def for_cluster(cloud: Cloud, request: ClusterRequest, conf: Any) -> CloudFacts:
     facts = cloud.facts(request, interface=conf.capi_helm.app_cred_interface_type, new=True)
     if not conf.capi_helm.preflight_quota:
         return facts
-    more = quota_usage.needs(request, facts.flavors)
+    more = quota_usage.cluster_usage(request, facts.flavors)
     return dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
 
 
@@ -65,9 +65,9 @@ def for_group(
         LOG.warning("Nodegroup %s: %s %s", group.name, error, error.detail)
         return None
     if conf.capi_helm.preflight_quota:
-        more = quota_usage.machine_needs([quota_usage.new_group(group, request)], facts.flavors)
+        more = quota_usage.machine_usage([quota_usage.new_group(group, request)], facts.flavors)
         facts = dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
-    found = checks.group_problems(group, request, facts, machines.terms(conf))
+    found = checks.group_problems(group, request, facts, machines.requirements(conf))
     if live:
         version, distro = (
             upgrade.versions(live)[values_live.CONTROL_PLANE],
@@ -107,7 +107,7 @@ def for_resize(
     except errors.DriverError as error:
         LOG.warning("Release %s: %s %s", request.release, error, error.detail)
         return
-    needs = quota_usage.machine_needs([growth], flavors)
+    needs = quota_usage.machine_usage([growth], flavors)
     quotas = cloud.quotas(request.project_id, needs)
     message.refuse(checks.quota_problems(needs, quotas))
 

@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Bounds:
+class BoundsChange:
     """What an update of a nodegroup means for its size.
 
     :ivar must_be_known: only the record can tell that the autoscaler's bounds are to change.
@@ -48,12 +48,12 @@ def resize(
     """
     ports = clients.ports(conf)
     ownership.require(ports, cluster, conf)
-    if pending_operation.cannot_be_asked(cluster, nodegroup, conf):
+    if pending_operation.not_allowed(cluster, nodegroup, conf):
         return
     request = status_task.request(cluster, conf)
     live = _live(ports, request)
     values = live.values if live else {}
-    name = reader.entries(cluster.nodegroups)[nodegroup.name]
+    name = reader.values_names(cluster.nodegroups)[nodegroup.name]
     validate_cluster.validate_resize(cluster, nodegroup, name, request, values)
     # No row holds the number of a group that the autoscaler sizes: its row follows the autoscaler.
     scaled = values_live.is_autoscaled(values_live.node_groups(values).get(name, {}))
@@ -65,12 +65,18 @@ def resize(
     preflight.for_resize(context, request, values, group, have, nodegroup.node_count - have, conf)
     chosen: tuple[str, ...] = ()
     if nodes_to_remove:
-        look = snapshot.look(ports.kube, request.namespace, request.release, clock.utc_now())
-        chosen = node_removal.chosen(nodes_to_remove, look, group, have - nodegroup.node_count)
-        node_removal.mark(ports.kube, request.namespace, chosen)
+        look = snapshot.take_snapshot(
+            ports.kube, request.namespace, request.release, clock.utc_now()
+        )
+        chosen = node_removal.nodes_to_delete(
+            nodes_to_remove, look, group, have - nodegroup.node_count
+        )
+        node_removal.annotate_machines(ports.kube, request.namespace, chosen)
     # One that is still being made has only to get another size.
     making = live is not None and group is not None and name not in values_live.node_groups(values)
-    writer.intend(nodegroup, Status.CREATE_IN_PROGRESS if making else Status.UPDATE_IN_PROGRESS)
+    writer.mark_in_progress(
+        nodegroup, Status.CREATE_IN_PROGRESS if making else Status.UPDATE_IN_PROGRESS
+    )
     try:
         operation = pending_operation.begin(
             cluster,
@@ -81,15 +87,15 @@ def resize(
             count=nodegroup.node_count if scaled else None,
         )
     except errors.DriverError:
-        node_removal.unmark(ports.kube, request.namespace, chosen)
+        node_removal.remove_annotations(ports.kube, request.namespace, chosen)
         raise
-    pending_operation.insist(cluster, nodegroup, conf, operation)
-    pending_operation.carry_on(context, cluster, conf)
+    pending_operation.retry(cluster, nodegroup, conf, operation)
+    pending_operation.reconcile_now(context, cluster, conf)
 
 
-def rebound(
-    ports: clients.Ports, cluster: Any, nodegroup: Any, fields: Iterable[str], conf: Any
-) -> Bounds:
+def change_bounds(
+    ports: clients.Clients, cluster: Any, nodegroup: Any, fields: Iterable[str], conf: Any
+) -> BoundsChange:
     """What new bounds of a nodegroup mean.
 
     :param nodegroup: with the new fields, which are not saved yet. Its count is set where a group
@@ -98,18 +104,18 @@ def rebound(
     :raises errors.InvalidRequest: the bounds contradict each other.
     """
     if not set(fields) & set(change.BOUNDS):
-        return Bounds()
+        return BoundsChange()
     request = status_task.request(cluster, conf)
     if not request.labels.auto_scaling_enabled:
-        return Bounds()
+        return BoundsChange()
     live = _live(ports, request)
-    name = reader.entries(cluster.nodegroups)[nodegroup.name]
+    name = reader.values_names(cluster.nodegroups)[nodegroup.name]
     entry = values_live.node_groups(live.values if live else {}).get(name, {})
     if not values_live.is_autoscaled(entry):
-        return Bounds(must_be_known=True, scales=True)
+        return BoundsChange(must_be_known=True, scales=True)
     have = autoscaling.replicas(ports, request.namespace, request.release, name)
-    record = ports.operations.read(request.namespace, request.release)
-    spoken = {*fields, *change.rebounded(record.operations if record else ()).get(name, ())}
+    record = ports.leases.read(request.namespace, request.release)
+    spoken = {*fields, *change.changed_bounds(record.operations if record else ()).get(name, ())}
     old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
     if nodegroup.is_default and old.max_node_count is None and "min_node_count" not in spoken:
         _keep_minimum(nodegroup, values_live.bounds(entry)[0])
@@ -123,9 +129,9 @@ def rebound(
             )
     if have is None or most is None:
         nodegroup.node_count = nodegroup.node_count if have is None else have
-        return Bounds(must_be_known=True)
+        return BoundsChange(must_be_known=True)
     fits = min(max(have, least), most)
-    return Bounds(must_be_known=True, count=None if fits == have else fits)
+    return BoundsChange(must_be_known=True, count=None if fits == have else fits)
 
 
 def _keep_minimum(nodegroup: Any, least: int) -> None:
@@ -145,12 +151,12 @@ def _keep_minimum(nodegroup: Any, least: int) -> None:
     nodegroup.min_node_count = max(nodegroup.min_node_count or 0, least)
 
 
-def _live(ports: clients.Ports, request: ClusterRequest) -> LiveRelease | None:
+def _live(ports: clients.Clients, request: ClusterRequest) -> LiveRelease | None:
     """None while nobody can read it.
 
     :raises errors.ReleaseOutdated: it is older than what runs.
     """
     try:
-        return revisions.live(ports, request.namespace, request.release)
+        return revisions.deployed_release(ports, request.namespace, request.release)
     except errors.ManagementUnreachable:
         return None

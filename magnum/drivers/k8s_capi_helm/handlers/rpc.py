@@ -30,12 +30,12 @@ _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
 
 
-def end() -> float:
+def deadline_of_request() -> float:
     """When, of ``time.monotonic()``, a verb that begins now has to be through."""
     return time.monotonic() + _SHARE * float(CONF.rpc_response_timeout)
 
 
-def in_time(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+def with_deadline(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
     """Have a verb answer before Magnum's API gives up, whatever the management cluster does.
 
     What is not through by then is where a killed conductor would have left it: the passes go on.
@@ -43,13 +43,13 @@ def in_time(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
 
     @functools.wraps(verb)
     def bounded(*args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
-        with deadline.until(end()):
+        with deadline.end_at(deadline_of_request()):
             return verb(*args, **kwargs)
 
     return bounded
 
 
-def known(error: Exception, uuid: str) -> errors.DriverError:
+def as_driver_error(error: Exception, uuid: str) -> errors.DriverError:
     """*error* if it is the driver's own, else what a tenant may read of one that nobody foresaw.
 
     The words of such a one may be anything; they and where it came from go to the log alone.

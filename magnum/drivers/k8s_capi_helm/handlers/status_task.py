@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.handlers import delete, write_status
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
     refresh,
+    saving,
     state,
     validate_cluster,
     writer,
@@ -26,7 +27,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     clock,
     ClusterRequest,
     Operation,
-    Record,
+    ReleaseRecord,
     secrets,
     Verb,
 )
@@ -39,7 +40,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     reconciler,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
-from magnum.drivers.k8s_capi_helm.reconcile.reconciler import Rows
+from magnum.drivers.k8s_capi_helm.reconcile.reconciler import ClusterRows
 from magnum.drivers.k8s_capi_helm.status import deletion as status_deletion
 from magnum.objects import cluster_template as template_object
 
@@ -65,12 +66,12 @@ def request(cluster: Any, conf: Any) -> ClusterRequest:
 
     Whoever has waited for the lock may have read the cluster before an upgrade was accepted.
     """
-    refresh.catch_up(cluster, cluster.obj_context)
-    recent = nodegroups.recent(clients.ports(conf), clock.utc_now())
+    refresh.refresh(cluster, cluster.obj_context)
+    recent = nodegroups.is_recent(clients.ports(conf), clock.utc_now())
     return reader.cluster_request(cluster, cluster.nodegroups, conf, is_recent=recent)
 
 
-def reads(context: Any, cluster: Any, conf: Any) -> Rows:
+def without_changes(context: Any, cluster: Any, conf: Any) -> ClusterRows:
     """The rows of a cluster, for a pass."""
 
     def template(operation: Operation) -> Any:
@@ -82,13 +83,15 @@ def reads(context: Any, cluster: Any, conf: Any) -> Rows:
                 "the upgrade had begun. Upgrade to another template."
             ) from None
 
-    return Rows(
+    return ClusterRows(
         request=lambda: request(cluster, conf),
         whole=lambda: reader.cluster_request(cluster, cluster.nodegroups, conf, leaving=True),
-        target=lambda one: reader.target(cluster, cluster.nodegroups, conf, template(one)),
-        accept=lambda one, target, kept: writer.accept(cluster, template(one), target, kept),
-        refuse=lambda name, error: writer.reject(cluster, name, error),
-        restore=lambda name, error, fields: writer.restore(cluster, name, error, fields),
+        target=lambda one: reader.upgrade_target(cluster, cluster.nodegroups, conf, template(one)),
+        accept=lambda one, target, kept: writer.accept_upgrade(
+            cluster, template(one), target, kept
+        ),
+        refuse=lambda name, error: writer.set_create_failed(cluster, name, error),
+        restore=lambda name, error, fields: writer.restore_nodegroup(cluster, name, error, fields),
     )
 
 
@@ -105,8 +108,8 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
     """
     if _is_left_alone(cluster):
         return
-    if ownership.is_leaving(cluster.nodegroups):
-        writer.intend(cluster, Status.DELETE_IN_PROGRESS)
+    if ownership.is_cluster_deleting(cluster.nodegroups):
+        writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
         return
     if not cluster.stack_id:
         _fail_unfounded(cluster, conf)
@@ -115,20 +118,20 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
     namespace = reader.namespace(cluster, conf)
     waiting, refusal = None, ""
     try:
-        record = ports.operations.read(namespace, cluster.stack_id)
+        record = ports.leases.read(namespace, cluster.stack_id)
         if model_operation.is_being_deleted(record):
-            writer.intend(cluster, Status.DELETE_IN_PROGRESS)
+            writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return
-        if not ownership.is_proved(ports, ownership.owner(cluster, conf)):
+        if not ownership.is_management_cluster_proved(ports, ownership.owner(cluster, conf)):
             raise errors.NotHere(
                 f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
                 "belongs to this cluster. An operator has to check the driver's kubeconfig."
             )
-        write_status.insist(cluster.nodegroups, record)
+        write_status.reassert_deleting(cluster.nodegroups, record)
         if ends:
             _limit_update(context, ports, cluster, record, conf, now)
-        wanted = reads(context, cluster, conf)
-        reconciler.bring_up(ports, wanted, admin_cloud, conf, now, patient=ends)
+        wanted = without_changes(context, cluster, conf)
+        reconciler.reconcile(ports, wanted, admin_cloud, conf, now, patient=ends)
     except errors.DriverError as error:
         if not ends:
             LOG.debug("Cluster %s was not looked at out of turn: %s", cluster.uuid, error.detail)
@@ -138,11 +141,11 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
             waiting = error
         else:
             refusal = str(error)
-    if deadline.is_over():
+    if deadline.is_expired():
         # Whoever asked is to have his answer; what a look would need has no time left either.
         return
     judged = list(cluster.nodegroups)
-    found = observe.judge(
+    found = observe.evaluate(
         ports,
         cluster,
         judged,
@@ -156,7 +159,7 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
     write(context, cluster, judged, found, ports, conf)
 
 
-def delete_on(context: Any, cluster: Any, conf: Any) -> None:
+def continue_deletion(context: Any, cluster: Any, conf: Any) -> None:
     """One pass of a deletion; only here a cluster becomes DELETE_COMPLETE.
 
     Passes of one cluster meet. What one finds after another has ended the deletion, a Lease that is
@@ -164,8 +167,8 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
     """
     if not cluster.stack_id:
         delete.discard_lease(cluster, conf)
-        if refresh.follow(cluster, context):
-            delete.finish(context, clients.ports(conf), cluster)
+        if refresh.is_unchanged(cluster, context):
+            delete.finalize(context, clients.ports(conf), cluster)
         return
     if _is_left_alone(cluster):
         return
@@ -176,64 +179,66 @@ def delete_on(context: Any, cluster: Any, conf: Any) -> None:
         )
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        step = status_deletion.Step(status_deletion.Action.WAIT, reason=str(error))
-    if not refresh.follow(cluster, context):
+        step = status_deletion.DeletionStep(status_deletion.DeletionAction.WAIT, reason=str(error))
+    if not refresh.is_unchanged(cluster, context):
         return
-    if step.action is status_deletion.Action.DONE:
-        if delete.let_go(context, ports, cluster, owner):
-            delete.finish(context, ports, cluster)
-    elif step.action is status_deletion.Action.NO_PROOF or _is_late(ports, owner, now):
-        writer.put(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
+    if step.action is status_deletion.DeletionAction.DONE:
+        if delete.release_lease(context, ports, cluster, owner):
+            delete.finalize(context, ports, cluster)
+    elif step.action is status_deletion.DeletionAction.NO_PROOF or _is_late(ports, owner, now):
+        saving.save(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
     else:
-        writer.put(cluster, status_reason=step.reason or None)
+        saving.save(cluster, status_reason=step.reason or None)
 
 
 def write(
     context: Any,
     cluster: Any,
     judged: list[Any],
-    found: observe.Finding,
-    ports: clients.Ports,
+    found: observe.Evaluation,
+    ports: clients.Clients,
     conf: Any,
 ) -> None:
     """Write a verdict; a nodegroup that is gone takes its server group along."""
     if any(one.gone for one in found.verdict.groups):
         owner = ownership.owner(cluster, conf)
-        left = provision.without_left_groups(admin_cloud(), owner, found.verdict)
+        left = provision.delete_unused_server_groups(admin_cloud(), owner, found.verdict)
         found = dataclasses.replace(found, verdict=left)
     write_status.write(context, cluster, judged, found, ports, reader.namespace(cluster, conf))
 
 
 def _is_left_alone(cluster: Any) -> bool:
     """Whether it is another driver's, which may be working on it: only a sentence is written."""
-    sentence = ownership.foreign(cluster)
+    sentence = ownership.why_foreign(cluster)
     if sentence:
-        writer.put(cluster, status_reason=sentence)
+        saving.save(cluster, status_reason=sentence)
     return bool(sentence)
 
 
 def _limit_update(
     context: Any,
-    ports: clients.Ports,
+    ports: clients.Clients,
     cluster: Any,
-    record: Record | None,
+    record: ReleaseRecord | None,
     conf: Any,
     now: datetime.datetime,
 ) -> None:
     """Give an update that could not be written down when it was asked for its time from now on."""
     if cluster.status != Status.UPDATE_IN_PROGRESS or (record is not None and record.operations):
         return
-    if not refresh.follow(cluster, context):  # another pass has ended it, and its operations
+    if not refresh.is_unchanged(cluster, context):  # another pass has ended it, and its operations
         return
     limit = state.deadline(now, conf.capi_helm.update_timeout)
-    ports.operations.add(
+    ports.leases.add(
         reader.namespace(cluster, conf),
         cluster.stack_id,
         Operation(id=_LIMIT, verb=Verb.RESIZE, started=now, deadline=limit),
     )
 
 
-def forget_limit(ports: clients.Ports, cluster: Any, record: Record | None, conf: Any) -> None:
+def forget_limit(
+    ports: clients.Clients, cluster: Any, record: ReleaseRecord | None, conf: Any
+) -> None:
     """Take off the record what a pass has written there as another one ended the update.
 
     Its time would be that of the next update.
@@ -242,7 +247,7 @@ def forget_limit(ports: clients.Ports, cluster: Any, record: Record | None, conf
     :raises errors.DriverError: the management cluster cannot be used.
     """
     if record is not None and any(one.id == _LIMIT for one in record.operations):
-        ports.operations.finish(reader.namespace(cluster, conf), cluster.stack_id, [_LIMIT])
+        ports.leases.finish(reader.namespace(cluster, conf), cluster.stack_id, [_LIMIT])
 
 
 def _is_to_be_waited_for(error: errors.DriverError, cluster: Any, now: datetime.datetime) -> bool:
@@ -259,7 +264,7 @@ def _is_to_be_waited_for(error: errors.DriverError, cluster: Any, now: datetime.
 
 def _has_just_begun(cluster: Any, conf: Any) -> bool:
     """Whether the create may still be on its way to what has to be there first."""
-    seen = clients.ports(conf).sightings
+    seen = clients.ports(conf).first_seen
     return seen.age(cluster.uuid, cluster.created_at, clock.utc_now()) < _CREATE_START_LIMIT
 
 
@@ -270,7 +275,7 @@ def _fail_unfounded(cluster: Any, conf: Any) -> None:
     of its nodegroups have failed, it was refused, and a request since has only overwritten that.
     """
     if {row.status for row in cluster.nodegroups} == {Status.CREATE_FAILED}:
-        writer.put(cluster, status=Status.CREATE_FAILED)
+        saving.save(cluster, status=Status.CREATE_FAILED)
         return
     try:
         validate_cluster.validate_labels(cluster, conf)
@@ -281,13 +286,13 @@ def _fail_unfounded(cluster: Any, conf: Any) -> None:
             return
         reason = _DIED
     for row in (*cluster.nodegroups, cluster):
-        writer.put(row, status=Status.CREATE_FAILED, status_reason=reason)
+        saving.save(row, status=Status.CREATE_FAILED, status_reason=reason)
 
 
-def _is_late(ports: clients.Ports, owner: secrets.Owner, now: datetime.datetime) -> bool:
+def _is_late(ports: clients.Clients, owner: secrets.Owner, now: datetime.datetime) -> bool:
     """Whether a deletion's time is over; not as long as nobody can tell."""
     try:
-        record = ports.operations.read(owner.namespace, owner.release)
+        record = ports.leases.read(owner.namespace, owner.release)
     except errors.DriverError:
         return False
     limits = [op.deadline for op in (record.operations if record else ()) if op.deadline]

@@ -13,6 +13,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import status_task
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
+    saving,
     state,
     validate_cluster,
     validate_labels,
@@ -56,7 +57,7 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     validate_cluster.validate_upgrade(cluster, template)
     _refuse_leaving(nodegroup)
     request = status_task.request(cluster, conf)
-    live = revisions.live(ports, request.namespace, request.release)
+    live = revisions.deployed_release(ports, request.namespace, request.release)
     if live is None:
         raise errors.InvalidRequest(
             "The cluster has no release on the management cluster, so it is not known what it "
@@ -65,7 +66,7 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
         )
     if _follow_autoscaler(ports, cluster, live):
         request = status_task.request(cluster, conf)
-    now, name = clock.utc_now(), reader.entries(cluster.nodegroups)[nodegroup.name]
+    now, name = clock.utc_now(), reader.values_names(cluster.nodegroups)[nodegroup.name]
     operation = Operation(
         id=f"{Verb.UPGRADE}-{uuidutils.generate_uuid()[:8]}",
         verb=Verb.UPGRADE,
@@ -73,20 +74,22 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
         groups=reconcile_upgrade.groups(nodegroup, name, request, live.values, template.image_id),
         deadline=state.deadline(now, conf.capi_helm.update_timeout),
         template=template.uuid,
-        batch=batch or 1,
+        max_batch_size=batch or 1,
     )
-    target = reader.target(cluster, cluster.nodegroups, conf, template)
+    target = reader.upgrade_target(cluster, cluster.nodegroups, conf, template)
     cloud = clients.cloud(context)
-    facts = reconcile_upgrade.facts(cloud, target, operation, conf)
+    facts = reconcile_upgrade.software_facts(cloud, target, operation, conf)
     operation = dataclasses.replace(operation, resolved=facts.resolved)
-    record = ports.operations.read(request.namespace, request.release)
-    first, owing = reconcile_upgrade.begun(
-        live.values, request, target, operation, facts, conf, record.owed if record else ()
+    record = ports.leases.read(request.namespace, request.release)
+    first, owing = reconcile_upgrade.begin_upgrade(
+        live.values, request, target, operation, facts, conf, record.deferred if record else ()
     )
     chart = reconcile_upgrade.chart(ports, operation, target, live, conf)
     following = operation.groups if chart else ()
-    whole = rollout.are_all(first, operation, target.request)
-    values = values_upgrade.released(first, following, operation.batch, owing, shared=whole)
+    whole = rollout.is_complete(first, operation, target.request)
+    values = values_upgrade.unpin_nodegroups(
+        first, following, operation.max_batch_size, owing, shared=whole
+    )
     made_by = (chart.family, chart.version) if chart else (live.chart_family, live.chart_version)
     family = names.family_of_keys(*made_by)
     chart_family.check_family(values, family, live.values)
@@ -95,30 +98,30 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     if chart is not None:
         _foresee(ports, target.request, chart, values, conf)
     # Magnum refuses one while another is in progress, by a row that may be some seconds old.
-    ports.operations.add(request.namespace, request.release, operation, alone=True)
+    ports.leases.add(request.namespace, request.release, operation, alone=True)
     before = _intend(cluster, operation)
     try:
-        reads = status_task.reads(context, cluster, conf)
-        reconciler.bring_up(ports, reads, lambda: cloud, conf, now)
+        reads = status_task.without_changes(context, cluster, conf)
+        reconciler.reconcile(ports, reads, lambda: cloud, conf, now)
     except errors.DriverError as error:
         if error.retryable or _has_moved(ports, live):
             LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
             return
         try:
-            ports.operations.finish(request.namespace, request.release, [operation.id])
+            ports.leases.finish(request.namespace, request.release, [operation.id])
         except errors.DriverError as second:
             # It is on record still, so that it will be tried again: nothing is refused yet.
             LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, second, second.detail)
             return
         for row, status, reason in before:
-            writer.put(row, status=status, status_reason=reason)
+            saving.save(row, status=status, status_reason=reason)
         raise
     except Exception:  # whatever it is, the intent stands, and a later pass meets it again
         LOG.exception("Cluster %s: the first pass of an upgrade was cut short.", cluster.uuid)
 
 
 def _foresee(
-    ports: clients.Ports, request: ClusterRequest, chart: Chart, values: Json, conf: Any
+    ports: clients.Clients, request: ClusterRequest, chart: Chart, values: Json, conf: Any
 ) -> None:
     """Refuse now what the chart's schema would refuse when the nodegroups follow.
 
@@ -130,7 +133,7 @@ def _foresee(
     try:
         ports.helm.check(request.namespace, request.release, chart, values)
     except errors.ValuesRefused as error:
-        raise render.explained(error, request, conf) from None
+        raise render.explain_refusal(error, request, conf) from None
     except errors.DriverError as error:
         LOG.warning("Look ahead at release %s: %s %s", request.release, error, error.detail)
 
@@ -142,23 +145,23 @@ def _refuse_leaving(nodegroup: Any) -> None:
         )
 
 
-def _follow_autoscaler(ports: clients.Ports, cluster: Any, live: LiveRelease) -> bool:
+def _follow_autoscaler(ports: clients.Clients, cluster: Any, live: LiveRelease) -> bool:
     """Whether the autoscaler has set numbers since the last look; the rows have them now.
 
     Where the upgrade takes the autoscaler away, the row's number is the group's from then on.
     """
     moved, found = False, list(cluster.nodegroups)
-    entries, called = values_live.node_groups(live.values), reader.entries(found)
+    entries, called = values_live.node_groups(live.values), reader.values_names(found)
     for row in found:
         if values_live.is_autoscaled(entries.get(called[row.name], {})):
             have = autoscaling.replicas(ports, live.namespace, live.name, called[row.name])
             if have is not None and have != row.node_count:
-                writer.put(row, node_count=have)
+                saving.save(row, node_count=have)
                 moved = True
     return moved
 
 
-def _has_moved(ports: clients.Ports, before: LiveRelease) -> bool:
+def _has_moved(ports: clients.Clients, before: LiveRelease) -> bool:
     """Whether Helm has made a revision, so that it would be a lie to say that nothing changed.
 
     The periodic pass then looks what became of it. When nobody can tell, it does so as well.
@@ -173,16 +176,16 @@ def _has_moved(ports: clients.Ports, before: LiveRelease) -> bool:
 def _intend(cluster: Any, operation: Operation) -> list[tuple[Any, str, str | None]]:
     """Say that the upgrade has begun; returns what the rows said before."""
     listed = list(cluster.nodegroups)
-    called = reader.entries(listed)
+    called = reader.values_names(listed)
     chosen = [
         row
         for row in listed
         if called[row.name] in operation.groups
         or (row.role == reader.MASTER and values_live.CONTROL_PLANE in operation.groups)
         # What another request says of a nodegroup since is true still: it goes, or was refused.
-        if row.status not in ("CREATE_IN_PROGRESS", "CREATE_FAILED") and not writer.is_leaving(row)
+        if row.status not in ("CREATE_IN_PROGRESS", "CREATE_FAILED") and not writer.is_deleting(row)
     ]
     before = [(row, row.status, row.status_reason) for row in (*chosen, cluster)]
     for row, _, _ in before:
-        writer.intend(row, Status.UPDATE_IN_PROGRESS)
+        writer.mark_in_progress(row, Status.UPDATE_IN_PROGRESS)
     return before

@@ -42,10 +42,10 @@ _GATHER = 0.5
 _APART = 3.0
 #: Threads that look: one may run helm while another one refreshes.
 _THREADS = 2
-_made: dict[informers.Watching, Prompts] = {}
+_made: dict[informers.Informers, WatchTriggers] = {}
 
 
-class Prompts:
+class WatchTriggers:
     """Which releases are to be looked at now; a few threads look, one release at a time each.
 
     :param sync: makes a pass of a release; what it raises is logged.
@@ -121,7 +121,7 @@ class Prompts:
         return release not in self._synced or now - self._synced[release] >= _APART
 
 
-def watch(conf: Any, release: str | None = None) -> None:
+def start(conf: Any, release: str | None = None) -> None:
     """There was a periodic question: watch, if that has not begun.
 
     Only one process of a service is asked periodically. Its workers and magnum-api never come here;
@@ -129,13 +129,13 @@ def watch(conf: Any, release: str | None = None) -> None:
 
     :param release: whose status was asked for, because it is in progress.
     """
-    watching = clients.ports(conf).watching
+    watching = clients.ports(conf).informers
     if watching is None:
         return
     with _lock:
         if watching not in _made:
             _made.clear()
-            _made[watching] = Prompts(functools.partial(sync, conf))
+            _made[watching] = WatchTriggers(functools.partial(sync, conf))
         prompts = _made[watching]
     watching.start(prompts.told, [prompts.run] * _THREADS)
     if release:

@@ -10,17 +10,17 @@ import threading
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, saving, writer
-from magnum.drivers.k8s_capi_helm.magnum_objects.saving import put as put
+from magnum.drivers.k8s_capi_helm.magnum_objects.saving import save as put
 from magnum.drivers.k8s_capi_helm.model import (
     GroupVerdict,
     Operation,
     operation,
-    Record,
+    ReleaseRecord,
     Verb,
     Verdict,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
-from magnum.drivers.k8s_capi_helm.reconcile.observe import Finding
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.observe import Evaluation
 
 _locks: dict[tuple[int, int], threading.Lock] = {}
 
@@ -28,16 +28,16 @@ _locks: dict[tuple[int, int], threading.Lock] = {}
 _MANY = 64
 
 
-def insist(nodegroups: Iterable[Any], record: Record | None) -> bool:
+def reassert_deleting(nodegroups: Iterable[Any], record: ReleaseRecord | None) -> bool:
     """Say again of nodegroups that they go, where a request has overwritten that.
 
     :returns: whether there was one.
     """
-    gone, found = operation.leaving(record), False
+    gone, found = operation.deleted_nodegroups(record), False
     for row in nodegroups:
-        if row.uuid in gone and not writer.is_leaving(row):
+        if row.uuid in gone and not writer.is_deleting(row):
             writer.LOG.info("Nodegroup %s is being deleted, and stays so.", row.uuid)
-            writer.intend(row, writer.Status.DELETE_IN_PROGRESS)
+            writer.mark_in_progress(row, writer.Status.DELETE_IN_PROGRESS)
             found = True
     return found
 
@@ -46,8 +46,8 @@ def write(
     context: Any,
     cluster: Any,
     judged: list[Any],
-    found: Finding,
-    ports: Ports,
+    found: Evaluation,
+    ports: Clients,
     namespace: str,
 ) -> None:
     """Write a verdict, unless what it judged has been overtaken meanwhile; then the next pass
@@ -65,13 +65,13 @@ def write(
         fresh = _as_judged(context, cluster, judged)
         if fresh is None:
             return
-        called = reader.entries(fresh)
+        called = reader.values_names(fresh)
         verdicts = {group.name: group for group in found.verdict.groups}
         noted = found.record.operations if found.record else ()
         for row in fresh:
             if called[row.name] in verdicts:
                 own, name = verdicts[called[row.name]], called[row.name]
-                asked = operation.is_on_record(noted, name, row.uuid)
+                asked = operation.is_creation_recorded(noted, name, row.uuid)
                 if _is_unheard(cluster, row) and not asked:
                     own = dataclasses.replace(own, reason=None)
                 _write_group(row, own)
@@ -79,7 +79,7 @@ def write(
         over = [op.id for op in noted if op.id not in found.unfinished and _is_over(op, verdict)]
         if readable and over:
             # Off the record last: as long as its row is there, its deletion stands.
-            ports.operations.finish(namespace, cluster.stack_id, over)
+            ports.leases.finish(namespace, cluster.stack_id, over)
         put(
             cluster,
             status=verdict.status,
@@ -94,20 +94,20 @@ def _writing(uuid: str) -> threading.Lock:
     return _locks.setdefault((os.getpid(), hash(uuid) % _MANY), threading.Lock())
 
 
-def release(context: Any, cluster: Any, judged: list[Any]) -> None:
+def reset_refused(context: Any, cluster: Any, judged: list[Any]) -> None:
     """Let a cluster be changed again that is as it was before a refused request; the words stay.
 
     :param judged: the nodegroup rows as they were when that was seen.
     """
     fresh = list(cluster.nodegroups)
-    if not refresh.follow(cluster, context) or _marks(judged) != _marks(fresh):
+    if not refresh.is_unchanged(cluster, context) or _marks(judged) != _marks(fresh):
         return
     for row in (*fresh, cluster):
         if row.status == writer.Status.UPDATE_FAILED:
             put(row, status=writer.Status.UPDATE_COMPLETE)
 
 
-def show(judged: list[Any], fresh: list[Any], found: Finding) -> None:
+def write_sizes(judged: list[Any], fresh: list[Any], found: Evaluation) -> None:
     """Write numbers and addresses of a cluster at rest: the autoscaler and auto healing go on.
 
     :param judged: the nodegroup rows as they were when the verdict was made.
@@ -115,37 +115,41 @@ def show(judged: list[Any], fresh: list[Any], found: Finding) -> None:
     """
     if found.unreachable or _marks(judged) != _marks(fresh):
         return
-    verdicts, called = {group.name: group for group in found.verdict.groups}, reader.entries(fresh)
+    verdicts, called = (
+        {group.name: group for group in found.verdict.groups},
+        reader.values_names(fresh),
+    )
     for row in fresh:
         if called[row.name] in verdicts and (row.status or "").endswith("_COMPLETE"):
             _write_sizes(row, verdicts[called[row.name]])
 
 
-def _settle(cluster: Any, found: Finding, ports: Ports, namespace: str) -> bool:
+def _settle(cluster: Any, found: Evaluation, ports: Clients, namespace: str) -> bool:
     """Keep what the verdict leaves in the record; False when an operation has come in since."""
     release, verdict = cluster.stack_id, found.verdict
-    latest = ports.operations.read(namespace, release)
+    latest = ports.leases.read(namespace, release)
     if latest is None or found.record is None or latest.operations != found.record.operations:
         return False
     fresh = list(cluster.nodegroups)
-    if insist(fresh, latest):
+    if reassert_deleting(fresh, latest):
         return False
     looks = {one.name: one.fingerprint for one in verdict.groups if one.fingerprint}
-    if (verdict.fingerprint, looks) != (latest.first_look, latest.group_looks):
-        ports.operations.remember(
-            namespace, release, first_look=verdict.fingerprint, group_looks=looks
-        )
+    if (verdict.fingerprint, looks) != (
+        latest.ready_fingerprint,
+        latest.nodegroup_ready_fingerprints,
+    ):
+        ports.leases.remember(namespace, release, first_look=verdict.fingerprint, group_looks=looks)
     if verdict.status.endswith(("_COMPLETE", "_FAILED")):
         stays = found.unfinished | _handed_over_deletions(fresh, found, latest)
         done = [
             op.id for op in latest.operations if op.id not in stays and not _is_over(op, verdict)
         ]
-        ports.operations.finish(namespace, release, done)
+        ports.leases.finish(namespace, release, done)
     return True
 
 
 def _handed_over_deletions(
-    nodegroups: Iterable[Any], found: Finding, record: Record
+    nodegroups: Iterable[Any], found: Evaluation, record: ReleaseRecord
 ) -> frozenset[str]:
     """Deletions that only their own end ends: Cluster API is at it, however late that is.
 
@@ -154,7 +158,9 @@ def _handed_over_deletions(
     there = {row.uuid for row in nodegroups}
     deletions = (one for one in record.operations if one.verb is Verb.NODEGROUP_DELETE)
     return frozenset(
-        one.id for one in deletions if one.row in there and found.rendered.isdisjoint(one.groups)
+        one.id
+        for one in deletions
+        if one.nodegroup_uuid in there and found.rendered.isdisjoint(one.groups)
     )
 
 
@@ -190,7 +196,7 @@ def _write_sizes(row: Any, verdict: GroupVerdict, **more: Any) -> None:
 def _as_judged(context: Any, cluster: Any, judged: list[Any]) -> list[Any] | None:
     """The nodegroup rows as they are now, None when what was judged has been overtaken."""
     fresh = list(cluster.nodegroups)
-    same = refresh.follow(cluster, context) and _marks(judged) == _marks(fresh)
+    same = refresh.is_unchanged(cluster, context) and _marks(judged) == _marks(fresh)
     return fresh if same else None
 
 

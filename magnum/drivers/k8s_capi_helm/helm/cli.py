@@ -23,7 +23,7 @@ import pyhelm3.command
 
 from magnum.drivers.k8s_capi_helm import deadline
 from magnum.drivers.k8s_capi_helm.helm import failures
-from magnum.drivers.k8s_capi_helm.helm.process import End, Finished
+from magnum.drivers.k8s_capi_helm.helm.process import ProcessOutcome, ProcessResult
 from magnum.drivers.k8s_capi_helm.helm.process import run as supervise
 from magnum.drivers.k8s_capi_helm.model import names
 
@@ -50,7 +50,7 @@ MARGIN = 15.0
 _GRACE = 3.0
 
 
-class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
+class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
     """One helm run after another for one caller.
 
     :param executable: a path, or a name to look up in ``PATH``.
@@ -81,7 +81,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         )
         self._program = executable
         self._environment = environment(os.environ, kubeconfig)
-        self._limit = deadline.left(timeout + MARGIN + _GRACE) - _GRACE
+        self._limit = deadline.remaining(timeout + MARGIN + _GRACE) - _GRACE
         self._stop = stop
         self._extra = (_CHEAP, *_MOVED_ALONG, *((_FORCE,) if force else ()))
 
@@ -97,13 +97,15 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         arguments = [str(part) for part in command]
         if arguments[0] == "upgrade":
             arguments += self._extra
-        return self._supervised(arguments, readable(input) if input else b"")
+        return self._supervised(arguments, check_readable(input) if input else b"")
 
     def _supervised(self, arguments: Sequence[str], stdin: bytes) -> bytes:
         LOG.debug("helm %s", failures.without_passwords(" ".join(arguments)))
-        program = find(self._program)
+        program = find_helm(self._program)
         if self._limit <= 0:
-            late = Finished(End.TIMED_OUT, 0, b"", b"not begun: whoever asked waits no longer")
+            late = ProcessResult(
+                ProcessOutcome.TIMED_OUT, 0, b"", b"not begun: whoever asked waits no longer"
+            )
             return failures.output(arguments, late)
         try:
             finished = supervise(
@@ -115,7 +117,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
                 stop=self._stop,
             )
         except OSError as error:
-            raise failures.unusable(f"{program}: {error.strerror}") from None
+            raise failures.helm_unusable(f"{program}: {error.strerror}") from None
         return failures.output(arguments, finished)
 
     async def pull(
@@ -169,7 +171,7 @@ class SupervisedCommand(pyhelm3.command.Command):  # type: ignore[misc]
         return str(json.loads(found[found.index(b"{") :])["manifest"])
 
 
-def readable(values: bytes) -> bytes:
+def check_readable(values: bytes) -> bytes:
     """JSON as UTF-8 text that is the same as YAML, which helm takes it for.
 
     YAML's escapes know no pairs of surrogates, so a character beyond the basic plane that pyhelm3
@@ -181,7 +183,7 @@ def readable(values: bytes) -> bytes:
     return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
-def find(executable: str) -> str:
+def find_helm(executable: str) -> str:
     """The path of helm.
 
     :param executable: a path, or a name to look up in ``PATH``.
@@ -189,7 +191,7 @@ def find(executable: str) -> str:
     """
     program = shutil.which(executable)
     if program is None:
-        raise failures.unusable(f"'{executable}' is not an executable in PATH")
+        raise failures.helm_unusable(f"'{executable}' is not an executable in PATH")
     return program
 
 
@@ -198,11 +200,11 @@ def identity(executable: str) -> tuple[object, ...]:
 
     :raises errors.HelmUnusable: there is none that may be executed.
     """
-    program = find(executable)
+    program = find_helm(executable)
     try:
         status = os.stat(program)
     except OSError as error:
-        raise failures.unusable(f"{program}: {error.strerror}") from None
+        raise failures.helm_unusable(f"{program}: {error.strerror}") from None
     return program, status.st_ino, status.st_size, status.st_mtime_ns
 
 

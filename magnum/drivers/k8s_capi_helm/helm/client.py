@@ -16,8 +16,8 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.helm import failures, recovery, release_secret
-from magnum.drivers.k8s_capi_helm.helm.cli import identity, SupervisedCommand
-from magnum.drivers.k8s_capi_helm.helm.fair_queue import Turns
+from magnum.drivers.k8s_capi_helm.helm.cli import HelmCli, identity
+from magnum.drivers.k8s_capi_helm.helm.fair_queue import FairQueue
 from magnum.drivers.k8s_capi_helm.helm.versions import supported
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
@@ -33,7 +33,7 @@ RUNS = 4
 class HeldLock(Protocol):
     """The lock of a release, as far as a run of Helm has to know it; ``lease.Hold`` is one."""
 
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """Whether somebody else may have the lock by now."""
 
 
@@ -59,7 +59,7 @@ class HelmClient:
         self._kube = kube
         self._executable = executable
         self._timeout = timeout
-        self._turns = Turns(runs)
+        self._turns = FairQueue(runs)
         self._guard = threading.Lock()
         self._known_version = ""
         self._known_binary: tuple[object, ...] = ()
@@ -79,7 +79,10 @@ class HelmClient:
         if secret is None:
             return None
         found = release_secret.decode(secret)
-        status, whole = recovery.standing(secrets, found.status), recovery.whole(secrets)
+        status, whole = (
+            recovery.effective_status(secrets, found.status),
+            recovery.last_complete(secrets),
+        )
         return dataclasses.replace(found, status=status, whole=whole)
 
     def deployed(self, namespace: str, release: str) -> LiveRelease | None:
@@ -116,13 +119,13 @@ class HelmClient:
         :raises errors.DriverError: the management cluster cannot be used.
         """
         version = self.version()
-        stop = hold.lost if hold is not None else _never
+        stop = hold.is_lost if hold is not None else _never
         newest = self._recover(namespace, release)
         before = 0 if newest is None else release_secret.revision(newest)
         by_server = newest is None or release_secret.is_server_side(newest)
         with self._turn(namespace, stop):
             if stop():
-                raise failures.taken_over(namespace, release, "helm began")
+                raise failures.lock_lost(namespace, release, "helm began")
             command = self._command(stop=stop, force=by_server and not version.startswith("3."))
             self._run(
                 command.install_or_upgrade(
@@ -136,7 +139,7 @@ class HelmClient:
                 )
             )
         done = self._compare(namespace, release, before, values)
-        recovery.go_over(self._kube, namespace, release, stop)
+        recovery.repair_objects(self._kube, namespace, release, stop)
         return done
 
     def check(self, namespace: str, release: str, chart: Chart, values: Json) -> None:
@@ -175,11 +178,11 @@ class HelmClient:
         if self._newest(namespace, release) is None:
             return
         self.version()
-        stop = hold.lost if hold is not None else _never
+        stop = hold.is_lost if hold is not None else _never
         try:
             with self._turn(namespace, stop):
                 if stop():
-                    raise failures.taken_over(namespace, release, "helm began")
+                    raise failures.lock_lost(namespace, release, "helm began")
                 command = self._command(stop=stop)
                 self._run(command.uninstall(release, namespace=namespace))
         except failures.ReleaseAbsent:
@@ -234,7 +237,7 @@ class HelmClient:
         if newest is None or recovery.is_marked(newest):
             return newest
         status = release_secret.decode(newest).status
-        if not recovery.is_one(status):
+        if not recovery.is_interrupted(status):
             return newest
         LOG.warning(
             "Release %s/%s: revision %d was not applied as a whole (%s); its objects stay.",
@@ -243,7 +246,7 @@ class HelmClient:
             release_secret.revision(newest),
             status,
         )
-        return self._kube.replace(names.SECRET, recovery.marked(newest))
+        return self._kube.replace(names.SECRET, recovery.with_mark(newest))
 
     def _compare(self, namespace: str, release: str, before: int, values: Json) -> LiveRelease:
         """The release after a run, if it is this run's."""
@@ -274,7 +277,7 @@ class HelmClient:
         self, namespace: str, stop: Callable[[], bool] | None = None
     ) -> contextlib.AbstractContextManager[None]:
         """A turn of a project, for which one waits as long as for a run: one may be in the way."""
-        wait = deadline.left(self._timeout)
+        wait = deadline.remaining(self._timeout)
         return self._turns.turn(namespace, wait=wait, stop=stop or _never)
 
     def _command(
@@ -284,8 +287,8 @@ class HelmClient:
         unpack: pathlib.Path | None = None,
         stop: Callable[[], bool] | None = None,
         force: bool = False,
-    ) -> SupervisedCommand:
-        return SupervisedCommand(
+    ) -> HelmCli:
+        return HelmCli(
             self._executable,
             kubeconfig=self._kube.kubeconfig_path,
             timeout=self._timeout if timeout is None else timeout,

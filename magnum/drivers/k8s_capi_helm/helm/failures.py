@@ -33,7 +33,7 @@ class ReleaseAbsent(errors.DriverError):
     """Helm knows no release of that name; does not leave this package."""
 
 
-def output(arguments: Sequence[str], finished: process.Finished) -> bytes:
+def output(arguments: Sequence[str], finished: process.ProcessResult) -> bytes:
     """What a run wrote to stdout, or the error that it stands for.
 
     :param arguments: of the run, for the operator's log.
@@ -42,13 +42,13 @@ def output(arguments: Sequence[str], finished: process.Finished) -> bytes:
     words = without_passwords(finished.stderr.decode(errors="replace").strip())
     run = f"helm {' '.join(arguments[:2])}"
     detail = f"{run}: exit status {finished.code}: {words[-_DETAIL_LIMIT:]}"
-    if finished.end is process.End.STOPPED:
+    if finished.end is process.ProcessOutcome.STOPPED:
         raise errors.HelmInterrupted(
             "Work on this cluster was stopped because another worker may have taken it over. "
             "It will be carried on.",
             f"{run} was killed: its lock was lost. {words[-_DETAIL_LIMIT:]}",
         )
-    if finished.end is process.End.TIMED_OUT or finished.code < 0:
+    if finished.end is process.ProcessOutcome.TIMED_OUT or finished.code < 0:
         raise errors.HelmInterrupted(
             "Applying the chart took too long or was interrupted. It will be tried again; if this "
             "stays, ask the operator to check the management cluster.",
@@ -58,7 +58,7 @@ def output(arguments: Sequence[str], finished: process.Finished) -> bytes:
         if words:
             LOG.warning("%s says: %s", run, words[-_DETAIL_LIMIT:])
         return finished.stdout
-    raise meaning(words, detail)
+    raise error_of(words, detail)
 
 
 def without_passwords(text: str) -> str:
@@ -66,7 +66,7 @@ def without_passwords(text: str) -> str:
     return _LOGIN.sub("://", text)
 
 
-def unusable(detail: str) -> errors.HelmUnusable:
+def helm_unusable(detail: str) -> errors.HelmUnusable:
     """The error for a helm that cannot be run."""
     return errors.HelmUnusable(
         "Helm cannot be run on this Magnum conductor. Ask the operator to install Helm "
@@ -75,7 +75,7 @@ def unusable(detail: str) -> errors.HelmUnusable:
     )
 
 
-def taken_over(namespace: str, release: str, what: str) -> errors.Busy:
+def lock_lost(namespace: str, release: str, what: str) -> errors.Busy:
     """The error of a worker that has lost its lock.
 
     :param what: what did not happen any more, as an ending of the sentence "before ...".
@@ -86,7 +86,7 @@ def taken_over(namespace: str, release: str, what: str) -> errors.Busy:
     )
 
 
-def meaning(words: str, detail: str) -> errors.DriverError:
+def error_of(words: str, detail: str) -> errors.DriverError:
     """The error for what helm wrote to stderr when it failed.
 
     :param detail: for the operator: everything that is known of the run.
@@ -118,7 +118,7 @@ def _absent(found: re.Match[str], detail: str) -> errors.DriverError:
 
 
 def _cannot_start(found: re.Match[str], detail: str) -> errors.DriverError:
-    return unusable(detail)
+    return helm_unusable(detail)
 
 
 def _busy(found: re.Match[str], detail: str) -> errors.DriverError:
@@ -238,7 +238,7 @@ def _foreign_object(found: re.Match[str], detail: str) -> errors.DriverError:
 
 def _short(text: str) -> str:
     """One line of bounded length, of which a tenant may read all."""
-    return column_limits.shortened(" ".join(public(text).split()), _SENTENCE_LIMIT)
+    return column_limits.shorten(" ".join(public(text).split()), _SENTENCE_LIMIT)
 
 
 _Make = Callable[[re.Match[str], str], errors.DriverError]

@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm import errors
 _POLL = 0.25
 
 
-class Turns:
+class FairQueue:
     """Safe to share between threads; processes have their own.
 
     :param most: runs at once.

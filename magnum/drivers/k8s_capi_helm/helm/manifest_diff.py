@@ -26,7 +26,7 @@ def differences(rendered: Json, there: Json) -> Iterator[str]:
     yield from _differing(_content(rendered), _content(there), "")
 
 
-def stranger(there: Json, namespace: str, release: str) -> str:
+def foreign_owner(there: Json, namespace: str, release: str) -> str:
     """The release that an object says it belongs to, "" if it is this one or none."""
     notes = there["metadata"].get("annotations") or {}
     owner = notes.get(RELEASE_NAME, release)

@@ -41,7 +41,7 @@ except OSError as error:
 """
 
 
-class End(enum.Enum):
+class ProcessOutcome(enum.Enum):
     """Why a child is not running any more."""
 
     EXITED = "exited"
@@ -50,13 +50,13 @@ class End(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Finished:
+class ProcessResult:
     """What became of a child.
 
     :ivar code: exit status; negative for the signal that killed it.
     """
 
-    end: End
+    end: ProcessOutcome
     code: int
     stdout: bytes
     stderr: bytes
@@ -70,7 +70,7 @@ def run(
     timeout: float,
     grace: float = 5.0,
     stop: Callable[[], bool] = lambda: False,
-) -> Finished:
+) -> ProcessResult:
     """Run a program to its end, or to the end of our patience.
 
     :param argv: an absolute path and its arguments; no shell.
@@ -118,10 +118,10 @@ class _Watch:
         self._ask_at = time.monotonic() + timeout
         self._kill_at = self._ask_at + grace
         self._stop = stop
-        self._end = End.EXITED
+        self._end = ProcessOutcome.EXITED
         self._kept: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
 
-    def to_the_end(self) -> Finished:
+    def to_the_end(self) -> ProcessResult:
         child = self._child
         assert child.stdin is not None and child.stdout is not None and child.stderr is not None
         with selectors.DefaultSelector() as selector:
@@ -142,19 +142,19 @@ class _Watch:
             self._judge()
             time.sleep(_POLL / 10)
         _signal(child, signal.SIGKILL)
-        return Finished(
+        return ProcessResult(
             self._end, child.wait(), bytes(self._kept["stdout"]), bytes(self._kept["stderr"])
         )
 
     def _judge(self) -> None:
         now = time.monotonic()
-        if self._end is not End.STOPPED and self._stop():
-            self._end = End.STOPPED
+        if self._end is not ProcessOutcome.STOPPED and self._stop():
+            self._end = ProcessOutcome.STOPPED
             _signal(self._child, signal.SIGKILL)
-        elif self._end is End.EXITED and now >= self._ask_at:
-            self._end = End.TIMED_OUT
+        elif self._end is ProcessOutcome.EXITED and now >= self._ask_at:
+            self._end = ProcessOutcome.TIMED_OUT
             _signal(self._child, signal.SIGTERM)
-        elif self._end is End.TIMED_OUT and now >= self._kill_at:
+        elif self._end is ProcessOutcome.TIMED_OUT and now >= self._kill_at:
             _signal(self._child, signal.SIGKILL)
 
     def _move(self, selector: selectors.BaseSelector, wait: float = _POLL) -> bool:

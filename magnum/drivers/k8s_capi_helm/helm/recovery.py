@@ -37,7 +37,7 @@ _KEEP = ("helm.sh/resource-policy", "keep")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Repair:
+class ObjectRepair:
     """What is to be done to one object.
 
     :ivar manifest: the object as it is written in one of the two revisions.
@@ -53,12 +53,12 @@ class Repair:
         return str(self.manifest["metadata"]["name"])
 
 
-def is_one(status: str) -> bool:
+def is_interrupted(status: str) -> bool:
     """Whether a revision of this status may have left something."""
     return status in release_secret.PENDING or status == _FAILED
 
 
-def marked(secret: Json) -> Json:
+def with_mark(secret: Json) -> Json:
     """The Secret of a revision whose run is over: failed for Helm, and to be gone over."""
     found = release_secret.with_status(secret, _FAILED)
     notes = found["metadata"].get("annotations") or {}
@@ -70,7 +70,7 @@ def is_marked(secret: Json) -> bool:
     return MARK in (secret["metadata"].get("annotations") or {})
 
 
-def settled(secret: Json) -> Json:
+def without_mark(secret: Json) -> Json:
     """The Secret of a revision that was gone over."""
     status = release_secret.label(secret, "status")
     found = release_secret.with_status(secret, "superseded" if status == _DEPLOYED else status)
@@ -94,7 +94,7 @@ def remaining(secrets: Iterable[Json]) -> list[Json]:
     ]
 
 
-def standing(secrets: Iterable[Json], status: str) -> str:
+def effective_status(secrets: Iterable[Json], status: str) -> str:
     """What a release is, all of whose revisions are *secrets*.
 
     :param status: of the newest one.
@@ -107,13 +107,15 @@ def standing(secrets: Iterable[Json], status: str) -> str:
     return _INSTALLING if began and not whole else status
 
 
-def whole(secrets: Iterable[Json]) -> int:
+def last_complete(secrets: Iterable[Json]) -> int:
     """The newest revision that was applied as a whole; 0 for none."""
     found = (one for one in secrets if release_secret.label(one, "status") in release_secret.WHOLE)
     return max((release_secret.revision(one) for one in found), default=0)
 
 
-def go_over(kube: KubeClient, namespace: str, release: str, stop: Callable[[], bool]) -> None:
+def repair_objects(
+    kube: KubeClient, namespace: str, release: str, stop: Callable[[], bool]
+) -> None:
     """Put right what revisions have left that were not applied as a whole.
 
     :param stop: asked before each change; whether the release's lock is lost.
@@ -128,12 +130,12 @@ def go_over(kube: KubeClient, namespace: str, release: str, stop: Callable[[], b
         # Nothing goes as long as something else may point to it.
         for repair in sorted(repairs(half, whole), key=lambda one: one.patch is None):
             if stop():
-                raise failures.taken_over(namespace, release, "objects were put right")
+                raise failures.lock_lost(namespace, release, "objects were put right")
             _repair(kube, namespace, release, repair)
-        kube.replace(names.SECRET, settled(half))
+        kube.replace(names.SECRET, without_mark(half))
 
 
-def _repair(kube: KubeClient, namespace: str, release: str, repair: Repair) -> None:
+def _repair(kube: KubeClient, namespace: str, release: str, repair: ObjectRepair) -> None:
     what = f"Release {namespace}/{release}: {repair.manifest['kind']} {repair.name}"
     place = repair.manifest["metadata"].get("namespace") or namespace
     try:
@@ -153,7 +155,7 @@ def _repair(kube: KubeClient, namespace: str, release: str, repair: Repair) -> N
         LOG.warning("%s keeps what an interrupted run has written: %s", what, error.detail)
 
 
-def repairs(half: Json, whole: Json) -> Iterator[Repair]:
+def repairs(half: Json, whole: Json) -> Iterator[ObjectRepair]:
     """What brings objects that have something of one revision to what another one says.
 
     :param half: the Secret of the revision that may have left something.
@@ -164,12 +166,12 @@ def repairs(half: Json, whole: Json) -> Iterator[Repair]:
         new = after.get(key)
         if new is None:
             if _note(old, _KEEP[0]) != _KEEP[1]:
-                yield Repair(old, None)
+                yield ObjectRepair(old, None)
         # Helm compares objects of the built-in kinds with what is there, and so does the server.
         elif not _is_built_in(key[0]) and not release_secret.is_server_side(whole):
             patch = difference(old, new)
             if patch:
-                yield Repair(new, patch)
+                yield ObjectRepair(new, patch)
 
 
 def difference(old: Json, new: Json) -> Json:

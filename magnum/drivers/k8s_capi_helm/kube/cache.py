@@ -11,7 +11,7 @@ import time
 from typing import Any, Self
 import zlib
 
-from magnum.drivers.k8s_capi_helm.kube.transform import trimmed
+from magnum.drivers.k8s_capi_helm.kube.transform import transform
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
 
 _Key = tuple[str, str]
@@ -21,7 +21,7 @@ _INDEXED = (names.LABEL_CLUSTER_NAME, names.LABEL_CHART_CLUSTER)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kept:
+class CachedObject:
     """An object as it is kept: packed, it takes a tenth of the memory, and a look unpacks few.
 
     :ivar places: where it stands in the index of labels.
@@ -47,7 +47,7 @@ class Kept:
         return found
 
 
-class Store:
+class ObjectCache:
     """What is known of a kind; safe to share between threads.
 
     :param covers: whether a namespace is one of those that are kept.
@@ -64,14 +64,14 @@ class Store:
         self.covers = covers
         self._clock = clock
         self._lock = threading.Lock()
-        self._objects: dict[_Key, Kept] = {}
+        self._objects: dict[_Key, CachedObject] = {}
         self._labelled: dict[_Place, set[_Key]] = {}
         self._spaces: dict[str, set[_Key]] = {}
         self._identity = ""
         self._proved: float | None = None
 
     # What watches write ---------------------------------------------------------------------------
-    def keep(self, thing: Json) -> Kept | None:
+    def keep(self, thing: Json) -> CachedObject | None:
         """What is to be kept of an object; None if it is of no namespace of ours.
 
         Nor is an Event that tells of nothing: a look goes through all of a project's, and most of
@@ -82,9 +82,11 @@ class Store:
             return None
         if self.kind == names.EVENT and not conditions.tells_of_failure(thing):
             return None
-        return Kept.of(trimmed(self.kind, thing))
+        return CachedObject.of(transform(self.kind, thing))
 
-    def fill(self, things: Iterable[Kept], identity: str, asked: float) -> list[Kept]:
+    def fill(
+        self, things: Iterable[CachedObject], identity: str, asked: float
+    ) -> list[CachedObject]:
         """Everything that there is, in place of what was known.
 
         :param things: made by :meth:`keep`.
@@ -154,7 +156,7 @@ class Store:
         return [one.thing() for one in found if wanted.items() <= one.labels.items()]
 
     # ----------------------------------------------------------------------------------------------
-    def _put(self, one: Kept) -> None:
+    def _put(self, one: CachedObject) -> None:
         self._objects[one.key] = one
         self._spaces.setdefault(one.key[0], set()).add(one.key)
         for place in one.places:

@@ -21,7 +21,7 @@ import time
 _FIRST_PAUSE = 2.0
 
 
-class Breaker:
+class CircuitBreaker:
     """Whether the management cluster may be asked now; safe to share between threads.
 
     An answer of any kind, a refusal or an error of the server too, is one: only silence counts.

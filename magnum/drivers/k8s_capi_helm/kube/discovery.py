@@ -19,14 +19,14 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
     Request,
     unreachable,
 )
-from magnum.drivers.k8s_capi_helm.kube.transport import Wire
+from magnum.drivers.k8s_capi_helm.kube.transport import Transport
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
 
-class Kinds:
+class Discovery:
     """The versions that are served, and requests in them; safe to share between threads."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Transport) -> None:
         self._wire = wire
         self._lock = threading.Lock()
         self._served: dict[names.Kind, str] = {}

@@ -12,8 +12,8 @@ from typing import Protocol
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube.cache import Store
-from magnum.drivers.k8s_capi_helm.kube.reflector import Source, Watch
+from magnum.drivers.k8s_capi_helm.kube.cache import ObjectCache
+from magnum.drivers.k8s_capi_helm.kube.reflector import ListWatcher, Reflector
 from magnum.drivers.k8s_capi_helm.kube.snapshot import Reader
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
@@ -39,11 +39,11 @@ _BEGIN_AGAIN = 30.0
 _ANSWER_HOLDS = 5.0
 
 
-class Cluster(Reader, Source, Protocol):
+class ManagementCluster(Reader, ListWatcher, Protocol):
     """A management cluster that can be read and watched."""
 
 
-class View:
+class CachedReader:
     """A :class:`Reader` for one look: asks nothing of what is watched and fresh, the rest directly.
 
     :ivar behind: seconds that what it gives out may be behind at most.
@@ -55,7 +55,7 @@ class View:
     def __init__(
         self,
         kube: Reader,
-        fresh: Mapping[names.Kind, Store],
+        fresh: Mapping[names.Kind, ObjectCache],
         behind: float,
         place: str = "",
     ) -> None:
@@ -80,7 +80,7 @@ class View:
             store.list(namespace, selector) if store else self._kube.list(kind, namespace, selector)
         )
 
-    def _store(self, kind: names.Kind, namespace: str) -> Store | None:
+    def _store(self, kind: names.Kind, namespace: str) -> ObjectCache | None:
         store = self._fresh.get(kind)
         return store if store and store.covers(namespace) else None
 
@@ -96,7 +96,7 @@ def _thread(name: str, run: Callable[[], None]) -> None:
     threading.Thread(target=run, name=name, daemon=True).start()
 
 
-class Watching:
+class Informers:
     """The stores of what a look reads, and the watches that fill them.
 
     What is older than the bound is not given out: it is read from the management cluster, and where
@@ -111,7 +111,7 @@ class Watching:
 
     def __init__(
         self,
-        kube: Cluster,
+        kube: ManagementCluster,
         *,
         staleness: float,
         covers: Callable[[str], bool],
@@ -123,11 +123,11 @@ class Watching:
         self._kube = kube
         self._spawn = spawn
         self._staleness = staleness
-        self._stores = {kind: Store(kind, covers, clock) for kind in kinds}
+        self._stores = {kind: ObjectCache(kind, covers, clock) for kind in kinds}
         # A watch that ends is a proof; a few have to fit into the bound.
         seconds = seconds or max(1, int(staleness / 3))
         self.watches = tuple(
-            Watch(kube, store, seconds=seconds, told=self._tell, clock=clock)
+            Reflector(kube, store, seconds=seconds, told=self._tell, clock=clock)
             for store in self._stores.values()
         )
         self._clock = clock
@@ -194,7 +194,7 @@ class Watching:
         for watch in self.watches:
             watch.wake()
 
-    def is_whole(self, view: View) -> bool:
+    def is_whole(self, view: CachedReader) -> bool:
         """Whether a view asks for nothing, and the management cluster has answered just now.
 
         One question of one thread counts for a few seconds, for all: watches that are fresh tell
@@ -216,14 +216,14 @@ class Watching:
                 self._asked = self._clock()
             return self._answers
 
-    def view(self) -> View:
+    def view(self) -> CachedReader:
         """A reader for one look that begins now."""
         try:
             identity = self._kube.identity()
         except errors.DriverError as error:
             LOG.warning("Nothing of what is watched is used: %s", error.detail)
             self._identity = ""
-            return View(self._kube, {}, 0.0)
+            return CachedReader(self._kube, {}, 0.0)
         if identity != self._identity:
             # A watch that was refused pauses for minutes, and the right may have come with this.
             self._identity = identity
@@ -235,4 +235,4 @@ class Watching:
             if age is not None and age <= self._staleness
         }
         stores = {kind: self._stores[kind] for kind in fresh}
-        return View(self._kube, stores, max(fresh.values(), default=0.0), identity)
+        return CachedReader(self._kube, stores, max(fresh.values(), default=0.0), identity)

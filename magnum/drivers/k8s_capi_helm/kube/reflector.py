@@ -23,7 +23,7 @@ from typing import Protocol
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube.cache import Kept, Store
+from magnum.drivers.k8s_capi_helm.kube.cache import CachedObject, ObjectCache
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
 LOG = logging.getLogger(__name__)
@@ -41,14 +41,14 @@ _LASTED = 0.9
 _DOUBLINGS = 10
 
 
-class Source(Protocol):
+class ListWatcher(Protocol):
     """What a watch needs of the management cluster; kube_client.KubeClient has it."""
 
     def identity(self) -> str: ...
 
     def snapshot(
-        self, kind: names.Kind, keep: Callable[[Json], Kept | None], /
-    ) -> tuple[Iterable[Kept], str]: ...
+        self, kind: names.Kind, keep: Callable[[Json], CachedObject | None], /
+    ) -> tuple[Iterable[CachedObject], str]: ...
 
     def changes(
         self, kind: names.Kind, since: str, seconds: int, /
@@ -57,7 +57,7 @@ class Source(Protocol):
     def revision(self, kind: names.Kind, /) -> str: ...
 
 
-class Watch:
+class Reflector:
     """Keeps one store up to date; each round is one list or one watch.
 
     :param seconds: how long one watch lasts at most.
@@ -67,8 +67,8 @@ class Watch:
 
     def __init__(
         self,
-        source: Source,
-        store: Store,
+        source: ListWatcher,
+        store: ObjectCache,
         *,
         seconds: int,
         told: Callable[[Json], None],

@@ -113,7 +113,7 @@ def refusal(request: Request, code: int, body: bytes) -> errors.DriverError:
     :returns: ManagementUnreachable for what may pass by itself, Conflict for 409 and 410,
         ManagementRefused for the rest. The server's words are in the detail only.
     """
-    detail = f"{request.method} {request.path}: HTTP {code}: {words(request, body)}"
+    detail = f"{request.method} {request.path}: HTTP {code}: {server_message(request, body)}"
     about = f"{request.verb} {request.what}"
     if code in PASSING:
         return unreachable(detail)
@@ -163,7 +163,7 @@ def unreachable(detail: str) -> errors.ManagementUnreachable:
     )
 
 
-def words(request: Request, body: bytes) -> str:
+def server_message(request: Request, body: bytes) -> str:
     """What the server says in an answer, for the operator; nothing that could be of a secret."""
     status = status_of(body)
     if request.private:

@@ -33,7 +33,7 @@ class Reader(Protocol):
     ) -> list[Json]: ...
 
 
-def look(kube: Reader, namespace: str, release: str, now: datetime.datetime) -> Observed:
+def take_snapshot(kube: Reader, namespace: str, release: str, now: datetime.datetime) -> Observed:
     """Everything of *release* that :func:`status.judge` and the deletion ask for.
 
     :param now: aware, UTC; becomes ``Observed.at``.
@@ -111,7 +111,9 @@ class _Look:
         if listed:
             return listed[0]
         referred = (
-            None if isinstance(cluster, Missing) else conditions.dig(cluster, "spec", ref, "name")
+            None
+            if isinstance(cluster, Missing)
+            else conditions.at_path(cluster, "spec", ref, "name")
         )
         usual = names.control_plane(self._release) if kind is names.CONTROL_PLANE else self._release
         return self._one(kind, str(referred or usual))
@@ -133,5 +135,7 @@ class _Look:
             one
             for one in listed
             if conditions.tells_of_failure(one)
-            and str(conditions.dig(one, "involvedObject", "name") or "").startswith(self._release)
+            and str(conditions.at_path(one, "involvedObject", "name") or "").startswith(
+                self._release
+            )
         )

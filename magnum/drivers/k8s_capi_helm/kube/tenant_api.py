@@ -16,8 +16,8 @@ import ssl
 import threading
 import types
 
-from magnum.drivers.k8s_capi_helm.kube.tenant_channel import Channel
-from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import Access
+from magnum.drivers.k8s_capi_helm.kube.tenant_channel import TenantChannel
+from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import TenantKubeconfig
 
 #: Seconds for a connection to come about, without a byte of an answer, and for the whole.
 CONNECT, READ, WHOLE = 2.0, 4.0, 10.0
@@ -31,11 +31,11 @@ _HEADERS = {
 }
 
 
-class Unanswered(Exception):
+class TenantApiUnavailable(Exception):
     """Nobody knows: there was no answer, or none that says yes or no. For the operator's log."""
 
 
-class Door:
+class TenantApi:
     """One connection, for one look, in one thread; it is open inside of a ``with``.
 
     :param whole: seconds after which it is cut.
@@ -43,23 +43,23 @@ class Door:
         authority.
     """
 
-    def __init__(self, access: Access, *, whole: float = WHOLE) -> None:
+    def __init__(self, access: TenantKubeconfig, *, whole: float = WHOLE) -> None:
         self._access = access
         self._connection = http.client.HTTPConnection(access.host, access.port)
         # One that the server has closed is not opened again unwatched.
         self._connection.auto_open = 0
         self._sock: socket.socket | None = None
-        self._channel: Channel | None = None
+        self._channel: TenantChannel | None = None
         self._watch = threading.Timer(whole, self._cut)
         self._watch.daemon = True
         self._late = False
 
-    def __enter__(self) -> Door:
+    def __enter__(self) -> TenantApi:
         self._watch.start()
         try:
             with _told():
                 self._open()
-        except Unanswered:
+        except TenantApiUnavailable:
             self.close()
             raise
         return self
@@ -68,7 +68,7 @@ class Door:
         where = (self._access.host, self._access.port)
         trust = _trust(self._access)
         self._sock = socket.create_connection(where, timeout=CONNECT)
-        self._channel = Channel(self._sock, trust, self._access.host)
+        self._channel = TenantChannel(self._sock, trust, self._access.host)
         self._connection.sock = self._channel
         self._sock.settimeout(READ)
         # Not before the watch knows the socket.
@@ -95,15 +95,15 @@ class Door:
         :raises Unanswered: the server says neither.
         """
         if self._late or self._channel is None:
-            raise Unanswered("it took too long as a whole")
+            raise TenantApiUnavailable("it took too long as a whole")
         with _told():
             self._channel.ask()
             self._connection.request("GET", path, headers=_HEADERS)
             answer = self._connection.getresponse()
             if (answer.length or 0) > LARGEST or len(answer.read(LARGEST + 1)) > LARGEST:
-                raise Unanswered(f"GET {path}: the answer is longer than {LARGEST} bytes")
+                raise TenantApiUnavailable(f"GET {path}: the answer is longer than {LARGEST} bytes")
         if answer.status not in (200, 404):
-            raise Unanswered(f"GET {path}: HTTP {answer.status}")
+            raise TenantApiUnavailable(f"GET {path}: HTTP {answer.status}")
         return answer.status == 200
 
     def _cut(self) -> None:
@@ -119,10 +119,12 @@ def _told() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise Unanswered(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from None
+        raise TenantApiUnavailable(
+            f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        ) from None
 
 
-def _trust(access: Access) -> ssl.SSLContext:
+def _trust(access: TenantKubeconfig) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_verify_locations(cadata=access.authority)

@@ -16,7 +16,7 @@ import threading
 ALL, TENANT, VAIN = 8, 2, 4
 
 
-class Budget:
+class TenantBudget:
     """Safe to share between threads."""
 
     def __init__(self) -> None:

@@ -25,11 +25,11 @@ _PIECE = 1 << 16
 _Result = TypeVar("_Result")
 
 
-class Excess(OSError):
+class ResponseTooLarge(OSError):
     """The server sends more than anybody reads."""
 
 
-class Channel:
+class TenantChannel:
     """A connection as ``http.client`` uses one; for one thread.
 
     :param sock: a connected socket with a timeout; it is closed with this.
@@ -114,11 +114,11 @@ class Channel:
         left = getattr(self, budget) - count
         setattr(self, budget, left)
         if left < 0:
-            raise Excess(f"it sends too many {what}")
+            raise ResponseTooLarge(f"it sends too many {what}")
 
 
 class _Incoming(io.RawIOBase):
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: TenantChannel) -> None:
         super().__init__()
         self._channel = channel
 
@@ -132,7 +132,7 @@ class _Incoming(io.RawIOBase):
 class _Lines(io.BufferedReader):
     """Lines are counted: each is parsed by Python, and costs a hundred times what its bytes do."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: TenantChannel) -> None:
         super().__init__(_Incoming(channel))
         self._channel = channel
 

@@ -23,7 +23,7 @@ _NONE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Access:
+class TenantKubeconfig:
     """The way into a cluster; PEM texts.
 
     :ivar authority: the only one that its server's certificate may be of.
@@ -36,10 +36,10 @@ class Access:
     key: str = dataclasses.field(repr=False)
 
 
-def access(secret: Json) -> Access | None:
+def read_tenant_kubeconfig(secret: Json) -> TenantKubeconfig | None:
     """The way in that a Secret holds, None if it is not one that Cluster API writes."""
     try:
-        packed = base64.b64decode(conditions.dig(secret, "data", "value") or "", validate=True)
+        packed = base64.b64decode(conditions.at_path(secret, "data", "value") or "", validate=True)
         document: Any = yaml.safe_load(packed) if len(packed) <= _LARGEST else None
         chosen = _named(document, "contexts", "context", document["current-context"])
         cluster = _named(document, "clusters", "cluster", chosen["cluster"])
@@ -47,7 +47,7 @@ def access(secret: Json) -> Access | None:
         url = urllib.parse.urlsplit(cluster["server"])
         if url.scheme != "https" or not url.hostname or url.username or url.path.strip("/"):
             return None
-        return Access(
+        return TenantKubeconfig(
             host=url.hostname,
             port=url.port or 443,
             authority=_text(cluster["certificate-authority-data"]),

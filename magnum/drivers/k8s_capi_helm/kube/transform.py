@@ -39,7 +39,7 @@ _EVENT = (
 _REFERENCE = ("kind", "name", "namespace")
 
 
-def trimmed(kind: names.Kind, thing: Json) -> Json:
+def transform(kind: names.Kind, thing: Json) -> Json:
     """A new object with the parts of *thing* that are judged; they are shared with it."""
     metadata = _only(thing.get("metadata") or {}, _METADATA)
     if "annotations" in metadata:

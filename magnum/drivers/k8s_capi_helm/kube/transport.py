@@ -17,8 +17,14 @@ import urllib3
 
 from magnum.drivers.k8s_capi_helm import deadline as rpc_deadline
 from magnum.drivers.k8s_capi_helm.kube import kubeconfig
-from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import Breaker
-from magnum.drivers.k8s_capi_helm.kube.request import PASSING, refusal, Request, unreachable, words
+from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
+from magnum.drivers.k8s_capi_helm.kube.request import (
+    PASSING,
+    refusal,
+    Request,
+    server_message,
+    unreachable,
+)
 from magnum.drivers.k8s_capi_helm.model import Json
 
 _ATTEMPTS = 3
@@ -70,7 +76,7 @@ class Answer:
         return parsed
 
 
-class Wire:
+class Transport:
     """The connection to the management cluster; safe to share between threads.
 
     Parameters are those of :class:`KubeClient`. Nothing happens before the first request.
@@ -83,7 +89,7 @@ class Wire:
         connect_timeout: float,
         read_timeout: float,
         pause: float,
-        breaker: Breaker,
+        breaker: CircuitBreaker,
     ) -> None:
         self._configured = kubeconfig
         self._timeout = (connect_timeout, read_timeout)
@@ -96,7 +102,7 @@ class Wire:
     @property
     def kubeconfig_path(self) -> str | None:
         """As for :class:`KubeClient`."""
-        return kubeconfig.find(self._configured)
+        return kubeconfig.find_kubeconfig(self._configured)
 
     def send(self, request: Request) -> Answer:
         """The server's answer, after as many attempts as the request allows.
@@ -153,9 +159,9 @@ class Wire:
         # A plugin of the kubeconfig has a limit of its own, and may use it up.
         self._client()
         most = _ATTEMPTS_TOGETHER * sum(self._timeout)
-        left = rpc_deadline.left(most)
+        left = rpc_deadline.remaining(most)
         end = time.monotonic() + left
-        if rpc_deadline.is_over():
+        if rpc_deadline.is_expired():
             raise unreachable(f"{request.method} {request.path}: not asked, the time is over")
         passing = (_Unsent, _Unknown) if request.repeatable else _Unsent
         retrying = tenacity.Retrying(
@@ -198,7 +204,7 @@ class Wire:
         if response.status == 429:
             raise _Unsent("HTTP 429, too many requests")
         if response.status in PASSING:
-            raise _Unknown(f"HTTP {response.status}: {words(request, content)}")
+            raise _Unknown(f"HTTP {response.status}: {server_message(request, content)}")
         return Answer(response.status, content)
 
     def _open(self, request: Request, timeout: tuple[float, float]) -> urllib3.BaseHTTPResponse:
@@ -233,7 +239,7 @@ class Wire:
 
         :raises errors.ManagementUnreachable: it took too long.
         """
-        if not self._lock.acquire(timeout=rpc_deadline.left(sum(self._timeout))):
+        if not self._lock.acquire(timeout=rpc_deadline.remaining(sum(self._timeout))):
             raise unreachable("not asked, because the plugin of the kubeconfig does not answer")
         try:
             yield

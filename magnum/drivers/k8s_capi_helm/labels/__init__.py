@@ -12,7 +12,7 @@ character is dropped.
 """
 
 from magnum.drivers.k8s_capi_helm.labels.effective import effective
-from magnum.drivers.k8s_capi_helm.labels.label import Label, Site
+from magnum.drivers.k8s_capi_helm.labels.label import Label, LabelScope
 from magnum.drivers.k8s_capi_helm.labels.limits import check_merged, check_new
 from magnum.drivers.k8s_capi_helm.labels.notices import notices, of_node_groups
 from magnum.drivers.k8s_capi_helm.labels.parser import (
@@ -20,21 +20,21 @@ from magnum.drivers.k8s_capi_helm.labels.parser import (
     given_names,
     parse,
     parse_node_group,
-    readable,
+    readable_labels,
     template_only_names,
     with_template_only,
 )
 from magnum.drivers.k8s_capi_helm.labels.registry import BY_NAME, Labels, REGISTRY
-from magnum.drivers.k8s_capi_helm.labels.types import Form, OptionType
+from magnum.drivers.k8s_capi_helm.labels.types import LabelType, OptionType
 
 __all__ = [
     "BY_NAME",
     "REGISTRY",
-    "Form",
     "Label",
+    "LabelScope",
+    "LabelType",
     "Labels",
     "OptionType",
-    "Site",
     "check_merged",
     "check_new",
     "check_node_group",
@@ -44,7 +44,7 @@ __all__ = [
     "of_node_groups",
     "parse",
     "parse_node_group",
-    "readable",
+    "readable_labels",
     "template_only_names",
     "with_template_only",
 ]

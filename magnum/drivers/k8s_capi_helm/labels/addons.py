@@ -89,54 +89,54 @@ class AddonLabels:
         False,
         "true",
         "Whether the cluster gets the drivers for Manila shares over NFS.",
-        own_chart=True,
+        requires_bundled_chart=True,
     )
     manila_csi_share_type: str | None = label(
         types.NAME,
         None,
         "nfs-shares",
         "Manila share type of the storage class csi-manila. Without it there is no such class.",
-        own_chart=True,
+        requires_bundled_chart=True,
     )
     manila_csi_share_network_id: str | None = label(
         text_types.ID,
         None,
         "5c6d1b8c-8f27-4d0c-9a44-3c1a5d2f7e10",
         "Manila share network of the shares of that class. Needs manila_csi_share_type.",
-        own_chart=True,
+        requires_bundled_chart=True,
     )
     csi_cinder_availability_zone: str = label(
         types.ZONE,
         "nova",
         "az-storage",
         "Cinder availability zone of the volumes that storage classes make.",
-        settled=True,
+        immutable=True,
     )
     csi_cinder_reclaim_policy: str = label(
         types.choice("Retain", "Delete"),
         "Retain",
         "Delete",
         "What happens to a Cinder volume when its PersistentVolumeClaim is deleted.",
-        settled=True,
+        immutable=True,
     )
     csi_cinder_volume_binding_mode: str = label(
         types.choice("WaitForFirstConsumer", "Immediate"),
         "WaitForFirstConsumer",
         "Immediate",
         "Whether a volume is made when the first pod needs it, or at once.",
-        settled=True,
+        immutable=True,
     )
     csi_cinder_fstype: str = label(
         types.FILESYSTEM,
         "ext4",
         "xfs",
         "Filesystem that is made on new volumes.",
-        settled=True,
+        immutable=True,
     )
     csi_cinder_allow_volume_expansion: bool = label(
         types.SWITCH,
         True,
         "false",
         "Whether a volume grows when its PersistentVolumeClaim asks for more.",
-        settled=True,
+        immutable=True,
     )

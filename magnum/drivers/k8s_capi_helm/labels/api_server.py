@@ -43,7 +43,7 @@ class ApiServerLabels:
         "--proxy-mode=nftables",
         "Flags of kube-proxy, which become its configuration. Kubernetes reads it when the cluster "
         "is made. Has no effect with cilium, which takes the place of kube-proxy.",
-        settled=True,
+        immutable=True,
     )
     admission_control_list: tuple[str, ...] = label(
         text_types.ADMISSION_PLUGINS,
@@ -76,7 +76,7 @@ class ApiServerLabels:
         "true",
         "Whether the API server writes who asked for what (the metadata of each request, no "
         "bodies) into /var/log/kubernetes/audit/audit.log on each control plane node.",
-        own_chart=True,
+        requires_bundled_chart=True,
     )
     audit_log_max_age: int = label(
         text_types.SOME,
@@ -84,7 +84,7 @@ class ApiServerLabels:
         "7",
         "Days for which files of the audit log are kept.",
         aliases=("audit_log_maxage",),
-        own_chart=True,
+        requires_bundled_chart=True,
     )
     audit_log_max_backup: int = label(
         text_types.SOME,
@@ -92,7 +92,7 @@ class ApiServerLabels:
         "3",
         "Number of old files of the audit log that are kept.",
         aliases=("audit_log_maxbackup",),
-        own_chart=True,
+        requires_bundled_chart=True,
     )
     audit_log_max_size: int = label(
         text_types.SOME,
@@ -100,7 +100,7 @@ class ApiServerLabels:
         "50",
         "MiB after which a new file of the audit log is begun.",
         aliases=("audit_log_maxsize",),
-        own_chart=True,
+        requires_bundled_chart=True,
     )
     oidc_issuer_url: str | None = label(
         text_types.HTTPS_URL,

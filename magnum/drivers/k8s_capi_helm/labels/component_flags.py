@@ -96,7 +96,7 @@ _PROXY = {
 }
 
 
-def _form(reserved: Mapping[str, str]) -> types.Form[Pairs]:
+def _form(reserved: Mapping[str, str]) -> types.LabelType[Pairs]:
     def read(text: str) -> Pairs:
         found = _pairs(text)
         for name, _ in found:
@@ -106,7 +106,7 @@ def _form(reserved: Mapping[str, str]) -> types.Form[Pairs]:
         return found
 
     expected = "flags like --name=value with spaces between them, without quotes"
-    return types.Form(read, expected, write=_text)
+    return types.LabelType(read, expected, write=_text)
 
 
 def _text(flags: Pairs) -> str:
@@ -145,7 +145,7 @@ API_SERVER = _form(_API_SERVER)
 CONTROLLER_MANAGER = _form(_CONTROLLER_MANAGER)
 SCHEDULER = _form(_SCHEDULER)
 KUBELET = _form(_KUBELET)
-PROXY = types.Form(
+PROXY = types.LabelType(
     _read_proxy,
     "flags of kube-proxy like --proxy-mode=nftables, with spaces between them",
     write=_text,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 from magnum.drivers.k8s_capi_helm.labels import text_types, types
-from magnum.drivers.k8s_capi_helm.labels.label import label, Site
+from magnum.drivers.k8s_capi_helm.labels.label import label, LabelScope
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class ControlPlaneLabels:
         "1.1.0",
         "Version of the cluster chart for new clusters, instead of the cloud's default one. Can "
         "only be set by a cluster template.",
-        sites=(Site.TEMPLATE,),
+        sites=(LabelScope.TEMPLATE,),
     )
     capi_helm_chart_name: str | None = label(
         types.CHART,
@@ -67,7 +67,7 @@ class ControlPlaneLabels:
         "my-cluster",
         "Name of the cluster chart for new clusters, instead of the cloud's default one, if the "
         "operator allows it. Can only be set by a cluster template.",
-        sites=(Site.TEMPLATE,),
+        sites=(LabelScope.TEMPLATE,),
     )
     capi_helm_chart_repo: str | None = label(
         types.REPOSITORY,
@@ -76,7 +76,7 @@ class ControlPlaneLabels:
         "Repository of the cluster chart for new clusters, instead of the cloud's default one, if "
         "the operator allows it; 'bundled' for the charts that come with the driver. Can only be "
         "set by a cluster template.",
-        sites=(Site.TEMPLATE,),
+        sites=(LabelScope.TEMPLATE,),
     )
     capi_helm_overlay: str | None = label(
         types.OVERLAY,
@@ -84,5 +84,5 @@ class ControlPlaneLabels:
         "gpu",
         "Name of an overlay: values of the chart that the cloud's operator keeps under this name. "
         "Can only be set by a cluster template. Other labels and Magnum's fields win over it.",
-        sites=(Site.TEMPLATE,),
+        sites=(LabelScope.TEMPLATE,),
     )

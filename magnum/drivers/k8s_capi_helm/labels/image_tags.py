@@ -27,7 +27,7 @@ class TagLabels:
         "cluster's machines run: "
         "with registry.example.org, registry.k8s.io/pause becomes "
         "registry.example.org/registry.k8s.io/pause.",
-        own_chart=True,
+        requires_bundled_chart=True,
     )
     calico_tag: str | None = _tag("v3.29.0", "v3.31.4", "Calico (and of its chart)")
     cilium_tag: str | None = _tag("v1.16.0", "v1.19.2", "Cilium (and of its chart)")

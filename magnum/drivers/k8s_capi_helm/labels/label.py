@@ -13,7 +13,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 
-class Site(enum.StrEnum):
+class LabelScope(enum.StrEnum):
     """Where a label may be set to have an effect."""
 
     TEMPLATE = "template"
@@ -22,7 +22,7 @@ class Site(enum.StrEnum):
 
 
 #: Of a label that a nodegroup may have otherwise than its cluster.
-EVERYWHERE = (Site.TEMPLATE, Site.CLUSTER, Site.NODEGROUP)
+EVERYWHERE = (LabelScope.TEMPLATE, LabelScope.CLUSTER, LabelScope.NODEGROUP)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,33 +34,35 @@ class Label:
     :ivar help: full sentences for people.
     :ivar sites: where it has an effect.
     :ivar aliases: old names that are still understood.
-    :ivar settled: it is about something that is made with the cluster and cannot be changed in one
-        that runs: an upgrade keeps the cluster's value.
-    :ivar own_chart: only charts of this project's own family can do it.
+    :ivar immutable: it is about something that is made with the cluster and cannot be changed in
+        one that runs: an upgrade keeps the cluster's value.
+    :ivar requires_bundled_chart: only charts of this project's own family can do it.
     """
 
     name: str
-    form: types.Form[Any]
+    form: types.LabelType[Any]
     default: Any
     example: str
     help: str
-    sites: tuple[Site, ...] = (Site.TEMPLATE, Site.CLUSTER)
+    sites: tuple[LabelScope, ...] = (LabelScope.TEMPLATE, LabelScope.CLUSTER)
     aliases: tuple[str, ...] = ()
-    settled: bool = False
-    own_chart: bool = False
+    immutable: bool = False
+    requires_bundled_chart: bool = False
 
 
 def label(
-    form: types.Form[T],
+    form: types.LabelType[T],
     default: D,
     example: str,
     help: str,
     *,
-    sites: tuple[Site, ...] = (Site.TEMPLATE, Site.CLUSTER),
+    sites: tuple[LabelScope, ...] = (LabelScope.TEMPLATE, LabelScope.CLUSTER),
     aliases: tuple[str, ...] = (),
-    settled: bool = False,
-    own_chart: bool = False,
+    immutable: bool = False,
+    requires_bundled_chart: bool = False,
 ) -> T | D:
     """A field of a class of labels; the attribute's own name becomes the label's."""
-    about = Label("", form, default, example, help, sites, aliases, settled, own_chart)
+    about = Label(
+        "", form, default, example, help, sites, aliases, immutable, requires_bundled_chart
+    )
     return cast("T | D", dataclasses.field(default=default, metadata={"label": about}))

@@ -33,9 +33,9 @@ def check_merged(texts: Mapping[str, str], had: Mapping[str, str], whose: str) -
     :param had: labels before the upgrade; one that has too many from before can be upgraded.
     :raises errors.InvalidRequest: naming number or size, and the bound.
     """
-    if len(texts) > len(had) or column_limits.encoded(dict(texts)) > column_limits.encoded(
-        dict(had)
-    ):
+    if len(texts) > len(had) or column_limits.encoded_size(
+        dict(texts)
+    ) > column_limits.encoded_size(dict(had)):
         _check(
             texts, f"With the labels of the new template {whose}", _ROOM * MOST, column_limits.TEXT
         )
@@ -47,10 +47,10 @@ def _check(texts: Mapping[str, str], whose: str, most: int, longest: int) -> Non
             f"{whose} has {len(texts)} labels, and at most {most} are allowed. Leave out those "
             "that nothing reads."
         )
-    size = column_limits.encoded(dict(texts))
+    size = column_limits.encoded_size(dict(texts))
     if size > longest:
         longer = max(texts, key=lambda name: len(texts[name]))
-        named = column_limits.shortened(longer, column_limits.STRING)
+        named = column_limits.shorten(longer, column_limits.STRING)
         raise errors.InvalidRequest(
             f"{whose} has labels of {size} bytes together, as Magnum keeps them (JSON), and at "
             f"most {longest} are allowed. The longest is '{named}': shorten it or leave it out."

@@ -19,14 +19,14 @@ class NetworkLabels:
         "10.20.0.0/24",
         "IPv4 range of the network that is made for the nodes. Not used if the cluster has a fixed "
         "network or subnet.",
-        settled=True,
+        immutable=True,
     )
     octavia_provider: str = label(
         types.PROVIDER,
         "amphora",
         "ovn",
         "Octavia provider of the Kubernetes API's load balancer and of those for Services.",
-        settled=True,
+        immutable=True,
     )
     octavia_lb_algorithm: str | None = label(
         types.choice("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"),
@@ -47,7 +47,7 @@ class NetworkLabels:
         "false",
         "Whether the load balancer of the Kubernetes API gets a floating IP. Where the label is "
         "not given, the cluster's own floating_ip_enabled has to be true as well.",
-        settled=True,
+        immutable=True,
     )
     api_master_lb_allowed_cidrs: tuple[str, ...] = label(
         types.CIDRS,
@@ -63,23 +63,23 @@ class NetworkLabels:
         None,
         "large",
         "Octavia flavor, by name, of the Kubernetes API's load balancer.",
-        settled=True,
-        own_chart=True,
+        immutable=True,
+        requires_bundled_chart=True,
     )
     api_server_lb_availability_zone: str | None = label(
         types.ZONE,
         None,
         "az-2",
         "Octavia availability zone of the Kubernetes API's load balancer.",
-        settled=True,
-        own_chart=True,
+        immutable=True,
+        requires_bundled_chart=True,
     )
     api_server_floating_ip: str | None = label(
         text_types.ADDRESS,
         None,
         "192.0.2.10",
         "An existing floating IP of the project for the Kubernetes API, instead of a new one.",
-        settled=True,
+        immutable=True,
     )
     calico_ipv4pool: tuple[str, ...] = label(
         text_types.PODS,
@@ -87,14 +87,14 @@ class NetworkLabels:
         "10.100.0.0/16,fd00:10::/56",
         "Network of the pods with calico: one, or one of IPv4 and one of IPv6, of which pods "
         "prefer the first. Without it the chart's, 172.16.0.0/13.",
-        settled=True,
+        immutable=True,
     )
     cilium_ipv4pool: tuple[str, ...] = label(
         text_types.PODS,
         (),
         "10.100.0.0/16",
         "The same with cilium.",
-        settled=True,
+        immutable=True,
     )
     service_cluster_ip_range: tuple[str, ...] = label(
         text_types.SERVICES,
@@ -102,12 +102,12 @@ class NetworkLabels:
         "10.254.0.0/16,fd00:20::/112",
         "Network of the services: one, or one of IPv4 and one of IPv6. Without it the chart's, "
         "172.24.0.0/13.",
-        settled=True,
+        immutable=True,
     )
     dns_cluster_domain: str | None = label(
         text_types.DOMAIN,
         None,
         "k8s.example.org",
         "DNS domain of services. Without it the chart's, cluster.local.",
-        settled=True,
+        immutable=True,
     )

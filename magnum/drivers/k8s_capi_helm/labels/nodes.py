@@ -97,7 +97,7 @@ class NodeLabels:
         "host (affinity): only if it can (soft-), or not at all otherwise. The control plane and "
         "each nodegroup have a Nova server group of their own for that; none makes none.",
         sites=EVERYWHERE,
-        settled=True,
+        immutable=True,
     )
     extra_network_names: tuple[str, ...] = label(
         types.NAMES,
@@ -106,7 +106,7 @@ class NodeLabels:
         "Names or ids of further Neutron networks on which each worker gets a port.",
         sites=EVERYWHERE,
         aliases=("extra_network_name",),
-        settled=True,
+        immutable=True,
     )
     node_annotations: tuple[tuple[str, str], ...] = label(
         types.ANNOTATIONS,

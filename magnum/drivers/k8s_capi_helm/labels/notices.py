@@ -142,7 +142,7 @@ def _idle_in_group(name: str, text: str) -> str:
     """Why a label of a nodegroup's own does nothing, "" if it does or asks for nothing."""
     label = registry.BY_NAME.get(name)
     if label is None and name in unsupported.REFUSED:
-        return unsupported.REFUSED[name] if unsupported.asks(name, text) else ""
+        return unsupported.REFUSED[name] if unsupported.has_effect(name, text) else ""
     if label is None and name in unsupported.BUNDLED:
         return "the charts and Kubernetes bring versions of their own."
     if label is None and name in unsupported.OPERATORS:
@@ -154,9 +154,9 @@ def _idle_in_group(name: str, text: str) -> str:
         return f"it is unknown, did you mean '{close}'?" if close else "it is unknown here."
     if not text.strip():
         return ""
-    if labels_label.Site.NODEGROUP not in label.sites:
+    if labels_label.LabelScope.NODEGROUP not in label.sites:
         return "it holds for whole clusters."
-    expected = parser.wrong(label, text)
+    expected = parser.invalid_label(label, text)
     return f"its value '{text}' should be {expected}." if expected else ""
 
 
@@ -180,14 +180,14 @@ def _unknown(texts: Mapping[str, str]) -> Iterator[str]:
 
 def _listed(words: Sequence[str]) -> str:
     """The first of them, each as long as it can be read, and how many more there are."""
-    named = ", ".join(column_limits.shortened(one, _LONGEST) for one in words[:_NAMED])
+    named = ", ".join(column_limits.shorten(one, _LONGEST) for one in words[:_NAMED])
     return f"{named} and {len(words) - _NAMED} more" if len(words) > _NAMED else named
 
 
 def _unavailable(texts: Mapping[str, str]) -> Iterator[str]:
     """Labels of other drivers; refused ones are those of a cluster that was there before."""
     for name in sorted(texts.keys() & unsupported.REFUSED.keys()):
-        if unsupported.asks(name, texts[name]):
+        if unsupported.has_effect(name, texts[name]):
             yield f"Label '{name}' has no effect. {unsupported.REFUSED[name]}"
     if bundled := sorted(unsupported.BUNDLED & set(texts)):
         yield (
@@ -206,8 +206,8 @@ def _unavailable(texts: Mapping[str, str]) -> Iterator[str]:
 def _unusable(texts: Mapping[str, str]) -> Iterator[str]:
     """Labels of a cluster that was there before, which nobody would be allowed today."""
     for label in registry.REGISTRY:
-        for name, text in parser.given(label, texts):
-            if expected := parser.wrong(label, text):
+        for name, text in parser.given_labels(label, texts):
+            if expected := parser.invalid_label(label, text):
                 yield (
                     f"Label '{name}' has the value '{text}' and no effect, because it should be "
                     f"{expected}."
@@ -216,7 +216,7 @@ def _unusable(texts: Mapping[str, str]) -> Iterator[str]:
 
 def _old_names(texts: Mapping[str, str]) -> Iterator[str]:
     for label in registry.REGISTRY:
-        names = [name for name, _ in parser.given(label, texts)]
+        names = [name for name, _ in parser.given_labels(label, texts)]
         for old in names:
             if old == label.name:
                 continue
@@ -257,4 +257,4 @@ def _of_other_network(
 
 
 def _is_given(name: str, texts: Mapping[str, str]) -> bool:
-    return any(parser.given(registry.BY_NAME[name], texts))
+    return any(parser.given_labels(registry.BY_NAME[name], texts))

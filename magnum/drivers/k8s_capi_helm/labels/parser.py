@@ -58,19 +58,19 @@ def parse(
     return labels
 
 
-def given(label: labels_label.Label, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def given_labels(label: labels_label.Label, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Names and texts under which *label* is given, its own name before its old ones."""
     for name in (label.name, *label.aliases):
         if texts.get(name, "").strip():
             yield name, texts[name]
 
 
-def readable(texts: Mapping[str, str]) -> dict[str, str]:
+def readable_labels(texts: Mapping[str, str]) -> dict[str, str]:
     """Labels without those whose text does not have the label's form."""
     found = dict(texts)
     for label in registry.REGISTRY:
-        for name, text in given(label, texts):
-            if wrong(label, text):
+        for name, text in given_labels(label, texts):
+            if invalid_label(label, text):
                 del found[name]
     return found
 
@@ -91,13 +91,13 @@ def with_template_only(texts: Mapping[str, str], template: Mapping[str, str]) ->
 @functools.cache
 def template_only_names() -> frozenset[str]:
     """Every name of the labels that only a template can set."""
-    only = (one for one in registry.REGISTRY if labels_label.Site.CLUSTER not in one.sites)
+    only = (one for one in registry.REGISTRY if labels_label.LabelScope.CLUSTER not in one.sites)
     return frozenset(name for label in only for name in (label.name, *label.aliases))
 
 
 def given_names(texts: Mapping[str, str]) -> frozenset[str]:
     """Names of the labels that *texts* gives, under whichever of their names."""
-    return frozenset(label.name for label in registry.REGISTRY if any(given(label, texts)))
+    return frozenset(label.name for label in registry.REGISTRY if any(given_labels(label, texts)))
 
 
 def parse_node_group(
@@ -116,11 +116,11 @@ def parse_node_group(
     :param running: the nodegroup is there already, so nothing may be wrong with its labels.
     :raises InvalidLabel: as :func:`parse`.
     """
-    texts, own = dict(cluster), readable(own) if running else own
+    texts, own = dict(cluster), readable_labels(own) if running else own
     for label in registry.REGISTRY:
-        if labels_label.Site.NODEGROUP not in label.sites:
+        if labels_label.LabelScope.NODEGROUP not in label.sites:
             continue
-        for name, text in given(label, own):
+        for name, text in given_labels(label, own):
             if text != cluster.get(name):
                 for known in (label.name, *label.aliases):
                     texts.pop(known, None)
@@ -139,12 +139,14 @@ def check_node_group(
     :raises InvalidRequest: the first label that is the whole cluster's, or cannot be had at all.
     """
     _refuse_unavailable({name: own[name] for name in own if own[name] != cluster.get(name)})
-    allowed = [one.name for one in registry.REGISTRY if labels_label.Site.NODEGROUP in one.sites]
+    allowed = [
+        one.name for one in registry.REGISTRY if labels_label.LabelScope.NODEGROUP in one.sites
+    ]
     for name in sorted(own):
         label = registry.BY_NAME.get(name)
         if label is None or not own[name].strip() or own[name] == cluster.get(name):
             continue
-        if labels_label.Site.NODEGROUP not in label.sites:
+        if labels_label.LabelScope.NODEGROUP not in label.sites:
             raise errors.InvalidRequest(
                 f"Label '{name}' of the nodegroup has the value '{own[name]}', which is not the "
                 "cluster's. It holds for whole clusters; of its own a nodegroup can have: "
@@ -153,7 +155,7 @@ def check_node_group(
     parse_node_group(own, cluster, defaults)
 
 
-def wrong(label: labels_label.Label, text: str) -> str:
+def invalid_label(label: labels_label.Label, text: str) -> str:
     """How a text should look instead, as an ending of "expected ..."; "" if it is right."""
     try:
         label.form.read(text)
@@ -166,8 +168,8 @@ def wrong(label: labels_label.Label, text: str) -> str:
 
 def _first(label: labels_label.Label, texts: Mapping[str, str], news: Mapping[str, str]) -> Any:
     """The value under the label's first name that has one; None if nothing is given."""
-    for name, text in given(label, texts):
-        expected = wrong(label, text)
+    for name, text in given_labels(label, texts):
+        expected = invalid_label(label, text)
         if not expected:
             return label.form.read(text)
         if name in news:
@@ -176,8 +178,8 @@ def _first(label: labels_label.Label, texts: Mapping[str, str], news: Mapping[st
 
 
 def _first_default(label: labels_label.Label, texts: Mapping[str, str], *, lenient: bool) -> Any:
-    for name, text in given(label, texts):
-        expected = wrong(label, text)
+    for name, text in given_labels(label, texts):
+        expected = invalid_label(label, text)
         if not expected:
             return label.form.read(text)
         if not lenient:
@@ -191,7 +193,7 @@ def _first_default(label: labels_label.Label, texts: Mapping[str, str], *, lenie
 
 def _refuse_unavailable(texts: Mapping[str, str]) -> None:
     for name in sorted(texts.keys() & unsupported.REFUSED.keys()):
-        if unsupported.asks(name, texts[name]):
+        if unsupported.has_effect(name, texts[name]):
             raise errors.InvalidRequest(
                 f"Label '{name}' has the value '{texts[name]}', which cannot be had. "
                 f"{unsupported.REFUSED[name]}"
@@ -200,9 +202,9 @@ def _refuse_unavailable(texts: Mapping[str, str]) -> None:
 
 def _refuse_not_from_template(texts: Mapping[str, str], template: Mapping[str, str]) -> None:
     for label in registry.REGISTRY:
-        if labels_label.Site.CLUSTER in label.sites:
+        if labels_label.LabelScope.CLUSTER in label.sites:
             continue
-        for name, text in given(label, texts):
+        for name, text in given_labels(label, texts):
             if text != template.get(name):
                 raise errors.InvalidLabel(
                     name,

@@ -77,7 +77,7 @@ _HTTP2_SUITES = (
 
 def _several(
     known: tuple[str, ...], expected: str, needed: tuple[str, ...] = ()
-) -> types.Form[tuple[str, ...]]:
+) -> types.LabelType[tuple[str, ...]]:
     """Words of a closed list, each once, in the order in which they are given.
 
     :param needed: of these at least one.
@@ -96,10 +96,10 @@ def _several(
             raise types.Wrong(f"neither {' nor '.join(needed)} is among them")
         return tuple(found)
 
-    return types.Form(read, expected)
+    return types.LabelType(read, expected)
 
 
-def tag(least: str, what: str) -> types.Form[str]:
+def tag(least: str, what: str) -> types.LabelType[str]:
     """A version of a program that this driver's charts can run.
 
     :param least: the oldest one, like ``v4.0.0``; older ones are refused, as templates of the Heat
@@ -113,7 +113,7 @@ def tag(least: str, what: str) -> types.Form[str]:
             raise ValueError(text)
         return text.strip()
 
-    return types.Form(read, f"a version of {what} like {least}, or a newer one")
+    return types.LabelType(read, f"a version of {what} like {least}, or a newer one")
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -205,28 +205,28 @@ def _read_id(text: str) -> str:
 
 
 SOME = types.number(1, "a whole number, 1 or more")
-HTTPS_URL = types.Form(
+HTTPS_URL = types.LabelType(
     _read_url, "a URL like https://sso.example.org/realms/k8s, without user, query and fragment"
 )
-HOSTS = types.Form(
+HOSTS = types.LabelType(
     _read_hosts, "DNS names in lower case and IP addresses, with commas or spaces between them"
 )
-DOMAIN = types.Form(_read_domain, "a DNS domain in lower case, like cluster.local")
-OBJECT = types.Form(_read_domain, "the name of an object of Kubernetes, in lower case")
-ID = types.Form(_read_id, "an id as OpenStack shows it")
-ADDRESS = types.Form(_read_address, "an IP address like 192.0.2.10")
-PREFIX = types.Form(
+DOMAIN = types.LabelType(_read_domain, "a DNS domain in lower case, like cluster.local")
+OBJECT = types.LabelType(_read_domain, "the name of an object of Kubernetes, in lower case")
+ID = types.LabelType(_read_id, "an id as OpenStack shows it")
+ADDRESS = types.LabelType(_read_address, "an IP address like 192.0.2.10")
+PREFIX = types.LabelType(
     _read_prefix, "a registry and path like registry.example.org:5000/mirror, without https://"
 )
-ZONES = types.Form(
+ZONES = types.LabelType(
     _read_zones, "names of availability zones with commas between them, each once, without ':'"
 )
-PODS = types.Form(
+PODS = types.LabelType(
     _read_pods,
     "a network like 10.100.0.0/16, or one of IPv4 and one of IPv6 like "
     "10.100.0.0/16,fd00:10::/56, with no host bits set",
 )
-SERVICES = types.Form(
+SERVICES = types.LabelType(
     _read_services,
     "a network like 10.254.0.0/16, or one of IPv4 and one of IPv6 like "
     "10.254.0.0/16,fd00:20::/112, with no host bits set",

@@ -45,7 +45,7 @@ class OptionType(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Form(Generic[T]):
+class LabelType(Generic[T]):
     """What the text of a label has to look like, and what it becomes.
 
     :ivar read: text (never empty) to value; raises ValueError.
@@ -65,16 +65,16 @@ def _read_switch(text: str) -> bool:
     return bool(strutils.bool_from_string(text, strict=True))
 
 
-def number(least: int, expected: str) -> Form[int]:
+def number(least: int, expected: str) -> LabelType[int]:
     def read(text: str) -> int:
         if re.fullmatch(r"[0-9]{1,7}", text.strip()) is None or int(text) < least:
             raise ValueError(text)
         return int(text)
 
-    return Form(read, expected, OptionType.INTEGER)
+    return LabelType(read, expected, OptionType.INTEGER)
 
 
-def choice(*words: str) -> Form[str]:
+def choice(*words: str) -> LabelType[str]:
     by_key = {word.casefold(): word for word in words}
 
     def read(text: str) -> str:
@@ -83,7 +83,7 @@ def choice(*words: str) -> Form[str]:
         except KeyError:
             raise ValueError(text) from None
 
-    return Form(read, f"{', '.join(words[:-1])} or {words[-1]}", choices=words)
+    return LabelType(read, f"{', '.join(words[:-1])} or {words[-1]}", choices=words)
 
 
 def read_name(text: str) -> str:
@@ -178,36 +178,36 @@ def parts(text: str) -> list[str]:
 
 
 _NO_TEMPLATE = "without line breaks, '{{', '{%' or '{#'"
-SWITCH = Form(_read_switch, "true or false", OptionType.BOOLEAN)
+SWITCH = LabelType(_read_switch, "true or false", OptionType.BOOLEAN)
 GIBIBYTES = number(0, "a whole number of GiB, 0 for none")
 FEWEST = number(0, "a whole number of nodes, 0 or more")
 MOST = number(1, "a whole number of nodes, 1 or more")
-NAME = Form(read_name, f"a name of at most 255 characters {_NO_TEMPLATE}")
-ZONE = Form(
+NAME = LabelType(read_name, f"a name of at most 255 characters {_NO_TEMPLATE}")
+ZONE = LabelType(
     _read_zone, f"the name of one availability zone, without ',', ';', ':' and {_NO_TEMPLATE}"
 )
-NAMES = Form(_read_names, f"names with spaces or commas between them, {_NO_TEMPLATE}")
-ANNOTATIONS = Form(
+NAMES = LabelType(_read_names, f"names with spaces or commas between them, {_NO_TEMPLATE}")
+ANNOTATIONS = LabelType(
     _read_annotations,
     "key=value with commas between them, each key once and like node.cluster.x-k8s.io/team, "
     f"{_NO_TEMPLATE}",
     write=lambda pairs: ",".join(f"{key}={value}" for key, value in pairs),
 )
-PROVIDER = Form(_read_provider, "the name of an Octavia provider, like amphora or ovn")
-FILESYSTEM = Form(_read_filesystem, "the name of a filesystem, like ext4 or xfs")
-KUBE_TAG = Form(_read_kube_tag, "a full Kubernetes version like v1.34.4")
-VERSION = Form(_read_version, "one full chart version like 1.1.0, not a range")
-CHART = Form(_read_chart, "the name of a chart, like openstack-cluster")
-REPOSITORY = Form(
+PROVIDER = LabelType(_read_provider, "the name of an Octavia provider, like amphora or ovn")
+FILESYSTEM = LabelType(_read_filesystem, "the name of a filesystem, like ext4 or xfs")
+KUBE_TAG = LabelType(_read_kube_tag, "a full Kubernetes version like v1.34.4")
+VERSION = LabelType(_read_version, "one full chart version like 1.1.0, not a range")
+CHART = LabelType(_read_chart, "the name of a chart, like openstack-cluster")
+REPOSITORY = LabelType(
     _read_repository,
     "the URL of a chart repository that begins with https://, http:// or oci://, a directory, or "
     "bundled",
 )
-OVERLAY = Form(_read_overlay, "a word of at most 63 letters, digits, '-' and '_'")
+OVERLAY = LabelType(_read_overlay, "a word of at most 63 letters, digits, '-' and '_'")
 #: IPv4 only: the subnet that CAPO makes is created with IP version 4 (its networking service).
-SUBNET = Form(
+SUBNET = LabelType(
     _read_subnet, "an IPv4 network of 8 addresses or more like 10.0.0.0/24, with no host bits set"
 )
-CIDRS = Form(
+CIDRS = LabelType(
     _read_cidrs, "IPv4 or IPv6 networks like 192.0.2.0/24,2001:db8::/32, with no host bits set"
 )

@@ -110,6 +110,6 @@ HEAT = frozenset(
 )
 
 
-def asks(name: str, text: str) -> bool:
+def has_effect(name: str, text: str) -> bool:
     """Whether a refused label with this text asks for something that cannot be had."""
     return name in REFUSED and text.strip().casefold() not in _HARMLESS.get(name, _OFF)

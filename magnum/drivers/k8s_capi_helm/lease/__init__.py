@@ -7,7 +7,7 @@ row holds is in its annotations; its labels say whose it is. Every change compar
 version, so that nothing that somebody else wrote is lost.
 """
 
-from magnum.drivers.k8s_capi_helm.lease.lock import Hold
-from magnum.drivers.k8s_capi_helm.lease.release_lease import Operations
+from magnum.drivers.k8s_capi_helm.lease.lock import HeldLease
+from magnum.drivers.k8s_capi_helm.lease.release_lease import ReleaseLeases
 
-__all__ = ["Hold", "Operations"]
+__all__ = ["HeldLease", "ReleaseLeases"]

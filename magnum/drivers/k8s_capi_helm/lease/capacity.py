@@ -17,7 +17,7 @@ import json
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.lease import codec
-from magnum.drivers.k8s_capi_helm.model import Json, Operation, Retired
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, RetiredCredential
 
 #: Bytes of annotations that Kubernetes takes.
 LIMIT = 256 * 1024
@@ -33,25 +33,25 @@ _HINTS = (codec.GROUP_LOOKS, codec.WRITTEN, codec.FIRST_LOOK)
 _POINTLESS = (codec.OWED, *_HINTS)
 
 
-def taken(found: Json) -> int:
+def annotations_size(found: Json) -> int:
     """Bytes of a Lease's annotations, as Kubernetes counts them."""
     notes = found["metadata"].get("annotations") or {}
     return sum(len(text.encode()) for pair in notes.items() for text in pair)
 
 
-def tidy(found: Json) -> None:
+def make_room(found: Json) -> None:
     """Drop what can be found out again, as far as there is no room for it.
 
     :raises errors.RecordFull: there is no room for the rest.
     """
     for key in _HINTS:
-        if taken(found) > LIMIT - RESERVE:
+        if annotations_size(found) > LIMIT - RESERVE:
             codec.annotate(found, key, "")
-    if taken(found) > LIMIT:
+    if annotations_size(found) > LIMIT:
         raise _full(len(codec.pending(found)))
 
 
-def put(found: Json, entries: Iterable[Json], operation: Operation) -> None:
+def put_operation(found: Json, entries: Iterable[Json], operation: Operation) -> None:
     """Write pending operations down, of which one is new or has changed.
 
     :raises errors.RecordFull: they are too many. A deletion is never refused.
@@ -68,13 +68,13 @@ def put(found: Json, entries: Iterable[Json], operation: Operation) -> None:
         raise _full(len(before))
 
 
-def put_retired(found: Json, credentials: Iterable[Retired]) -> None:
+def put_retired(found: Json, credentials: Iterable[RetiredCredential]) -> None:
     """Write credentials down that are to be deleted.
 
     :raises errors.RecordFull: they are too many.
     """
     listed, before = list(credentials), codec.record(found).retired
-    text = codec.retired(listed)
+    text = codec.retired_credentials(listed)
     if len(text) > OF_RETIRED and len(listed) > len(before):
         raise errors.RecordFull(
             f"The credential of this cluster was rotated too often: {len(before)} replaced ones "
@@ -85,16 +85,16 @@ def put_retired(found: Json, credentials: Iterable[Retired]) -> None:
 
 def _make_way(found: Json, deletion: Operation) -> None:
     """Drop what a deletion makes pointless, if there is not enough room beside it."""
-    if taken(found) <= LIMIT - RESERVE:
+    if annotations_size(found) <= LIMIT - RESERVE:
         return
     codec.annotate(found, codec.OPERATIONS, json.dumps([codec.entry(deletion)]))
     for key in _POINTLESS:
         codec.annotate(found, key, "")
-    if taken(found) > LIMIT - RESERVE:
+    if annotations_size(found) > LIMIT - RESERVE:
         # The end of a cluster finds all that this driver has made for a user by their names; the
         # first may be of magnum-capi-helm, which names them otherwise.
         first = {one.user: one for one in reversed(codec.record(found).retired)}
-        codec.annotate(found, codec.RETIRED, codec.retired(first.values()))
+        codec.annotate(found, codec.RETIRED, codec.retired_credentials(first.values()))
 
 
 def _full(count: int) -> errors.RecordFull:

@@ -13,13 +13,13 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.lease import malformed, resolved_names
 from magnum.drivers.k8s_capi_helm.model import (
     clock,
+    DeferredChange,
     Json,
     names,
     NOTHING,
     Operation,
-    Owed,
-    Record,
-    Retired,
+    ReleaseRecord,
+    RetiredCredential,
     Revisions,
     Verb,
 )
@@ -57,25 +57,25 @@ def new(namespace: str, release: str, cluster_uuid: str, project_id: str) -> Jso
     }
 
 
-@malformed.checked
-def record(lease: Json) -> Record:
+@malformed.refuse_malformed
+def record(lease: Json) -> ReleaseRecord:
     """What a Lease says; operations of verbs that this version does not know are left out."""
     metadata = lease["metadata"]
     labels = metadata.get("labels") or {}
     notes = metadata.get("annotations") or {}
-    return Record(
+    return ReleaseRecord(
         cluster_uuid=labels.get(names.LABEL_UUID, ""),
         project_id=labels.get(names.LABEL_PROJECT, ""),
         operations=tuple(operation(one) for one in pending(lease) if is_known(one)),
         chart_source=notes.get(CHART_SOURCE, ""),
         chart_digest=notes.get(CHART_DIGEST, ""),
-        first_look=notes.get(FIRST_LOOK, ""),
-        group_looks=json.loads(notes.get(GROUP_LOOKS) or "{}"),
-        written=json.loads(notes.get(WRITTEN) or "{}"),
+        ready_fingerprint=notes.get(FIRST_LOOK, ""),
+        nodegroup_ready_fingerprints=json.loads(notes.get(GROUP_LOOKS) or "{}"),
+        applied_generations=json.loads(notes.get(WRITTEN) or "{}"),
         tombstone=notes.get(TOMBSTONE) == "true",
         holder=holder(lease),
         retired=tuple(
-            Retired(
+            RetiredCredential(
                 one["id"],
                 one["user"],
                 datetime.datetime.fromisoformat(one["since"]),
@@ -83,13 +83,13 @@ def record(lease: Json) -> Record:
             )
             for one in json.loads(notes.get(RETIRED) or "[]")
         ),
-        owed=tuple(_owed(one) for one in json.loads(notes.get(OWED) or "[]")),
+        deferred=tuple(_owed(one) for one in json.loads(notes.get(OWED) or "[]")),
         cleared=notes.get(CLEARED) == "true",
         revisions=_revisions(json.loads(notes.get(REVISIONS) or "{}")),
     )
 
 
-@malformed.checked
+@malformed.refuse_malformed
 def pending(lease: Json) -> list[dict[str, Any]]:
     """The entries of pending operations, also those that another version wrote; oldest first."""
     text = (lease["metadata"].get("annotations") or {}).get(OPERATIONS)
@@ -118,10 +118,12 @@ def entry(operation: Operation) -> dict[str, Any]:
         "started": operation.started.isoformat(),
         "deadline": operation.deadline.isoformat() if operation.deadline else None,
         **({"upgrade": _upgrade_entry(operation)} if operation.verb is Verb.UPGRADE else {}),
-        **({} if operation.count is None else {"count": operation.count}),
+        **({} if operation.target_node_count is None else {"count": operation.target_node_count}),
         **({"fields": list(operation.fields)} if operation.fields else {}),
-        **({} if operation.bounds is None else {"bounds": list(operation.bounds)}),
-        **({"row": operation.row} if operation.row else {}),
+        **(
+            {} if operation.previous_bounds is None else {"bounds": list(operation.previous_bounds)}
+        ),
+        **({"row": operation.nodegroup_uuid} if operation.nodegroup_uuid else {}),
         **({"earlier": [list(one) for one in operation.earlier]} if operation.earlier else {}),
         **({} if operation.resolved == NOTHING else resolved_names.entry(operation.resolved)),
     }
@@ -132,13 +134,13 @@ def mapping(values: Mapping[str, str] | Mapping[str, int]) -> str:
     return json.dumps(dict(values), sort_keys=True) if values else ""
 
 
-def retired(credentials: Iterable[Retired]) -> str:
+def retired_credentials(credentials: Iterable[RetiredCredential]) -> str:
     """Retired credentials as they stand in the Lease."""
     listed = [{**dataclasses.asdict(one), "since": one.since.isoformat()} for one in credentials]
     return json.dumps(listed) if listed else ""
 
 
-def owed(upgrades: Iterable[Owed]) -> str:
+def deferred_changes(upgrades: Iterable[DeferredChange]) -> str:
     """What upgrades owe, as it stands in the Lease."""
     listed = [dataclasses.asdict(one) for one in upgrades]
     return json.dumps(listed) if listed else ""
@@ -176,18 +178,18 @@ def take(lease: Json, identity: str, duration: int) -> None:
     spec.update(holderIdentity=identity, leaseDurationSeconds=duration, renewTime=now)
 
 
-def give_back(lease: Json) -> None:
+def released(lease: Json) -> None:
     """Leave the lock to whoever comes."""
     lease["spec"].pop("holderIdentity", None)
 
 
-def beat(lease: Json) -> str:
+def renew(lease: Json) -> str:
     """What changes with each renewal, so that who has seen it twice knows that there was none."""
     spec = lease.get("spec") or {}
     return json.dumps([spec.get(key) for key in ("holderIdentity", "renewTime", "acquireTime")])
 
 
-def absent(release: str) -> errors.Conflict:
+def not_found(release: str) -> errors.Conflict:
     """The error for a release without a Lease."""
     return errors.Conflict(
         f"The record of release '{release}' is not there. The request will be tried again; if "
@@ -196,7 +198,7 @@ def absent(release: str) -> errors.Conflict:
     )
 
 
-def crowded(release: str, attempts: int) -> errors.Conflict:
+def too_large(release: str, attempts: int) -> errors.Conflict:
     """The error for a Lease that others were faster to change, as often as that."""
     return errors.Conflict(
         f"The record of release '{release}' is changed by too many requests at once, or its "
@@ -223,12 +225,12 @@ def operation(entry: Mapping[str, Any]) -> Operation:
         groups=tuple(entry.get("groups") or ()),
         deadline=datetime.datetime.fromisoformat(deadline) if deadline else None,
         template=upgrade.get("template", ""),
-        batch=upgrade.get("batch", 1),
+        max_batch_size=upgrade.get("batch", 1),
         accepted=upgrade.get("accepted", False),
-        count=entry.get("count"),
+        target_node_count=entry.get("count"),
         fields=tuple(entry.get("fields") or ()),
-        bounds=(least, most) if entry.get("bounds") else None,
-        row=entry.get("row") or "",
+        previous_bounds=(least, most) if entry.get("bounds") else None,
+        nodegroup_uuid=entry.get("row") or "",
         earlier=tuple((low, high) for low, high in entry.get("earlier") or ()),
         resolved=resolved_names.resolved(entry),
     )
@@ -239,8 +241,8 @@ def _revisions(entry: Mapping[str, int]) -> Revisions:
     return Revisions(*numbers)
 
 
-def _owed(entry: dict[str, Any]) -> Owed:
-    return Owed(
+def _owed(entry: dict[str, Any]) -> DeferredChange:
+    return DeferredChange(
         id=entry["id"],
         defaults=_pair(entry["defaults"]),
         groups={name: _pair(pair) for name, pair in entry["groups"].items()},
@@ -256,7 +258,7 @@ def _pair(listed: list[Json]) -> tuple[Json, Json]:
 def _upgrade_entry(operation: Operation) -> dict[str, Any]:
     return {
         "template": operation.template,
-        "batch": operation.batch,
+        "batch": operation.max_batch_size,
         "accepted": operation.accepted,
     }
 

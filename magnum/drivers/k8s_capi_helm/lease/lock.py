@@ -22,7 +22,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import codec
-from magnum.drivers.k8s_capi_helm.model import Json, names, Record
+from magnum.drivers.k8s_capi_helm.model import Json, names, ReleaseRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -61,25 +61,27 @@ class Lock:
         self._seen: dict[tuple[str, str], tuple[str, float]] = {}
 
     @contextlib.contextmanager
-    def hold(self, namespace: str, release: str, *, wait: float) -> Iterator[Hold]:
+    def hold(self, namespace: str, release: str, *, wait: float) -> Iterator[HeldLease]:
         """As :meth:`Operations.hold`."""
         me = f"{self._holder}/{uuid.uuid4().hex[:8]}"
         renewed, record = self._acquire(namespace, release, me, wait)
-        hold = Hold(self, namespace, release, me, renewed, record)
+        hold = HeldLease(self, namespace, release, me, renewed, record)
         hold.begin()
         try:
             yield hold
         finally:
             hold.end()
 
-    def _acquire(self, namespace: str, release: str, me: str, wait: float) -> tuple[float, Record]:
-        give_up = self.clock() + deadline.left(wait)
+    def _acquire(
+        self, namespace: str, release: str, me: str, wait: float
+    ) -> tuple[float, ReleaseRecord]:
+        give_up = self.clock() + deadline.remaining(wait)
         while True:
             began = self.clock()
             found = self.kube.get(names.LEASE, namespace, names.lease(release))
             if found is None:
                 self._forget(namespace, release)
-                raise codec.absent(release)
+                raise codec.not_found(release)
             holder = codec.holder(found)
             if holder in ("", me) or self._expired(namespace, release, found):
                 taken = copy.deepcopy(found)
@@ -115,7 +117,7 @@ class Lock:
 
     def _expired(self, namespace: str, release: str, found: Json) -> bool:
         """Whether this process has seen the lock without a renewal for its whole duration."""
-        beat, now = codec.beat(found), self.clock()
+        beat, now = codec.renew(found), self.clock()
         with self._guard:
             known, since = self._seen.get((namespace, release), ("", now))
             if known != beat:
@@ -124,7 +126,7 @@ class Lock:
         return now - since > (found["spec"].get("leaseDurationSeconds") or self.duration)
 
 
-class Hold:
+class HeldLease:
     """A lock that is held; the value of ``with operations.hold(...) as hold``."""
 
     def __init__(
@@ -134,7 +136,7 @@ class Hold:
         release: str,
         me: str,
         renewed: float,
-        record: Record,
+        record: ReleaseRecord,
     ) -> None:
         self._lock = lock
         self._namespace = namespace
@@ -149,11 +151,11 @@ class Hold:
         )
 
     @property
-    def record(self) -> Record:
+    def record(self) -> ReleaseRecord:
         """What the Lease said when this holder last wrote it."""
         return self._record
 
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """Whether others may hold the lock by now: whoever works under it has to stop at once."""
         return self._taken or self._lock.clock() > self._renewed + self._patience
 
@@ -162,7 +164,7 @@ class Hold:
 
         :raises errors.Busy: others may hold the lock by now.
         """
-        if self.lost():
+        if self.is_lost():
             raise errors.Busy(
                 "Another worker may have taken over this cluster. It will be carried on.",
                 f"the lock of {self._namespace}/{self._release} was lost",
@@ -175,12 +177,12 @@ class Hold:
     def end(self) -> None:
         """Give the lock back; where that fails, it is free when the lease's duration is over."""
         self._ended.set()
-        if self.lost():
+        if self.is_lost():
             return
         try:
             # Also for whoever does not wait any more: others would wait for the lock.
             with deadline.at_least(_GIVING_BACK):
-                given_back = self._write(codec.give_back, _LAST_RACES)
+                given_back = self._write(codec.released, _LAST_RACES)
             if not given_back and not self._taken:
                 LOG.warning("Lease of %s was not given back: too many write it.", self._release)
         except errors.DriverError as error:
@@ -211,7 +213,7 @@ class Hold:
         others were faster as often as that.
         """
         for race in range(races):
-            if race and self.lost():
+            if race and self.is_lost():
                 return False
             found = self._lock.kube.get(names.LEASE, self._namespace, names.lease(self._release))
             if found is None or codec.holder(found) != self._me:

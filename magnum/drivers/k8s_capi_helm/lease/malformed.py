@@ -8,13 +8,13 @@ import functools
 from typing import TypeVar
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.model import Json, Record
+from magnum.drivers.k8s_capi_helm.model import Json, ReleaseRecord
 
 _Found = TypeVar("_Found")
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError, RecursionError, OverflowError)
 
 
-def checked(question: Callable[[Json], _Found]) -> Callable[[Json], _Found]:
+def refuse_malformed(question: Callable[[Json], _Found]) -> Callable[[Json], _Found]:
     """*question* to a Lease, of which only an error of this driver comes out.
 
     Whoever may write Leases may write anything; what is on record then cannot be known, so that
@@ -27,7 +27,7 @@ def checked(question: Callable[[Json], _Found]) -> Callable[[Json], _Found]:
     def asked(lease: Json) -> _Found:
         try:
             found = question(lease)
-            if isinstance(found, Record):
+            if isinstance(found, ReleaseRecord):
                 _check(found)
         except _MALFORMED as error:
             raise errors.ManagementRefused(
@@ -42,17 +42,20 @@ def checked(question: Callable[[Json], _Found]) -> Callable[[Json], _Found]:
     return asked
 
 
-def _check(record: Record) -> None:
+def _check(record: ReleaseRecord) -> None:
     """Raise TypeError for fields that Python takes whatever they are."""
-    for mapping in (record.group_looks, record.written):
+    for mapping in (record.nodegroup_ready_fingerprints, record.applied_generations):
         if not isinstance(mapping, dict):
             raise TypeError(type(mapping).__name__)
     known = record.revisions
     if not all(isinstance(one, int) for one in (known.newest, known.applied, known.begun)):
         raise TypeError("revisions")
     for one in record.operations:
-        texts = (one.id, one.template, one.row, *one.groups, *one.fields)
-        numbers = (one.batch, *(() if one.count is None else (one.count,)))
+        texts = (one.id, one.template, one.nodegroup_uuid, *one.groups, *one.fields)
+        numbers = (
+            one.max_batch_size,
+            *(() if one.target_node_count is None else (one.target_node_count,)),
+        )
         if not all(isinstance(text, str) for text in texts) or not all(
             isinstance(number, int) for number in numbers
         ):

@@ -28,7 +28,7 @@ _SERIES = (Verb.RESIZE, Verb.NODEGROUP_UPDATE, *_OF_ROWS)
 _Entry = dict[str, Any]
 
 
-def added(entries: Iterable[_Entry], operation: Operation) -> list[_Entry]:
+def with_operation(entries: Iterable[_Entry], operation: Operation) -> list[_Entry]:
     """The entries of a Lease with one more operation, oldest first.
 
     One with the same id is replaced. Series that an older version wrote one by one are joined, too.
@@ -46,26 +46,26 @@ def added(entries: Iterable[_Entry], operation: Operation) -> list[_Entry]:
         key = _key(one)
         before = result.pop(key, None)
         if before is not None and one.verb in _SERIES and one.groups:
-            entry = codec.entry(joined(codec.operation(before), one))
+            entry = codec.entry(merged(codec.operation(before), one))
         result[key] = entry
     return list(result.values())
 
 
-def joined(first: Operation, new: Operation) -> Operation:
+def merged(first: Operation, new: Operation) -> Operation:
     """A series of requests for the same thing with one more; to join it twice is to do so once."""
-    if new.bounds is None:
-        is_about_size = new.verb is not Verb.NODEGROUP_UPDATE or new.count is not None
-        count = new.count if is_about_size else first.count
-        bounds, earlier = first.bounds, first.earlier
+    if new.previous_bounds is None:
+        is_about_size = new.verb is not Verb.NODEGROUP_UPDATE or new.target_node_count is not None
+        count = new.target_node_count if is_about_size else first.target_node_count
+        bounds, earlier = first.previous_bounds, first.earlier
     else:
-        count, bounds = new.count, new.bounds
+        count, bounds = new.target_node_count, new.previous_bounds
         earlier = tuple(dict.fromkeys((*first.earlier, *_before(first, new))))
         earlier = (*earlier[:1], *earlier[1:][-_EARLIER:])
     result = dataclasses.replace(
         new,
-        count=count,
+        target_node_count=count,
         fields=tuple(dict.fromkeys((*first.fields, *new.fields))),
-        bounds=bounds,
+        previous_bounds=bounds,
         earlier=earlier,
         resolved=first.resolved if new.resolved == NOTHING else new.resolved,
     )
@@ -76,7 +76,7 @@ def joined(first: Operation, new: Operation) -> Operation:
 
 
 def _before(first: Operation, new: Operation) -> tuple[tuple[int | None, int | None], ...]:
-    return () if first.bounds in (None, new.bounds) else (first.bounds,)
+    return () if first.previous_bounds in (None, new.previous_bounds) else (first.previous_bounds,)
 
 
 def _deadline(first: Operation, new: Operation) -> datetime.datetime | None:
@@ -89,7 +89,7 @@ def _deadline(first: Operation, new: Operation) -> datetime.datetime | None:
 def _key(one: Operation) -> tuple[Any, ...]:
     """Operations with the same key are one."""
     if one.verb in _SERIES and one.groups:
-        return one.verb, one.groups, one.row
+        return one.verb, one.groups, one.nodegroup_uuid
     return one.verb, one.id
 
 
@@ -98,8 +98,8 @@ def _is_of_another_row(entry: _Entry, new: Operation) -> bool:
 
     Names are unique among the rows of a cluster, so that one's row has gone.
     """
-    if new.verb is not Verb.NODEGROUP_CREATE or not new.row or not codec.is_known(entry):
+    if new.verb is not Verb.NODEGROUP_CREATE or not new.nodegroup_uuid or not codec.is_known(entry):
         return False
     one = codec.operation(entry)
     same = one.verb in _OF_ROWS and one.groups == new.groups
-    return same and one.row not in ("", new.row)
+    return same and one.nodegroup_uuid not in ("", new.nodegroup_uuid)

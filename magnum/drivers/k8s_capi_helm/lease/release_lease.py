@@ -10,22 +10,22 @@ import time
 
 from magnum.drivers.k8s_capi_helm import errors, kube_client
 from magnum.drivers.k8s_capi_helm.lease import capacity, codec, pending_operations
-from magnum.drivers.k8s_capi_helm.lease.lock import Hold, Lock
-from magnum.drivers.k8s_capi_helm.lease.update import Leases
+from magnum.drivers.k8s_capi_helm.lease.lock import HeldLease, Lock
+from magnum.drivers.k8s_capi_helm.lease.update import LeaseUpdates
 from magnum.drivers.k8s_capi_helm.model import (
+    DeferredChange,
     Json,
     names,
     Operation,
-    Owed,
-    Record,
-    Retired,
+    ReleaseRecord,
+    RetiredCredential,
     Revisions,
 )
 
 _CHANGES = 20
 
 
-class Operations:
+class ReleaseLeases:
     """The Leases of all releases, as one process sees them; safe to share between threads.
 
     :param holder: names this process among all others for ever (host, pid and something random).
@@ -45,12 +45,14 @@ class Operations:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._kube = kube
-        self._leases = Leases(kube, pause)
+        self._leases = LeaseUpdates(kube, pause)
         self._locks = Lock(
             kube, holder=holder, lease_duration=lease_duration, clock=clock, pause=pause
         )
 
-    def open(self, namespace: str, release: str, *, cluster_uuid: str, project_id: str) -> Record:
+    def open(
+        self, namespace: str, release: str, *, cluster_uuid: str, project_id: str
+    ) -> ReleaseRecord:
         """Make the Lease of a release, or read it when there is one.
 
         :raises errors.NotOurs: it belongs to another cluster.
@@ -77,9 +79,9 @@ class Operations:
                     f"Lease {namespace}/{names.lease(release)}",
                 )
             return record
-        raise codec.crowded(release, _CHANGES)
+        raise codec.too_large(release, _CHANGES)
 
-    def read(self, namespace: str, release: str) -> Record | None:
+    def read(self, namespace: str, release: str) -> ReleaseRecord | None:
         """What the Lease says, or None without one.
 
         :raises errors.DriverError: the management cluster cannot be used.
@@ -89,7 +91,7 @@ class Operations:
 
     def add(
         self, namespace: str, release: str, operation: Operation, *, alone: bool = False
-    ) -> Record:
+    ) -> ReleaseRecord:
         """Write an operation down as pending, as one with others that are about the same thing.
 
         :param alone: not beside another one of its verb.
@@ -103,13 +105,13 @@ class Operations:
             others = [entry for entry in codec.pending(found) if entry.get("id") != operation.id]
             if alone and any(entry.get("verb") == operation.verb for entry in others):
                 raise codec.not_alone(operation)
-            capacity.put(
-                found, pending_operations.added(codec.pending(found), operation), operation
+            capacity.put_operation(
+                found, pending_operations.with_operation(codec.pending(found), operation), operation
             )
 
         return self._leases.change(namespace, release, change)
 
-    def update(self, namespace: str, release: str, operation: Operation) -> Record:
+    def update(self, namespace: str, release: str, operation: Operation) -> ReleaseRecord:
         """Write down what has become of an operation; one that is finished meanwhile stays so.
 
         :raises errors.Conflict: the release has no Lease.
@@ -124,7 +126,7 @@ class Operations:
 
         return self._leases.change(namespace, release, change)
 
-    def finish(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
+    def finish(self, namespace: str, release: str, ids: Iterable[str]) -> ReleaseRecord:
         """Take operations off the record; ids that are not on it do not matter.
 
         An upgrade that was never accepted owes nobody anything any more.
@@ -137,10 +139,10 @@ class Operations:
         def change(found: Json) -> None:
             record = codec.record(found)
             refused = {one.id for one in record.operations if one.id in done and not one.accepted}
-            left = [one for one in record.owed if one.id not in refused]
+            left = [one for one in record.deferred if one.id not in refused]
             kept = [entry for entry in codec.pending(found) if entry.get("id") not in done]
             codec.annotate(found, codec.OPERATIONS, json.dumps(kept) if kept else "")
-            codec.annotate(found, codec.OWED, codec.owed(left))
+            codec.annotate(found, codec.OWED, codec.deferred_changes(left))
 
         return self._leases.change(namespace, release, change)
 
@@ -155,7 +157,7 @@ class Operations:
         chart_source: str | None = None,
         chart_digest: str | None = None,
         revisions: Revisions | None = None,
-    ) -> Record:
+    ) -> ReleaseRecord:
         """Set fields of the record; None leaves a field as it is, "" clears it.
 
         :raises errors.Conflict: the release has no Lease.
@@ -177,7 +179,9 @@ class Operations:
 
         return self._leases.change(namespace, release, change)
 
-    def note(self, namespace: str, release: str, known: Revisions, new: Revisions) -> Record:
+    def record_revisions(
+        self, namespace: str, release: str, known: Revisions, new: Revisions
+    ) -> ReleaseRecord:
         """Write down what was seen of a release's revisions, unless somebody else has since.
 
         :param known: what stood there when *new* was seen.
@@ -191,18 +195,18 @@ class Operations:
 
         return self._leases.change(namespace, release, change)
 
-    def owe(self, namespace: str, release: str, owed: Iterable[Owed]) -> Record:
+    def defer(self, namespace: str, release: str, owed: Iterable[DeferredChange]) -> ReleaseRecord:
         """Write down what nodegroups still lack of upgrades, in place of what stands there.
 
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        text = codec.owed(owed)
+        text = codec.deferred_changes(owed)
         return self._leases.change(
             namespace, release, lambda found: codec.annotate(found, codec.OWED, text)
         )
 
-    def retire(self, namespace: str, release: str, credential: Retired) -> Record:
+    def retire(self, namespace: str, release: str, credential: RetiredCredential) -> ReleaseRecord:
         """Write down that a credential is to be deleted some time after another took its place.
 
         :raises errors.RecordFull: too many are.
@@ -217,7 +221,7 @@ class Operations:
 
         return self._leases.change(namespace, release, change)
 
-    def forget(self, namespace: str, release: str, ids: Iterable[str]) -> Record:
+    def forget(self, namespace: str, release: str, ids: Iterable[str]) -> ReleaseRecord:
         """Take retired credentials off the record, because they are deleted.
 
         :param ids: of those that have none, their names.
@@ -228,11 +232,11 @@ class Operations:
 
         def change(found: Json) -> None:
             kept = [one for one in codec.record(found).retired if (one.id or one.name) not in gone]
-            codec.annotate(found, codec.RETIRED, codec.retired(kept))
+            codec.annotate(found, codec.RETIRED, codec.retired_credentials(kept))
 
         return self._leases.change(namespace, release, change)
 
-    def bury(self, namespace: str, release: str) -> Record:
+    def set_tombstone(self, namespace: str, release: str) -> ReleaseRecord:
         """Mark that everything of the cluster is gone: nothing is pending, the proof stays.
 
         :raises errors.Conflict: the release has no Lease.
@@ -246,14 +250,14 @@ class Operations:
 
         return self._leases.change(namespace, release, change)
 
-    def discard(self, namespace: str, cluster_uuid: str) -> None:
+    def delete(self, namespace: str, cluster_uuid: str) -> None:
         """Delete the Leases of a cluster of which nothing was ever made under them.
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
         self._kube.delete_collection(names.LEASE, namespace, {names.LABEL_UUID: cluster_uuid})
 
-    def sweep(self, namespace: str, release: str) -> bool:
+    def delete_finished(self, namespace: str, release: str) -> bool:
         """Delete the Lease of a release, if it is a tombstone.
 
         :returns: True when there is none (any more), False when it is not a tombstone.
@@ -289,7 +293,9 @@ class Operations:
             if release != without and not record.tombstone
         )
 
-    def hold(self, namespace: str, release: str, *, wait: float) -> AbstractContextManager[Hold]:
+    def hold(
+        self, namespace: str, release: str, *, wait: float
+    ) -> AbstractContextManager[HeldLease]:
         """Hold the lock of a release for the body of a ``with``.
 
         It is renewed by a thread meanwhile, and given back at the end. An exception of the body

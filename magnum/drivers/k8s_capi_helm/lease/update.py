@@ -11,7 +11,7 @@ import random
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import capacity, codec
-from magnum.drivers.k8s_capi_helm.model import Json, names, Record
+from magnum.drivers.k8s_capi_helm.model import Json, names, ReleaseRecord
 
 # Of many requests at once that change a Lease each time one alone is through, and a server that is
 # slow makes the turns long.
@@ -20,7 +20,7 @@ _BETWEEN = 0.1
 _LAST_LOOK = 2.0
 
 
-class Leases:
+class LeaseUpdates:
     """The Leases of all releases.
 
     :param pause: waits so many seconds.
@@ -30,7 +30,7 @@ class Leases:
         self._kube = kube
         self._pause = pause
 
-    def listed(self, namespace: str) -> Iterator[tuple[str, Record]]:
+    def listed(self, namespace: str) -> Iterator[tuple[str, ReleaseRecord]]:
         """Releases of a namespace and what their Leases say.
 
         :raises errors.DriverError: the management cluster cannot be used.
@@ -40,7 +40,7 @@ class Leases:
             if release:
                 yield release, codec.record(one)
 
-    def change(self, namespace: str, release: str, change: Callable[[Json], None]) -> Record:
+    def change(self, namespace: str, release: str, change: Callable[[Json], None]) -> ReleaseRecord:
         """Read, change and replace the Lease of a release until nobody came in between.
 
         :param change: of the Lease; to change it twice is to change it once.
@@ -51,7 +51,7 @@ class Leases:
         for _ in range(_TURNS):
             found = self._kube.get(names.LEASE, namespace, names.lease(release))
             if found is None:
-                raise codec.absent(release)
+                raise codec.not_found(release)
             changed = _changed(found, change)
             if changed == found:
                 return codec.record(found)
@@ -63,7 +63,7 @@ class Leases:
                 if (found := self._arrived(namespace, release, change)) is None:
                     raise
                 return codec.record(found)
-        raise codec.crowded(release, _TURNS)
+        raise codec.too_large(release, _TURNS)
 
     def _arrived(self, namespace: str, release: str, change: Callable[[Json], None]) -> Json | None:
         """The Lease, if a change is in it that nobody has confirmed; None if not, or unknown."""
@@ -83,5 +83,5 @@ def _changed(found: Json, change: Callable[[Json], None]) -> Json:
     changed = copy.deepcopy(found)
     change(changed)
     if changed != found:
-        capacity.tidy(changed)
+        capacity.make_room(changed)
     return changed

@@ -71,7 +71,7 @@ def _read(context: Any, cluster: Any) -> dict[str, KeyPair]:
     return pairs
 
 
-def remove_forgotten(context: Any, cluster: Any) -> None:
+def delete_unreferenced(context: Any, cluster: Any) -> None:
     """Remove the two CAs that Magnum makes for a cluster and does not delete with it.
 
     ``cert_manager.delete_certificates_from_cluster`` of Magnum 23 deletes the cluster's CA and
@@ -82,13 +82,13 @@ def remove_forgotten(context: Any, cluster: Any) -> None:
         _delete(context, cluster, getattr(cluster, field))
 
 
-def remove(context: Any, cluster: Any) -> None:
+def delete(context: Any, cluster: Any) -> None:
     """Remove all certificates of a cluster whose row has gone while Magnum made them."""
     for field in _REFERENCES:
         _delete(context, cluster, getattr(cluster, field))
 
 
-def put_back(context: Any, cluster: Any) -> None:
+def restore(context: Any, cluster: Any) -> None:
     """Undo what Magnum does to a cluster before it asks a driver to rotate its authorities.
 
     ``ca_conductor.rotate_ca_certificate`` of Magnum 23 makes new certificates, sets their

@@ -25,7 +25,7 @@ class Effect(enum.StrEnum):
     MAGNUM = "Magnum's"
 
 
-class Place(enum.StrEnum):
+class FieldOwner(enum.StrEnum):
     """Whose field it is."""
 
     TEMPLATE = "cluster template"
@@ -40,7 +40,7 @@ class Field:
     :ivar help: full sentences for tenants.
     """
 
-    place: Place
+    place: FieldOwner
     name: str
     effect: Effect
     help: str
@@ -207,7 +207,11 @@ _NODE_GROUP: dict[str, tuple[Effect, str]] = {
 
 
 def _listed() -> Iterator[Field]:
-    tables = {Place.TEMPLATE: _TEMPLATE, Place.CLUSTER: _CLUSTER, Place.NODE_GROUP: _NODE_GROUP}
+    tables = {
+        FieldOwner.TEMPLATE: _TEMPLATE,
+        FieldOwner.CLUSTER: _CLUSTER,
+        FieldOwner.NODE_GROUP: _NODE_GROUP,
+    }
     for place, table in tables.items():
         for name, (effect, help_text) in table.items():
             yield Field(place, name, effect, help_text)

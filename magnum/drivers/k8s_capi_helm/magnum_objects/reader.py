@@ -10,7 +10,12 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import cni, parts
-from magnum.drivers.k8s_capi_helm.model import ClusterRequest, names, NodeGroupRequest, Target
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    names,
+    NodeGroupRequest,
+    UpgradeTarget,
+)
 from magnum.drivers.k8s_capi_helm.values import proxy, upgrade
 
 #: The role of the control plane's nodegroup.
@@ -53,7 +58,7 @@ def cluster_request(
             f"The cluster has {len(masters)} nodegroups of role '{MASTER}'; exactly one is "
             "supported."
         )
-    called = entries(rows)
+    called = values_names(rows)
     return ClusterRequest(
         uuid=cluster.uuid,
         name=cluster.name,
@@ -79,12 +84,14 @@ def cluster_request(
         separate_addon_credential=conf.capi_helm.separate_addon_credential,
         apiserver_port=template.apiserver_port or None,
         server_start_timeout=_start_timeout(template, conf),
-        given_labels=labels.given_names(labels.readable(texts)),
+        given_labels=labels.given_names(labels.readable_labels(texts)),
         **_changeable(template),
     )
 
 
-def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) -> Target:
+def upgrade_target(
+    cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any
+) -> UpgradeTarget:
     """What an upgrade of a cluster to *template* leads to.
 
     :param template: ``magnum.objects.ClusterTemplate``, which may be the cluster's own.
@@ -99,9 +106,9 @@ def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) ->
     defaults = conf_module.label_defaults(conf)
     typed = labels.parse(texts, defaults, new, known=cluster.labels or {})
     # What a cluster has from before and nobody can read was never in force; it stops no upgrade.
-    sound = labels.readable(texts)
+    sound = labels.readable_labels(texts)
     rows = list(nodegroups)
-    called = entries(rows)
+    called = values_names(rows)
     own = {called[row.name]: row.labels or {} for row in rows}
     request = cluster_request(cluster, rows, conf)
     groups = []
@@ -117,10 +124,10 @@ def target(cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any) ->
         node_groups=tuple(groups),
         **_changeable(template),
     )
-    return Target(request, texts)
+    return UpgradeTarget(request, texts)
 
 
-def entries(rows: Iterable[Any]) -> dict[str, str]:
+def values_names(rows: Iterable[Any]) -> dict[str, str]:
     """Under which name each nodegroup stands in the chart's values, by its name in Magnum.
 
     :param rows: all of a cluster, oldest first, as Magnum lists them.
@@ -141,10 +148,10 @@ def namespace(cluster: Any, conf: Any) -> str:
 def own_images(cluster: Any, nodegroups: Iterable[Any]) -> frozenset[str]:
     """Nodegroups whose rows name another image than the cluster's template, by name in the values.
 
-    :param nodegroups: all of the cluster, as for :func:`entries`.
+    :param nodegroups: all of the cluster, as for :func:`values_names`.
     """
     rows = list(nodegroups)
-    called = entries(rows)
+    called = values_names(rows)
     return frozenset(called[row.name] for row in rows if own_image(row, cluster))
 
 
@@ -189,7 +196,7 @@ def _group_request(
         role=row.role,
         docker_volume=docker_volume_size(row, cluster),
         is_new=is_new,
-        is_young=may_be_unchecked(row) and is_recent(row),
+        may_be_unvalidated=may_be_unchecked(row) and is_recent(row),
         uuid=row.uuid,
     )
 

@@ -14,7 +14,7 @@ _TOLD = ("status", "stack_id", "cluster_template_id")
 _TEMPLATE = ("cluster_template_id", "cluster_template", "labels")
 
 
-def follow(cluster: Any, context: Any) -> bool:
+def is_unchanged(cluster: Any, context: Any) -> bool:
     """Whether *cluster* is still as in the database; takes what is newer over.
 
     Its status tells of verbs that came since, its stack id of a create that has just begun, its
@@ -22,12 +22,12 @@ def follow(cluster: Any, context: Any) -> bool:
     to be there would never be cleared.
     """
     told = [getattr(cluster, field) for field in _TOLD]
-    if not catch_up(cluster, context, (*_TOLD, "status_reason", *_TEMPLATE)):
+    if not refresh(cluster, context, (*_TOLD, "status_reason", *_TEMPLATE)):
         return False
     return told == [getattr(cluster, field) for field in _TOLD]
 
 
-def catch_up(cluster: Any, context: Any, fields: Collection[str] = _TEMPLATE) -> bool:
+def refresh(cluster: Any, context: Any, fields: Collection[str] = _TEMPLATE) -> bool:
     """Take fields over from the database; False when the cluster is not there any more."""
     try:
         found = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)

@@ -32,7 +32,7 @@ _again = db_api.wrap_db_retry(
 )
 
 
-def put(row: Any, **fields: Any) -> None:
+def save(row: Any, **fields: Any) -> None:
     """Set fields of a cluster's or nodegroup's record, and save what differs from the database.
 
     Magnum's conductor sets some fields without saving them (a nodegroup's DELETE_IN_PROGRESS), so
@@ -40,7 +40,7 @@ def put(row: Any, **fields: Any) -> None:
     columns hold.
     """
     for key, value in fields.items():
-        fitting = column_limits.fitted(key, value)
+        fitting = column_limits.fit(key, value)
         if isinstance(value, list) and len(fitting) < len(value):
             LOG.warning(
                 "Magnum's database holds %d of the %d %s of %s.",

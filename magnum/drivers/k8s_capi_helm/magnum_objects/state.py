@@ -10,8 +10,8 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import certificates
-from magnum.drivers.k8s_capi_helm.magnum_objects.reader import entries, MASTER, own_images
-from magnum.drivers.k8s_capi_helm.model import GroupState, LiveRelease, MagnumState, Record
+from magnum.drivers.k8s_capi_helm.magnum_objects.reader import MASTER, own_images, values_names
+from magnum.drivers.k8s_capi_helm.model import GroupState, LiveRelease, MagnumState, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.status import addons, reasons
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import rollout, upgrade
@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.values import rollout, upgrade
 def magnum_state(
     cluster: Any,
     nodegroups: Collection[Any],
-    record: Record | None,
+    record: ReleaseRecord | None,
     live: LiveRelease | None,
     *,
     applied: bool,
@@ -33,12 +33,14 @@ def magnum_state(
     deadlines = [op.deadline for op in operations if op.deadline]
     values, reason = live.values if live else {}, cluster.status_reason or ""
     own = own_images(cluster, nodegroups)
-    held = {name for one in operations for name in rollout.held(values, one, own)}
-    asked = {n for one in operations if one.count is not None for n in one.groups}
+    held = {
+        name for one in operations for name in rollout.waiting_for_control_plane(values, one, own)
+    }
+    asked = {n for one in operations if one.target_node_count is not None for n in one.groups}
     if cluster.status.endswith("_FAILED") and not _heals(reason):
         refusal = refusal or reason
     rows = list(nodegroups)
-    called = entries(rows)
+    called = values_names(rows)
     return MagnumState(
         release=cluster.stack_id or "",
         status=cluster.status,
@@ -46,22 +48,24 @@ def magnum_state(
         groups=tuple(
             dataclasses.replace(
                 _group_state(row, called[row.name], values, held),
-                asked=called[row.name] in asked,
-                first_look=record.group_looks.get(called[row.name], "") if record else "",
+                scale_pending=called[row.name] in asked,
+                ready_fingerprint=record.nodegroup_ready_fingerprints.get(called[row.name], "")
+                if record
+                else "",
             )
             for row in rows
         ),
         applied=applied,
-        joining=joining,
+        only_new_nodegroups_missing=joining,
         kubernetes_version=str(values.get("kubernetesVersion", "")).lstrip("v"),
         started=min((op.started for op in operations), default=None),
         deadline=max(deadlines) if deadlines else None,
-        first_look=record.first_look if record else "",
-        written=record.written if record else {},
+        ready_fingerprint=record.ready_fingerprint if record else "",
+        applied_generations=record.applied_generations if record else {},
         refusal=refusal,
         health_reason=dict(cluster.health_status_reason or {}),
         waiting=str(waiting or ""),
-        waiting_cause=None if waiting is None or waiting.passing else waiting.cause,
+        waiting_cause=None if waiting is None or waiting.transient else waiting.cause,
         without_addons=addons.switched_off(values),
     )
 
@@ -97,5 +101,5 @@ def _group_state(
         maximum=live.get("machineCountMax") if autoscaled else row.max_node_count,
         reason=row.status_reason,
         version=versions.get(place, "").removeprefix("v"),
-        held=name in held,
+        waits_for_control_plane=name in held,
     )

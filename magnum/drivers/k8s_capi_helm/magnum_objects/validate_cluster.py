@@ -9,7 +9,7 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.magnum_objects import validate_nodegroup
-from magnum.drivers.k8s_capi_helm.magnum_objects.reader import cluster_request, entries, MASTER
+from magnum.drivers.k8s_capi_helm.magnum_objects.reader import cluster_request, MASTER, values_names
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import check_template
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, names
 from magnum.drivers.k8s_capi_helm.values import change, network, nodegroups
@@ -96,7 +96,7 @@ def validate_place(row: Any, rows: Iterable[Any]) -> None:
     :raises errors.InvalidRequest: naming both.
     """
     rows = list(rows)
-    older = {name: text for text, name in entries(rows).items() if text != row.name}
+    older = {name: text for text, name in values_names(rows).items() if text != row.name}
     if row.name in older:
         raise errors.InvalidRequest(
             f"Nodegroup name '{row.name}' is what nodegroup '{older[row.name]}' is called on the "
@@ -138,7 +138,7 @@ def validate_resize(cluster: Any, row: Any, name: str, request: ClusterRequest, 
             f"{masters.count} control plane nodes need a load balancer before them, and this "
             "cluster was made without one (master_lb_enabled). Create a new cluster with one."
         )
-    entry = values_live.node_groups(change.sizes(live, request)).get(name, {})
+    entry = values_live.node_groups(change.with_sizes(live, request)).get(name, {})
     if values_live.is_autoscaled(entry):
         least, most = values_live.bounds(entry)
         if not least <= row.node_count <= most:

@@ -35,7 +35,7 @@ def check_chart(wanted: labels.Labels, family: str, had: labels.Labels | None = 
     texts, before = labels.effective(wanted), labels.effective(had or labels.Labels())
     for label in labels.REGISTRY:
         name = label.name
-        if label.own_chart and name in texts and texts[name] != before.get(name):
+        if label.requires_bundled_chart and name in texts and texts[name] != before.get(name):
             raise errors.InvalidRequest(
                 f"Label '{name}' has the value '{texts[name]}', and the chart of this cluster "
                 "cannot do that. Leave it out, or ask the cloud's operator for another chart."

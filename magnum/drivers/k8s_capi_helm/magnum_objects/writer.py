@@ -9,11 +9,8 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader
-from magnum.drivers.k8s_capi_helm.magnum_objects.saving import put as put
-from magnum.drivers.k8s_capi_helm.model import (
-    Target,
-)
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving
+from magnum.drivers.k8s_capi_helm.model import UpgradeTarget
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.values import change, live, upgrade
 from magnum.objects import fields
@@ -23,25 +20,25 @@ Status = fields.ClusterStatus
 _MARKS = ("node_labels", "node_taints")
 
 
-def intend(row: Any, status: str) -> None:
+def mark_in_progress(row: Any, status: str) -> None:
     """Say that something has begun, before it has: clients poll at once."""
-    put(row, status=status, status_reason=None)
+    saving.save(row, status=status, status_reason=None)
 
 
-def is_leaving(row: Any) -> bool:
+def is_deleting(row: Any) -> bool:
     """Whether the row of a nodegroup says that it is to go."""
     return (row.status or "").startswith("DELETE_")
 
 
-def refuse(row: Any, error: errors.DriverError, **kept: Any) -> None:
+def set_update_failed(row: Any, error: errors.DriverError, **kept: Any) -> None:
     """Say that a request about a nodegroup alone was refused; the cluster goes on as it is.
 
     :param kept: fields that were saved for the request, as they were before.
     """
-    put(row, status=Status.UPDATE_FAILED, status_reason=reasons.refused(str(error)), **kept)
+    saving.save(row, status=Status.UPDATE_FAILED, status_reason=reasons.refused(str(error)), **kept)
 
 
-def empties(row: Any) -> bool:
+def clears_metadata(row: Any) -> bool:
     """Whether a request takes all labels or all taints of a nodegroup away."""
     changed = row.obj_what_changed()
     return any(field in changed and not getattr(row, field) for field in _MARKS)
@@ -58,7 +55,9 @@ def changed_fields(row: Any) -> tuple[str, ...]:
     return tuple(field for field in (*change.BOUNDS, *_MARKS) if field in changed)
 
 
-def accept(cluster: Any, template: Any, target: Target, kept: Collection[str]) -> None:
+def accept_upgrade(
+    cluster: Any, template: Any, target: UpgradeTarget, kept: Collection[str]
+) -> None:
     """Say that an upgrade was accepted: the cluster follows *template* from now on.
 
     Nodegroups have copies of the cluster's labels and image, which follow the cluster.
@@ -66,38 +65,40 @@ def accept(cluster: Any, template: Any, target: Target, kept: Collection[str]) -
     :param kept: nodegroups that keep an image of their own, by their names in the values.
     """
     old, rows = cluster.labels or {}, list(cluster.nodegroups)
-    called = reader.entries(rows)
+    called = reader.values_names(rows)
     for row in rows:
-        texts = upgrade.merged_labels(old, target.texts, row.labels or {})
+        texts = upgrade.merged_labels(old, target.labels, row.labels or {})
         image = row.image_id if called[row.name] in kept else template.image_id
-        put(row, labels=texts, image_id=image)
-    put(cluster, cluster_template_id=template.uuid, labels=dict(target.texts))
+        saving.save(row, labels=texts, image_id=image)
+    saving.save(cluster, cluster_template_id=template.uuid, labels=dict(target.labels))
     cluster.cluster_template = template
     cluster.obj_reset_changes(["cluster_template"])
 
 
-def reject(cluster: Any, name: str, error: errors.DriverError) -> None:
+def set_create_failed(cluster: Any, name: str, error: errors.DriverError) -> None:
     """Say that a new nodegroup cannot be made; nobody asks for it any more.
 
     :param name: under which it would stand in the chart's values.
     """
     LOG.warning("Nodegroup %s of cluster %s: %s %s", name, cluster.uuid, error, error.detail)
     fresh = list(cluster.nodegroups)
-    called = reader.entries(fresh)
+    called = reader.values_names(fresh)
     for row in fresh:
-        if called[row.name] == name and not is_leaving(row):
-            put(row, status=Status.CREATE_FAILED, status_reason=str(error))
+        if called[row.name] == name and not is_deleting(row):
+            saving.save(row, status=Status.CREATE_FAILED, status_reason=str(error))
 
 
-def restore(cluster: Any, name: str, error: errors.DriverError, fields: Mapping[str, Any]) -> None:
+def restore_nodegroup(
+    cluster: Any, name: str, error: errors.DriverError, fields: Mapping[str, Any]
+) -> None:
     """Say that a nodegroup cannot be changed; its row asks for what the release has.
 
     :param name: under which it stands in the chart's values, or :data:`change.CONTROL_PLANE`.
     """
     LOG.warning("Nodegroup %s of cluster %s: %s %s", name, cluster.uuid, error, error.detail)
     fresh = list(cluster.nodegroups)
-    called = reader.entries(fresh)
+    called = reader.values_names(fresh)
     for row in fresh:
         place = live.CONTROL_PLANE if row.role == reader.MASTER else called[row.name]
-        if place == name and not is_leaving(row):
-            refuse(row, error, **fields)
+        if place == name and not is_deleting(row):
+            set_update_failed(row, error, **fields)

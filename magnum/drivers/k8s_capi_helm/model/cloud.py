@@ -93,7 +93,7 @@ class Resolved:
 NOTHING = Resolved()
 
 
-class Offer(enum.StrEnum):
+class CloudCapability(enum.StrEnum):
     """Of what a cloud has several to choose from; the value is its name in a sentence."""
 
     SERVER_ZONE = "availability zone of Nova"
@@ -104,7 +104,7 @@ class Offer(enum.StrEnum):
     BALANCER_ZONE = "availability zone of Octavia"
 
 
-class Resource(enum.StrEnum):
+class QuotaResource(enum.StrEnum):
     """What a project has a quota of; the value is its name in a sentence."""
 
     INSTANCES = "servers"
@@ -127,7 +127,7 @@ class Resource(enum.StrEnum):
 
 
 #: A quota of the project, or the one of a single volume type.
-QuotaKey: TypeAlias = Resource | tuple[Resource, str]
+QuotaKey: TypeAlias = QuotaResource | tuple[QuotaResource, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class CloudFacts:
     extra_networks: Mapping[str, tuple[str, ...]] | None = None
     floating_ips: tuple[FloatingIp, ...] | None = None
     has_keypair: bool | None = None
-    offers: Mapping[Offer, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    offers: Mapping[CloudCapability, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     quotas: Mapping[QuotaKey, Quota] = dataclasses.field(default_factory=dict)
     refused: tuple[str, ...] = ()
 

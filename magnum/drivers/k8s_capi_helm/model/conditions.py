@@ -125,7 +125,7 @@ def mapping(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def dig(thing: Json, *path: str) -> Any:
+def at_path(thing: Json, *path: str) -> Any:
     """The value at *path*, None where any step of it is absent."""
     value: Any = thing
     for step in path:
@@ -140,7 +140,7 @@ def deleting(thing: Json) -> bool:
 
 def paused(cluster: Json) -> bool:
     """Somebody has paused a Cluster: Cluster API leaves everything of it alone."""
-    return dig(cluster, "spec", "paused") is True
+    return at_path(cluster, "spec", "paused") is True
 
 
 def _is_old_view(thing: Json) -> bool:
@@ -149,7 +149,7 @@ def _is_old_view(thing: Json) -> bool:
     return group in _CORE_GROUPS and version == "v1beta1"
 
 
-def listed(thing: Json) -> list[Json]:
+def items(thing: Json) -> list[Json]:
     """An object's conditions as they stand in it, of the set that is judged."""
     status = mapping(thing.get("status"))
     if _is_old_view(thing):
@@ -162,7 +162,7 @@ def listed(thing: Json) -> list[Json]:
 
 def condition(thing: Json, kind: str) -> Condition:
     """The condition *kind* of an object, UNKNOWN when absent or older than the object's spec."""
-    found = next((one for one in listed(thing) if one.get("type") == kind), None)
+    found = next((one for one in items(thing) if one.get("type") == kind), None)
     if found is None:
         return Condition(kind)
     try:
@@ -195,7 +195,7 @@ def _older(observed: object, thing: Json) -> bool:
 def generation_seen(thing: Json) -> bool:
     """The controller has worked through the object's newest spec; False when it does not say so."""
     generation = metadata(thing).get("generation")
-    observed = dig(thing, "status", "observedGeneration")
+    observed = at_path(thing, "status", "observedGeneration")
     return isinstance(generation, int) and observed == generation
 
 
@@ -213,7 +213,10 @@ def counter(thing: Json, key: str) -> int | None:
 
 def initialized(thing: Json, key: str, old: str) -> bool:
     """A one-way milestone: ``status.initialization.<key>``, before that ``status.<old>``."""
-    return dig(thing, "status", "initialization", key) is True or dig(thing, "status", old) is True
+    return (
+        at_path(thing, "status", "initialization", key) is True
+        or at_path(thing, "status", old) is True
+    )
 
 
 def instant(text: object) -> datetime.datetime | None:

@@ -24,7 +24,7 @@ class Missing(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Thing:
+class WorkloadObject:
     """An object of an addon in a tenant's cluster.
 
     :ivar addon: its component.
@@ -42,18 +42,18 @@ class Thing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Inside:
+class AddonInventory:
     """What was found in a tenant's cluster.
 
     :ivar unknown: why nothing is known, "" if it is.
     """
 
-    missing: tuple[Thing, ...] = ()
+    missing: tuple[WorkloadObject, ...] = ()
     unknown: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Silence:
+class StaleController:
     """A controller of the management cluster that does nothing any more, by its Lease.
 
     :ivar since: its last sign of life, by its own clock (aware).
@@ -98,8 +98,8 @@ class Observed:
     failed_balancer: str = ""
     credential: str = ""
     autoscaler: tuple[Json, ...] | Missing | None = None
-    inside: Inside | None = None
-    silent: tuple[Silence, ...] = ()
+    inside: AddonInventory | None = None
+    silent: tuple[StaleController, ...] = ()
     unreachable: str = ""
     asof: datetime.datetime | None = None
 

@@ -34,16 +34,16 @@ class Operation:
     :ivar started: when Magnum handed it over (aware, UTC).
     :ivar deadline: when it has to be through; None for no limit.
     :ivar template: of an upgrade, uuid of the cluster template that it leads to.
-    :ivar batch: of an upgrade, how many machines of a nodegroup may be away at once.
+    :ivar max_batch_size: of an upgrade, how many machines of a nodegroup may be away at once.
     :ivar accepted: of an upgrade, whether Helm has taken it and Magnum's rows say so.
-    :ivar count: machines that autoscaled ``groups`` are still to be given; None for a fixed
-        size, whose row says it, and once the number has been handed over.
+    :ivar target_node_count: machines that autoscaled ``groups`` are still to be given; None for a
+        fixed size, whose row says it, and once the number has been handed over.
     :ivar fields: of a nodegroup's update, the fields of its row that it changes.
-    :ivar bounds: of an update that changes them, the fewest and the most machines that its row
-        said before; None where it does not.
+    :ivar previous_bounds: of an update that changes them, the fewest and the most machines that its
+        row said before; None where it does not.
     :ivar earlier: the same of requests before it that it stands for, the first first.
-    :ivar row: of a nodegroup's creation or deletion, uuid of its row: a later group may have its
-        name. "" where an older version has written it down.
+    :ivar nodegroup_uuid: of a nodegroup's creation or deletion, uuid of its row: a later group may
+        have its name. "" where an older version has written it down.
     :ivar resolved: what its names stood for when it was asked for; nothing where the cloud could
         not be asked then, or an older version has written it down.
     """
@@ -54,18 +54,18 @@ class Operation:
     groups: tuple[str, ...] = ()
     deadline: datetime.datetime | None = None
     template: str = ""
-    batch: int = 1
+    max_batch_size: int = 1
     accepted: bool = False
-    count: int | None = None
+    target_node_count: int | None = None
     fields: tuple[str, ...] = ()
-    bounds: tuple[int | None, int | None] | None = None
-    row: str = ""
+    previous_bounds: tuple[int | None, int | None] | None = None
+    nodegroup_uuid: str = ""
     earlier: tuple[tuple[int | None, int | None], ...] = ()
     resolved: Resolved = NOTHING
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Retired:
+class RetiredCredential:
     """An application credential that another one has taken the place of.
 
     :ivar id: "" for new ones of which it is not known yet whether they are made, and saved.
@@ -81,7 +81,7 @@ class Retired:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Owed:
+class DeferredChange:
     """What an upgrade leads nodegroups to and has not given them yet, each an old and a new value.
 
     Both sides have only what differs, and are carried over into the live values.
@@ -114,21 +114,22 @@ class Revisions:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Record:
+class ReleaseRecord:
     """What the release's Lease holds and no Magnum row does.
 
     :ivar cluster_uuid: whose release this is; the proof that this is its management cluster.
     :ivar operations: pending ones, oldest first.
     :ivar chart_source: where the live chart came from, e.g. ``bundled`` or a directory.
     :ivar chart_digest: of the live chart, "" before the first apply.
-    :ivar first_look: fingerprint of the look that found everything in place, "" for none.
-    :ivar group_looks: the same for each nodegroup that was in place, by its name in the values.
-    :ivar written: generations of objects, by uid, when Helm had written them last.
+    :ivar ready_fingerprint: fingerprint of the look that found everything in place, "" for none.
+    :ivar nodegroup_ready_fingerprints: the same for each nodegroup that was in place, by its name
+        in the values.
+    :ivar applied_generations: generations of objects, by uid, when Helm had written them last.
     :ivar tombstone: True once everything of the cluster is gone: until the pass that has seen to
         that, or the next one, has taken the Lease away.
     :ivar holder: who holds the lock now, "" for nobody.
     :ivar retired: credentials that are to be deleted.
-    :ivar owed: what nodegroups still lack of upgrades, the oldest first.
+    :ivar deferred: what nodegroups still lack of upgrades, the oldest first.
     :ivar cleared: an operator has declared that nothing of the cluster is left in OpenStack.
     :ivar revisions: of the release; one that is older than these is not believed.
     """
@@ -138,23 +139,27 @@ class Record:
     operations: tuple[Operation, ...] = ()
     chart_source: str = ""
     chart_digest: str = ""
-    first_look: str = ""
-    group_looks: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    written: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    ready_fingerprint: str = ""
+    nodegroup_ready_fingerprints: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    applied_generations: Mapping[str, int] = dataclasses.field(default_factory=dict)
     tombstone: bool = False
     holder: str = ""
-    retired: tuple[Retired, ...] = ()
-    owed: tuple[Owed, ...] = ()
+    retired: tuple[RetiredCredential, ...] = ()
+    deferred: tuple[DeferredChange, ...] = ()
     cleared: bool = False
     revisions: Revisions = Revisions()
 
 
-def resolved(noted: Iterable[Operation], group: NodeGroupRequest) -> Resolved:
+def resolved_names(noted: Iterable[Operation], group: NodeGroupRequest) -> Resolved:
     """What the names of a nodegroup stood for when somebody asked for it, or for a change of it."""
     about = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_UPDATE)
     found = NOTHING
     for one in noted:
-        if one.verb in about and group.name in one.groups and one.row in ("", group.uuid):
+        if (
+            one.verb in about
+            and group.name in one.groups
+            and one.nodegroup_uuid in ("", group.uuid)
+        ):
             newer = one.resolved
             found = Resolved(
                 images={**found.images, **newer.images},
@@ -164,33 +169,35 @@ def resolved(noted: Iterable[Operation], group: NodeGroupRequest) -> Resolved:
     return found
 
 
-def is_on_record(noted: Iterable[Operation], name: str, uuid: str) -> bool:
+def is_creation_recorded(noted: Iterable[Operation], name: str, uuid: str) -> bool:
     """Whether the creation of a nodegroup is among the operations on record.
 
     :param name: what the values call it.
     :param uuid: of its row; one of its name may have been created and deleted before.
     """
     made = (one for one in noted if one.verb is Verb.NODEGROUP_CREATE and name in one.groups)
-    return any(one.row in ("", uuid) for one in made)
+    return any(one.nodegroup_uuid in ("", uuid) for one in made)
 
 
-def is_being_deleted(record: Record | None) -> bool:
+def is_being_deleted(record: ReleaseRecord | None) -> bool:
     """Whether a deletion is pending or through: nodegroup verbs overwrite the row's status."""
     if record is None:
         return False
     return record.tombstone or any(one.verb is Verb.DELETE for one in record.operations)
 
 
-def leaving(record: Record | None) -> frozenset[str]:
+def deleted_nodegroups(record: ReleaseRecord | None) -> frozenset[str]:
     """Uuids of the rows of nodegroups whose deletion is on record: nothing takes that back.
 
     It does not matter what else is on record of them, and in which order it came there.
     """
     operations = record.operations if record else ()
-    return frozenset(one.row for one in operations if one.verb is Verb.NODEGROUP_DELETE) - {""}
+    return frozenset(
+        one.nodegroup_uuid for one in operations if one.verb is Verb.NODEGROUP_DELETE
+    ) - {""}
 
 
-def is_group_leaving(record: Record | None, row: Any, name: str) -> bool:
+def is_nodegroup_deleted(record: ReleaseRecord | None, row: Any, name: str) -> bool:
     """Whether a nodegroup was asked to go; Magnum overwrites its row's status with other verbs.
 
     Where an older version wrote the deletion down it says only the name, which a new group may
@@ -199,20 +206,20 @@ def is_group_leaving(record: Record | None, row: Any, name: str) -> bool:
     :param row: the nodegroup.
     :param name: what the values call it.
     """
-    if row.uuid in leaving(record):
+    if row.uuid in deleted_nodegroups(record):
         return True
     about = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_DELETE)
     mine = [
         one.verb
         for one in (record.operations if record else ())
-        if one.verb in about and name in one.groups and one.row in ("", row.uuid)
+        if one.verb in about and name in one.groups and one.nodegroup_uuid in ("", row.uuid)
     ]
     return mine[-1:] == [Verb.NODEGROUP_DELETE]
 
 
-def staying(request: ClusterRequest, record: Record | None) -> ClusterRequest:
+def without_deleted(request: ClusterRequest, record: ReleaseRecord | None) -> ClusterRequest:
     """The request, in which nodegroups go whose deletion is on record, whatever their rows say."""
-    gone = leaving(record)
+    gone = deleted_nodegroups(record)
     going = [one.name for one in request.node_groups if one.uuid in gone]
     if not going:
         return request

@@ -18,7 +18,7 @@ class ApplicationCredential:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Grants:
+class CredentialRoles:
     """Names of the roles of a cluster's credentials.
 
     :ivar machines: of the one that machines, networks and load balancers are made with.

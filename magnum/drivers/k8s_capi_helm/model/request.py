@@ -25,7 +25,7 @@ class NodeGroupRequest:
     :ivar role: what its Nodes are called besides, as ``node-role.kubernetes.io/ROLE``.
     :ivar docker_volume: GiB of the volume for images and containers, 0 for none.
     :ivar is_new: its row says that it is being made.
-    :ivar is_young: the request for it may still be being checked.
+    :ivar may_be_unvalidated: the request for it may still be being checked.
     :ivar uuid: of its row. Another group may have had its name before.
     """
 
@@ -42,7 +42,7 @@ class NodeGroupRequest:
     role: str = "worker"
     docker_volume: int = 0
     is_new: bool = dataclasses.field(default=False, compare=False)
-    is_young: bool = dataclasses.field(default=False, compare=False)
+    may_be_unvalidated: bool = dataclasses.field(default=False, compare=False)
     uuid: str = dataclasses.field(default="", compare=False)
 
 
@@ -109,19 +109,19 @@ class ClusterRequest:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Target:
+class UpgradeTarget:
     """What an upgrade leads to.
 
     :ivar request: the cluster as it is to be: labels and image of the new template, and what cannot
         be changed in a running cluster as it was.
-    :ivar texts: the cluster's labels as they are to be saved.
+    :ivar labels: the cluster's labels as they are to be saved.
     """
 
     request: ClusterRequest
-    texts: Mapping[str, str]
+    labels: Mapping[str, str]
 
 
-def founders(request: ClusterRequest) -> ClusterRequest:
+def initial_nodegroups(request: ClusterRequest) -> ClusterRequest:
     """The request without nodegroups that were asked for while the cluster is being made.
 
     What the cloud has for them was not asked for with the cluster; they join it once it is there.

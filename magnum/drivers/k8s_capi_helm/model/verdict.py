@@ -17,9 +17,10 @@ class GroupState:
     :ivar status: Magnum's word, e.g. ``UPDATE_IN_PROGRESS``.
     :ivar reason: the row's ``status_reason`` now.
     :ivar version: wanted Kubernetes version without ``v``, "" if unknown.
-    :ivar held: it is to be upgraded, and waits for the control plane.
-    :ivar asked: ``count`` was asked for, and the autoscaler's group was not given it yet.
-    :ivar first_look: fingerprint of the earlier look that found the group in place, "" for none.
+    :ivar waits_for_control_plane: it is to be upgraded, and waits for the control plane.
+    :ivar scale_pending: ``count`` was asked for, and the autoscaler's group was not given it yet.
+    :ivar ready_fingerprint: fingerprint of the earlier look that found the group in place, "" for
+        none.
     """
 
     name: str
@@ -31,9 +32,9 @@ class GroupState:
     maximum: int | None = None
     reason: str | None = None
     version: str = ""
-    held: bool = False
-    asked: bool = False
-    first_look: str = ""
+    waits_for_control_plane: bool = False
+    scale_pending: bool = False
+    ready_fingerprint: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,14 +44,15 @@ class MagnumState:
     :ivar release: the release's name, "" before it has one.
     :ivar applied: the live release carries everything that the rows ask for, so what is seen can be
         compared with what is wanted. While False the cluster is never COMPLETE.
-    :ivar joining: all that the live release lacks are new nodegroups whose requests are still being
-        checked. The other groups can be COMPLETE.
+    :ivar only_new_nodegroups_missing: all that the live release lacks are new nodegroups whose
+        requests are still being checked. The other groups can be COMPLETE.
     :ivar kubernetes_version: wanted, without ``v``, from the live release; "" if unknown.
     :ivar started: when the running operation began; None when nobody knows.
     :ivar deadline: when the running operation has to be through; None for no limit.
-    :ivar first_look: fingerprint of the earlier look that found everything in place, "" for none.
-    :ivar written: generations of objects, by uid, when Helm had written them last; a look
-        that has older ones is older than what was asked for.
+    :ivar ready_fingerprint: fingerprint of the earlier look that found everything in place, "" for
+        none.
+    :ivar applied_generations: generations of objects, by uid, when Helm had written them last; a
+        look that has older ones is older than what was asked for.
     :ivar refusal: user sentence of what stopped the running operation for good, "" for none.
     :ivar health_reason: what the row's ``health_status_reason`` says now, so that the time since
         when something is wrong can be kept.
@@ -67,14 +69,14 @@ class MagnumState:
     kubernetes_version: str = ""
     started: datetime.datetime | None = None
     deadline: datetime.datetime | None = None
-    first_look: str = ""
-    written: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    ready_fingerprint: str = ""
+    applied_generations: Mapping[str, int] = dataclasses.field(default_factory=dict)
     refusal: str = ""
     health_reason: Mapping[str, str] = dataclasses.field(default_factory=dict)
     waiting: str = ""
     waiting_cause: Cause | None = None
     without_addons: frozenset[str] = frozenset()
-    joining: bool = False
+    only_new_nodegroups_missing: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -14,10 +14,17 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube.request import path
-from magnum.drivers.k8s_capi_helm.kube.tenant_api import Door, Unanswered
-from magnum.drivers.k8s_capi_helm.kube.tenant_budget import Budget
-from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import access
-from magnum.drivers.k8s_capi_helm.model import conditions, Inside, Json, names, Observed, Thing
+from magnum.drivers.k8s_capi_helm.kube.tenant_api import TenantApi, TenantApiUnavailable
+from magnum.drivers.k8s_capi_helm.kube.tenant_budget import TenantBudget
+from magnum.drivers.k8s_capi_helm.kube.tenant_kubeconfig import read_tenant_kubeconfig
+from magnum.drivers.k8s_capi_helm.model import (
+    AddonInventory,
+    conditions,
+    Json,
+    names,
+    Observed,
+    WorkloadObject,
+)
 from magnum.drivers.k8s_capi_helm.status import workload_addons
 from magnum.drivers.k8s_capi_helm.status.health import READY
 
@@ -47,13 +54,13 @@ class _Look:
     """
 
     at: datetime.datetime
-    wanted: tuple[Thing, ...] = ()
-    found: Inside | None = None
+    wanted: tuple[WorkloadObject, ...] = ()
+    found: AddonInventory | None = None
     vain: int = 0
     poor: int = 0
 
 
-class Inspections:
+class AddonCheck:
     """What this process knows of the insides of clusters; safe to share between threads.
 
     :param every: time between two looks at a cluster where nothing is missing; zero for none ever.
@@ -66,18 +73,18 @@ class Inspections:
         self,
         every: datetime.timedelta = datetime.timedelta(0),
         chance: Callable[[], float] = random.random,
-        enter: Callable[..., Door] = Door,
+        enter: Callable[..., TenantApi] = TenantApi,
     ) -> None:
         self._every = every
         self._chance = chance
         self._enter = enter
         self._lock = threading.Lock()
-        self._budget = Budget()
+        self._budget = TenantBudget()
         self._known: dict[str, _Look] = {}
 
     def inside(
         self, kube: Reader, namespace: str, release: str, observed: Observed, said: str = ""
-    ) -> Inside | None:
+    ) -> AddonInventory | None:
         """What of the core addons is missing in a cluster; None where nobody has looked yet.
 
         Nobody looks where Cluster API, which tries all the time, does not reach the cluster either.
@@ -92,7 +99,7 @@ class Inspections:
         with self._lock:
             # The first look at a cluster counts as one that was at any time before.
             before = observed.at - self._every * self._chance()
-            known = {READY: Inside(), _AWAY: Inside(unknown=_AWAY)}.get(said)
+            known = {READY: AddonInventory(), _AWAY: AddonInventory(unknown=_AWAY)}.get(said)
             if said and known is None:
                 before = observed.at - self._every
             first = _Look(before, wanted, known)
@@ -132,23 +139,23 @@ class Inspections:
         return min(max(_SELDOM, self._every), doubled)
 
     def _look(
-        self, kube: Reader, namespace: str, release: str, wanted: tuple[Thing, ...]
-    ) -> Inside:
+        self, kube: Reader, namespace: str, release: str, wanted: tuple[WorkloadObject, ...]
+    ) -> AddonInventory:
         try:
             secret = kube.get(names.SECRET, namespace, names.kubeconfig_secret(release))
-            way = access(secret) if secret is not None else None
+            way = read_tenant_kubeconfig(secret) if secret is not None else None
             if way is None:
-                raise Unanswered("there is no kubeconfig of Cluster API's kind")
+                raise TenantApiUnavailable("there is no kubeconfig of Cluster API's kind")
             with self._enter(way) as door:
                 there = {one: door.has(_path(one)) for one in wanted}
-        except (errors.DriverError, Unanswered) as error:
+        except (errors.DriverError, TenantApiUnavailable) as error:
             detail = error.detail if isinstance(error, errors.DriverError) else str(error)
             LOG.warning("The addons of %s are not looked for in its cluster: %s", release, detail)
-            return Inside(unknown=_AWAY)
-        return Inside(missing=tuple(one for one, found in there.items() if not found))
+            return AddonInventory(unknown=_AWAY)
+        return AddonInventory(missing=tuple(one for one, found in there.items() if not found))
 
 
-def _path(thing: Thing) -> str:
+def _path(thing: WorkloadObject) -> str:
     return path(thing.kind, thing.kind.versions[0], thing.namespace, thing.name)
 
 

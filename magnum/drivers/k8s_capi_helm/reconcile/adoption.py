@@ -23,10 +23,10 @@ from magnum.drivers.k8s_capi_helm.model import (
     LiveRelease,
     names,
     Observed,
-    Record,
+    ReleaseRecord,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import machine_deployment, machines
 
 LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ _RESTORE = (
 )
 
 
-def is_asked(ports: Ports, record: Record, request: ClusterRequest) -> bool:
+def is_requested(ports: Clients, record: ReleaseRecord, request: ClusterRequest) -> bool:
     """Whether objects are there that are not those of a creation that is still on its way.
 
     :raises errors.Busy: they are paused, because somebody is moving or restoring them.
@@ -65,16 +65,16 @@ def is_asked(ports: Ports, record: Record, request: ClusterRequest) -> bool:
     return True
 
 
-def is_half_done(live: LiveRelease, record: Record) -> bool:
+def is_half_done(live: LiveRelease, record: ReleaseRecord) -> bool:
     """Whether helm was killed while it took objects over, so that some may not be the release's.
 
-    The revision that it leaves has the values of which :func:`require_same` has shown that they are
-    those of the objects.
+    The revision that it leaves has the values of which :func:`require_same_manifest` has shown that
+    they are those of the objects.
     """
     return live.status == "pending-install" and not _is_being_made(record)
 
 
-def notice(record: Record | None, observed: Observed) -> str:
+def notice(record: ReleaseRecord | None, observed: Observed) -> str:
     """What is to be said of a cluster at rest whose release is gone, "" if it is not."""
     if (record is not None and _is_being_made(record)) or not isinstance(observed.cluster, dict):
         return ""
@@ -84,7 +84,7 @@ def notice(record: Record | None, observed: Observed) -> str:
     )
 
 
-def as_it_is(ports: Ports, request: ClusterRequest) -> ClusterRequest:
+def deployed_values(ports: Clients, request: ClusterRequest) -> ClusterRequest:
     """The request with the nodegroups and the numbers of machines that there are.
 
     What the rows ask for besides is an operation, for when the release is there again.
@@ -116,7 +116,9 @@ def as_it_is(ports: Ports, request: ClusterRequest) -> ClusterRequest:
     )
 
 
-def require_same(ports: Ports, request: ClusterRequest, chart: Chart, values: Json) -> None:
+def require_same_manifest(
+    ports: Clients, request: ClusterRequest, chart: Chart, values: Json
+) -> None:
     """Refuse to take objects over that are somebody else's, or that would become others.
 
     :raises errors.NotOurs: with the object and whose it is.
@@ -141,7 +143,7 @@ def require_same(ports: Ports, request: ClusterRequest, chart: Chart, values: Js
     )
 
 
-def _is_being_made(record: Record) -> bool:
+def _is_being_made(record: ReleaseRecord) -> bool:
     return any(one.verb is Verb.CREATE for one in record.operations)
 
 
@@ -160,7 +162,7 @@ def _changes(rendered: Json, there: Json | None) -> Iterator[str]:
 
 def _require_ours(request: ClusterRequest, there: Json) -> None:
     about = f"{there['kind']} '{conditions.name(there)}'"
-    other = manifest_diff.stranger(there, request.namespace, request.release)
+    other = manifest_diff.foreign_owner(there, request.namespace, request.release)
     uuid = manifest_diff.owner_uuid(there)
     if uuid and uuid != request.uuid:
         other = f"of the Magnum cluster '{uuid}'"

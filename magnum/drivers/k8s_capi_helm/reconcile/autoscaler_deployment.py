@@ -17,7 +17,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import chart_store, errors
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
 from magnum.drivers.k8s_capi_helm.reconcile import prerequisites
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.values import autoscaler, upgrade
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
@@ -36,7 +36,7 @@ _SENTENCE = (
 )
 
 
-def secured(values: Json, chart: Chart, conf: Any) -> Json:
+def with_operators_settings(values: Json, chart: Chart, conf: Any) -> Json:
     """The values for a run of Helm, with the autoscaler as the operator has it.
 
     :returns: new values, or the very ones where the chart makes no autoscaler of them.
@@ -83,13 +83,13 @@ def notice(live: LiveRelease | None, conf: Any) -> str:
     )
 
 
-def guard(ports: Ports, namespace: str, conf: Any) -> None:
+def enforce_pod_security(ports: Clients, namespace: str, conf: Any) -> None:
     """Have Kubernetes enforce the operator's level in a namespace that was there before it could.
 
     Helm is through by then, so trouble is for the log: the next run tries again.
     """
     try:
-        prerequisites.enforce(ports, namespace, conf.capi_helm.pod_security_level)
+        prerequisites.enforce_pod_security(ports, namespace, conf.capi_helm.pod_security_level)
     except errors.DriverError as error:
         LOG.warning(
             "Namespace %s has no Pod Security level: %s. Apply the driver's rbac.yaml, or label "

@@ -22,9 +22,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     names,
     NodeGroupRequest,
     Operation,
-    Record,
+    ReleaseRecord,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import machine_deployment, machines
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import nodegroups
@@ -32,16 +32,16 @@ from magnum.drivers.k8s_capi_helm.values import nodegroups
 LOG = logging.getLogger(__name__)
 
 
-def asked(operations: Iterable[Operation]) -> dict[str, int]:
+def requested_bounds(operations: Iterable[Operation]) -> dict[str, int]:
     """Machines that are still to be handed over, by nodegroup; the last request counts."""
     found: dict[str, int] = {}
     for one in operations:
-        if one.count is not None:
-            found |= dict.fromkeys(one.groups, one.count)
+        if one.target_node_count is not None:
+            found |= dict.fromkeys(one.groups, one.target_node_count)
     return found
 
 
-def first(groups: Iterable[NodeGroupRequest], wanted: Labels) -> dict[str, int]:
+def first_replicas(groups: Iterable[NodeGroupRequest], wanted: Labels) -> dict[str, int]:
     """Machines to hand over to new nodegroups, by name: of those that the autoscaler will size.
 
     With the fewest that its bounds allow Cluster API begins on its own.
@@ -50,18 +50,18 @@ def first(groups: Iterable[NodeGroupRequest], wanted: Labels) -> dict[str, int]:
     """
     found = {}
     for group in groups:
-        count = nodegroups.first_count(group, wanted)
+        count = nodegroups.initial_count(group, wanted)
         if nodegroups.group_counts(group, wanted).get("machineCountMin", count) < count:
             found[group.name] = count
     return found
 
 
-def is_due(record: Record | None) -> bool:
+def is_due(record: ReleaseRecord | None) -> bool:
     """Whether a number is still to be handed over."""
-    return record is not None and bool(asked(record.operations))
+    return record is not None and bool(requested_bounds(record.operations))
 
 
-def hand_over(ports: Ports, live: LiveRelease, record: Record) -> None:
+def hand_over_size(ports: Clients, live: LiveRelease, record: ReleaseRecord) -> None:
     """Set the numbers that are asked for, and take note that it was done.
 
     A group that has a fixed size by now has its number from its row, by Helm. One that is not there
@@ -70,7 +70,7 @@ def hand_over(ports: Ports, live: LiveRelease, record: Record) -> None:
     :raises errors.DriverError: a number could not be set; it is still due.
     """
     entries, due = values_live.node_groups(live.values), dict[str, errors.Conflict]()
-    for group, count in asked(record.operations).items():
+    for group, count in requested_bounds(record.operations).items():
         entry = entries.get(group, {})
         if values_live.is_autoscaled(entry):
             least, most = values_live.bounds(entry)
@@ -79,20 +79,20 @@ def hand_over(ports: Ports, live: LiveRelease, record: Record) -> None:
             except errors.Conflict as error:
                 due[group] = error
     for one in record.operations:
-        if one.count is not None and due.keys().isdisjoint(one.groups):
-            done = dataclasses.replace(one, count=None)
-            ports.operations.update(live.namespace, live.name, done)
+        if one.target_node_count is not None and due.keys().isdisjoint(one.groups):
+            done = dataclasses.replace(one, target_node_count=None)
+            ports.leases.update(live.namespace, live.name, done)
     for late in due.values():
         raise late
 
 
-def replicas(ports: Ports, namespace: str, release: str, group: str) -> int | None:
+def replicas(ports: Clients, namespace: str, release: str, group: str) -> int | None:
     """Machines that the MachineDeployment of a nodegroup asks for, None when nobody knows."""
     found = _deployments(ports, namespace, release, group)
     return machine_deployment.replicas(found[0]) if len(found) == 1 else None
 
 
-def tell_capacity(
+def add_capacity(
     live: LiveRelease,
     wanted: Json,
     request: ClusterRequest,
@@ -122,7 +122,7 @@ def tell_capacity(
             want[name][values_live.CAPACITY] = nodegroups.capacity(found[text], disk)
 
 
-def _set(ports: Ports, live: LiveRelease, group: str, count: int) -> None:
+def _set(ports: Clients, live: LiveRelease, group: str, count: int) -> None:
     found = _deployments(ports, live.namespace, live.name, group)
     if len(found) != 1:
         raise errors.Conflict(
@@ -137,7 +137,7 @@ def _set(ports: Ports, live: LiveRelease, group: str, count: int) -> None:
     LOG.info("MachineDeployment %s is given %d machines.", name, count)
 
 
-def _deployments(ports: Ports, namespace: str, release: str, group: str) -> list[Json]:
+def _deployments(ports: Clients, namespace: str, release: str, group: str) -> list[Json]:
     """Found by label, as every chart of the contract sets it; its name is the chart's affair."""
     selector = {names.LABEL_CLUSTER_NAME: release}
     listed = ports.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)

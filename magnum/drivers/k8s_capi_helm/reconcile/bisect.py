@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import node_removal
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.values import change
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
@@ -35,7 +35,7 @@ _CHANGES = (Verb.NODEGROUP_UPDATE, Verb.RESIZE)
 _SINGLE = (Verb.NODEGROUP_CREATE, *_CHANGES)
 
 
-def record(ports: Ports, live: LiveRelease) -> LiveRelease:
+def record(ports: Clients, live: LiveRelease) -> LiveRelease:
     """The live release without what only a failed or interrupted revision says of nodegroups.
 
     Helm keeps the values of a revision that the management cluster has refused, or would have, had
@@ -47,7 +47,7 @@ def record(ports: Ports, live: LiveRelease) -> LiveRelease:
     deployed = ports.helm.deployed(live.namespace, live.name)
     if deployed is None:
         return live
-    return dataclasses.replace(live, values=change.unaccepted(live.values, deployed.values))
+    return dataclasses.replace(live, values=change.without_unaccepted(live.values, deployed.values))
 
 
 def changed(operations: Iterable[Operation]) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def without(operations: Iterable[Operation], left_out: Collection[str]) -> tuple
     return tuple(kept)
 
 
-def admit(
+def apply_with_bisect(
     groups: Sequence[str],
     attempt: Callable[[Collection[str]], LiveRelease],
     sound: Callable[[], Any],
@@ -105,8 +105,8 @@ def admit(
     return attempt(accepted)
 
 
-def withdraw(
-    ports: Ports,
+def roll_back(
+    ports: Clients,
     request: ClusterRequest,
     current: ClusterRequest,
     live: LiveRelease,
@@ -133,11 +133,11 @@ def withdraw(
     group = None if name == values_live.CONTROL_PLANE else name
     called = request.control_plane.name if group is None else name
     mine = [one for one in operations if one.verb in _CHANGES and one.groups == (called,)]
-    node_removal.unmark_group(ports.kube, request.namespace, request.release, group)
+    node_removal.remove_group_annotations(ports.kube, request.namespace, request.release, group)
     asked = [dataclasses.replace(one, groups=(called,)) for one in tried if name in one.groups]
     restore(change.row_of(live.values, group, [*mine, *asked]))
     # Off the record last: as long as it is on it, the next pass finds out what is to be restored.
-    ports.operations.finish(request.namespace, request.release, [one.id for one in mine])
+    ports.leases.finish(request.namespace, request.release, [one.id for one in mine])
 
 
 def _asked(request: ClusterRequest, name: str) -> NodeGroupRequest | None:

@@ -23,65 +23,67 @@ from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, errors, kube_client
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, endpoints
 from magnum.drivers.k8s_capi_helm.helm import HelmClient, MARGIN
-from magnum.drivers.k8s_capi_helm.kube import informers
-from magnum.drivers.k8s_capi_helm.lease import Operations
-from magnum.drivers.k8s_capi_helm.reconcile.addon_check import Inspections
-from magnum.drivers.k8s_capi_helm.reconcile.controller_check import Controllers
-from magnum.drivers.k8s_capi_helm.reconcile.credential_check import Logins
-from magnum.drivers.k8s_capi_helm.reconcile.finished_once import Departures
-from magnum.drivers.k8s_capi_helm.reconcile.first_seen import Sightings
-from magnum.drivers.k8s_capi_helm.reconcile.settled_cache import Resting
+from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
+from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
+from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
+from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
+from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.finished_once import FinishedOnce
+from magnum.drivers.k8s_capi_helm.reconcile.first_seen import FirstSeen
+from magnum.drivers.k8s_capi_helm.reconcile.settled_cache import SettledCache
 
 _BUNDLED = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
 #: By process: workers are forked while other threads may hold it.
 _locks: dict[int, threading.Lock] = {}
-_made: dict[int, Ports] = {}
+_made: dict[int, Clients] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Ports:
+class Clients:
     """The doors to the management cluster; one set per process, used by all of its threads.
 
-    :ivar logins: what this process knows of the clusters' credentials.
-    :ivar inspections: what it knows of the insides of clusters.
-    :ivar controllers: what it knows of the management cluster's controllers.
-    :ivar resting: what it knows of clusters at rest.
-    :ivar departures: what it knows of clusters that have just come to their end.
-    :ivar sightings: since when it has seen requests that nobody carries on.
+    :ivar leases: of releases: locks and records.
+    :ivar credential_check: whether Keystone accepts the clusters' credentials.
+    :ivar addon_check: what of the addons is in tenants' clusters.
+    :ivar controller_check: whether Cluster API's controllers renew their Leases.
+    :ivar informers: watches of the management cluster, None in a process without periodic tasks.
+    :ivar settled: record and release of clusters in a steady state.
+    :ivar finished: clusters whose deletion has been reported a moment ago.
+    :ivar first_seen: since when this process has seen requests that no conductor carries on.
     """
 
     kube: kube_client.KubeClient
-    operations: Operations
+    leases: ReleaseLeases
     helm: HelmClient
     charts: chart_store.ChartStore
-    logins: Logins = dataclasses.field(default_factory=Logins)
-    inspections: Inspections = dataclasses.field(default_factory=Inspections)
-    controllers: Controllers = dataclasses.field(default_factory=Controllers)
-    watching: informers.Watching | None = None
-    resting: Resting = dataclasses.field(default_factory=Resting)
-    departures: Departures = dataclasses.field(default_factory=Departures)
-    sightings: Sightings = dataclasses.field(default_factory=Sightings)
+    credential_check: CredentialCheck = dataclasses.field(default_factory=CredentialCheck)
+    addon_check: AddonCheck = dataclasses.field(default_factory=AddonCheck)
+    controller_check: ControllerCheck = dataclasses.field(default_factory=ControllerCheck)
+    informers: Informers | None = None
+    settled: SettledCache = dataclasses.field(default_factory=SettledCache)
+    finished: FinishedOnce = dataclasses.field(default_factory=FinishedOnce)
+    first_seen: FirstSeen = dataclasses.field(default_factory=FirstSeen)
 
-    def reader(self) -> informers.View:
+    def reader(self) -> CachedReader:
         """The management cluster for a look that may be a moment old."""
-        if self.watching is None:
-            return informers.View(self.kube, {}, 0.0)
-        return self.watching.view()
+        if self.informers is None:
+            return CachedReader(self.kube, {}, 0.0)
+        return self.informers.view()
 
 
-def ports(conf: Any) -> Ports:
+def ports(conf: Any) -> Clients:
     """This process's ports. No I/O happens here: each port connects when it is used."""
     pid = os.getpid()
     with _locks.setdefault(pid, threading.Lock()):
         if pid not in _made:
             _made.clear()
-            _made[pid] = make(conf)
+            _made[pid] = build(conf)
         return _made[pid]
 
 
 def cloud(context: Any) -> Cloud:
     """OpenStack as the person (or the service user) of *context* sees it."""
-    return Cloud(endpoints.Clients(context), sees_all=bool(context.is_admin))
+    return Cloud(endpoints.MagnumClients(context), sees_all=bool(context.is_admin))
 
 
 def ca_bundle(conf: Any) -> str:
@@ -100,7 +102,7 @@ def ca_bundle(conf: Any) -> str:
         ) from None
 
 
-def make(conf: Any) -> Ports:
+def build(conf: Any) -> Clients:
     """A new set of ports.
 
     :raises errors.Misconfigured: options contradict each other.
@@ -116,9 +118,9 @@ def make(conf: Any) -> Ports:
     )
     helm = HelmClient(kube, timeout=group.helm_timeout, runs=group.max_helm_runs)
     holder = f"{socket.gethostname()}/{os.getpid()}/{uuidutils.generate_uuid()[:8]}"
-    return Ports(
+    return Clients(
         kube=kube,
-        operations=Operations(kube, holder=holder, lease_duration=group.lease_duration),
+        leases=ReleaseLeases(kube, holder=holder, lease_duration=group.lease_duration),
         helm=helm,
         charts=chart_store.ChartStore(
             bundled=_BUNDLED,
@@ -129,21 +131,21 @@ def make(conf: Any) -> Ports:
             default_version=group.default_helm_chart_version or None,
             allowed=group.allowed_charts,
             versions=group.allowed_chart_versions,
-            copies=chart_store.Copies(kube),
+            copies=chart_store.ChartConfigMaps(kube),
         ),
-        inspections=Inspections(datetime.timedelta(seconds=group.addon_check_interval)),
-        controllers=Controllers(
+        addon_check=AddonCheck(datetime.timedelta(seconds=group.addon_check_interval)),
+        controller_check=ControllerCheck(
             group.controller_leases, datetime.timedelta(seconds=group.controller_silence)
         ),
-        watching=_watching(kube, group),
+        informers=_watching(kube, group),
     )
 
 
-def _watching(kube: kube_client.KubeClient, group: Any) -> informers.Watching | None:
+def _watching(kube: kube_client.KubeClient, group: Any) -> Informers | None:
     if not group.watch_staleness:
         return None
     prefix = f"{group.namespace_prefix}-"
-    return informers.Watching(
+    return Informers(
         kube,
         staleness=group.watch_staleness,
         covers=lambda namespace: namespace.startswith(prefix),

@@ -18,7 +18,7 @@ from typing import Protocol
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, Silence
+from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, StaleController
 from magnum.drivers.k8s_capi_helm.status import controller_leases, timestamps
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Reader(Protocol):
     def identity(self) -> str: ...
 
 
-class Controllers:
+class ControllerCheck:
     """What this process knows of the controllers; safe to share between threads.
 
     :param leases: ``namespace/name`` of the Lease of each controller.
@@ -58,7 +58,7 @@ class Controllers:
         self._asking = threading.Lock()
         self._lock = threading.Lock()
         self._asked: float | None = None
-        self._known: dict[str, controller_leases.Heartbeat] = {}
+        self._known: dict[str, controller_leases.ControllerLease] = {}
         self._place = ""
         self._refused: set[str] = set()
         self._shown = _Shown()
@@ -75,7 +75,7 @@ class Controllers:
             asof = self._shown.at(self._clock())
         return dataclasses.replace(observed, silent=self._silent(said), asof=asof)
 
-    def silent(self, kube: Reader, said: str = "") -> tuple[Silence, ...]:
+    def silent(self, kube: Reader, said: str = "") -> tuple[StaleController, ...]:
         """Who is silent, in the order of the Leases.
 
         A Lease that was never seen, or that may not be read, says nothing about anybody. One that
@@ -90,7 +90,7 @@ class Controllers:
         return self._silent(said)
 
     def _ask_now_and_then(self, kube: Reader) -> None:
-        if self._asking.acquire(timeout=deadline.left(_EVERY)):
+        if self._asking.acquire(timeout=deadline.remaining(_EVERY)):
             try:
                 now = self._clock()
                 if self._asked is None or now - self._asked >= _EVERY:
@@ -99,14 +99,17 @@ class Controllers:
             finally:
                 self._asking.release()
 
-    def _silent(self, said: str) -> tuple[Silence, ...]:
+    def _silent(self, said: str) -> tuple[StaleController, ...]:
         with self._lock:
             known = [self._known[one] for one in self._leases if one in self._known]
             # By when each was seen last: of what was since nobody knows.
             shown = [self._shown.at(one.last_seen) for one in known]
-        before = {one.controller: one for one in controller_leases.remembered(known, said)}
+        before = {
+            one.controller: one for one in controller_leases.recorded_stale_since(known, said)
+        }
         found = (
-            controller_leases.silence(beat, self._longest, at) or before.get(beat.controller)
+            controller_leases.stale_controller(beat, self._longest, at)
+            or before.get(beat.controller)
             for beat, at in zip(known, shown, strict=True)
         )
         return tuple(one for one in found if one is not None)
@@ -140,7 +143,9 @@ class Controllers:
         with self._lock:
             self._refused.discard(lease)
             before = self._known.pop(lease, None)
-            beat = controller_leases.heartbeat(_controller(lease, self._leases), found, before, now)
+            beat = controller_leases.controller_lease(
+                _controller(lease, self._leases), found, before, now
+            )
             if beat is not None:
                 self._known[lease] = beat
                 if beat is not before and beat.first_seen == now:

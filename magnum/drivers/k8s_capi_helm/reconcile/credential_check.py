@@ -30,7 +30,7 @@ _SOON = datetime.timedelta(minutes=1)
 _FORGOTTEN = datetime.timedelta(days=1)
 
 
-class Logins:
+class CredentialCheck:
     """What this process knows of the credentials of clusters; safe to share between threads.
 
     :param chance: a number from 0 to 1; clusters that are seen for the first time at once are not
@@ -85,7 +85,7 @@ class Logins:
 
 
 def _ask(kube: KubeClient, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
-    found = credential_secret.used(kube, owner)
+    found = credential_secret.secrets_in_use(kube, owner)
     remedy = f"A user of its project runs 'openstack coe credential rotate {owner.cluster_uuid}'"
     if not found:
         return f"the cluster's Secret with its application credential is gone. {remedy}"

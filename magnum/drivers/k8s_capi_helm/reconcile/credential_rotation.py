@@ -13,14 +13,9 @@ from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.model import (
-    names,
-    Record,
-    Retired,
-    secrets,
-)
+from magnum.drivers.k8s_capi_helm.model import names, ReleaseRecord, RetiredCredential, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, credentials, prerequisites
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 
 #: Longer than the resync period of the OpenStack provider, and than an addon takes to follow.
 _GRACE = datetime.timedelta(minutes=30)
@@ -30,7 +25,7 @@ _TOUCHED = "k8s-capi-helm.magnum.openstack.org/credential-rotated"
 
 
 def rotate(
-    ports: Ports,
+    ports: Clients,
     cloud: Cloud,
     owner: secrets.Owner,
     asking: Any,
@@ -52,23 +47,23 @@ def rotate(
     wait = conf.capi_helm.lock_wait
     with (
         _to_be_asked_again(),
-        ports.operations.hold(owner.namespace, owner.release, wait=wait) as hold,
+        ports.leases.hold(owner.namespace, owner.release, wait=wait) as hold,
     ):
         if hold.record.tombstone:
             # Whoever ends its deletion has looked for credentials and Secrets already.
             raise errors.InvalidRequest("The cluster has been deleted.")
         live = ports.helm.live(owner.namespace, owner.release)
-        place = credential_secret.place(ports.kube, owner, live.values if live else {})
+        place = credential_secret.secret_name(ports.kube, owner, live.values if live else {})
         before = ports.kube.get(names.SECRET, owner.namespace, place)
-        roles = credentials.grants(asking, conf, separate=secrets.has_addon_credential(before))
+        roles = credentials.roles_for(asking, conf, separate=secrets.has_addon_credential(before))
         whose = secrets.user_of(before, owner)
         old = [one.id for one in secrets.credentials_of(before)]
         for one in old:
-            ports.operations.retire(owner.namespace, owner.release, Retired(one, whose, now))
+            ports.leases.retire(owner.namespace, owner.release, RetiredCredential(one, whose, now))
         # Should this conductor die before the Secret is written, only the name finds what it made.
         new = f"{names.credential(owner.release)}-{uuidutils.generate_uuid()[:8]}"
-        begun = Retired("", asking.user_id, now, new)
-        ports.operations.retire(owner.namespace, owner.release, begun)
+        begun = RetiredCredential("", asking.user_id, now, new)
+        ports.leases.retire(owner.namespace, owner.release, begun)
         try:
             prerequisites.save_credentials(
                 ports,
@@ -86,13 +81,13 @@ def rotate(
             # which it uses.
             raise
         except errors.DriverError:
-            ports.operations.forget(owner.namespace, owner.release, [*old, new])
+            ports.leases.forget(owner.namespace, owner.release, [*old, new])
             raise
         with contextlib.suppress(errors.DriverError):
             # It is done; what stays on record is found to be in use by the clean-up.
-            ports.operations.forget(owner.namespace, owner.release, [new])
+            ports.leases.forget(owner.namespace, owner.release, [new])
             # From now on they have been seen.
-            _due(ports, owner, ports.operations.read(owner.namespace, owner.release), now)
+            _due(ports, owner, ports.leases.read(owner.namespace, owner.release), now)
     _touch(ports, owner, now)
 
 
@@ -109,7 +104,7 @@ def _to_be_asked_again() -> Iterator[None]:
         ) from None
 
 
-def _check_keypair(ports: Ports, cloud: Cloud, owner: secrets.Owner, asking: Any) -> None:
+def _check_keypair(ports: Clients, cloud: Cloud, owner: secrets.Owner, asking: Any) -> None:
     """Refuse another user's credential with which Nova would make no machine of this cluster.
 
     Nova looks for a keypair among those of the user whose credential asks for the server
@@ -130,10 +125,10 @@ def _check_keypair(ports: Ports, cloud: Cloud, owner: secrets.Owner, asking: Any
         )
 
 
-def clean_up(
-    ports: Ports,
+def delete_retired(
+    ports: Clients,
     owner: secrets.Owner,
-    record: Record | None,
+    record: ReleaseRecord | None,
     cloud: Callable[[], Cloud],
     now: datetime.datetime,
 ) -> None:
@@ -145,7 +140,7 @@ def clean_up(
         return
     try:
         # Who rotates holds the lock: what is being made is not in use yet.
-        with ports.operations.hold(owner.namespace, owner.release, wait=0) as hold:
+        with ports.leases.hold(owner.namespace, owner.release, wait=0) as hold:
             for credential in _due(ports, owner, hold.record, now):
                 _delete(ports, owner, credential, cloud)
     except errors.DriverError as error:
@@ -153,18 +148,18 @@ def clean_up(
 
 
 def _due(
-    ports: Ports, owner: secrets.Owner, record: Record | None, now: datetime.datetime
-) -> list[Retired]:
+    ports: Clients, owner: secrets.Owner, record: ReleaseRecord | None, now: datetime.datetime
+) -> list[RetiredCredential]:
     """Those that have been on record for long enough, as far as this process has seen it itself."""
 
-    def age(one: Retired) -> datetime.timedelta:
-        return ports.sightings.age((owner.release, one.id or one.name), one.since, now)
+    def age(one: RetiredCredential) -> datetime.timedelta:
+        return ports.first_seen.age((owner.release, one.id or one.name), one.since, now)
 
     return [one for one in (record.retired if record else ()) if age(one) > _GRACE]
 
 
 def _delete(
-    ports: Ports, owner: secrets.Owner, credential: Retired, cloud: Callable[[], Cloud]
+    ports: Clients, owner: secrets.Owner, credential: RetiredCredential, cloud: Callable[[], Cloud]
 ) -> None:
     try:
         used = _in_use(ports, owner)
@@ -176,21 +171,21 @@ def _delete(
         # A conductor may have died between retiring it and saving another one.
         credentials._end(cloud(), owner, credential.user, set(ids) - used)
         noted = credential.id or credential.name
-        ports.operations.forget(owner.namespace, owner.release, [noted])
+        ports.leases.forget(owner.namespace, owner.release, [noted])
     except errors.DriverError as error:
         credentials.LOG.warning("Application credential %s stays: %s", credential, error.detail)
 
 
-def _in_use(ports: Ports, owner: secrets.Owner) -> frozenset[str]:
+def _in_use(ports: Clients, owner: secrets.Owner) -> frozenset[str]:
     """Ids of the credentials that the cluster has.
 
     :raises errors.DriverError: they could not be read.
     """
-    found = credential_secret.saved(ports.kube, owner)
+    found = credential_secret.find_secrets(ports.kube, owner)
     return frozenset(one.id for secret in found for one in secrets.credentials_of(secret))
 
 
-def _touch(ports: Ports, owner: secrets.Owner, now: datetime.datetime) -> None:
+def _touch(ports: Clients, owner: secrets.Owner, now: datetime.datetime) -> None:
     """Make the OpenStack provider look at once, and not only at its next resync."""
     note = {"metadata": {"annotations": {_TOUCHED: now.isoformat()}}}
     try:

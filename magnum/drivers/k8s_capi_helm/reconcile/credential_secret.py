@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, secrets
 VALUE = "cloudCredentialsSecretName"
 
 
-def saved(kube: KubeClient, owner: secrets.Owner) -> list[Json]:
+def find_secrets(kube: KubeClient, owner: secrets.Owner) -> list[Json]:
     """All Secrets with a clouds.yaml that have the labels of this very cluster.
 
     :raises errors.DriverError: they could not be read.
@@ -31,21 +31,21 @@ def saved(kube: KubeClient, owner: secrets.Owner) -> list[Json]:
     return [one for one in listed if secrets.is_credential_secret(one)]
 
 
-def used(kube: KubeClient, owner: secrets.Owner) -> list[Json]:
+def secrets_in_use(kube: KubeClient, owner: secrets.Owner) -> list[Json]:
     """The Secrets of the cluster that Cluster API reads: one, or none when it is gone.
 
     More than one only where the cluster has several and no OpenStackCluster names one of them.
 
     :raises errors.DriverError: they could not be read.
     """
-    found = saved(kube, owner)
+    found = find_secrets(kube, owner)
     if len(found) < 2:
         return found
     named = _referred(kube, owner)
     return [one for one in found if conditions.name(one) in named] if named else found
 
 
-def place(kube: KubeClient, owner: secrets.Owner, values: Mapping[str, Any]) -> str:
+def secret_name(kube: KubeClient, owner: secrets.Owner, values: Mapping[str, Any]) -> str:
     """Name of the Secret that has to hold the cluster's credential.
 
     :param values: of the deployed release, {} without one.
@@ -62,7 +62,7 @@ def place(kube: KubeClient, owner: secrets.Owner, values: Mapping[str, Any]) -> 
             "have to name the same one. Nothing was changed; ask the operator to correct that."
         )
     if not wanted:
-        found = sorted(conditions.name(one) for one in saved(kube, owner))
+        found = sorted(conditions.name(one) for one in find_secrets(kube, owner))
         return found[0] if len(found) == 1 else names.credential_secret(owner.release)
     there = kube.get(names.SECRET, owner.namespace, wanted[0])
     marked = (conditions.metadata(there or {}).get("labels") or {}).get(names.LABEL_UUID)
@@ -87,7 +87,7 @@ def _referred(kube: KubeClient, owner: secrets.Owner) -> set[str]:
         listed = [] if one is None else [one]
     found = set()
     for one in listed:
-        reference = conditions.dig(one, "spec", "identityRef")
+        reference = conditions.at_path(one, "spec", "identityRef")
         if not isinstance(reference, dict) or not reference.get("name"):
             continue
         kind = reference.get("type") or reference.get("kind") or "Secret"

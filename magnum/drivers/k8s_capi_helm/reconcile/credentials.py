@@ -15,17 +15,17 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.cloud.roles import granted
+from magnum.drivers.k8s_capi_helm.cloud.roles import credential_roles
 from magnum.drivers.k8s_capi_helm.cloud.services import still_there
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
     ClusterRequest,
-    Grants,
+    CredentialRoles,
     Json,
     names,
     secrets,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 
 LOG = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def check_chart(request: ClusterRequest, chart: Chart) -> None:
         )
 
 
-def grants(asking: Any, conf: Any, *, separate: bool) -> Grants:
+def roles_for(asking: Any, conf: Any, *, separate: bool) -> CredentialRoles:
     """What the credentials of a cluster may do that a person makes or takes over.
 
     :param asking: Magnum's context of that person.
@@ -52,13 +52,13 @@ def grants(asking: Any, conf: Any, *, separate: bool) -> Grants:
     :raises errors.InvalidRequest: the person has no role for it.
     """
     group = conf.capi_helm
-    return granted(
+    return credential_roles(
         asking.roles or (), group.app_cred_roles, group.addon_cred_roles, separate=separate
     )
 
 
-def remove_all(
-    ports: Ports, owner: secrets.Owner, saved: Sequence[Json], cloud: Callable[[], Cloud]
+def delete_all(
+    ports: Clients, owner: secrets.Owner, saved: Sequence[Json], cloud: Callable[[], Cloud]
 ) -> None:
     """Delete every application credential that was made for a cluster, known or not.
 
@@ -72,7 +72,7 @@ def remove_all(
     for secret in saved:
         user = secrets.user_of(secret, owner)
         known.setdefault(user, set()).update(one.id for one in secrets.credentials_of(secret))
-    record = ports.operations.read(owner.namespace, owner.release)
+    record = ports.leases.read(owner.namespace, owner.release)
     for retired in record.retired if record else ():
         known.setdefault(retired.user, set()).update({retired.id} - {""})
     failure: errors.DriverError | None = None

@@ -14,29 +14,29 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
 from magnum.drivers.k8s_capi_helm.kube import snapshot
-from magnum.drivers.k8s_capi_helm.lease import Hold
+from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credentials, orphans, ownership
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import deletion, reasons
-from magnum.drivers.k8s_capi_helm.status.issue import both, bounded
+from magnum.drivers.k8s_capi_helm.status.issue import bounded, joined_reasons
 
 LOG = logging.getLogger(__name__)
 
 #: More steps than a deletion has kinds of: a pass that needs more goes round in circles.
 _MOST_STEPS = 8
 #: Steps that take the last proof away: nothing may be left anywhere before them.
-_ENDING = frozenset({deletion.Action.REMOVE_SECRETS, deletion.Action.BURY})
+_ENDING = frozenset({deletion.DeletionAction.REMOVE_SECRETS, deletion.DeletionAction.BURY})
 
 
 def advance(
-    ports: Ports,
+    ports: Clients,
     owner: secrets.Owner,
     cloud: Callable[[], Cloud],
     conf: Any,
     now: datetime.datetime,
     said: str = "",
-) -> deletion.Step:
+) -> deletion.DeletionStep:
     """Carry a deletion on as far as it goes now, under the release's lock.
 
     :param cloud: the cloud as Magnum's service user sees it; removes the application credential and
@@ -45,55 +45,55 @@ def advance(
     :returns: the step at which the pass stopped: DONE, WAIT or NO_PROOF.
     :raises errors.DriverError: the management cluster or Keystone could not be asked.
     """
-    if not ownership.is_proved(ports, owner):
-        observed = snapshot.look(ports.kube, owner.namespace, owner.release, now)
+    if not ownership.is_management_cluster_proved(ports, owner):
+        observed = snapshot.take_snapshot(ports.kube, owner.namespace, owner.release, now)
         return _next(ports, owner, observed, proof=False)
-    with ports.operations.hold(
-        owner.namespace, owner.release, wait=conf.capi_helm.lock_wait
-    ) as hold:
+    with ports.leases.hold(owner.namespace, owner.release, wait=conf.capi_helm.lock_wait) as hold:
         for _ in range(_MOST_STEPS):
-            proof = ownership.is_proved(ports, owner)
-            observed = snapshot.look(ports.kube, owner.namespace, owner.release, now)
+            proof = ownership.is_management_cluster_proved(ports, owner)
+            observed = snapshot.take_snapshot(ports.kube, owner.namespace, owner.release, now)
             step = _next(ports, owner, observed, proof=proof)
-            if step.action is deletion.Action.WAIT:
+            if step.action is deletion.DeletionAction.WAIT:
                 return _blocked(ports, owner, observed, cloud, step, said)
             if step.action in deletion.STOPS:
                 return step
             if step.action in _ENDING and not hold.record.cleared:
-                left = orphans.before_the_end(owner, cloud)
+                left = orphans.remaining_resources(owner, cloud)
                 if left:
-                    return deletion.Step(deletion.Action.WAIT, left)
+                    return deletion.DeletionStep(deletion.DeletionAction.WAIT, left)
             LOG.info("Deletion of release %s: %s.", owner.release, step.action.value)
             _carry_out(ports, owner, cloud, step, hold)
         return step
 
 
 def _blocked(
-    ports: Ports,
+    ports: Clients,
     owner: secrets.Owner,
     observed: Observed,
     cloud: Callable[[], Cloud],
-    step: deletion.Step,
+    step: deletion.DeletionStep,
     said: str,
-) -> deletion.Step:
+) -> deletion.DeletionStep:
     """The step with what it hangs on in the cloud, which no object may tell."""
     if observed.unreachable:
         return step
-    observed = ports.controllers.heard(ports.kube, observed, said)
+    observed = ports.controller_check.heard(ports.kube, observed, said)
     if observed.silent:
-        told = reasons.without(observed, step.reason)
+        told = reasons.without_cause(observed, step.reason)
         return dataclasses.replace(step, reason=told)
-    dead = ports.logins.problem(ports.kube, owner, cloud, observed.at, soon=True)
+    dead = ports.credential_check.problem(ports.kube, owner, cloud, observed.at, soon=True)
     if dead:
         reason = f"{errors.Cause.CREDENTIAL}: {dead}"
     else:
-        left = orphans.in_the_way(observed, owner, cloud)
-        reason = both(step.reason, f"still there: {left}") if left else step.reason
+        left = orphans.blocking_deletion(observed, owner, cloud)
+        reason = joined_reasons(step.reason, f"still there: {left}") if left else step.reason
     return dataclasses.replace(step, reason=bounded(reason))
 
 
-def _next(ports: Ports, owner: secrets.Owner, observed: Observed, *, proof: bool) -> deletion.Step:
-    record = ports.operations.read(owner.namespace, owner.release)
+def _next(
+    ports: Clients, owner: secrets.Owner, observed: Observed, *, proof: bool
+) -> deletion.DeletionStep:
+    record = ports.leases.read(owner.namespace, owner.release)
     return deletion.next_step(
         observed,
         proof=proof,
@@ -104,29 +104,33 @@ def _next(ports: Ports, owner: secrets.Owner, observed: Observed, *, proof: bool
 
 
 def _carry_out(
-    ports: Ports, owner: secrets.Owner, cloud: Callable[[], Cloud], step: deletion.Step, hold: Hold
+    ports: Clients,
+    owner: secrets.Owner,
+    cloud: Callable[[], Cloud],
+    step: deletion.DeletionStep,
+    hold: HeldLease,
 ) -> None:
     match step.action:
-        case deletion.Action.DELETE_CLUSTER:
+        case deletion.DeletionAction.DELETE_CLUSTER:
             for target in step.targets:
                 ports.kube.delete(target.kind, owner.namespace, target.name, uid=target.uid)
-        case deletion.Action.UNINSTALL:
+        case deletion.DeletionAction.UNINSTALL:
             ports.helm.uninstall(owner.namespace, owner.release, hold=hold)
-        case deletion.Action.REMOVE_SECRETS:
+        case deletion.DeletionAction.REMOVE_SECRETS:
             _remove_secrets(ports, owner, cloud, hold)
-        case deletion.Action.BURY:
+        case deletion.DeletionAction.BURY:
             # Somebody else may have taken the Secrets away, and with them what says which they are.
             with _in_the_cloud(owner, hold):
-                credentials.remove_all(ports, owner, (), cloud)
+                credentials.delete_all(ports, owner, (), cloud)
             with _in_the_cloud(owner, hold):
-                provision.remove(cloud(), owner)
+                provision.delete(cloud(), owner)
             _remove_templates(ports, owner)
             _sweep_charts(ports, owner)
-            ports.operations.bury(owner.namespace, owner.release)
+            ports.leases.set_tombstone(owner.namespace, owner.release)
 
 
 @contextlib.contextmanager
-def _in_the_cloud(owner: secrets.Owner, hold: Hold) -> Iterator[None]:
+def _in_the_cloud(owner: secrets.Owner, hold: HeldLease) -> Iterator[None]:
     """What has to succeed in OpenStack, unless an operator has declared that nothing is left."""
     try:
         yield
@@ -137,17 +141,17 @@ def _in_the_cloud(owner: secrets.Owner, hold: Hold) -> Iterator[None]:
 
 
 def _remove_secrets(
-    ports: Ports, owner: secrets.Owner, cloud: Callable[[], Cloud], hold: Hold
+    ports: Clients, owner: secrets.Owner, cloud: Callable[[], Cloud], hold: HeldLease
 ) -> None:
     """The application credentials first: as long as a Secret is there, a pass comes here again."""
     found = _own_secrets(ports, owner)
     with _in_the_cloud(owner, hold):
-        credentials.remove_all(ports, owner, found, cloud)
+        credentials.delete_all(ports, owner, found, cloud)
     for secret in found:
         ports.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])
 
 
-def _remove_templates(ports: Ports, owner: secrets.Owner) -> None:
+def _remove_templates(ports: Clients, owner: secrets.Owner) -> None:
     """Remove what Helm has kept for machines that still stood; there are none any more.
 
     Kubernetes collects those that Cluster API has made its Cluster's own, some time after it. Those
@@ -158,19 +162,19 @@ def _remove_templates(ports: Ports, owner: secrets.Owner) -> None:
         ports.kube.delete_collection(kind, owner.namespace, selector)
 
 
-def _sweep_charts(ports: Ports, owner: secrets.Owner) -> None:
+def _sweep_charts(ports: Clients, owner: secrets.Owner) -> None:
     """Take away the copies of charts that no other cluster of the namespace has.
 
     While one of them has not noted its chart all stay; the next deletion looks again.
     """
     try:
-        used = ports.operations.chart_digests(owner.namespace, without=owner.release)
+        used = ports.leases.chart_digests(owner.namespace, without=owner.release)
         if "" not in used:
             ports.charts.sweep(owner.namespace, used)
     except errors.DriverError as error:
         LOG.warning("Copies of charts in %s stay behind: %s", owner.namespace, error.detail)
 
 
-def _own_secrets(ports: Ports, owner: secrets.Owner) -> list[Json]:
+def _own_secrets(ports: Clients, owner: secrets.Owner) -> list[Json]:
     selector = {names.LABEL_UUID: owner.cluster_uuid}
     return ports.kube.list(names.SECRET, owner.namespace, selector)

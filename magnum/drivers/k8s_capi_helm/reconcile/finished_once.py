@@ -11,7 +11,7 @@ import time
 _TIME = 60.0
 
 
-class Departures:
+class FinishedOnce:
     """Safe to share between threads.
 
     Magnum begins a pass of each cluster every ten seconds and waits for none. It notifies of a

@@ -14,7 +14,7 @@ _FORGOTTEN = 3600.0
 CLOCKS_DIFFER = datetime.timedelta(days=1)
 
 
-class Sightings:
+class FirstSeen:
     """Safe to share between threads.
 
     The times in Magnum's rows and in Leases are by the clock of the host that wrote them. Whoever

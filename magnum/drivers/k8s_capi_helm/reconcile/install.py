@@ -17,19 +17,19 @@ from magnum.drivers.k8s_capi_helm.model import (
     Json,
     names,
     NOTHING,
-    Record,
+    ReleaseRecord,
     Resolved,
     secrets,
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import adoption, credential_secret, upgrade
 from magnum.drivers.k8s_capi_helm.reconcile import render as reconcile_render
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.values import chart_family
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class InstallPlan:
     """What a release is to be made of.
 
     :ivar adopts: its objects are there and are to stay as they are.
@@ -40,15 +40,15 @@ class Plan:
     adopts: bool = False
 
 
-def plan(
-    ports: Ports,
-    record: Record,
+def plan_install(
+    ports: Clients,
+    record: ReleaseRecord,
     request: ClusterRequest,
     whole: Callable[[], ClusterRequest],
     cloud: Callable[[], Cloud],
     conf: Any,
     facts: CloudFacts | None = None,
-) -> Plan:
+) -> InstallPlan:
     """What to install, with the whole of the rows; nothing is touched.
 
     :param whole: what the rows ask for as if no nodegroup was to go.
@@ -57,32 +57,36 @@ def plan(
     :raises errors.NotOurs: one of them is somebody else's.
     :raises errors.DriverError: it cannot be made, or not now.
     """
-    adopts = adoption.is_asked(ports, record, request)
+    adopts = adoption.is_requested(ports, record, request)
     if adopts:
-        request = adoption.as_it_is(ports, whole())
+        request = adoption.deployed_values(ports, whole())
     new = facts is not None
     if facts is None:
         service = cloud()
         interface, known = conf.capi_helm.app_cred_interface_type, _resolved(record)
         facts = service.facts(request, interface=interface, known=known)
-        facts = provision.found(service, request, facts)
+        facts = provision.find(service, request, facts)
     chart = ports.charts.noted(request.namespace, record.chart_digest) if adopts else None
     chart = chart or upgrade.new_chart(ports, request.labels)
     # Whoever has saved the credential may have called the Secret otherwise.
-    place = credential_secret.place(ports.kube, secrets.Owner.of(request), {}) if not new else None
+    place = (
+        credential_secret.secret_name(ports.kube, secrets.Owner.of(request), {})
+        if not new
+        else None
+    )
     values = _values(request, facts, conf, chart, place)
     if not adopts:
-        return Plan(chart, values)
+        return InstallPlan(chart, values)
     try:
-        adoption.require_same(ports, request, chart, values)
+        adoption.require_same_manifest(ports, request, chart, values)
     except errors.ReleaseLost:
         if not facts.extra_networks:
             raise
         # An older driver has left it to the OpenStack provider which networks the names mean.
         facts = dataclasses.replace(facts, extra_networks=None)
         values = _values(request, facts, conf, chart, place)
-        adoption.require_same(ports, request, chart, values)
-    return Plan(chart, values, adopts)
+        adoption.require_same_manifest(ports, request, chart, values)
+    return InstallPlan(chart, values, adopts)
 
 
 def _values(
@@ -95,7 +99,7 @@ def _values(
     return values if place is None else {**values, credential_secret.VALUE: place}
 
 
-def _resolved(record: Record) -> Resolved:
+def _resolved(record: ReleaseRecord) -> Resolved:
     """What the user who asked for a cluster saw, as long as its creation is pending."""
     creations = (one.resolved for one in record.operations if one.verb is Verb.CREATE)
     return next(creations, NOTHING)
@@ -110,7 +114,7 @@ def render(
     :raises errors.DoesNotFit: with everything that keeps the cluster from being built.
     :raises errors.InvalidRequest: rows and cloud contradict each other, or the chart cannot do it.
     """
-    found = checks.problems(request, facts, machines.terms(conf))
+    found = checks.problems(request, facts, machines.requirements(conf))
     version = request.labels.kube_tag or facts.kubernetes_version
     groups = nodegroup_images.with_own_images(request.node_groups, facts.images, facts.image_id)
     if facts.image_id and version:
@@ -118,7 +122,7 @@ def render(
         found = [*nodegroup_images.image_problems(groups, facts.images, version, distro), *found]
     message.refuse(found)
     request = dataclasses.replace(request, node_groups=groups)
-    values = reconcile_render.rendered(request, facts, conf, chart)
+    values = reconcile_render.render_values(request, facts, conf, chart)
     if chart is not None:
         chart_family.check_family(values, names.family_of_keys(chart.family, chart.version))
     nodegroup_images.check_annotations(request.node_groups, values)

@@ -24,7 +24,7 @@ _MARK = "cluster.x-k8s.io/delete-machine"
 _OURS = "magnum"
 
 
-def chosen(
+def nodes_to_delete(
     wanted: Sequence[str], observed: Observed, group: str | None, fewer: int
 ) -> tuple[str, ...]:
     """Names of the Machines that a tenant means.
@@ -64,7 +64,7 @@ def chosen(
     return tuple(found)
 
 
-def mark(kube: KubeClient, namespace: str, machine_names: Iterable[str]) -> None:
+def annotate_machines(kube: KubeClient, namespace: str, machine_names: Iterable[str]) -> None:
     """Make Machines go first.
 
     :raises errors.DriverError: none of them is marked.
@@ -75,11 +75,11 @@ def mark(kube: KubeClient, namespace: str, machine_names: Iterable[str]) -> None
             kube.patch(names.MACHINE, namespace, name, _patch(_OURS))
             done.append(name)
     except errors.DriverError:
-        unmark(kube, namespace, done)
+        remove_annotations(kube, namespace, done)
         raise
 
 
-def unmark(kube: KubeClient, namespace: str, machine_names: Iterable[str]) -> None:
+def remove_annotations(kube: KubeClient, namespace: str, machine_names: Iterable[str]) -> None:
     """Take marks back; one that cannot be is logged."""
     for name in machine_names:
         try:
@@ -88,7 +88,9 @@ def unmark(kube: KubeClient, namespace: str, machine_names: Iterable[str]) -> No
             LOG.error("Machine %s stays marked for removal: %s", name, error.detail)
 
 
-def unmark_group(kube: KubeClient, namespace: str, release: str, group: str | None) -> None:
+def remove_group_annotations(
+    kube: KubeClient, namespace: str, release: str, group: str | None
+) -> None:
     """Take the marks of a resize back that was refused; those that others have set stay.
 
     :param group: name of the nodegroup, None for the control plane.
@@ -102,8 +104,10 @@ def unmark_group(kube: KubeClient, namespace: str, release: str, group: str | No
         deployments = kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
         owners = machines.deployments_of(group, deployments)
         mine = machines.of_group(listed, group, owners)
-    marked = (one for one in mine if conditions.dig(one, "metadata", "annotations", _MARK) == _OURS)
-    unmark(kube, namespace, [conditions.name(one) for one in marked])
+    marked = (
+        one for one in mine if conditions.at_path(one, "metadata", "annotations", _MARK) == _OURS
+    )
+    remove_annotations(kube, namespace, [conditions.name(one) for one in marked])
 
 
 def _patch(mark: str | None) -> Json:
@@ -136,14 +140,14 @@ def _deployments(observed: Observed, group: str) -> tuple[Json, ...]:
 def _by_every_name(mine: Iterable[Json], servers: Iterable[Json]) -> Mapping[str, str]:
     """Name of the Machine by everything that a tenant may call it."""
     ids = {
-        conditions.name(one): str(conditions.dig(one, "status", "instanceID") or "")
+        conditions.name(one): str(conditions.at_path(one, "status", "instanceID") or "")
         for one in servers
     }
     known: dict[str, str] = {}
     for one in mine:
         name, server = conditions.name(one), machines.server_name(one)
-        node = str(conditions.dig(one, "status", "nodeRef", "name") or "")
-        provider = str(conditions.dig(one, "spec", "providerID") or "").rpartition("/")[2]
+        node = str(conditions.at_path(one, "status", "nodeRef", "name") or "")
+        provider = str(conditions.at_path(one, "spec", "providerID") or "").rpartition("/")[2]
         known.update(
             {text: name for text in (name, server, node, provider, ids.get(server)) if text}
         )

@@ -25,8 +25,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     operation,
     Resolved,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
-from magnum.drivers.k8s_capi_helm.status import machines
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.status import machines as status_machines
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import nodegroups, upgrade
 
@@ -45,7 +45,7 @@ _OBJECTS = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Entries:
+class NodegroupEntries:
     """Entries of new nodegroups, as far as they could be rendered.
 
     :ivar refused: what is wrong with a group, for good.
@@ -57,15 +57,17 @@ class Entries:
     waiting: errors.DriverError | None = None
 
 
-def recent(ports: Ports, now: datetime.datetime) -> Callable[[Any], bool]:
+def is_recent(ports: Clients, now: datetime.datetime) -> Callable[[Any], bool]:
     """Whether this process has seen a nodegroup's row for less than its request takes.
 
     :param now: aware, UTC.
     """
-    return lambda row: ports.sightings.age(row.uuid, row.created_at, now) < CHECKED_BY_THEN
+    return lambda row: ports.first_seen.age(row.uuid, row.created_at, now) < CHECKED_BY_THEN
 
 
-def arrived(request: ClusterRequest, noted: Iterable[Operation], live: Json) -> ClusterRequest:
+def without_unvalidated(
+    request: ClusterRequest, noted: Iterable[Operation], live: Json
+) -> ClusterRequest:
     """The request without nodegroups that are still being checked by whoever was asked for them.
 
     Magnum saves the row of a nodegroup before it calls the driver, and any pass sees it from then
@@ -79,21 +81,21 @@ def arrived(request: ClusterRequest, noted: Iterable[Operation], live: Json) -> 
     groups = (
         one
         for one in request.node_groups
-        if not one.is_young
+        if not one.may_be_unvalidated
         or one.name in there
-        or operation.is_on_record(noted, one.name, one.uuid)
+        or operation.is_creation_recorded(noted, one.name, one.uuid)
     )
     return dataclasses.replace(request, node_groups=tuple(groups))
 
 
-def rendered(
+def render_new(
     groups: Iterable[NodeGroupRequest],
     request: ClusterRequest,
     noted: Iterable[Operation],
     cloud: Callable[[], Cloud],
     conf: Any,
     live: LiveRelease,
-) -> Entries:
+) -> NodegroupEntries:
     """The entry of each new nodegroup, or what is wrong with it.
 
     Of the cloud only flavors, images and networks of its own are asked for that are not on record,
@@ -107,12 +109,12 @@ def rendered(
     refused: dict[str, errors.DriverError] = {}
     groups, waiting = list(groups), None
     if not groups:
-        return Entries(ready, refused)
+        return NodegroupEntries(ready, refused)
     service = cloud()
     try:
-        ids = provision.found_server_groups(service, request, groups)
+        ids = provision.find_server_groups(service, request, groups)
     except errors.DriverError as error:
-        return Entries(ready, refused, error)
+        return NodegroupEntries(ready, refused, error)
     for group in groups:
         if group.is_new and provision.lacks_server_group(request, group, ids):
             refused[group.name] = errors.CloudRefused(
@@ -137,7 +139,7 @@ def rendered(
             for group, entry in zip(some, made, strict=True):
                 own = nodegroups.server_group(group, request.labels, ids)
                 ready[group.name] = {**entry, **own}
-    return Entries(ready, refused, waiting)
+    return NodegroupEntries(ready, refused, waiting)
 
 
 def _entries(
@@ -150,9 +152,9 @@ def _entries(
 ) -> list[Json]:
     """The entries of nodegroups, each of what its names stand for on record or else now.
 
-    :raises errors.DriverError: as of :func:`entries`, or the cloud cannot be asked.
+    :raises errors.DriverError: as of :func:`new_entries`, or the cloud cannot be asked.
     """
-    known = [operation.resolved(noted, group) for group in groups]
+    known = [operation.resolved_names(noted, group) for group in groups]
     pairs = list(zip(groups, known, strict=True))
     texts = {one.flavor for one, found in pairs if one.flavor not in found.flavors}
     flavors = service.flavors(request.project_id, texts) if texts else {}
@@ -169,7 +171,7 @@ def _entries(
     return [
         entry
         for group, found in pairs
-        for entry in entries(
+        for entry in new_entries(
             live,
             request,
             [group],
@@ -183,7 +185,7 @@ def _entries(
     ]
 
 
-def entries(
+def new_entries(
     live: LiveRelease,
     request: ClusterRequest,
     groups: Sequence[NodeGroupRequest],
@@ -215,7 +217,7 @@ def entries(
     ]
 
 
-def clear(ports: Ports, namespace: str, release: str, group: str) -> None:
+def delete_objects(ports: Clients, namespace: str, release: str, group: str) -> None:
     """Take away what a refused revision has left of a new nodegroup that is not in the release.
 
     Helm writes object by object and knows nothing any more of those before the refused one; a
@@ -228,8 +230,8 @@ def clear(ports: Ports, namespace: str, release: str, group: str) -> None:
     selector = {names.LABEL_CHART_CLUSTER: release, names.LABEL_NODE_GROUP: group}
     owners = ports.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
     listed = ports.kube.list(names.MACHINE, namespace, {names.LABEL_CLUSTER_NAME: release})
-    for one in machines.of_group(listed, group, owners):
-        if node := conditions.dig(one, "status", "nodeRef", "name"):
+    for one in status_machines.of_group(listed, group, owners):
+        if node := conditions.at_path(one, "status", "nodeRef", "name"):
             LOG.error("Refused nodegroup %s of %s has node %s and stays", group, release, node)
             return
     for kind in _OBJECTS:

@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     names,
     Observed,
     operation,
-    Record,
+    ReleaseRecord,
     Revisions,
     Verdict,
 )
@@ -37,7 +37,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     reconciler,
     revisions,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import nodegroups as status_nodegroups
 from magnum.drivers.k8s_capi_helm.status import withheld
 from magnum.drivers.k8s_capi_helm.values import live as values_live
@@ -47,7 +47,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
+class Evaluation:
     """A verdict and the record that it was judged by.
 
     :ivar unfinished: ids of operations that go on, whatever the verdict.
@@ -59,7 +59,7 @@ class Finding:
     """
 
     verdict: Verdict
-    record: Record | None
+    record: ReleaseRecord | None
     unreachable: bool
     unfinished: frozenset[str] = frozenset()
     lacking: bool = False
@@ -79,7 +79,7 @@ class _Release:
     :ivar outdated: why the release that is there is not believed; there is none in *live* then.
     """
 
-    record: Record | None = None
+    record: ReleaseRecord | None = None
     live: LiveRelease | None = None
     applied: bool = False
     joining: bool = False
@@ -93,8 +93,8 @@ class _Release:
         return self.answered and self.live is None and self.outdated is None
 
 
-def judge(
-    ports: Ports,
+def evaluate(
+    ports: Clients,
     cluster: Any,
     rows: Iterable[Any],
     conf: Any,
@@ -105,7 +105,7 @@ def judge(
     waiting: errors.DriverError | None = None,
     polled: bool = False,
     ends: bool = True,
-) -> Finding:
+) -> Evaluation:
     """Look and judge: by what is watched while that is no news, else by a look of its own.
 
     :param refusal: why what was asked for can not be carried out, "" if it can.
@@ -117,9 +117,9 @@ def judge(
     rows = list(rows)
     view = ports.reader()
     at_rest = polled and all(_rests(one) for one in (cluster, *rows))
-    whole = at_rest and ports.watching is not None and ports.watching.is_whole(view)
+    whole = at_rest and ports.informers is not None and ports.informers.is_whole(view)
     if not at_rest:
-        ports.resting.forget(release)
+        ports.settled.forget(release)
     place = view.place if at_rest else None
     read = _read(ports, cluster, rows, conf, now, place=place, whole=whole)
     record, live = read.record, read.live
@@ -135,41 +135,41 @@ def judge(
     )
 
     def judged(reader: snapshot.Reader, at: datetime.datetime) -> tuple[Observed, Verdict]:
-        observed = snapshot.look(reader, namespace, release, at)
+        observed = snapshot.take_snapshot(reader, namespace, release, at)
         if not observed.unreachable:
-            observed = ports.controllers.heard(ports.kube, observed, _said(state))
+            observed = ports.controller_check.heard(ports.kube, observed, _said(state))
             owner, resting = ownership.owner(cluster, conf), cluster.status.endswith("_COMPLETE")
             said = state.health_reason.get("credential", "")
-            observed = observe_cloud.heard(
+            observed = observe_cloud.add_cloud_observations(
                 ports, observed, owner, live, cloud, resting=resting, said=said
             )
             if polled and resting:
                 said = state.health_reason.get("inside", "")
-                inside = ports.inspections.inside(ports.kube, namespace, release, observed, said)
+                inside = ports.addon_check.inside(ports.kube, namespace, release, observed, said)
                 observed = dataclasses.replace(observed, inside=inside)
-        return observed, status.judge(observed, state, now)
+        return observed, status.evaluate(observed, state, now)
 
     observed, verdict = judged(view, now - datetime.timedelta(seconds=view.behind))
     health = cluster.health_status if polled else verdict.health
     news = not read.answered or (ends and _is_news(verdict, state, health))
     if read.kept and (news or not verdict.fingerprint):
         # Record and release may be older than the news, or than what is not in place by them.
-        ports.resting.forget(release)
-        return judge(ports, cluster, rows, conf, now, cloud=cloud, polled=polled)
+        ports.settled.forget(release)
+        return evaluate(ports, cluster, rows, conf, now, cloud=cloud, polled=polled)
     if view.watched and news:
         observed, verdict = judged(ports.kube, now)
     if not ends:
         verdict = _refreshed(verdict, state)
-    _keep_in_log(cluster, observed, withheld.told_anew(verdict, state, polled))
+    _keep_in_log(cluster, observed, withheld.new_messages(verdict, state, polled))
     values = live.values if live else {}
     verdict = _with(verdict, "labels", _labels(live, state))
     own = magnum_reader.own_images(cluster, rows)
     told = (
         *notices.notices(cluster, conf, values, rows),
-        rollout.behind(record, values, own),
-        rollout.lacking(record, values),
+        rollout.version_skew(record, values, own),
+        rollout.missing_template_changes(record, values),
         orphans.notice(observed, state.health_reason.get("notice", "")),
-        status_nodegroups.astray(observed, state),
+        status_nodegroups.drifted_replicas(observed, state),
         autoscaler_deployment.notice(live, conf),
         adoption.notice(record, observed) if read.is_lost else revisions.notice(read.outdated),
     )
@@ -178,20 +178,20 @@ def judge(
     failed = verdict.status.endswith("_FAILED") and not state.refusal
     if failed and (live is not None or read.outdated) and not read.applied:
         # Its time is over, and Helm has not taken it yet: no row may say that it is done.
-        unfinished |= rollout.carried_on(record)
+        unfinished |= rollout.continued(record)
     # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.
     known = live is not None and record is not None and bool(record.chart_digest)
     lacking = known and not read.applied
     rendered = frozenset(values_live.node_groups(values))
     unreachable = bool(observed.unreachable)
-    return Finding(
+    return Evaluation(
         verdict,
         record,
         unreachable,
         unfinished,
         lacking,
         rendered,
-        unnoted=revisions.unnoted(record, live),
+        unnoted=revisions.unrecorded_revisions(record, live),
         autoscaler_is_due=autoscaler_deployment.is_due(live, conf),
     )
 
@@ -203,7 +203,7 @@ def _said(state: MagnumState) -> str:
 
 def _keep_in_log(cluster: Any, observed: Observed, told: set[str]) -> None:
     """Log in whole what the tenant is told a part of, when that is new."""
-    for message in withheld.withheld(observed, told) if told else ():
+    for message in withheld.withheld_messages(observed, told) if told else ():
         LOG.info("Cluster %s: the whole of what is told of it: %s", cluster.uuid, message)
 
 
@@ -247,7 +247,7 @@ def _refreshed(verdict: Verdict, state: MagnumState) -> Verdict:
             status=row.status,
             reason=one.reason if goes_on else row.reason,
             gone=False,
-            fingerprint=one.fingerprint if one.fingerprint == row.first_look else "",
+            fingerprint=one.fingerprint if one.fingerprint == row.ready_fingerprint else "",
         )
 
     goes_on = verdict.status == state.status
@@ -256,12 +256,12 @@ def _refreshed(verdict: Verdict, state: MagnumState) -> Verdict:
         status=state.status,
         reason=verdict.reason if goes_on else state.status_reason,
         groups=tuple(group(one) for one in verdict.groups),
-        fingerprint=verdict.fingerprint if verdict.fingerprint == state.first_look else "",
+        fingerprint=verdict.fingerprint if verdict.fingerprint == state.ready_fingerprint else "",
     )
 
 
 def _read(
-    ports: Ports,
+    ports: Clients,
     cluster: Any,
     rows: list[Any],
     conf: Any,
@@ -277,19 +277,19 @@ def _read(
     """
     namespace, release = magnum_reader.namespace(cluster, conf), cluster.stack_id
     try:
-        recent = nodegroups.recent(ports, now)
+        recent = nodegroups.is_recent(ports, now)
         request = magnum_reader.cluster_request(cluster, rows, conf, is_recent=recent)
-        kept = ports.resting.get(request, place) if whole and place is not None else None
+        kept = ports.settled.get(request, place) if whole and place is not None else None
         if kept is not None and reconciler.is_applied(kept[1], request, kept[0]):
             return _Release(*kept, applied=True, answered=True, kept=True)
-        record = ports.operations.read(namespace, release)
+        record = ports.leases.read(namespace, release)
         live = ports.helm.live(namespace, release)
         if outdated := revisions.outdated(record, live):
             LOG.warning("Cluster %s: %s %s", cluster.uuid, outdated, outdated.detail)
             return _Release(record, answered=True, outdated=outdated)
-        if place is not None and revisions.unnoted(record, live) is None:
-            ports.resting.keep(request, place, record, live)
-        request = operation.staying(request, record)
+        if place is not None and revisions.unrecorded_revisions(record, live) is None:
+            ports.settled.keep(request, place, record, live)
+        request = operation.without_deleted(request, record)
         applied = reconciler.is_applied(live, request, record)
         joining = not applied and reconciler.is_joining(live, request, record)
         return _Release(record, live, applied, joining, answered=True)

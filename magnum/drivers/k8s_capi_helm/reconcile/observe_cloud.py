@@ -11,15 +11,15 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors, status
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, Missing, names, Observed, secrets
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import infrastructure
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 LOG = logging.getLogger(__name__)
 
 
-def heard(
-    ports: Ports,
+def add_cloud_observations(
+    ports: Clients,
     observed: Observed,
     owner: secrets.Owner,
     live: LiveRelease | None,
@@ -38,7 +38,7 @@ def heard(
     observed = _with_balancer(observed, owner, cloud)
     if live is None:
         return observed
-    problem = ports.logins.problem(
+    problem = ports.credential_check.problem(
         ports.kube, owner, cloud, observed.at, soon=not resting, said=said
     )
     return dataclasses.replace(
@@ -47,7 +47,7 @@ def heard(
 
 
 def _autoscaler(
-    ports: Ports, owner: secrets.Owner, live: LiveRelease
+    ports: Clients, owner: secrets.Owner, live: LiveRelease
 ) -> tuple[Json, ...] | Missing | None:
     groups = values_live.node_groups(live.values).values()
     if not any(values_live.is_autoscaled(one) for one in groups):

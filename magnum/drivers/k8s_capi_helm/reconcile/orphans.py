@@ -45,11 +45,11 @@ def notice(observed: Observed, said: str = "") -> str:
     if isinstance(owner, Missing) or conditions.deleting(owner) or _has_janitor(owner):
         return ""
     made = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
-    told = NO_JANITOR in said or timestamps.lasts(made, observed, _JANITOR_PATIENCE)
+    told = NO_JANITOR in said or timestamps.has_lasted(made, observed, _JANITOR_PATIENCE)
     return NO_JANITOR if told else ""
 
 
-def in_the_way(observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
+def blocking_deletion(observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
     """Clear what can be, once the last machine is gone; what still blocks the network, in words.
 
     :param cloud: as Magnum's service user sees it. If it does not answer nothing is said.
@@ -66,7 +66,7 @@ def in_the_way(observed: Observed, owner: secrets.Owner, cloud: Callable[[], Clo
         return ""
 
 
-def before_the_end(owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
+def remaining_resources(owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
     """What has to go before a cluster counts as deleted, in words; "" when nothing is left.
 
     Nova is the second witness: a management cluster that was moved, restored or lost knows nothing
@@ -102,9 +102,9 @@ def _has_janitor(owner: Json) -> bool:
 def _ports(network: Json, observed: Observed, cloud: Callable[[], Cloud]) -> tuple[str, ...]:
     """Who keeps Neutron from deleting a network that Cluster API has made."""
     asked = conditions.instant(conditions.metadata(network).get("deletionTimestamp"))
-    made = conditions.dig(network, "spec", "managedSubnets")
-    network_id = conditions.dig(network, "status", "network", "id")
-    if not (made and network_id and timestamps.lasts(asked, observed, _PORT_PATIENCE)):
+    made = conditions.at_path(network, "spec", "managedSubnets")
+    network_id = conditions.at_path(network, "status", "network", "id")
+    if not (made and network_id and timestamps.has_lasted(asked, observed, _PORT_PATIENCE)):
         return ()
     return cloud().remains.ports(str(network_id))
 

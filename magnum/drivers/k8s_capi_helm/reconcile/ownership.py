@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 
 LOG = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def owner(cluster: Any, conf: Any) -> secrets.Owner:
     )
 
 
-def foreign(cluster: Any) -> str:
+def why_foreign(cluster: Any) -> str:
     """Why a cluster is another driver's, "" if it may be ours. One without a stack id may be."""
     if not cluster.stack_id or names.is_release(cluster.stack_id):
         return ""
@@ -42,7 +42,7 @@ def foreign(cluster: Any) -> str:
     )
 
 
-def require(ports: Ports, cluster: Any, conf: Any) -> None:
+def require(ports: Clients, cluster: Any, conf: Any) -> None:
     """Refuse a cluster of another driver, or one that is not on this management cluster.
 
     When the management cluster does not answer nobody can tell; the passes that act look again.
@@ -54,10 +54,10 @@ def require(ports: Ports, cluster: Any, conf: Any) -> None:
             f"Cluster '{cluster.name}' has no release on the management cluster: its creation was "
             "interrupted. Delete it and create it again."
         )
-    if sentence := foreign(cluster):
+    if sentence := why_foreign(cluster):
         raise errors.NotOurs(sentence)
     try:
-        proved = is_proved(ports, owner(cluster, conf))
+        proved = is_management_cluster_proved(ports, owner(cluster, conf))
     except errors.DriverError as error:
         if not error.retryable:
             raise
@@ -71,17 +71,17 @@ def require(ports: Ports, cluster: Any, conf: Any) -> None:
         )
 
 
-def is_proved(ports: Ports, whose: secrets.Owner) -> bool:
+def is_management_cluster_proved(ports: Clients, whose: secrets.Owner) -> bool:
     """Whether the Lease of this very cluster is there; a cluster of magnum-capi-helm is given one.
 
     :raises errors.DriverError: the management cluster could not be asked.
     """
-    record = ports.operations.read(whose.namespace, whose.release)
+    record = ports.leases.read(whose.namespace, whose.release)
     if record is None:
         # magnum-capi-helm labels its Secrets as this driver does.
-        if not credential_secret.saved(ports.kube, whose):
+        if not credential_secret.find_secrets(ports.kube, whose):
             return False
-        record = ports.operations.open(
+        record = ports.leases.open(
             whose.namespace,
             whose.release,
             cluster_uuid=whose.cluster_uuid,
@@ -90,16 +90,16 @@ def is_proved(ports: Ports, whose: secrets.Owner) -> bool:
     return record.cluster_uuid == whose.cluster_uuid
 
 
-def is_leaving(nodegroups: Iterable[Any]) -> bool:
+def is_cluster_deleting(nodegroups: Iterable[Any]) -> bool:
     """Whether the rows say that the whole cluster is to go: nobody deletes its masters alone."""
     masters = [row for row in nodegroups if row.role == reader.MASTER]
     return any((row.status or "").startswith("DELETE_") for row in masters)
 
 
-def refuse_leaving(cluster: Any) -> None:
+def refuse_deleting(cluster: Any) -> None:
     """Refuse to make anything for a cluster that is being deleted: nobody would take it away.
 
     :raises errors.InvalidRequest: with a sentence.
     """
-    if is_leaving(cluster.nodegroups):
+    if is_cluster_deleting(cluster.nodegroups):
         raise errors.InvalidRequest(f"Cluster '{cluster.name}' is being deleted.")

@@ -13,17 +13,17 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.lease import Hold
+from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
     CloudFacts,
     ClusterRequest,
     conditions,
-    Grants,
+    CredentialRoles,
     Json,
     names,
     Operation,
-    Record,
+    ReleaseRecord,
     secrets,
     Verb,
 )
@@ -33,7 +33,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     credential_secret,
     revisions,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.values import pod_security
 
 LOG = logging.getLogger(__name__)
@@ -45,11 +45,11 @@ ROLE = "magnum-k8s-capi-helm"
 _FOUNDING_TIME = datetime.timedelta(minutes=3)
 
 
-def open_namespace(ports: Ports, namespace: str, project_id: str, level: str) -> None:
+def ensure_namespace(ports: Clients, namespace: str, project_id: str, level: str) -> None:
     """Make the project's namespace and bind the driver's own role in it; both may be there.
 
     They are made, never changed: the driver has no right to change them everywhere. What it may do
-    in a namespace that was there is :func:`enforce`.
+    in a namespace that was there is :func:`enforce_pod_security`.
 
     :param level: the Pod Security Standard that a new namespace enforces.
     """
@@ -70,7 +70,7 @@ def open_namespace(ports: Ports, namespace: str, project_id: str, level: str) ->
     )
 
 
-def enforce(ports: Ports, namespace: str, level: str) -> None:
+def enforce_pod_security(ports: Clients, namespace: str, level: str) -> None:
     """Let a namespace enforce a Pod Security Standard, unless it says itself which one.
 
     The driver's role in the namespace gives the right to; nothing gives it elsewhere. As long as a
@@ -89,8 +89,8 @@ def enforce(ports: Ports, namespace: str, level: str) -> None:
         ports.kube.patch(names.NAMESPACE, None, namespace, merge)
 
 
-def open_record(
-    ports: Ports,
+def ensure_lease(
+    ports: Clients,
     request: ClusterRequest,
     facts: CloudFacts,
     now: datetime.datetime,
@@ -103,14 +103,14 @@ def open_record(
 
     :param facts: what the user who asks saw in the cloud.
     """
-    first = autoscaling.first(request.node_groups, request.labels)
-    ports.operations.open(
+    first = autoscaling.first_replicas(request.node_groups, request.labels)
+    ports.leases.open(
         request.namespace,
         request.release,
         cluster_uuid=request.uuid,
         project_id=request.project_id,
     )
-    ports.operations.add(
+    ports.leases.add(
         request.namespace,
         request.release,
         Operation(
@@ -119,20 +119,20 @@ def open_record(
             started=now,
             groups=tuple(first),
             deadline=deadline,
-            count=next(iter(first.values()), None),
+            target_node_count=next(iter(first.values()), None),
             resolved=facts.resolved,
         ),
     )
 
 
 def save_secrets(
-    ports: Ports,
-    hold: Hold,
+    ports: Clients,
+    hold: HeldLease,
     cloud: Cloud,
     request: ClusterRequest,
     facts: CloudFacts,
     pairs: Mapping[str, secrets.KeyPair],
-    grants: Grants,
+    grants: CredentialRoles,
     conf: Any,
 ) -> None:
     """Make the application credentials and save them and the CAs as Secrets.
@@ -150,13 +150,13 @@ def save_secrets(
 
 
 def save_credentials(
-    ports: Ports,
-    hold: Hold,
+    ports: Clients,
+    hold: HeldLease,
     cloud: Cloud,
     owner: secrets.Owner,
     name: str,
     auth_url: str,
-    grants: Grants,
+    grants: CredentialRoles,
     conf: Any,
     *,
     secret_name: str | None = None,
@@ -203,7 +203,7 @@ def save_credentials(
         undo.pop_all()
 
 
-def _may_have_arrived(ports: Ports, secret: Json) -> bool:
+def _may_have_arrived(ports: Clients, secret: Json) -> bool:
     """Whether the cluster may be using a Secret whose writing nobody has confirmed."""
     place = secret["metadata"]
     try:
@@ -221,7 +221,9 @@ def _take_back(cloud: Cloud, user_id: str, credential_id: str) -> None:
         LOG.error("Application credential %s is left behind: %s", credential_id, error.detail)
 
 
-def note_start(ports: Ports, request: ClusterRequest, chart: Chart, record: Record) -> None:
+def record_start(
+    ports: Clients, request: ClusterRequest, chart: Chart, record: ReleaseRecord
+) -> None:
     """Write down which chart a release is to have, and that its revisions begin to be counted.
 
     Should this conductor die after Helm and before it has said so, nobody else would know.
@@ -229,7 +231,7 @@ def note_start(ports: Ports, request: ClusterRequest, chart: Chart, record: Reco
     :param record: of the release, which is not there (any more).
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    ports.operations.remember(
+    ports.leases.remember(
         request.namespace,
         request.release,
         chart_source=chart.source or None,
@@ -238,19 +240,21 @@ def note_start(ports: Ports, request: ClusterRequest, chart: Chart, record: Reco
     )
 
 
-def has_credential(ports: Ports, request: ClusterRequest) -> bool:
+def has_credential(ports: Clients, request: ClusterRequest) -> bool:
     """Whether the credential of the cluster was saved; without it nothing can be built."""
-    return bool(credential_secret.saved(ports.kube, secrets.Owner.of(request)))
+    return bool(credential_secret.find_secrets(ports.kube, secrets.Owner.of(request)))
 
 
-def unfounded(ports: Ports, record: Record, now: datetime.datetime) -> errors.DriverError:
+def create_interrupted(
+    ports: Clients, record: ReleaseRecord, now: datetime.datetime
+) -> errors.DriverError:
     """No release and no credential: the create is on its way, or it died on the way.
 
     Which of both is told by how long this process has seen it so: who makes it may be on a host
     with another clock.
     """
     started = min((operation.started for operation in record.operations), default=None)
-    seen = ports.sightings.age((record.cluster_uuid, "credential"), started, now)
+    seen = ports.first_seen.age((record.cluster_uuid, "credential"), started, now)
     if started is not None and seen < _FOUNDING_TIME:
         return errors.Busy("The cluster's credential is being made.")
     return errors.DriverError(
@@ -259,7 +263,7 @@ def unfounded(ports: Ports, record: Record, now: datetime.datetime) -> errors.Dr
     )
 
 
-def _ensure(ports: Ports, kind: names.Kind, manifest: Json) -> None:
+def _ensure(ports: Clients, kind: names.Kind, manifest: Json) -> None:
     metadata = manifest["metadata"]
     if ports.kube.get(kind, metadata.get("namespace"), metadata["name"]) is None:
         with contextlib.suppress(errors.Conflict):
@@ -267,13 +271,13 @@ def _ensure(ports: Ports, kind: names.Kind, manifest: Json) -> None:
             ports.kube.create(kind, manifest)
 
 
-def _own_subject(ports: Ports) -> dict[str, str]:
+def _own_subject(ports: Clients) -> dict[str, str]:
     """Who the driver is on the management cluster, as an RBAC subject."""
     review = ports.kube.create(
         names.SELF_REVIEW,
         {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}},
     )
-    user = str(conditions.dig(review, "status", "userInfo", "username") or "")
+    user = str(conditions.at_path(review, "status", "userInfo", "username") or "")
     if not user:
         raise errors.ManagementUnreachable(
             "The management cluster does not say who Magnum is to it. Try again in some minutes.",

@@ -17,37 +17,31 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.kube import snapshot
-from magnum.drivers.k8s_capi_helm.lease import Hold
+from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
-    Chart,
-    clock,
     CloudFacts,
     ClusterRequest,
-    Json,
     LiveRelease,
     Operation,
-    Record,
-    Revisions,
-    Target,
+    ReleaseRecord,
+    UpgradeTarget,
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.model import request as model_request
 from magnum.drivers.k8s_capi_helm.reconcile import (
     adoption,
+    apply,
     autoscaler_deployment,
     autoscaling,
     bisect,
     install,
     nodegroups,
     prerequisites,
-    render,
     revisions,
     upgrade,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
-from magnum.drivers.k8s_capi_helm.status import generations
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.values import change, deferred, rollout
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 
@@ -55,7 +49,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rows:
+class ClusterRows:
     """How a pass reads Magnum's rows, and says that an upgrade was accepted.
 
     :ivar request: what the rows ask for; called under the lock, so that it is not outdated.
@@ -70,15 +64,15 @@ class Rows:
 
     request: Callable[[], ClusterRequest]
     whole: Callable[[], ClusterRequest]
-    target: Callable[[Operation], Target]
-    accept: Callable[[Operation, Target, Collection[str]], None]
+    target: Callable[[Operation], UpgradeTarget]
+    accept: Callable[[Operation, UpgradeTarget, Collection[str]], None]
     refuse: Callable[[str, errors.DriverError], None]
     restore: Callable[[str, errors.DriverError, Mapping[str, Any]], None]
 
 
-def bring_up(
-    ports: Ports,
-    rows: Rows,
+def reconcile(
+    ports: Clients,
+    rows: ClusterRows,
     cloud: Callable[[], Cloud],
     conf: Any,
     now: datetime.datetime,
@@ -93,26 +87,26 @@ def bring_up(
         works on the release, the management cluster is away) is left to a later pass.
     """
     request = rows.request()
-    record, live = revisions.read(ports, request.namespace, request.release)
-    request = model_operation.staying(request, record)
+    record, live = revisions.read_record_and_release(ports, request.namespace, request.release)
+    request = model_operation.without_deleted(request, record)
     due = upgrade.is_due(ports, record, live, request) or autoscaler_deployment.is_due(live, conf)
     if is_deployed(live, request, record) and not (due or autoscaling.is_due(record)):
         return
     if live is None and record and not prerequisites.has_credential(ports, request):
-        unfounded = prerequisites.unfounded(ports, record, now)
+        unfounded = prerequisites.create_interrupted(ports, record, now)
         if unfounded.retryable:  # and the lock is left to whoever founds it
             raise unfounded
     wait = conf.capi_helm.lock_wait if patient else 0
-    with ports.operations.hold(request.namespace, request.release, wait=wait) as hold:
+    with ports.leases.hold(request.namespace, request.release, wait=wait) as hold:
         if live is None and not prerequisites.has_credential(ports, request):
-            raise prerequisites.unfounded(ports, hold.record, now)
-        bring_up_held(ports, hold, rows, cloud, conf)
+            raise prerequisites.create_interrupted(ports, hold.record, now)
+        reconcile_held(ports, hold, rows, cloud, conf)
 
 
-def bring_up_held(
-    ports: Ports,
-    hold: Hold,
-    rows: Rows,
+def reconcile_held(
+    ports: Clients,
+    hold: HeldLease,
+    rows: ClusterRows,
     cloud: Callable[[], Cloud],
     conf: Any,
     *,
@@ -121,14 +115,14 @@ def bring_up_held(
     """The same for a caller that holds the lock already.
 
     :param facts: what the cloud said a moment ago, to be asked only once.
-    :raises errors.DriverError: as :func:`bring_up`.
+    :raises errors.DriverError: as :func:`reconcile`.
     """
     request = rows.request()
-    record, live = revisions.read(ports, request.namespace, request.release)
+    record, live = revisions.read_record_and_release(ports, request.namespace, request.release)
     if model_operation.is_being_deleted(record):
         raise errors.Busy("The cluster is being deleted.")
     # Read after the rows: what a later request has written over a deletion there was before that.
-    request = model_operation.staying(request, record)
+    request = model_operation.without_deleted(request, record)
     if not is_deployed(live, request, record) or autoscaler_deployment.is_due(live, conf):
         goes_on = live is not None
         if live is None:
@@ -138,19 +132,19 @@ def bring_up_held(
         if goes_on:
             live = _bring_on(ports, hold, rows, request, live, record, cloud, conf)
             # New nodegroups may have joined an upgrade, and refused changes are off the record.
-            record = ports.operations.read(request.namespace, request.release)
+            record = ports.leases.read(request.namespace, request.release)
     if live is not None and record is not None and autoscaling.is_due(record):
-        autoscaling.hand_over(ports, live, record)
+        autoscaling.hand_over_size(ports, live, record)
     if live is not None and upgrade.is_due(ports, record, live, request):
         _upgrade(ports, hold, rows, live, record, cloud, conf)
 
 
 def _upgrade(
-    ports: Ports,
-    hold: Hold,
-    rows: Rows,
+    ports: Clients,
+    hold: HeldLease,
+    rows: ClusterRows,
     live: LiveRelease,
-    record: Record | None,
+    record: ReleaseRecord | None,
     cloud: Callable[[], Cloud],
     conf: Any,
 ) -> None:
@@ -158,49 +152,61 @@ def _upgrade(
     operation = upgrade.pending(record)
     if operation is None or record is None:
         return
-    request, owing = model_operation.staying(rows.request(), record), record.owed
+    request, owing = model_operation.without_deleted(rows.request(), record), record.deferred
     if operation.accepted:
-        groups = rollout.due(live.values, operation, request, owing)
-        whole = rollout.are_all(live.values, operation, request)
-        values = values_upgrade.released(live.values, groups, operation.batch, owing, shared=whole)
+        groups = rollout.due_nodegroups(live.values, operation, request, owing)
+        whole = rollout.is_complete(live.values, operation, request)
+        values = values_upgrade.unpin_nodegroups(
+            live.values, groups, operation.max_batch_size, owing, shared=whole
+        )
         if values != live.values:
             old = ports.charts.of_release(live, hold.record.chart_digest)
-            _apply(ports, hold, request, old, values, (operation,), conf)
-        left = deferred.rest(owing, groups, values, shared=whole)
-        ports.operations.owe(live.namespace, live.name, left)
+            apply.apply_release(ports, hold, request, old, values, (operation,), conf)
+        left = deferred.remaining(owing, groups, values, shared=whole)
+        ports.leases.defer(live.namespace, live.name, left)
         return
     target = rows.target(operation)
-    operation = upgrade.with_late(operation, request, live.values, target)
-    facts = upgrade.facts(cloud(), target, operation, conf)
-    values, owing = upgrade.begun(live.values, request, target, operation, facts, conf, owing)
+    operation = upgrade.with_deferred(operation, request, live.values, target)
+    facts = upgrade.software_facts(cloud(), target, operation, conf)
+    values, owing = upgrade.begin_upgrade(
+        live.values, request, target, operation, facts, conf, owing
+    )
     new = upgrade.chart(ports, operation, target, live, conf)
     chart = new or ports.charts.of_release(live, hold.record.chart_digest)
     # Once Helm has it and the rows follow, they do not tell any more what is new.
-    ports.operations.owe(live.namespace, live.name, owing)
+    ports.leases.defer(live.namespace, live.name, owing)
     if values != live.values or chart.digest != hold.record.chart_digest:
-        _apply(ports, hold, request, chart, values, (operation,), conf)
-    ports.operations.owe(live.namespace, live.name, upgrade.left(owing, operation, values))
+        apply.apply_release(ports, hold, request, chart, values, (operation,), conf)
+    ports.leases.defer(
+        live.namespace, live.name, upgrade.waiting_nodegroups(owing, operation, values)
+    )
     kept = upgrade.own_images(request, live.values) - frozenset(operation.groups)
     hold.check()
     rows.accept(operation, target, kept)
-    ports.operations.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
+    ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
 
 
-def is_deployed(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
+def is_deployed(
+    live: LiveRelease | None, request: ClusterRequest, record: ReleaseRecord | None
+) -> bool:
     """Whether Helm has deployed everything that the rows ask for."""
     if live is None or live.status != "deployed":
         return False
-    return not change.pending(live.values, request, record.operations if record else ())
+    return not change.pending_changes(live.values, request, record.operations if record else ())
 
 
-def is_applied(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
+def is_applied(
+    live: LiveRelease | None, request: ClusterRequest, record: ReleaseRecord | None
+) -> bool:
     """Whether the release is as it was asked for, an upgrade and numbers of machines included."""
     operation = upgrade.pending(record)
     begun = operation is None or operation.accepted
     return begun and not autoscaling.is_due(record) and is_deployed(live, request, record)
 
 
-def is_joining(live: LiveRelease | None, request: ClusterRequest, record: Record | None) -> bool:
+def is_joining(
+    live: LiveRelease | None, request: ClusterRequest, record: ReleaseRecord | None
+) -> bool:
     """Whether a release lacks nothing but nodegroups whose requests are still being checked.
 
     Their conductor may have died; the groups beside them do not wait until that is known.
@@ -208,61 +214,66 @@ def is_joining(live: LiveRelease | None, request: ClusterRequest, record: Record
     if live is None:
         return False
     noted = record.operations if record else ()
-    return is_applied(live, nodegroups.arrived(request, noted, live.values), record)
+    return is_applied(live, nodegroups.without_unvalidated(request, noted, live.values), record)
 
 
 def _found(
-    ports: Ports,
-    hold: Hold,
-    rows: Rows,
+    ports: Clients,
+    hold: HeldLease,
+    rows: ClusterRows,
     request: ClusterRequest,
     cloud: Callable[[], Cloud],
     conf: Any,
     facts: CloudFacts | None,
 ) -> tuple[LiveRelease, bool]:
-    """Make a release that is not there (any more); True if its objects were, and are taken over."""
-    request = model_request.founders(request)
-    plan = install.plan(ports, hold.record, request, rows.whole, cloud, conf, facts)
-    prerequisites.note_start(ports, request, plan.chart, hold.record)
-    asked = () if plan.adopts else change.pending(None, request)
-    done = _apply(ports, hold, request, plan.chart, plan.values, asked, conf, adopt=plan.adopts)
+    """Create a release that does not exist (any more).
+
+    :returns: the release, and whether its objects existed and were adopted.
+    """
+    request = model_request.initial_nodegroups(request)
+    plan = install.plan_install(ports, hold.record, request, rows.whole, cloud, conf, facts)
+    prerequisites.record_start(ports, request, plan.chart, hold.record)
+    asked = () if plan.adopts else change.pending_changes(None, request)
+    done = apply.apply_release(
+        ports, hold, request, plan.chart, plan.values, asked, conf, adopt=plan.adopts
+    )
     return done, plan.adopts
 
 
 def _bring_on(
-    ports: Ports,
-    hold: Hold,
-    rows: Rows,
+    ports: Clients,
+    hold: HeldLease,
+    rows: ClusterRows,
     request: ClusterRequest,
     live: LiveRelease,
-    record: Record | None,
+    record: ReleaseRecord | None,
     cloud: Callable[[], Cloud],
     conf: Any,
 ) -> LiveRelease:
     """Change a release that is there; what cannot be of single nodegroups is refused alone."""
     base, noted = bisect.record(ports, live), record.operations if record else ()
-    request = nodegroups.arrived(request, noted, base.values)
-    operations = change.pending(base.values, request, noted)
+    request = nodegroups.without_unvalidated(request, noted, base.values)
+    operations = change.pending_changes(base.values, request, noted)
     new = [n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups]
     changed = bisect.changed(operations)
     groups = [group for group in request.node_groups if group.name in new]
-    found = nodegroups.rendered(groups, request, noted, cloud, conf, base)
-    wanted = change.sizes(base.values, request, noted)
-    autoscaling.tell_capacity(base, wanted, request, noted, cloud)
-    base, ready = upgrade.joined(ports, record, base, request, found.ready)
+    found = nodegroups.render_new(groups, request, noted, cloud, conf, base)
+    wanted = change.with_sizes(base.values, request, noted)
+    autoscaling.add_capacity(base, wanted, request, noted, cloud)
+    base, ready = upgrade.with_new_nodegroups(ports, record, base, request, found.ready)
     wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
-    chart = upgrade.interrupted(ports, record, live, rows.target)
+    chart = upgrade.interrupted_chart(ports, record, live, rows.target)
     chart = chart or ports.charts.of_release(base, hold.record.chart_digest)
     adopts, refused = adoption.is_half_done(live, hold.record), list[str]()
 
     def attempt(some: Collection[str], *, anew: bool = False) -> LiveRelease:
         chosen = bisect.without(operations, {*new, *changed} - set(some))
         values = change.next_values(base.values, wanted, chosen)
-        values = autoscaler_deployment.secured(values, chart, conf)
+        values = autoscaler_deployment.with_operators_settings(values, chart, conf)
         deployed = None if anew else ports.helm.live(request.namespace, request.release)
         if deployed is not None and autoscaler_deployment.is_in_place(deployed, values, conf):
             return deployed
-        return _apply(ports, hold, request, chart, values, chosen, conf, adopt=adopts)
+        return apply.apply_release(ports, hold, request, chart, values, chosen, conf, adopt=adopts)
 
     def refuse(name: str, error: errors.DriverError) -> None:
         if name in new:
@@ -270,51 +281,15 @@ def _bring_on(
             rows.refuse(name, error)
         else:
             put = functools.partial(rows.restore, name, error)
-            bisect.withdraw(ports, request, rows.request(), base, noted, operations, name, put)
+            bisect.roll_back(ports, request, rows.request(), base, noted, operations, name, put)
 
     for name, error in found.refused.items():
         rows.refuse(name, error)
     # What runs now goes through Helm once more before a change of it is blamed.
     sound = functools.partial(attempt, (), anew=bool(changed))
-    done = bisect.admit([*found.ready, *changed], attempt, sound, refuse)
+    done = bisect.apply_with_bisect([*found.ready, *changed], attempt, sound, refuse)
     if found.waiting is not None:
         raise found.waiting
     for group in (one for one in groups if one.is_new and one.name in refused):
-        nodegroups.clear(ports, request.namespace, request.release, group.name)
-    return done
-
-
-def _apply(
-    ports: Ports,
-    hold: Hold,
-    request: ClusterRequest,
-    chart: Chart,
-    values: Json,
-    operations: tuple[Operation, ...],
-    conf: Any,
-    *,
-    adopt: bool = False,
-) -> LiveRelease:
-    place = request.namespace, request.release
-    values = autoscaler_deployment.secured(values, chart, conf)
-    ports.charts.secure(request.namespace, chart)
-    try:
-        done = ports.helm.apply(*place, chart, values, hold=hold, adopt=adopt)
-    except errors.ValuesRefused as error:
-        raise render.explained(error, request, conf) from None
-    autoscaler_deployment.guard(ports, request.namespace, conf)
-    hold.check()
-    seen = snapshot.look(ports.kube, *place, clock.utc_now())
-    ports.operations.remember(
-        *place,
-        first_look="",
-        group_looks={},
-        written=generations.written(seen),
-        chart_source=chart.source or None,
-        chart_digest=chart.digest,
-        revisions=Revisions(newest=done.revision, applied=done.revision),
-    )
-    told = ", ".join(operation.id for operation in operations) or "an interrupted run"
-    release = f"{request.release} is at revision {done.revision}"
-    LOG.info("Release %s, chart %s %s, for %s.", release, chart.name, chart.version, told)
+        nodegroups.delete_objects(ports, request.namespace, request.release, group.name)
     return done

@@ -26,7 +26,7 @@ _ELSEWHERE = {
 }
 
 
-def rendered(
+def render_values(
     request: ClusterRequest,
     facts: CloudFacts,
     conf: Any,
@@ -45,26 +45,26 @@ def rendered(
     full = _render(request, facts, conf, chart)
     context = _context(request, running or full["kubernetesVersion"])
     name = request.labels.capi_helm_overlay
-    found = overlay_files.read(conf.capi_helm.overlay_directory, name, context)
+    found = overlay_files.read_overlays(conf.capi_helm.overlay_directory, name, context)
     if not any(one.values for one in found):
         return full
     for one in found:
         _check(one, full)
     base = _render(*_unasked(request, facts, conf), conf, chart)
     others = _otherwise(request, facts, conf, chart)
-    return merge.layered(full, base, others, [one.values for one in found])
+    return merge.merge_layers(full, base, others, [one.values for one in found])
 
 
-def explained(
+def explain_refusal(
     error: errors.ValuesRefused, request: ClusterRequest, conf: Any
 ) -> errors.DriverError:
     """The error of a chart that refused values, with the overlay that set them, if one did."""
     name = request.labels.capi_helm_overlay
-    found = overlay_files.blamed(conf.capi_helm.overlay_directory, name, error.keys)
+    found = overlay_files.overlays_with(conf.capi_helm.overlay_directory, name, error.keys)
     if found is None:
         return error
     overlay, place = found
-    return overlay_files.misused(overlay, f"{place}: {error} {error.detail}")
+    return overlay_files.invalid_overlay(overlay, f"{place}: {error} {error.detail}")
 
 
 def _render(request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart | None) -> Json:
@@ -93,11 +93,11 @@ def _check(overlay: overlay_yaml.Overlay, full: Json) -> None:
     for path, value in overlay_yaml.keys(overlay.values):
         if reserved_keys.is_owned(path):
             where = _ELSEWHERE.get(path[0], "")
-            raise overlay_files.misused(
+            raise overlay_files.invalid_overlay(
                 overlay.name, f"{overlay.place(path)}: only the driver sets this key{where}"
             )
         if isinstance(_at(full, path), Mapping) and not isinstance(value, Mapping):
-            raise overlay_files.misused(
+            raise overlay_files.invalid_overlay(
                 overlay.name, f"{overlay.place(path)}: it has keys of its own, which are expected"
             )
 

@@ -20,8 +20,8 @@ import contextlib
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.model import LiveRelease, names, Record, Revisions
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, names, ReleaseRecord, Revisions
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 
 LOG = logging.getLogger(__name__)
 
@@ -31,7 +31,9 @@ _SUPERSEDED = "superseded"
 _WHAT = "Helm's record of this cluster is older than the cluster"
 
 
-def outdated(record: Record | None, live: LiveRelease | None) -> errors.ReleaseOutdated | None:
+def outdated(
+    record: ReleaseRecord | None, live: LiveRelease | None
+) -> errors.ReleaseOutdated | None:
     """Why what Helm has as the newest revision is not believed, None if it is.
 
     :param record: read before *live*, so that a revision that was made in between is no news.
@@ -58,7 +60,9 @@ def notice(found: errors.ReleaseOutdated | None) -> str:
     return f"{_WHAT}: no change is made until the operator has restored it." if found else ""
 
 
-def unnoted(record: Record | None, live: LiveRelease | None) -> Revisions | None:
+def unrecorded_revisions(
+    record: ReleaseRecord | None, live: LiveRelease | None
+) -> Revisions | None:
     """What the Lease is to know of a record that is believed, None if it does."""
     if record is None or live is None:
         return None
@@ -66,36 +70,38 @@ def unnoted(record: Record | None, live: LiveRelease | None) -> Revisions | None
     return None if found == record.revisions else found
 
 
-def read(ports: Ports, namespace: str, release: str) -> tuple[Record | None, LiveRelease | None]:
+def read_record_and_release(
+    ports: Clients, namespace: str, release: str
+) -> tuple[ReleaseRecord | None, LiveRelease | None]:
     """The Lease's record and the live release, whose revision is noted.
 
     :raises errors.ReleaseOutdated: the release is older than the Lease says.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    record = ports.operations.read(namespace, release)
+    record = ports.leases.read(namespace, release)
     live = ports.helm.live(namespace, release)
     if outdated(record, live):
         # Somebody may have begun to count anew between the two.
-        record = ports.operations.read(namespace, release)
+        record = ports.leases.read(namespace, release)
         live = ports.helm.live(namespace, release)
     if refused := outdated(record, live):
         raise refused
-    new = unnoted(record, live)
+    new = unrecorded_revisions(record, live)
     if record is not None and new is not None:
-        record = ports.operations.note(namespace, release, record.revisions, new)
+        record = ports.leases.record_revisions(namespace, release, record.revisions, new)
     return record, live
 
 
-def live(ports: Ports, namespace: str, release: str) -> LiveRelease | None:
+def deployed_release(ports: Clients, namespace: str, release: str) -> LiveRelease | None:
     """The live release, None without one.
 
     :raises errors.ReleaseOutdated: it is older than the Lease says.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    return read(ports, namespace, release)[1]
+    return read_record_and_release(ports, namespace, release)[1]
 
 
-def require(ports: Ports, namespace: str, release: str) -> None:
+def require(ports: Clients, namespace: str, release: str) -> None:
     """Refuse a request as long as the release is older than the Lease says.
 
     While the management cluster does not answer nobody can tell; the passes that act look again.
@@ -104,4 +110,4 @@ def require(ports: Ports, namespace: str, release: str) -> None:
     :raises errors.DriverError: the management cluster refuses.
     """
     with contextlib.suppress(errors.ManagementUnreachable):
-        read(ports, namespace, release)
+        read_record_and_release(ports, namespace, release)

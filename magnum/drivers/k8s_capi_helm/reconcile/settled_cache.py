@@ -11,7 +11,7 @@ import threading
 import time
 import zlib
 
-from magnum.drivers.k8s_capi_helm.model import ClusterRequest, LiveRelease, Record
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, LiveRelease, ReleaseRecord
 
 #: Seconds after which they are read again at the latest, should somebody run helm by hand.
 _PATIENCE = 900.0
@@ -22,11 +22,11 @@ class _Kept:
     until: float
     place: str
     request: ClusterRequest
-    record: Record
+    record: ReleaseRecord
     packed: bytes
 
 
-class Resting:
+class SettledCache:
     """Safe to share between threads.
 
     Whoever changes a cluster through Magnum changes its rows first, so they are good for the same
@@ -46,7 +46,7 @@ class Resting:
         self._lock = threading.Lock()
         self._kept: dict[str, _Kept] = {}
 
-    def get(self, request: ClusterRequest, place: str) -> tuple[Record, LiveRelease] | None:
+    def get(self, request: ClusterRequest, place: str) -> tuple[ReleaseRecord, LiveRelease] | None:
         """What was kept for this very request, unless it is too old, or of another place."""
         with self._lock:
             found = self._kept.get(request.release)
@@ -60,7 +60,7 @@ class Resting:
         self,
         request: ClusterRequest,
         place: str,
-        record: Record | None,
+        record: ReleaseRecord | None,
         live: LiveRelease | None,
     ) -> None:
         """Remember what was read, if nothing of it is pending.
@@ -69,7 +69,7 @@ class Resting:
         """
         if record is None or live is None or live.status != "deployed":
             return
-        if record.operations or record.retired or record.owed or record.tombstone:
+        if record.operations or record.retired or record.deferred or record.tombstone:
             return
         packed = zlib.compress(json.dumps(dataclasses.asdict(live)).encode(), level=1)
         now = self._clock()

@@ -17,30 +17,30 @@ from magnum.drivers.k8s_capi_helm.model import (
     clock,
     CloudFacts,
     ClusterRequest,
+    DeferredChange,
     GroupState,
     Json,
     LiveRelease,
     NodeGroupRequest,
     Operation,
-    Owed,
-    Record,
-    Target,
+    ReleaseRecord,
+    UpgradeTarget,
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import render
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Ports
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.values import deferred, rollout, upgrade
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 
-def pending(record: Record | None) -> Operation | None:
+def pending(record: ReleaseRecord | None) -> Operation | None:
     """The upgrade that is on its way, None without one. Only one at a time is written down."""
     operations = record.operations if record else ()
     return next((one for one in reversed(operations) if one.verb is Verb.UPGRADE), None)
 
 
 def is_due(
-    ports: Ports, record: Record | None, live: LiveRelease | None, request: ClusterRequest
+    ports: Clients, record: ReleaseRecord | None, live: LiveRelease | None, request: ClusterRequest
 ) -> bool:
     """Whether the next step of an upgrade can be taken now."""
     operation = pending(record)
@@ -48,13 +48,13 @@ def is_due(
         return False
     if not operation.accepted:
         return True
-    groups = rollout.due(live.values, operation, request, record.owed)
+    groups = rollout.due_nodegroups(live.values, operation, request, record.deferred)
     return bool(groups) and _control_plane_is_through(ports, live)
 
 
-def joined(
-    ports: Ports,
-    record: Record | None,
+def with_new_nodegroups(
+    ports: Clients,
+    record: ReleaseRecord | None,
     live: LiveRelease,
     request: ClusterRequest,
     ready: dict[str, Json],
@@ -69,13 +69,16 @@ def joined(
     :returns: with the release that they are to be added to, whose machines are those of *live*.
     :raises errors.DriverError: the record cannot be written.
     """
-    owing = record.owed if record else ()
+    owing = record.deferred if record else ()
     if ready and owing:
-        live = dataclasses.replace(live, values=deferred.apart(live.values, owing))
-        ready = {name: deferred.joined(entry, live.values, owing) for name, entry in ready.items()}
+        live = dataclasses.replace(live, values=deferred.expand_defaults(live.values, owing))
+        ready = {
+            name: deferred.new_nodegroup_entry(entry, live.values, owing)
+            for name, entry in ready.items()
+        }
         # What was owed to nodegroups of these names that are gone is not for the new ones.
-        left = deferred.rest(owing, ready, live.values, shared=False)
-        ports.operations.owe(live.namespace, live.name, left)
+        left = deferred.remaining(owing, ready, live.values, shared=False)
+        ports.leases.defer(live.namespace, live.name, left)
     operation = pending(record)
     if operation is None or values_live.CONTROL_PLANE not in operation.groups:
         return live, ready
@@ -84,28 +87,32 @@ def joined(
     if not new or (operation.accepted and is_through):
         return live, ready
     groups = tuple(dict.fromkeys((*operation.groups, *new)))
-    ports.operations.add(live.namespace, live.name, dataclasses.replace(operation, groups=groups))
+    ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, groups=groups))
     if is_through:
         return live, ready
     own = request.own_images
-    return live, {name: upgrade.waiting(entry, live.values, own) for name, entry in ready.items()}
+    return live, {
+        name: upgrade.waiting_nodegroups(entry, live.values, own) for name, entry in ready.items()
+    }
 
 
-def facts(cloud: Cloud, target: Target, operation: Operation, conf: Any) -> CloudFacts:
+def software_facts(
+    cloud: Cloud, target: UpgradeTarget, operation: Operation, conf: Any
+) -> CloudFacts:
     """What the cloud says of an upgrade, with what its names stood for when it was asked for."""
     interface = conf.capi_helm.app_cred_interface_type
     return cloud.software(target.request, interface=interface, known=operation.resolved)
 
 
-def begun(
+def begin_upgrade(
     live: Json,
     request: ClusterRequest,
-    target: Target,
+    target: UpgradeTarget,
     operation: Operation,
     facts: CloudFacts,
     conf: Any,
-    owing: tuple[Owed, ...] = (),
-) -> tuple[Json, tuple[Owed, ...]]:
+    owing: tuple[DeferredChange, ...] = (),
+) -> tuple[Json, tuple[DeferredChange, ...]]:
     """The values with which an upgrade begins, and what is owed with it; nothing is touched.
 
     :param request: what the rows ask for now.
@@ -113,24 +120,26 @@ def begun(
     :param facts: as :meth:`cloud.Cloud.software` gives them for the target.
     :raises errors.InvalidRequest: the cluster cannot go there.
     """
-    terms = machines.terms(conf)
+    terms = machines.requirements(conf)
     message.refuse(checks.software_problems(target.request, facts, terms, operation.groups))
-    theirs = render.rendered(_as_made(target.request, live), facts, conf)
+    theirs = render.render_values(_as_made(target.request, live), facts, conf)
     _check_distro(live, target.request.image, theirs["osDistro"])
     have, wanted = upgrade.versions(live), theirs["kubernetesVersion"]
     if values_live.CONTROL_PLANE not in operation.groups:
         for name in operation.groups:
             _check_there(name, have)
             upgrade.check_node_group(name, have[name], wanted, have[values_live.CONTROL_PLANE])
-            live = upgrade.moved(live, name, wanted, facts.image_id, operation.batch, owing)
+            live = upgrade.upgrade_nodegroup(
+                live, name, wanted, facts.image_id, operation.max_batch_size, owing
+            )
         return live, owing
     kept = {name: have[name] for name in have if name not in operation.groups}
     upgrade.check_control_plane(have[values_live.CONTROL_PLANE], wanted, kept)
     # The old label need not agree with the new image, nor the new image know its version.
     known = dataclasses.replace(facts, kubernetes_version=request.labels.kube_tag or wanted)
     today, running = _as_made(request, live), have[values_live.CONTROL_PLANE]
-    base = render.rendered(today, known, conf, running=running)
-    values = upgrade.begun(live, base, theirs)
+    base = render.render_values(today, known, conf, running=running)
+    values = upgrade.initial_values(live, base, theirs)
     if not any(one.id == operation.id for one in owing) and values_live.node_groups(live):
         # A second time the rows may follow already, and do not tell any more what is owed.
         owing = (*owing, deferred.of_upgrade(operation.id, live, base, theirs))
@@ -138,10 +147,12 @@ def begun(
     return values, owing
 
 
-def left(owing: tuple[Owed, ...], operation: Operation, values: Json) -> tuple[Owed, ...]:
+def waiting_nodegroups(
+    owing: tuple[DeferredChange, ...], operation: Operation, values: Json
+) -> tuple[DeferredChange, ...]:
     """What is owed still, when an upgrade has begun and the release has *values*."""
     alone = values_live.CONTROL_PLANE not in operation.groups
-    return deferred.rest(owing, operation.groups if alone else (), values, shared=False)
+    return deferred.remaining(owing, operation.groups if alone else (), values, shared=False)
 
 
 def _check_there(name: str, have: Mapping[str, str]) -> None:
@@ -162,7 +173,7 @@ def _check_distro(live: Json, image: str, wanted: str) -> None:
         )
 
 
-def new_chart(ports: Ports, wanted: labels.Labels) -> Chart:
+def new_chart(ports: Clients, wanted: labels.Labels) -> Chart:
     """The chart that a cluster with these labels is made with.
 
     :raises errors.DriverError: it is not allowed, or not to be had.
@@ -175,7 +186,7 @@ def new_chart(ports: Ports, wanted: labels.Labels) -> Chart:
 
 
 def chart(
-    ports: Ports, operation: Operation, target: Target, live: LiveRelease, conf: Any
+    ports: Clients, operation: Operation, target: UpgradeTarget, live: LiveRelease, conf: Any
 ) -> Chart | None:
     """The chart that an upgrade leads to; None if it keeps the live one, as for a nodegroup alone.
 
@@ -197,11 +208,11 @@ def chart(
     return found
 
 
-def interrupted(
-    ports: Ports,
-    record: Record | None,
+def interrupted_chart(
+    ports: Clients,
+    record: ReleaseRecord | None,
     live: LiveRelease,
-    target: Callable[[Operation], Target],
+    target: Callable[[Operation], UpgradeTarget],
 ) -> Chart | None:
     """The chart of an upgrade that a run of Helm was in the middle of, None for any other run.
 
@@ -240,8 +251,8 @@ def groups(
     return (values_live.CONTROL_PLANE, *followers)
 
 
-def with_late(
-    operation: Operation, request: ClusterRequest, live: Json, target: Target
+def with_deferred(
+    operation: Operation, request: ClusterRequest, live: Json, target: UpgradeTarget
 ) -> Operation:
     """An upgrade of a whole cluster, with nodegroups that were made since it was asked for.
 
@@ -295,9 +306,9 @@ def _with_disk(group: NodeGroupRequest, entry: Json) -> NodeGroupRequest:
     return group if has else dataclasses.replace(group, docker_volume=0)
 
 
-def _control_plane_is_through(ports: Ports, live: LiveRelease) -> bool:
+def _control_plane_is_through(ports: Clients, live: LiveRelease) -> bool:
     now = clock.utc_now()
-    observed = snapshot.look(ports.kube, live.namespace, live.name, now)
+    observed = snapshot.take_snapshot(ports.kube, live.namespace, live.name, now)
     wanted = GroupState(
         name=values_live.CONTROL_PLANE,
         status="",

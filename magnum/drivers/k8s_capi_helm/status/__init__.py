@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observed + MagnumState + now -> Verdict (cluster, nodegroups, health, reason).
 
-:func:`judge` is a list of small questions, worst answer first. Each takes objects that were read
+:func:`evaluate` is a list of small questions, worst answer first. Each takes objects that were read
 already; none reads anything. What is absent, unreadable or stale is never a yes.
 """
 
@@ -32,9 +32,9 @@ from magnum.drivers.k8s_capi_helm.status import (
     reasons,
     timestamps,
 )
-from magnum.drivers.k8s_capi_helm.status.issue import bounded, Finding
+from magnum.drivers.k8s_capi_helm.status.issue import bounded, Issue
 
-__all__ = ["control_plane_in_place", "judge", "servers_in_error"]
+__all__ = ["control_plane_in_place", "evaluate", "servers_in_error"]
 
 #: An older look is no news any more: the same as not having looked.
 FRESH = datetime.timedelta(minutes=5)
@@ -42,7 +42,7 @@ FRESH = datetime.timedelta(minutes=5)
 _JUDGED = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "CREATE_FAILED", "UPDATE_FAILED")
 
 
-def judge(observed: Observed, state: MagnumState, now: datetime.datetime) -> Verdict:
+def evaluate(observed: Observed, state: MagnumState, now: datetime.datetime) -> Verdict:
     """What Magnum should say about a cluster after one look.
 
     A cluster that is being deleted gets only a reason here; deletion.py decides about it.
@@ -51,13 +51,15 @@ def judge(observed: Observed, state: MagnumState, now: datetime.datetime) -> Ver
         which conductors write down. Nothing that controllers wrote is compared with it.
     """
     observed = _fresh(observed, now)
-    observed = dataclasses.replace(observed, asof=timestamps.asof(observed))
+    observed = dataclasses.replace(observed, asof=timestamps.observed_at(observed))
     gap = _missing(observed, state)
-    found = "" if gap else fingerprint.of(observed, state)
-    agreed = bool(found) and found == state.first_look
-    rows = tuple(nodegroups.judge(one, observed, state, now, agreed=agreed) for one in state.groups)
+    found = "" if gap else fingerprint.of_cluster(observed, state)
+    agreed = bool(found) and found == state.ready_fingerprint
+    rows = tuple(
+        nodegroups.evaluate(one, observed, state, now, agreed=agreed) for one in state.groups
+    )
     status, reason = _lifecycle(observed, state, now, gap, found)
-    healthy, texts = health.judge(observed, state)
+    healthy, texts = health.evaluate(observed, state)
     return Verdict(
         status=status,
         reason=reason,
@@ -80,8 +82,10 @@ def control_plane_in_place(observed: Observed, group: GroupState) -> bool:
 def servers_in_error(observed: Observed) -> tuple[str, ...]:
     """Ids of the Nova servers whose fault only Nova can tell, to be put into ``server_faults``."""
     listed = () if isinstance(observed.servers, Missing) else observed.servers
-    failed = [one for one in listed if conditions.dig(one, "status", "instanceState") == "ERROR"]
-    ids = (conditions.dig(one, "status", "instanceID") for one in failed)
+    failed = [
+        one for one in listed if conditions.at_path(one, "status", "instanceState") == "ERROR"
+    ]
+    ids = (conditions.at_path(one, "status", "instanceID") for one in failed)
     return tuple(str(one) for one in ids if one)
 
 
@@ -105,19 +109,19 @@ def _fresh(observed: Observed, now: datetime.datetime) -> Observed:
     )
 
 
-def _missing(observed: Observed, state: MagnumState) -> Finding | None:
+def _missing(observed: Observed, state: MagnumState) -> Issue | None:
     """The first thing that keeps the whole from being what was asked for, or None.
 
     None leaves no group in progress: each is judged by the same questions.
     """
     if observed.unreachable:
-        return Finding("the management cluster cannot be read", Cause.MANAGEMENT)
+        return Issue("the management cluster cannot be read", Cause.MANAGEMENT)
     return (
         reasons.not_applied(state)
         or generations.missing(observed, state)
         or infrastructure.openstack_missing(observed.infrastructure)
         or nodegroups.first_missing(observed, state)
-        or machine_deployment.leftovers(observed)
+        or machine_deployment.leftover_machines(observed)
         or addons.core_missing(observed.addons, state.without_addons)
         or infrastructure.cluster_missing(observed.cluster)
     )
@@ -127,7 +131,7 @@ def _lifecycle(
     observed: Observed,
     state: MagnumState,
     now: datetime.datetime,
-    gap: Finding | None,
+    gap: Issue | None,
     found: str,
 ) -> tuple[str, str | None]:
     """The cluster's status and reason, by the first rule that fits.
@@ -135,8 +139,8 @@ def _lifecycle(
     :param found: fingerprint of this look when everything is in place, else "".
     """
     if state.status == "DELETE_IN_PROGRESS":
-        waited = f"waiting: {deletion_progress.told(observed)}"
-        return state.status, bounded(reasons.without(observed, waited))
+        waited = f"waiting: {deletion_progress.describe(observed)}"
+        return state.status, bounded(reasons.without_cause(observed, waited))
     if state.status.endswith("_COMPLETE"):
         return state.status, None
     if state.status not in _JUDGED:
@@ -144,15 +148,15 @@ def _lifecycle(
     verb, _, stage = state.status.partition("_")
     if state.refusal:
         return f"{verb}_FAILED", state.refusal
-    if found and found == state.first_look:
+    if found and found == state.ready_fingerprint:
         return f"{verb}_COMPLETE", None
     if gap is None:
         return state.status, _once_more(state, stage)
-    reason = reasons.told(gap, observed, state)
+    reason = reasons.with_cause(gap, observed, state)
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason)
     if stage == "FAILED":
-        return state.status, reasons.kept(state.status_reason, reason)
+        return state.status, reasons.kept_reason(state.status_reason, reason)
     return state.status, reason
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names
-from magnum.drivers.k8s_capi_helm.status.issue import Finding
+from magnum.drivers.k8s_capi_helm.status.issue import Issue
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 #: Without one of each a cluster has no usable nodes or no volumes: they are part of COMPLETE.
@@ -49,7 +49,7 @@ def done(addon: Json) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     same = isinstance(handled, dict) and handled.get("spec") == addon.get("spec")
-    return same and conditions.dig(addon, "status", "phase") == "Deployed"
+    return same and conditions.at_path(addon, "status", "phase") == "Deployed"
 
 
 def switched_off(values: Mapping[str, Any]) -> frozenset[str]:
@@ -69,37 +69,37 @@ def switched_off(values: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(off)
 
 
-def core_missing(addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()) -> Finding | None:
+def core_missing(addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()) -> Issue | None:
     """The first core addon that is not there or not done, None when all are.
 
     :param without: core addons that the release switches off.
     """
     if isinstance(addons, Missing):
-        return Finding("the addons could not be read")
+        return Issue("the addons could not be read")
     off = frozenset(without)
     for alternatives in CORE:
         there = [one for one in addons if component(one) in alternatives]
         if not there and not alternatives & off:
-            return Finding(f"addon {' or '.join(sorted(alternatives))} is not there")
+            return Issue(f"addon {' or '.join(sorted(alternatives))} is not there")
     waiting = [one for one in addons if is_core(one) and not done(one)]
-    failed = [one for one in waiting if fault(one)]
+    failed = [one for one in waiting if issue_of(one)]
     if failed:
-        return fault(failed[0])
+        return issue_of(failed[0])
     if waiting:
         total = sum(1 for one in addons if is_core(one))
         listed = ", ".join(sorted(component(one) for one in waiting))
-        return Finding(f"{total - len(waiting)} of {total} core addons are deployed, not {listed}")
+        return Issue(f"{total - len(waiting)} of {total} core addons are deployed, not {listed}")
     return None
 
 
-def fault(addon: Json) -> Finding | None:
+def issue_of(addon: Json) -> Issue | None:
     """Why an addon cannot be deployed, None while it may just take its time."""
-    phase = conditions.dig(addon, "status", "phase")
-    message = conditions.dig(addon, "status", "failureMessage")
+    phase = conditions.at_path(addon, "status", "phase")
+    message = conditions.at_path(addon, "status", "failureMessage")
     if phase != "Failed" or done(addon):
         return None
     text = public(str(message)) if message else "its installation failed"
-    return Finding(f"{component(addon)}: {text}", Cause.ADDON)
+    return Issue(f"{component(addon)}: {text}", Cause.ADDON)
 
 
 def not_deployed(
@@ -118,7 +118,7 @@ def not_deployed(
     for one in addons:
         if is_core(one) or done(one):
             continue
-        found = fault(one)
-        phase = conditions.words(conditions.dig(one, "status", "phase")) or "not looked at yet"
+        found = issue_of(one)
+        phase = conditions.words(conditions.at_path(one, "status", "phase")) or "not looked at yet"
         texts.append(found.text if found else f"{component(one)}: {phase}")
     return tuple(sorted(texts))

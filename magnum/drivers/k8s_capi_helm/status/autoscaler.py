@@ -7,7 +7,7 @@ from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 
-def wrong(found: tuple[Json, ...] | Missing) -> str | None:
+def issue_of(found: tuple[Json, ...] | Missing) -> str | None:
     """What is wrong with it, "" if it runs; None where nobody knows."""
     if isinstance(found, Missing):
         return None

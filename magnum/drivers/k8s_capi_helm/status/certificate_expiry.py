@@ -21,8 +21,8 @@ def first_end(machines: Iterable[Json]) -> tuple[datetime.datetime, str] | None:
     """When the first certificate ends, and of which node; None where no machine says it."""
     found = []
     for one in machines:
-        end = conditions.instant(conditions.dig(one, "status", "certificatesExpiryDate"))
+        end = conditions.instant(conditions.at_path(one, "status", "certificatesExpiryDate"))
         if end is not None:
-            node = conditions.dig(one, "status", "nodeRef", "name") or conditions.name(one)
+            node = conditions.at_path(one, "status", "nodeRef", "name") or conditions.name(one)
             found.append((end, str(node)))
     return min(found, default=None)

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from magnum.drivers.k8s_capi_helm.model import conditions, GroupState, Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import machines
-from magnum.drivers.k8s_capi_helm.status.issue import Finding
+from magnum.drivers.k8s_capi_helm.status.issue import Issue
 
 _COUNTERS = ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")
 _SETTLED = ("Initialized", "Available", "ScalingUp", "ScalingDown")
 
 
-def missing(group: GroupState, observed: Observed, version: str) -> Finding | None:
+def missing(group: GroupState, observed: Observed, version: str) -> Issue | None:
     """What the control plane still lacks, None when it is in place.
 
     :param version: wanted Kubernetes version without ``v``, "" to take the object's own.
     """
     owner = observed.control_plane
     if owner is Missing.UNREADABLE or isinstance(observed.machines, Missing):
-        return Finding("the control plane could not be read")
+        return Issue("the control plane could not be read")
     if isinstance(owner, Missing):
-        return Finding("the control plane has not been made yet")
-    version = version or machines.version(conditions.dig(owner, "spec", "version"))
+        return Issue("the control plane has not been made yet")
+    version = version or machines.version(conditions.at_path(owner, "spec", "version"))
     mine = machines.of_control_plane(observed.machines)
     return (
         _not_taken_up(group, owner, version)
@@ -38,9 +38,9 @@ def running_version(owner: Json | Missing) -> str | None:
     """The lowest Kubernetes version that it runs, as ``v1.34.4``; None while unknown."""
     if isinstance(owner, Missing):
         return None
-    text = conditions.dig(owner, "status", "version")
+    text = conditions.at_path(owner, "status", "version")
     if not text:
-        listed = conditions.dig(owner, "status", "versions")
+        listed = conditions.at_path(owner, "status", "versions")
         found = [conditions.mapping(one).get("version") for one in listed or ()]
         text = min((str(one) for one in found if one), key=_parts, default="")
     return f"v{machines.version(text)}" if text else None
@@ -51,27 +51,27 @@ def _parts(text: str) -> tuple[int, ...]:
     return tuple(int(one) if one.isdigit() else 0 for one in digits)
 
 
-def _not_taken_up(group: GroupState, owner: Json, version: str) -> Finding | None:
+def _not_taken_up(group: GroupState, owner: Json, version: str) -> Issue | None:
     if conditions.deleting(owner):
-        return Finding("the control plane is being deleted")
+        return Issue("the control plane is being deleted")
     if conditions.condition(owner, "Paused").bad:
-        return Finding("the control plane is paused on the management cluster")
-    if conditions.dig(owner, "spec", "replicas") != group.count:
-        return Finding(f"the control plane is not yet set to {group.count} machines")
-    if machines.version(conditions.dig(owner, "spec", "version")) != version:
-        return Finding(f"the control plane is not yet set to version {version}")
+        return Issue("the control plane is paused on the management cluster")
+    if conditions.at_path(owner, "spec", "replicas") != group.count:
+        return Issue(f"the control plane is not yet set to {group.count} machines")
+    if machines.version(conditions.at_path(owner, "spec", "version")) != version:
+        return Issue(f"the control plane is not yet set to version {version}")
     return None
 
 
-def _not_settled(group: GroupState, owner: Json) -> Finding | None:
+def _not_settled(group: GroupState, owner: Json) -> Issue | None:
     if not conditions.generation_seen(owner):
-        return Finding("the change of the control plane has not been taken up yet")
+        return Issue("the change of the control plane has not been taken up yet")
     # Cluster API 1.9 says instead that the machines are up to date; later ones say both.
     rolling = conditions.condition(owner, "RollingOut")
     first = "RollingOut" if rolling.present else "MachinesUpToDate"
     for kind in (first, *_SETTLED):
         if not conditions.condition(owner, kind).good:
-            return Finding(f"the control plane is not settled: {kind}")
+            return Issue(f"the control plane is not settled: {kind}")
     if {conditions.counter(owner, key) for key in _COUNTERS} != {group.count}:
-        return Finding("the control plane does not count all its machines as ready and up to date")
+        return Issue("the control plane does not count all its machines as ready and up to date")
     return None

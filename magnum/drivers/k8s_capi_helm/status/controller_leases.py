@@ -13,7 +13,7 @@ import dataclasses
 import datetime
 import re
 
-from magnum.drivers.k8s_capi_helm.model import conditions, Json, Silence
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, StaleController
 
 #: Clocks of two controllers may differ by that much; beyond it TLS and tokens fail as well.
 SKEW = datetime.timedelta(minutes=5)
@@ -29,7 +29,7 @@ _TOLD = re.compile(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Heartbeat:
+class ControllerLease:
     """What is known of one Lease.
 
     :ivar renewed: its ``renewTime``, by the clock of its controller (aware).
@@ -48,9 +48,9 @@ class Heartbeat:
     moved: bool = False
 
 
-def heartbeat(
-    controller: str, lease: Json | None, before: Heartbeat | None, now: float
-) -> Heartbeat | None:
+def controller_lease(
+    controller: str, lease: Json | None, before: ControllerLease | None, now: float
+) -> ControllerLease | None:
     """What is known after a look at a Lease; None where nobody has ever renewed it.
 
     :param lease: None if it is not there; one that was seen before went with its controller.
@@ -59,20 +59,20 @@ def heartbeat(
     """
     if lease is None:
         return before and dataclasses.replace(before, last_seen=now)
-    renewed = conditions.instant(conditions.dig(lease, "spec", "renewTime"))
+    renewed = conditions.instant(conditions.at_path(lease, "spec", "renewTime"))
     if renewed is None:
         return None
     if before is not None and before.renewed == renewed:
         return dataclasses.replace(before, last_seen=now)
-    seconds = conditions.dig(lease, "spec", "leaseDurationSeconds")
+    seconds = conditions.at_path(lease, "spec", "leaseDurationSeconds")
     known = isinstance(seconds, int) and 0 <= seconds <= _LONGEST
     lasts = datetime.timedelta(seconds=seconds if known else 0)
-    return Heartbeat(controller, renewed, lasts, now, now, moved=before is not None)
+    return ControllerLease(controller, renewed, lasts, now, now, moved=before is not None)
 
 
-def silence(
-    beat: Heartbeat, patience: datetime.timedelta, asof: datetime.datetime | None
-) -> Silence | None:
+def stale_controller(
+    beat: ControllerLease, patience: datetime.timedelta, asof: datetime.datetime | None
+) -> StaleController | None:
     """Whether a controller has not renewed its Lease for longer than *patience*.
 
     That is the time for which we have seen it unchanged, in which no clock of another machine has a
@@ -86,10 +86,12 @@ def silence(
         quiet = max(quiet, asof - beat.renewed - SKEW)
     if quiet < max(patience, 2 * beat.lasts):
         return None
-    return Silence(beat.controller, beat.renewed)
+    return StaleController(beat.controller, beat.renewed)
 
 
-def remembered(beats: Iterable[Heartbeat], said: str) -> tuple[Silence, ...]:
+def recorded_stale_since(
+    beats: Iterable[ControllerLease], said: str
+) -> tuple[StaleController, ...]:
     """Who was silent for a conductor before this one, and has not renewed a Lease since.
 
     A row says whose Lease was how old. If it is so still, nobody has to watch for the whole time
@@ -102,11 +104,11 @@ def remembered(beats: Iterable[Heartbeat], said: str) -> tuple[Silence, ...]:
         who = set(found["who"].split(", "))
         named = tuple(one for one in waiting if one.controller in who)
         if any(f"{one.renewed:%Y-%m-%d%H:%M}" == found["day"] + found["time"] for one in named):
-            return tuple(Silence(one.controller, one.renewed) for one in named)
+            return tuple(StaleController(one.controller, one.renewed) for one in named)
     return ()
 
 
-def told(silent: Iterable[Silence]) -> tuple[str, datetime.datetime] | None:
+def describe(silent: Iterable[StaleController]) -> tuple[str, datetime.datetime] | None:
     """Who is silent, as the beginning of a sentence that ends with the time; None if nobody is."""
     found = sorted(silent, key=lambda one: one.controller)
     if not found:

@@ -23,7 +23,7 @@ NO_PROOF_SENTENCE = (
 )
 
 
-class Action(enum.StrEnum):
+class DeletionAction(enum.StrEnum):
     """What to do next."""
 
     DELETE_CLUSTER = "delete the Cluster object"
@@ -36,11 +36,11 @@ class Action(enum.StrEnum):
 
 
 #: Actions after which a pass has nothing more to do now.
-STOPS = frozenset({Action.WAIT, Action.DONE, Action.NO_PROOF})
+STOPS = frozenset({DeletionAction.WAIT, DeletionAction.DONE, DeletionAction.NO_PROOF})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Target:
+class ObjectToDelete:
     """An object to delete; ``uid`` keeps a namesake that was made meanwhile from being hit."""
 
     kind: names.Kind
@@ -49,16 +49,16 @@ class Target:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class DeletionStep:
     """The next step of a deletion.
 
     :ivar reason: for the tenant: what is waited for, or why nothing is done.
     :ivar targets: for DELETE_CLUSTER, what to delete, in this order.
     """
 
-    action: Action
+    action: DeletionAction
     reason: str = ""
-    targets: tuple[Target, ...] = ()
+    targets: tuple[ObjectToDelete, ...] = ()
 
 
 def next_step(
@@ -68,7 +68,7 @@ def next_step(
     release_present: bool | None,
     secrets_present: bool | None,
     buried: bool = False,
-) -> Step:
+) -> DeletionStep:
     """What to do next to take a cluster away; each step is safe to repeat.
 
     :param proof: something that only this driver wrote for this very cluster is there (its Lease;
@@ -80,31 +80,39 @@ def next_step(
         comes after one that died does not look for a proof in vain.
     """
     if buried:
-        return Step(Action.DONE)
+        return DeletionStep(DeletionAction.DONE)
     if observed.unreachable or release_present is None or secrets_present is None:
-        return Step(Action.WAIT, "management: the management cluster cannot be read")
+        return DeletionStep(
+            DeletionAction.WAIT, "management: the management cluster cannot be read"
+        )
     if not proof:
-        return Step(Action.NO_PROOF, NO_PROOF_SENTENCE)
+        return DeletionStep(DeletionAction.NO_PROOF, NO_PROOF_SENTENCE)
     start = _to_delete(observed)
     if start:
-        return Step(Action.DELETE_CLUSTER, f"deleting {start[0].kind.name} {start[0].name}", start)
+        return DeletionStep(
+            DeletionAction.DELETE_CLUSTER, f"deleting {start[0].kind.name} {start[0].name}", start
+        )
     if observed.cluster is Missing.UNREADABLE:
-        return Step(Action.WAIT, f"waiting: {deletion_progress.told(observed)}")
+        return DeletionStep(DeletionAction.WAIT, f"waiting: {deletion_progress.describe(observed)}")
     if release_present:
-        return Step(Action.UNINSTALL, "uninstalling the release")
-    if not gone(observed):
-        return Step(Action.WAIT, f"waiting: {deletion_progress.told(observed)}")
+        return DeletionStep(DeletionAction.UNINSTALL, "uninstalling the release")
+    if not is_gone(observed):
+        return DeletionStep(DeletionAction.WAIT, f"waiting: {deletion_progress.describe(observed)}")
     if secrets_present:
-        return Step(Action.REMOVE_SECRETS, "removing Secrets and application credential")
-    return Step(Action.BURY)
+        return DeletionStep(
+            DeletionAction.REMOVE_SECRETS, "removing Secrets and application credential"
+        )
+    return DeletionStep(DeletionAction.BURY)
 
 
-def gone(observed: Observed) -> bool:
+def is_gone(observed: Observed) -> bool:
     """Nothing that stands for a resource in OpenStack is left, and all of it could be read."""
-    return not observed.unreachable and not any(True for _ in deletion_progress.remains(observed))
+    return not observed.unreachable and not any(
+        True for _ in deletion_progress.remaining_objects(observed)
+    )
 
 
-def _to_delete(observed: Observed) -> tuple[Target, ...]:
+def _to_delete(observed: Observed) -> tuple[ObjectToDelete, ...]:
     """The Cluster; once it is gone, what it left behind because its controller never saw it."""
     if observed.cluster is Missing.UNREADABLE:
         return ()
@@ -115,7 +123,7 @@ def _to_delete(observed: Observed) -> tuple[Target, ...]:
         things.append((names.CONTROL_PLANE, observed.control_plane))
         things.append((names.OPENSTACK_CLUSTER, observed.infrastructure))
     return tuple(
-        Target(kind, conditions.name(one), conditions.metadata(one).get("uid"))
+        ObjectToDelete(kind, conditions.name(one), conditions.metadata(one).get("uid"))
         for kind, one in things
         if not isinstance(one, Missing) and not conditions.deleting(one)
     )

@@ -13,7 +13,7 @@ from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
 _ENDED = "DeletionCompleted"
 
 
-def remains(observed: Observed) -> Iterator[Json | Missing]:
+def remaining_objects(observed: Observed) -> Iterator[Json | Missing]:
     """What is left or could not be read, the deepest first."""
     for listed in (
         observed.servers,
@@ -30,11 +30,11 @@ def remains(observed: Observed) -> Iterator[Json | Missing]:
             yield one
 
 
-def told(observed: Observed) -> str:
+def describe(observed: Observed) -> str:
     """What a deletion waits for, as an ending of "waiting: ..."."""
     if observed.unreachable:
         return "the management cluster cannot be read"
-    left = list(remains(observed))
+    left = list(remaining_objects(observed))
     things = [one for one in left if not isinstance(one, Missing)]
     if not left:
         return "the last Secrets and the application credential"
@@ -46,7 +46,7 @@ def told(observed: Observed) -> str:
     # The first that was told to go; above it everything waits, beside it some were not told yet.
     first = next((one for one in things if conditions.deleting(one)), things[0])
     words = _words(first, observed)
-    machines = len(root_cause.readable(observed.machines))
+    machines = len(root_cause.items(observed.machines))
     count = f" ({machines} machines left)" if machines > 1 else ""
     return f"{title(first)} to go{count}{': ' + words if words else ''}"
 

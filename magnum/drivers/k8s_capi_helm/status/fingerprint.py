@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.status import machines
 
 
-def of(observed: Observed, state: MagnumState) -> str:
+def of_cluster(observed: Observed, state: MagnumState) -> str:
     """SHA-256 in hexadecimal; equal for equal objects and equal wishes, in any order."""
     # A group that is being deleted is gone when everything is in place, and so is its row.
     wanted = [_wish(one) for one in state.groups if not one.status.startswith("DELETE_")]

@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, MagnumState, Observed, present
-from magnum.drivers.k8s_capi_helm.status.issue import Finding
+from magnum.drivers.k8s_capi_helm.status.issue import Issue
 
 
-def written(observed: Observed) -> dict[str, int]:
+def applied_generations(observed: Observed) -> dict[str, int]:
     """Generations of what Helm writes of a release, by uid, as one look shows them."""
     found = ((_uid(one), _generation(one)) for one in _things(observed))
     return {uid: number for uid, number in found if uid and number}
 
 
-def missing(observed: Observed, state: MagnumState) -> Finding | None:
+def missing(observed: Observed, state: MagnumState) -> Issue | None:
     """An object that this look shows older than it was written; None without one.
 
     One that is not shown at all is missed by those who ask for it; one that was made anew since has
     another uid.
     """
     for one in _things(observed):
-        if _generation(one) < state.written.get(_uid(one), 0):
+        if _generation(one) < state.applied_generations.get(_uid(one), 0):
             title = f"{one.get('kind')} {conditions.name(one)}"
-            return Finding(f"the change of {title} has not been seen yet")
+            return Issue(f"the change of {title} has not been seen yet")
     return None
 
 

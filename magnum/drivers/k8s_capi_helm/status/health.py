@@ -43,14 +43,14 @@ _SINCE = "unreachable since "
 Part = tuple[str, str]
 
 
-def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str]]:
+def evaluate(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str]]:
     """The cluster's health and the text of each part.
 
     UNHEALTHY where something is known to be bad, else UNKNOWN where something is not known.
     """
     if observed.unreachable:
         return UNKNOWN, {"management": _unreachable(observed, state)}
-    silent = controller_leases.told(observed.silent)
+    silent = controller_leases.describe(observed.silent)
     if silent is not None:
         # What they have said of the cluster is old, the bad as well as the good.
         words, since = silent
@@ -71,7 +71,7 @@ def judge(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, str
         )
         parts["addons"] = (UNHEALTHY if seen else UNKNOWN, "; ".join(extra))
     if observed.inside is not None:
-        text = workload_addons.told(observed.inside)
+        text = workload_addons.describe(observed.inside)
         # What is not known of it is no word on the cluster.
         bad = bool(observed.inside.missing)
         parts["inside"] = (UNHEALTHY if bad else HEALTHY), text or READY
@@ -90,7 +90,7 @@ def _of_operators(observed: Observed) -> dict[str, Part]:
     if observed.credential:
         parts["credential"] = UNHEALTHY, observed.credential
     if observed.autoscaler is not None:
-        wrong = autoscaler.wrong(observed.autoscaler)
+        wrong = autoscaler.issue_of(observed.autoscaler)
         if wrong is None:
             # What is not known of it is no word on the machines.
             parts["autoscaler"] = HEALTHY, "not reported"
@@ -177,7 +177,7 @@ def _infrastructure(owner: Json | Missing) -> Part:
             return UNHEALTHY, f"{kind}: {public(said.message or said.reason)}"
     gap = infrastructure.openstack_missing(owner)
     if gap is not None:
-        failure = conditions.dig(owner, "status", "failureMessage")
+        failure = conditions.at_path(owner, "status", "failureMessage")
         begun = conditions.initialized(owner, "provisioned", "ready")
         # What was never there is no fault yet: the lifecycle tells how far it is.
         bad = bool(failure) or begun or conditions.deleting(owner)
@@ -192,7 +192,7 @@ def _control_plane(observed: Observed) -> Part:
         return absent or (UNKNOWN, _UNREADABLE)
     if isinstance(observed.machines, Missing):
         return UNKNOWN, f"Machines {_UNREADABLE}"
-    wanted = conditions.dig(owner, "spec", "replicas")
+    wanted = conditions.at_path(owner, "spec", "replicas")
     count = wanted if isinstance(wanted, int) else 0
     part = _machines(machines.of_control_plane(observed.machines), count, observed.servers)
     if part[0] == HEALTHY and not conditions.generation_seen(owner):
@@ -206,7 +206,7 @@ def _control_plane(observed: Observed) -> Part:
 
 
 def _machines(mine: tuple[Json, ...], wanted: int, servers: tuple[Json, ...] | Missing) -> Part:
-    bad = [one for one in mine if not machines.ready(one)]
+    bad = [one for one in mine if not machines.is_ready(one)]
     known = [one for one in bad if _known_bad(one)]
     if known:
         return UNHEALTHY, "; ".join(_of_machine(one) for one in known)
@@ -226,7 +226,7 @@ def _known_bad(machine: Json) -> bool:
 
 def _of_machine(machine: Json) -> str:
     """The node's name as ``kubectl get nodes`` shows it, else the Machine's, and what is wrong."""
-    name = conditions.dig(machine, "status", "nodeRef", "name") or conditions.name(machine)
+    name = conditions.at_path(machine, "status", "nodeRef", "name") or conditions.name(machine)
     if conditions.deleting(machine):
         return f"{name}: being deleted"
     said = conditions.condition(machine, "Ready")

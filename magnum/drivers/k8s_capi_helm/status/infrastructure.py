@@ -7,7 +7,7 @@ import datetime
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import timestamps
-from magnum.drivers.k8s_capi_helm.status.issue import Finding
+from magnum.drivers.k8s_capi_helm.status.issue import Issue
 
 #: Until then a load balancer that is not there yet is just new.
 BALANCER_PATIENCE = datetime.timedelta(seconds=30)
@@ -22,18 +22,18 @@ PARTS = (
 )
 
 
-def openstack_missing(owner: Json | Missing) -> Finding | None:
+def openstack_missing(owner: Json | Missing) -> Issue | None:
     """What the OpenStackCluster still lacks; None when network and API endpoint are there."""
     if owner is Missing.UNREADABLE:
-        return Finding("the OpenStackCluster could not be read")
+        return Issue("the OpenStackCluster could not be read")
     if isinstance(owner, Missing):
-        return Finding("the OpenStackCluster has not been made yet")
+        return Issue("the OpenStackCluster has not been made yet")
     if conditions.deleting(owner):
-        return Finding("the OpenStackCluster is being deleted")
+        return Issue("the OpenStackCluster is being deleted")
     if not conditions.initialized(owner, "provisioned", "ready"):
-        return Finding("the network and the API load balancer are being made")
+        return Issue("the network and the API load balancer are being made")
     if any(conditions.condition(owner, kind).bad for kind in PARTS):
-        return Finding("the network or the API load balancer is not ready")
+        return Issue("the network or the API load balancer is not ready")
     return None
 
 
@@ -43,27 +43,27 @@ def is_balancer_awaited(observed: Observed) -> bool:
     if isinstance(owner, Missing) or conditions.initialized(owner, "provisioned", "ready"):
         return False
     made = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
-    wanted = conditions.dig(owner, "spec", "apiServerLoadBalancer", "enabled") is True
-    return wanted and timestamps.lasts(made, observed, BALANCER_PATIENCE)
+    wanted = conditions.at_path(owner, "spec", "apiServerLoadBalancer", "enabled") is True
+    return wanted and timestamps.has_lasted(made, observed, BALANCER_PATIENCE)
 
 
-def cluster_missing(owner: Json | Missing) -> Finding | None:
+def cluster_missing(owner: Json | Missing) -> Issue | None:
     """What the Cluster object itself still lacks; its view of machines is late: asked last."""
     if owner is Missing.UNREADABLE:
-        return Finding("the Cluster could not be read")
+        return Issue("the Cluster could not be read")
     if isinstance(owner, Missing):
-        return Finding("the Cluster has not been made yet")
+        return Issue("the Cluster has not been made yet")
     if conditions.deleting(owner):
-        return Finding("the Cluster is being deleted")
+        return Issue("the Cluster is being deleted")
     if conditions.paused(owner) or conditions.condition(owner, "Paused").bad:
-        return Finding("the Cluster is paused on the management cluster")
+        return Issue("the Cluster is paused on the management cluster")
     if not conditions.generation_seen(owner):
-        return Finding("the change of the Cluster has not been taken up yet")
+        return Issue("the change of the Cluster has not been taken up yet")
     if api_address(owner) is None:
-        return Finding("the API endpoint is not known yet")
+        return Issue("the API endpoint is not known yet")
     for kind in ("InfrastructureReady", "ControlPlaneInitialized", "Available"):
         if not conditions.condition(owner, kind).good:
-            return Finding(f"the Cluster is not {kind}")
+            return Issue(f"the Cluster is not {kind}")
     return None
 
 
@@ -74,7 +74,7 @@ def api_address(owner: Json | Missing) -> str | None:
     """
     if isinstance(owner, Missing):
         return None
-    endpoint = conditions.mapping(conditions.dig(owner, "spec", "controlPlaneEndpoint"))
+    endpoint = conditions.mapping(conditions.at_path(owner, "spec", "controlPlaneEndpoint"))
     host, port = endpoint.get("host"), endpoint.get("port")
     if not host or not port:
         return None

@@ -36,7 +36,7 @@ _CAUSES: tuple[tuple[Cause, str], ...] = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
+class Issue:
     """Something that is not in place.
 
     :ivar text: what, with names and numbers, without the class in front.
@@ -57,10 +57,10 @@ class Finding:
 
 def bounded(text: str, limit: int = REASON_LIMIT) -> str:
     """*text* as one line of at most *limit* characters, which ends with a whole word."""
-    return column_limits.shortened(" ".join(conditions.words(text).split()), limit)
+    return column_limits.shorten(" ".join(conditions.words(text).split()), limit)
 
 
-def both(first: str, last: str) -> str:
+def joined_reasons(first: str, last: str) -> str:
     """Two sentences as one line; if they do not fit, it is the first that is cut, down to half.
 
     Its full stop goes: many of OpenStack's sentences end with one.

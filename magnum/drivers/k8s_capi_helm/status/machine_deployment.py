@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Observed,
 )
 from magnum.drivers.k8s_capi_helm.status import machines
-from magnum.drivers.k8s_capi_helm.status.issue import Finding
+from magnum.drivers.k8s_capi_helm.status.issue import Issue
 
 _REVISION = "machinedeployment.clusters.x-k8s.io/revision"
 #: The parts of a template whose change replaces machines.
@@ -31,20 +31,20 @@ _TEMPLATE = (
 )
 
 
-def missing(group: GroupState, observed: Observed, version: str) -> Finding | None:
+def missing(group: GroupState, observed: Observed, version: str) -> Issue | None:
     """What the group still lacks, None when it is in place.
 
     :param version: wanted Kubernetes version without ``v``, "" to take the MachineDeployment's own.
     """
     if isinstance(observed.machine_deployments, Missing):
-        return Finding("MachineDeployments could not be read")
+        return Issue("MachineDeployments could not be read")
     if isinstance(observed.machine_sets, Missing):
-        return Finding("MachineSets could not be read")
+        return Issue("MachineSets could not be read")
     if isinstance(observed.machines, Missing):
-        return Finding("Machines could not be read")
+        return Issue("Machines could not be read")
     owners = machines.deployments_of(group.name, observed.machine_deployments)
     if len(owners) != 1:
-        return Finding(f"{group.name} has {len(owners) or 'no'} MachineDeployment on the cluster")
+        return Issue(f"{group.name} has {len(owners) or 'no'} MachineDeployment on the cluster")
     owner = owners[0]
     version = version or machines.version(_template(owner, "version"))
     wanted = replicas(owner)
@@ -61,26 +61,26 @@ def missing(group: GroupState, observed: Observed, version: str) -> Finding | No
 
 def replicas(owner: Json) -> int | None:
     """Machines that the MachineDeployment asks for, None when it does not say."""
-    value = conditions.dig(owner, "spec", "replicas")
+    value = conditions.at_path(owner, "spec", "replicas")
     return value if isinstance(value, int) else None
 
 
 def _template(thing: Json, *path: str) -> object:
-    return conditions.dig(thing, "spec", "template", "spec", *path)
+    return conditions.at_path(thing, "spec", "template", "spec", *path)
 
 
-def _deployment_behind(group: GroupState, owner: Json, version: str) -> Finding | None:
+def _deployment_behind(group: GroupState, owner: Json, version: str) -> Issue | None:
     if conditions.deleting(owner):
-        return Finding(f"{group.name} is being deleted on the management cluster")
+        return Issue(f"{group.name} is being deleted on the management cluster")
     if conditions.condition(owner, "Paused").bad:
-        return Finding(f"{group.name} is paused on the management cluster")
+        return Issue(f"{group.name} is paused on the management cluster")
     if not conditions.generation_seen(owner):
-        return Finding(f"the change of {group.name} has not been taken up yet")
+        return Issue(f"the change of {group.name} has not been taken up yet")
     count = replicas(owner)
     if count is None or not _count_fits(group, count):
-        return Finding(f"{group.name} has {count} wanted machines, not {_wanted_text(group)}")
+        return Issue(f"{group.name} has {count} wanted machines, not {_wanted_text(group)}")
     if machines.version(_template(owner, "version")) != version:
-        return Finding(f"{group.name} is not yet set to version {version}")
+        return Issue(f"{group.name} is not yet set to version {version}")
     return None
 
 
@@ -94,20 +94,18 @@ def _wanted_text(group: GroupState) -> str:
     return f"{group.minimum} to {group.maximum}" if group.autoscaled else str(group.count)
 
 
-def _sets_behind(
-    group: GroupState, owner: Json, sets: Sequence[Json], wanted: int
-) -> Finding | None:
+def _sets_behind(group: GroupState, owner: Json, sets: Sequence[Json], wanted: int) -> Issue | None:
     newest = max(sets, key=_revision, default=None)
     if newest is None or any(_template(newest, *p) != _template(owner, *p) for p in _TEMPLATE):
-        return Finding(f"the machines of {group.name} still follow its old template")
+        return Issue(f"the machines of {group.name} still follow its old template")
     counts = {conditions.counter(newest, key) for key in ("replicas", "readyReplicas")}
     counts |= {conditions.counter(newest, "availableReplicas"), replicas(newest)}
     settled = conditions.generation_seen(newest) and not conditions.deleting(newest)
     if not settled or counts != {wanted}:
-        return Finding(f"the machines of {group.name} are not all available")
+        return Issue(f"the machines of {group.name} are not all available")
     for old in sets:
         if old is not newest and (replicas(old) != 0 or conditions.counter(old, "replicas") != 0):
-            return Finding(f"old machines of {group.name} are still there")
+            return Issue(f"old machines of {group.name} are still there")
     return None
 
 
@@ -116,37 +114,37 @@ def _revision(machine_set: Json) -> int:
     return int(text) if isinstance(text, str) and text.isdigit() else -1
 
 
-def leftovers(observed: Observed) -> Finding | None:
+def leftover_machines(observed: Observed) -> Issue | None:
     """Machines that no group holds any more, and groups on their way out."""
     if isinstance(observed.machine_deployments, Missing):
-        return Finding("MachineDeployments could not be read")
+        return Issue("MachineDeployments could not be read")
     for deployment in observed.machine_deployments:
         if conditions.deleting(deployment):
-            return Finding(f"{conditions.name(deployment)} is being deleted")
+            return Issue(f"{conditions.name(deployment)} is being deleted")
     return _orphans(observed)
 
 
-def _orphans(observed: Observed) -> Finding | None:
+def _orphans(observed: Observed) -> Issue | None:
     """Machines and MachineSets whose MachineDeployment is gone; unreadable counts as there."""
     if (
         isinstance(observed.machine_deployments, Missing)
         or isinstance(observed.machine_sets, Missing)
         or isinstance(observed.machines, Missing)
     ):
-        return Finding("the machines could not be read")
+        return Issue("the machines could not be read")
     known = {conditions.name(one) for one in observed.machine_deployments}
     for one in (*observed.machines, *observed.machine_sets):
         owner = conditions.label(one, names.LABEL_DEPLOYMENT_NAME)
         if owner not in known and not machines.is_control_plane(one):
-            return Finding(f"{conditions.name(one)} of a deleted group is still there")
+            return Issue(f"{conditions.name(one)} of a deleted group is still there")
     held = {machines.server_name(one) for one in observed.machines}
     for one in () if isinstance(observed.servers, Missing) else observed.servers:
         if conditions.name(one) not in held and machines.is_of_machine(one):
-            return Finding(f"server {conditions.name(one)} of a deleted machine is still there")
+            return Issue(f"server {conditions.name(one)} of a deleted machine is still there")
     return None
 
 
-def gone(group: GroupState, observed: Observed) -> bool:
+def is_gone(group: GroupState, observed: Observed) -> bool:
     """Nothing of the group is left, and that could be read."""
     if isinstance(observed.machine_deployments, Missing) or _orphans(observed) is not None:
         return False

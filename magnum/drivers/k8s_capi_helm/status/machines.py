@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names
-from magnum.drivers.k8s_capi_helm.status.issue import Finding
+from magnum.drivers.k8s_capi_helm.status.issue import Issue
 
 _ADDRESS_TYPES = ("InternalIP", "ExternalIP")
 
@@ -50,7 +50,7 @@ def version(text: object) -> str:
     return str(text or "").removeprefix("v")
 
 
-def ready(machine: Json) -> bool:
+def is_ready(machine: Json) -> bool:
     """The Machine serves: server, bootstrap and node are good, and it is not going away."""
     return not conditions.deleting(machine) and conditions.condition(machine, "Ready").good
 
@@ -62,11 +62,11 @@ def not_in_place(machine: Json, wanted_version: str) -> str:
     """
     if conditions.deleting(machine):
         return "is being deleted"
-    if wanted_version and version(conditions.dig(machine, "spec", "version")) != wanted_version:
+    if wanted_version and version(conditions.at_path(machine, "spec", "version")) != wanted_version:
         return f"has another version than {wanted_version}"
     if not conditions.generation_seen(machine):
         return "has not been looked at by its controller"
-    if not conditions.dig(machine, "status", "nodeRef", "name"):
+    if not conditions.at_path(machine, "status", "nodeRef", "name"):
         return "has no node"
     for kind in ("Ready", "UpToDate"):
         if not conditions.condition(machine, kind).good:
@@ -76,7 +76,7 @@ def not_in_place(machine: Json, wanted_version: str) -> str:
 
 def shortfall(
     machines: Sequence[Json], wanted: int, wanted_version: str, what: str
-) -> Finding | None:
+) -> Issue | None:
     """What keeps *machines* from being *wanted* good ones and nothing else.
 
     :param what: whose machines, for the sentence: ``control plane`` or a group's name.
@@ -88,20 +88,20 @@ def shortfall(
     if good >= wanted:
         left = sorted(name for name, why in bad.items() if why) or sorted(bad)[wanted:]
         noun = f"{what} machine is" if len(left) == 1 else f"{len(left)} {what} machines are"
-        return Finding(f"old {noun} still there: {', '.join(left)}")
+        return Issue(f"old {noun} still there: {', '.join(left)}")
     rolling = any(_is_outdated(one, wanted_version) for one in machines)
     at = f" at version {wanted_version}" if rolling and wanted_version else ""
     noun = "machine is" if wanted == 1 else "machines are"
-    return Finding(f"{good} of {wanted} {what} {noun} ready{at}")
+    return Issue(f"{good} of {wanted} {what} {noun} ready{at}")
 
 
 def _is_outdated(machine: Json, wanted_version: str) -> bool:
-    return version(conditions.dig(machine, "spec", "version")) != wanted_version
+    return version(conditions.at_path(machine, "spec", "version")) != wanted_version
 
 
 def server_name(machine: Json) -> str:
     """Name of the Machine's OpenStackMachine, which is also its OpenStackServer's."""
-    return str(conditions.dig(machine, "spec", "infrastructureRef", "name") or "")
+    return str(conditions.at_path(machine, "spec", "infrastructureRef", "name") or "")
 
 
 def is_of_machine(server: Json) -> bool:
@@ -111,20 +111,18 @@ def is_of_machine(server: Json) -> bool:
     return any(conditions.mapping(one).get("kind") == "OpenStackMachine" for one in owners)
 
 
-def servers_missing(
-    machines: Iterable[Json], servers: tuple[Json, ...] | Missing
-) -> Finding | None:
+def servers_missing(machines: Iterable[Json], servers: tuple[Json, ...] | Missing) -> Issue | None:
     """A Machine whose server is gone, unreadable or not ready: its node cannot be trusted."""
     if isinstance(servers, Missing):
-        return Finding("OpenStackServers could not be read")
+        return Issue("OpenStackServers could not be read")
     by_name = {conditions.name(one): one for one in servers}
     for machine in machines:
         name = server_name(machine)
         server = by_name.get(name)
         if server is None:
-            return Finding(f"machine {conditions.name(machine)} has no OpenStackServer")
+            return Issue(f"machine {conditions.name(machine)} has no OpenStackServer")
         if conditions.deleting(server) or not conditions.condition(server, "InstanceReady").good:
-            return Finding(f"server {name} is not ready")
+            return Issue(f"server {name} is not ready")
     return None
 
 
@@ -132,7 +130,7 @@ def addresses(machines: Iterable[Json]) -> tuple[str, ...]:
     """Internal and external IP addresses, by machine name, each once."""
     found: dict[str, None] = {}
     for machine in sorted(machines, key=conditions.name):
-        listed = conditions.dig(machine, "status", "addresses")
+        listed = conditions.at_path(machine, "status", "addresses")
         for one in listed if isinstance(listed, list) else ():
             if conditions.mapping(one).get("type") in _ADDRESS_TYPES and one.get("address"):
                 found[str(one["address"])] = None

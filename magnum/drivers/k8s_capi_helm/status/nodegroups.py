@@ -22,30 +22,30 @@ from magnum.drivers.k8s_capi_helm.status import (
     machines,
     reasons,
 )
-from magnum.drivers.k8s_capi_helm.status.issue import Finding
+from magnum.drivers.k8s_capi_helm.status.issue import Issue
 
 _JUDGED = ("IN_PROGRESS", "FAILED")
 
 
-def missing(group: GroupState, observed: Observed, state: MagnumState) -> Finding | None:
+def missing(group: GroupState, observed: Observed, state: MagnumState) -> Issue | None:
     """What keeps a group from being what its row says, None when it is so (or nobody waits)."""
     if group.status.startswith("DELETE_"):
-        if machine_deployment.gone(group, observed):
+        if machine_deployment.is_gone(group, observed):
             return None
-        return Finding(f"node group {group.name} is being deleted", group=group)
+        return Issue(f"node group {group.name} is being deleted", group=group)
     if _never_rendered(group, observed, state):
         return None
     room = control_plane if group.is_control_plane else machine_deployment
     gap = room.missing(group, observed, group.version or state.kubernetes_version)
-    if gap is None and group.held:
-        gap = Finding(f"{group.name} follows when the control plane has been upgraded")
+    if gap is None and group.waits_for_control_plane:
+        gap = Issue(f"{group.name} follows when the control plane has been upgraded")
     return None if gap is None else dataclasses.replace(gap, group=group)
 
 
-def first_missing(observed: Observed, state: MagnumState) -> Finding | None:
+def first_missing(observed: Observed, state: MagnumState) -> Issue | None:
     """The first group's gap, the control plane's before any other: without it no worker comes."""
     if not any(group.is_control_plane for group in state.groups):
-        return Finding("Magnum has no control plane group for this cluster")
+        return Issue("Magnum has no control plane group for this cluster")
     for group in sorted(state.groups, key=lambda one: not one.is_control_plane):
         gap = missing(group, observed, state)
         if gap is not None:
@@ -53,7 +53,7 @@ def first_missing(observed: Observed, state: MagnumState) -> Finding | None:
     return None
 
 
-def judge(
+def evaluate(
     group: GroupState,
     observed: Observed,
     state: MagnumState,
@@ -66,12 +66,12 @@ def judge(
     :param agreed: this look and the one before found everything of the cluster in place.
     """
     gap = (
-        (None if state.joining else reasons.not_applied(state))
+        (None if state.only_new_nodegroups_missing else reasons.not_applied(state))
         or generations.missing(observed, state)
         or missing(group, observed, state)
     )
     found = "" if gap or observed.unreachable else fingerprint.of_group(group, observed, state)
-    again = agreed or (bool(found) and found == group.first_look)
+    again = agreed or (bool(found) and found == group.ready_fingerprint)
     status, reason, gone = _lifecycle(group, observed, state, now, gap, again=again)
     return GroupVerdict(
         name=group.name,
@@ -95,7 +95,7 @@ def _lifecycle(
     observed: Observed,
     state: MagnumState,
     now: datetime.datetime,
-    gap: Finding | None,
+    gap: Issue | None,
     *,
     again: bool,
 ) -> tuple[str, str | None, bool]:
@@ -118,10 +118,14 @@ def _lifecycle(
         if not again:
             return group.status, group.reason if stage == "FAILED" else reasons.ONCE_MORE, False
         return f"{verb}_COMPLETE", None, False
-    reason = reasons.told(gap, observed, state, group)
+    reason = reasons.with_cause(gap, observed, state, group)
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason), False
-    return group.status, reasons.kept(group.reason, reason) if stage == "FAILED" else reason, False
+    return (
+        group.status,
+        reasons.kept_reason(group.reason, reason) if stage == "FAILED" else reason,
+        False,
+    )
 
 
 def _never_rendered(group: GroupState, observed: Observed, state: MagnumState) -> bool:
@@ -135,7 +139,7 @@ def _never_rendered(group: GroupState, observed: Observed, state: MagnumState) -
     )
 
 
-def astray(observed: Observed, state: MagnumState) -> str:
+def drifted_replicas(observed: Observed, state: MagnumState) -> str:
     """A sentence about groups at rest that somebody has given another size, "" without any.
 
     Nobody puts it back: Helm sets a number only when it is asked for another one.
@@ -173,7 +177,7 @@ def _node_count(group: GroupState, observed: Observed) -> int | None:
 
     A number that was asked for and not handed over yet stays in the row.
     """
-    return _size(group, observed) if group.autoscaled and not group.asked else None
+    return _size(group, observed) if group.autoscaled and not group.scale_pending else None
 
 
 def _machines(group: GroupState, observed: Observed) -> tuple[Json, ...]:

@@ -15,20 +15,20 @@ from magnum.drivers.k8s_capi_helm.model import (
     Observed,
 )
 from magnum.drivers.k8s_capi_helm.status import controller_leases, machines, root_cause
-from magnum.drivers.k8s_capi_helm.status.issue import both, bounded, Finding, REASON_LIMIT
+from magnum.drivers.k8s_capi_helm.status.issue import bounded, Issue, joined_reasons, REASON_LIMIT
 from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet
 
 #: Until then an OpenStackCluster without any status is just new.
 SILENCE_PATIENCE = datetime.timedelta(minutes=3)
 #: Between two looks that find something in place.
-ONCE_MORE = Finding("everything is in place, looking once more").line()
+ONCE_MORE = Issue("everything is in place, looking once more").line()
 #: A creation whose nodegroups have failed: nobody asks for them any more.
 _NEVER_HANDED_OVER = "it was not handed to Cluster API in that time; delete it and create it again"
 _NOTHING_CHANGED = f"{Cause.REQUEST.value}: nothing was changed."
 
 
-def told(
-    gap: Finding,
+def with_cause(
+    gap: Issue,
     observed: Observed,
     state: MagnumState,
     group: GroupState | None = None,
@@ -40,36 +40,38 @@ def told(
     """
     if observed.unreachable:
         text = "the management cluster cannot be read; what it does goes on"
-        return Finding(text, Cause.MANAGEMENT).line()
+        return Issue(text, Cause.MANAGEMENT).line()
     if observed.silent:
-        return without(observed, gap.text)
+        return without_cause(observed, gap.text)
     said = f"{state.status_reason or ''} {group.reason or '' if group else ''}"
     fault = _deepest(gap, observed, group, said)
     if fault is None or fault.cause is None:
         return gap.line() if gap.cause else _waiting(gap, observed, state, said)
     told_already = gap.text in fault.text or fault.text in gap.text
-    return fault.line() if told_already else both(f"{fault.cause.value}: {fault.text}", gap.text)
+    return (
+        fault.line()
+        if told_already
+        else joined_reasons(f"{fault.cause.value}: {fault.text}", gap.text)
+    )
 
 
-def _deepest(
-    gap: Finding, observed: Observed, group: GroupState | None, said: str
-) -> Finding | None:
+def _deepest(gap: Issue, observed: Observed, group: GroupState | None, said: str) -> Issue | None:
     """The deepest fault; the cluster tells that of the group that it waits for, if it has one."""
     if group is None and gap.group is not None:
-        own = root_cause.deepest(root_cause.scope_of(observed, gap.group, said))
+        own = root_cause.root_cause(root_cause.scope_of(observed, gap.group, said))
         if own is not None:
             return own
-    return root_cause.deepest(root_cause.scope_of(observed, group, said))
+    return root_cause.root_cause(root_cause.scope_of(observed, group, said))
 
 
-def without(observed: Observed, text: str) -> str:
+def without_cause(observed: Observed, text: str) -> str:
     """A reason while controllers are silent: nothing goes on without them; else *text* itself."""
-    found = controller_leases.told(observed.silent)
+    found = controller_leases.describe(observed.silent)
     if found is None:
         return text
     words, since = found
     waited = text.removeprefix("waiting: ")
-    return Finding(f"{words} {clock(since)}; {waited}", Cause.MANAGEMENT).line()
+    return Issue(f"{words} {clock(since)}; {waited}", Cause.MANAGEMENT).line()
 
 
 def late(state: MagnumState, now: datetime.datetime) -> bool:
@@ -86,14 +88,14 @@ def timeout(state: MagnumState, reason: str) -> str:
     return bounded(f"{Cause.TIMEOUT.value}: not done{minutes}; {reason}")
 
 
-def not_applied(state: MagnumState) -> Finding | None:
+def not_applied(state: MagnumState) -> Issue | None:
     """Why the release does not carry yet what the rows ask for; None when it does."""
     if state.applied:
         return None
     if state.status == "CREATE_FAILED" and not state.waiting:
-        return Finding(_NEVER_HANDED_OVER, Cause.MANAGEMENT)
+        return Issue(_NEVER_HANDED_OVER, Cause.MANAGEMENT)
     text = state.waiting or "the change has not been handed to Cluster API yet"
-    return Finding(text, state.waiting_cause)
+    return Issue(text, state.waiting_cause)
 
 
 def is_timeout(reason: str | None) -> bool:
@@ -111,7 +113,7 @@ def is_refused(reason: str | None) -> bool:
     return (reason or "").startswith(_NOTHING_CHANGED)
 
 
-def kept(before: str | None, reason: str) -> str:
+def kept_reason(before: str | None, reason: str) -> str:
     """What something FAILED goes on saying: its own words; after a missed deadline today's news.
 
     :param before: what it says now.
@@ -122,7 +124,7 @@ def kept(before: str | None, reason: str) -> str:
     return before or reason
 
 
-def _waiting(gap: Finding, observed: Observed, state: MagnumState, said: str) -> str:
+def _waiting(gap: Issue, observed: Observed, state: MagnumState, said: str) -> str:
     """What is waited for, what it does just now, and since when; the operation's begin at last."""
     detail = _detail(gap, observed, said)
     text = f"{gap.line()}; {detail.text}" if detail else gap.line()
@@ -136,7 +138,7 @@ def clock(at: datetime.datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def _detail(gap: Finding, observed: Observed, said: str) -> Finding | None:
+def _detail(gap: Issue, observed: Observed, said: str) -> Issue | None:
     """What the object that the gap is about does just now."""
     if gap.group is None:
         return _silence(root_cause.scope_of(observed, None, said))
@@ -145,47 +147,47 @@ def _detail(gap: Finding, observed: Observed, said: str) -> Finding | None:
     if held is not None:
         return held
     for machine in sorted(scope.machines, key=conditions.name):
-        if machines.ready(machine) and not conditions.condition(machine, "UpToDate").bad:
+        if machines.is_ready(machine) and not conditions.condition(machine, "UpToDate").bad:
             continue
         return _stage(machine)
     return None
 
 
-def _silence(scope: root_cause.Scope) -> Finding | None:
+def _silence(scope: root_cause.Scope) -> Issue | None:
     """While CAPO waits for a load balancer, or cannot log in, it writes no status at all."""
     infrastructure = scope.observed.infrastructure
     if isinstance(infrastructure, Missing) or infrastructure.get("status"):
         return None
     made = conditions.instant(conditions.metadata(infrastructure).get("creationTimestamp"))
     text = "nothing is reported (look at load balancer and credential)"
-    return Finding(text, since=made) if scope.lasts(made, SILENCE_PATIENCE, text) else None
+    return Issue(text, since=made) if scope.lasts(made, SILENCE_PATIENCE, text) else None
 
 
-def _stage(machine: Json) -> Finding:
+def _stage(machine: Json) -> Issue:
     """How far one machine is."""
     name = conditions.name(machine)
     if conditions.deleting(machine):
         said = conditions.condition(machine, "Deleting")
         words = first_bullet(said.message)
         asked = conditions.instant(conditions.metadata(machine).get("deletionTimestamp"))
-        return Finding(f"machine {name} is going{': ' + words if words else ''}", since=asked)
+        return Issue(f"machine {name} is going{': ' + words if words else ''}", since=asked)
     current = conditions.condition(machine, "UpToDate")
     if current.bad:
         text = f"machine {name}: {first_bullet(current.message)}"
-        return Finding(text, since=current.since)
+        return Issue(text, since=current.since)
     boot = conditions.condition(machine, "BootstrapConfigReady")
     if not _is_over(boot, machine, "bootstrap", "dataSecretName"):
-        return Finding(f"machine {name} waits for its bootstrap data", since=boot.since)
+        return Issue(f"machine {name} waits for its bootstrap data", since=boot.since)
     up = conditions.condition(machine, "InfrastructureReady")
     if not _is_over(up, machine, "providerID"):
-        return Finding(f"server of machine {name} is being made", since=up.since)
-    if not conditions.dig(machine, "status", "nodeRef", "name"):
+        return Issue(f"server of machine {name} is being made", since=up.since)
+    if not conditions.at_path(machine, "status", "nodeRef", "name"):
         text = f"server of machine {name} is up, its node has not joined yet"
-        return Finding(text, since=up.since)
+        return Issue(text, since=up.since)
     node = conditions.condition(machine, "NodeHealthy")
     said = conditions.condition(machine, "Ready") if node.good else node
     words = first_bullet(said.message)
-    return Finding(f"machine {name} is not ready{': ' + words if words else ''}", since=said.since)
+    return Issue(f"machine {name} is not ready{': ' + words if words else ''}", since=said.since)
 
 
 def _is_over(said: conditions.Condition, machine: Json, *outcome: str) -> bool:
@@ -196,4 +198,4 @@ def _is_over(said: conditions.Condition, machine: Json, *outcome: str) -> bool:
 
     :param outcome: path in the spec.
     """
-    return said.good or (said.stale and bool(conditions.dig(machine, "spec", *outcome)))
+    return said.good or (said.stale and bool(conditions.at_path(machine, "spec", *outcome)))

@@ -13,7 +13,7 @@ import re
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import conditions, Json
-from magnum.drivers.k8s_capi_helm.status.issue import Finding
+from magnum.drivers.k8s_capi_helm.status.issue import Issue
 from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet
 
 #: As the MachineHealthCheck says it, in the reason of a row.
@@ -22,7 +22,7 @@ _TOLD = re.compile(
 )
 
 
-def cause(mine: Iterable[Json], owners: Iterable[Json], said: str) -> Finding | None:
+def cause(mine: Iterable[Json], owners: Iterable[Json], said: str) -> Issue | None:
     """The failed check of a machine that goes, or is gone while another one is made in its place.
 
     :param mine: the machines of a group, or of the cluster.
@@ -36,10 +36,10 @@ def cause(mine: Iterable[Json], owners: Iterable[Json], said: str) -> Finding | 
         own = failed and "InfrastructureReady" not in said_before.message
         if own and conditions.deleting(there[name]):
             text = f"machine {name}: {first_bullet(said_before.message)}"
-            return Finding(text, Cause.BOOTSTRAP)
+            return Issue(text, Cause.BOOTSTRAP)
     for found in _TOLD.finditer(said):
         name = found["name"]
         made = any(name.startswith(f"{conditions.name(one)}-") for one in owners)
         if made and name not in there:
-            return Finding(found["text"], Cause.BOOTSTRAP)
+            return Issue(found["text"], Cause.BOOTSTRAP)
     return None

@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.status import (
     remediation,
     timestamps,
 )
-from magnum.drivers.k8s_capi_helm.status.issue import cause_of, Finding
+from magnum.drivers.k8s_capi_helm.status.issue import cause_of, Issue
 from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
 
 #: Cluster API's own default for a node to appear; until then a booting machine is no fault.
@@ -77,10 +77,12 @@ class Scope:
 
         :param text: that it is told with.
         """
-        return text[:_BEGINNING] in self.said or timestamps.lasts(since, self.observed, longest)
+        return text[:_BEGINNING] in self.said or timestamps.has_lasted(
+            since, self.observed, longest
+        )
 
 
-def readable(listed: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
+def items(listed: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
     """What a list has to tell; one that could not be read tells nothing."""
     return () if isinstance(listed, Missing) else listed
 
@@ -90,14 +92,14 @@ def scope_of(observed: Observed, group: GroupState | None, said: str = "") -> Sc
 
     :param said: what the rows say now.
     """
-    every, sets = readable(observed.machines), readable(observed.machine_sets)
-    servers = readable(observed.servers)
+    every, sets = items(observed.machines), items(observed.machine_sets)
+    servers = items(observed.servers)
     if group is None:
         return Scope(observed, every, sets, servers, True, said)
     if group.is_control_plane:
         mine, sets = machines.of_control_plane(every), ()
     else:
-        owners = machines.deployments_of(group.name, readable(observed.machine_deployments))
+        owners = machines.deployments_of(group.name, items(observed.machine_deployments))
         mine = machines.of_group(every, group.name, owners)
         sets = machines.of_group(sets, group.name, owners)
     wanted = {machines.server_name(one) for one in mine}
@@ -105,7 +107,7 @@ def scope_of(observed: Observed, group: GroupState | None, said: str = "") -> Sc
     return Scope(observed, mine, sets, servers, False, said)
 
 
-def deepest(scope: Scope) -> Finding | None:
+def root_cause(scope: Scope) -> Issue | None:
     """The deepest fault: something that somebody has to do something about; None without one."""
     for question in _FAULTS:
         found = question(scope)
@@ -114,14 +116,14 @@ def deepest(scope: Scope) -> Finding | None:
     return None
 
 
-def _credential_fault(scope: Scope) -> Finding | None:
+def _credential_fault(scope: Scope) -> Issue | None:
     """Without a credential nothing goes on, and CAPO before 0.15 says so on no object."""
     text = scope.observed.credential
-    return Finding(text, Cause.CREDENTIAL) if text else None
+    return Issue(text, Cause.CREDENTIAL) if text else None
 
 
 # Servers and network ------------------------------------------------------------------------------
-def _server_fault(scope: Scope) -> Finding | None:
+def _server_fault(scope: Scope) -> Issue | None:
     for server in sorted(scope.servers, key=conditions.name):
         found = _fault_of_server(server, scope)
         if found is not None:
@@ -129,33 +131,33 @@ def _server_fault(scope: Scope) -> Finding | None:
     return None
 
 
-def _fault_of_server(server: Json, scope: Scope) -> Finding | None:
+def _fault_of_server(server: Json, scope: Scope) -> Issue | None:
     name = conditions.name(server)
     said = conditions.condition(server, "InstanceReady")
     if said.bad and said.message and said.reason not in _WAITING:
-        return Finding(f"{public(said.message)} (server {name})", cause_of(said.message))
-    if conditions.dig(server, "status", "instanceState") == "ERROR":
+        return Issue(f"{public(said.message)} (server {name})", cause_of(said.message))
+    if conditions.at_path(server, "status", "instanceState") == "ERROR":
         known = scope.observed.server_faults
-        text = known.get(str(conditions.dig(server, "status", "instanceID")), "")
+        text = known.get(str(conditions.at_path(server, "status", "instanceID")), "")
         text = messages.of_nova(public(text)) or "Nova has put the server into ERROR"
-        return Finding(f"{text} (server {name})", cause_of(text))
+        return Issue(f"{text} (server {name})", cause_of(text))
     made = conditions.instant(conditions.metadata(server).get("creationTimestamp"))
     status = conditions.mapping(server.get("status"))
     resolved = status.get("resolved") or status.get("instanceID")
     text = f"image, flavor or network of server {name} cannot be found"
     if not resolved and scope.lasts(made, RESOLVE_PATIENCE, text):
-        return Finding(text, Cause.IMAGE)
+        return Issue(text, Cause.IMAGE)
     return None
 
 
-def _balancer_fault(scope: Scope) -> Finding | None:
+def _balancer_fault(scope: Scope) -> Issue | None:
     """CAPO waits for it for minutes; from then on only its deletion helps, which it survives."""
     name = scope.observed.failed_balancer
     text = f"Octavia has load balancer {name} in ERROR; delete it for a new one"
-    return Finding(text, Cause.NETWORK) if name else None
+    return Issue(text, Cause.NETWORK) if name else None
 
 
-def _openstack_fault(scope: Scope) -> Finding | None:
+def _openstack_fault(scope: Scope) -> Issue | None:
     owner = scope.observed.infrastructure
     if isinstance(owner, Missing):
         return None
@@ -163,15 +165,15 @@ def _openstack_fault(scope: Scope) -> Finding | None:
         said = conditions.condition(owner, kind)
         if said.bad and (said.message or said.reason):
             text = public(said.message or said.reason)
-            return Finding(text, cause_of(said.message or kind, Cause.NETWORK))
-    failure = conditions.dig(owner, "status", "failureMessage")
+            return Issue(text, cause_of(said.message or kind, Cause.NETWORK))
+    failure = conditions.at_path(owner, "status", "failureMessage")
     if failure:
-        return Finding(public(str(failure)), cause_of(str(failure), Cause.NETWORK))
+        return Issue(public(str(failure)), cause_of(str(failure), Cause.NETWORK))
     return None
 
 
 # Machines -----------------------------------------------------------------------------------------
-def _machine_fault(scope: Scope) -> Finding | None:
+def _machine_fault(scope: Scope) -> Issue | None:
     for machine in sorted(scope.machines, key=conditions.name):
         found = _fault_of_machine(machine, scope)
         if found is not None:
@@ -179,31 +181,31 @@ def _machine_fault(scope: Scope) -> Finding | None:
     return None
 
 
-def _fault_of_machine(machine: Json, scope: Scope) -> Finding | None:
+def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
     name = conditions.name(machine)
     checked = conditions.condition(machine, "HealthCheckSucceeded")
     if checked.bad and "InfrastructureReady" not in checked.message:
-        return Finding(f"machine {name}: {first_bullet(checked.message)}", Cause.BOOTSTRAP)
+        return Issue(f"machine {name}: {first_bullet(checked.message)}", Cause.BOOTSTRAP)
     made = conditions.condition(machine, "BootstrapConfigReady")
     if made.bad and conditions._FAILURE.search(made.message):
-        return Finding(f"machine {name}: {first_bullet(made.message)}", Cause.BOOTSTRAP)
+        return Issue(f"machine {name}: {first_bullet(made.message)}", Cause.BOOTSTRAP)
     current = conditions.condition(machine, "UpToDate")
     if current.bad and "kubeletVersion" in current.message and not conditions.deleting(machine):
         text = f"machine {name} {messages.of_kubelet(first_bullet(current.message))}"
-        return Finding(text, Cause.IMAGE)
+        return Issue(text, Cause.IMAGE)
     up = conditions.condition(machine, "InfrastructureReady")
     if up.bad and up.reason in _REFUSED and up.message:
         text, why = first_bullet(up.message), f"{up.reason} {up.message}"
-        return Finding(f"machine {name}: {text}", cause_of(why, Cause.NETWORK))
+        return Issue(f"machine {name}: {text}", cause_of(why, Cause.NETWORK))
     node = conditions.condition(machine, "NodeHealthy")
     if up.good and node.present and not node.good:
         text = f"machine {name}: {first_bullet(node.message)}"
         if scope.lasts(up.since, NODE_PATIENCE, f"{Cause.BOOTSTRAP}: {text}"):
-            return Finding(text, Cause.BOOTSTRAP)
+            return Issue(text, Cause.BOOTSTRAP)
     return None
 
 
-def preflight(scope: Scope) -> Finding | None:
+def preflight(scope: Scope) -> Issue | None:
     """Why a MachineSet does not make the machines that it should; only it says so."""
     for one in sorted(scope.sets, key=conditions.name):
         said = conditions.condition(one, "ScalingUp")
@@ -211,13 +213,13 @@ def preflight(scope: Scope) -> Finding | None:
             continue
         if "Skew" in said.message:
             why = messages.of_skew(first_bullet(said.message.partition("blocked because:")[2]))
-            return Finding(f"{conditions.name(one)} cannot grow: {why}", Cause.REQUEST)
+            return Issue(f"{conditions.name(one)} cannot grow: {why}", Cause.REQUEST)
         if "ControlPlaneIsStable" in said.message:
-            return Finding("new machines wait for the control plane to settle")
+            return Issue("new machines wait for the control plane to settle")
     return None
 
 
-def _replaced_fault(scope: Scope) -> Finding | None:
+def _replaced_fault(scope: Scope) -> Issue | None:
     """Why a machine goes, or went, in whose place another one is made that has no fault itself."""
     owner = scope.observed.control_plane
     owners = [*scope.sets, *(() if isinstance(owner, Missing) else (owner,))]
@@ -226,49 +228,49 @@ def _replaced_fault(scope: Scope) -> Finding | None:
 
 
 # Above the machines -------------------------------------------------------------------------------
-def _control_plane_fault(scope: Scope) -> Finding | None:
+def _control_plane_fault(scope: Scope) -> Issue | None:
     owner = scope.observed.control_plane
     if isinstance(owner, Missing):
         return None
     for kind in ("CertificatesAvailable", "Remediating"):
         said = conditions.condition(owner, kind)
         if said.bad and (kind == "CertificatesAvailable" or "can't remediate" in said.message):
-            return Finding(f"control plane: {first_bullet(said.message)}", Cause.BOOTSTRAP)
+            return Issue(f"control plane: {first_bullet(said.message)}", Cause.BOOTSTRAP)
     return None
 
 
-def _addon_fault(scope: Scope) -> Finding | None:
-    for one in readable(scope.observed.addons) if scope.whole else ():
-        found = addons.fault(one) if addons.is_core(one) else None
+def _addon_fault(scope: Scope) -> Issue | None:
+    for one in items(scope.observed.addons) if scope.whole else ():
+        found = addons.issue_of(one) if addons.is_core(one) else None
         if found is not None:
             return found
     return None
 
 
 # Events -------------------------------------------------------------------------------------------
-def _event_fault(scope: Scope) -> Finding | None:
+def _event_fault(scope: Scope) -> Issue | None:
     """The newest failure of an object that is not fine now: an old fault is no reason."""
     return newest_failure(scope.observed, _not_fine(scope))
 
 
-def newest_failure(observed: Observed, suspects: set[tuple[str, str]]) -> Finding | None:
+def newest_failure(observed: Observed, suspects: set[tuple[str, str]]) -> Issue | None:
     """The newest event, not older than EVENT_AGE, that tells of a failure of one of *suspects*.
 
     :param suspects: (kind, name) of objects.
     """
     newest: tuple[datetime.datetime, str, str] | None = None
-    for event in readable(observed.events):
+    for event in items(observed.events):
         at = timestamps.of_event(event)
-        name = str(conditions.dig(event, "involvedObject", "name") or "")
-        kind = str(conditions.dig(event, "involvedObject", "kind") or "")
+        name = str(conditions.at_path(event, "involvedObject", "name") or "")
+        kind = str(conditions.at_path(event, "involvedObject", "kind") or "")
         if not conditions.tells_of_failure(event) or at is None or (kind, name) not in suspects:
             continue
-        young = not timestamps.lasts(at, observed, EVENT_AGE)
+        young = not timestamps.has_lasted(at, observed, EVENT_AGE)
         if young and (newest is None or at > newest[0]):
             newest = (at, str(event.get("message") or event.get("reason")), name)
     if newest is None:
         return None
-    return Finding(f"{public(newest[1])} ({newest[2]})", cause_of(newest[1]))
+    return Issue(f"{public(newest[1])} ({newest[2]})", cause_of(newest[1]))
 
 
 def _not_fine(scope: Scope) -> set[tuple[str, str]]:
@@ -278,7 +280,7 @@ def _not_fine(scope: Scope) -> set[tuple[str, str]]:
         if not conditions.condition(one, "InstanceReady").good
     }
     for one in scope.machines:
-        if not machines.ready(one):
+        if not machines.is_ready(one):
             server = machines.server_name(one)
             bad |= {("Machine", conditions.name(one))}
             bad |= {("OpenStackMachine", server), ("OpenStackServer", server)}
@@ -289,7 +291,7 @@ def _not_fine(scope: Scope) -> set[tuple[str, str]]:
     return bad
 
 
-_FAULTS: tuple[Callable[[Scope], Finding | None], ...] = (
+_FAULTS: tuple[Callable[[Scope], Issue | None], ...] = (
     _credential_fault,
     _server_fault,
     _balancer_fault,

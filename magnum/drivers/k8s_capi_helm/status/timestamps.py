@@ -16,24 +16,26 @@ from magnum.drivers.k8s_capi_helm.model import conditions, Json, Observed, prese
 _OF_EVENTS = (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
 
 
-def asof(observed: Observed) -> datetime.datetime | None:
+def observed_at(observed: Observed) -> datetime.datetime | None:
     """The time of a look by the clocks of the management cluster, None where nobody knows."""
     return observed.asof or newest(observed)
 
 
-def lasts(since: datetime.datetime | None, observed: Observed, longest: datetime.timedelta) -> bool:
+def has_lasted(
+    since: datetime.datetime | None, observed: Observed, longest: datetime.timedelta
+) -> bool:
     """Whether something has lasted longer than that at a look; False if nobody knows.
 
     :param since: as a controller or the API server wrote it.
     """
-    at = asof(observed)
+    at = observed_at(observed)
     return since is not None and at is not None and at - since > longest
 
 
 def of_event(event: Json) -> datetime.datetime | None:
     """When an Event was seen last, by who wrote it."""
     for path in _OF_EVENTS:
-        at = conditions.instant(conditions.dig(event, *path))
+        at = conditions.instant(conditions.at_path(event, *path))
         if at is not None:
             return at
     return conditions.instant(conditions.metadata(event).get("creationTimestamp"))
@@ -49,7 +51,7 @@ def _times(observed: Observed) -> Iterator[datetime.datetime | None]:
     for thing in _things(observed):
         for field in ("creationTimestamp", "deletionTimestamp"):
             yield conditions.instant(conditions.metadata(thing).get(field))
-        for one in conditions.listed(thing):
+        for one in conditions.items(thing):
             yield conditions.instant(one.get("lastTransitionTime"))
     for event in present(observed.events):
         yield of_event(event)

@@ -25,20 +25,18 @@ _BEGINNING = 40
 _MOST = 64_000
 
 
-def told_anew(verdict: Verdict, state: MagnumState, polled: bool) -> set[str]:
+def new_messages(verdict: Verdict, state: MagnumState, polled: bool) -> set[str]:
     """What tenants will read that the row does not say yet.
 
     :param polled: whether the health is written, and not the status.
     """
     if polled:
-        texts = column_limits.fitted("health_status_reason", verdict.health_reason)
+        texts = column_limits.fit("health_status_reason", verdict.health_reason)
         return set(texts.values()) - set(state.health_reason.values())
-    return {column_limits.fitted("status_reason", verdict.reason) or ""} - {
-        state.status_reason or ""
-    }
+    return {column_limits.fit("status_reason", verdict.reason) or ""} - {state.status_reason or ""}
 
 
-def withheld(observed: Observed, told: Iterable[str]) -> tuple[str, ...]:
+def withheld_messages(observed: Observed, told: Iterable[str]) -> tuple[str, ...]:
     """The messages of a look that stand in one of the texts, and not as they were.
 
     :param told: what tenants read.
@@ -62,9 +60,9 @@ def withheld(observed: Observed, told: Iterable[str]) -> tuple[str, ...]:
 
 def _messages(observed: Observed) -> Iterator[str]:
     for thing in _things(observed):
-        for one in conditions.listed(thing):
+        for one in conditions.items(thing):
             yield str(one.get("message") or "")
-        yield str(conditions.dig(thing, "status", "failureMessage") or "")
+        yield str(conditions.at_path(thing, "status", "failureMessage") or "")
     for event in present(observed.events):
         yield str(event.get("message") or "")
     yield from observed.server_faults.values()

@@ -13,13 +13,13 @@ import re
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.model import (
+    AddonInventory,
     conditions,
-    Inside,
     Json,
     Missing,
     names,
     observed,
-    Thing,
+    WorkloadObject,
 )
 from magnum.drivers.k8s_capi_helm.status import addons
 
@@ -38,7 +38,7 @@ MOST = 50
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
 
 
-def expected(found: tuple[Json, ...] | Missing) -> tuple[Thing, ...]:
+def expected(found: tuple[Json, ...] | Missing) -> tuple[WorkloadObject, ...]:
     """What of the core addons that are deployed has to be in the cluster; what runs first.
 
     :param found: HelmRelease and Manifests objects.
@@ -50,18 +50,18 @@ def expected(found: tuple[Json, ...] | Missing) -> tuple[Thing, ...]:
     return tuple(sorted(things, key=lambda one: (one.kind.group == "", one.addon, one.title)))
 
 
-def _things(addon: Json) -> Iterable[Thing]:
-    listed = conditions.dig(addon, "status", "resources")
-    target = conditions.dig(addon, "spec", "targetNamespace")
+def _things(addon: Json) -> Iterable[WorkloadObject]:
+    listed = conditions.at_path(addon, "status", "resources")
+    target = conditions.at_path(addon, "spec", "targetNamespace")
     for entry in listed[: observed.LONGEST_LIST] if isinstance(listed, list) else ():
         made: dict[str, Any] = entry if isinstance(entry, dict) else {}
         kind = KINDS.get((str(made.get("apiVersion")), str(made.get("kind"))))
         namespace, name = str(made.get("namespace") or target), str(made.get("name"))
         if kind is not None and _NAME.match(namespace) and _NAME.match(name):
-            yield Thing(addons.component(addon), kind, namespace, name)
+            yield WorkloadObject(addons.component(addon), kind, namespace, name)
 
 
-def told(inside: Inside) -> str:
+def describe(inside: AddonInventory) -> str:
     """What is missing, or why that is not known; "" if everything is there."""
     if not inside.missing:
         return inside.unknown

@@ -54,7 +54,7 @@ def with_image(values: Mapping[str, Any], image: Mapping[str, str], *, guarded: 
     have = values.get(KEY) or {}
     kept = {key: value for key, value in have.items() if key != "image"}
     mine = {key: one for key, one in (have.get("image") or {}).items() if key not in IMAGE_KEYS}
-    found: Json = kept if guarded else merge.laid_over(_GUARDS, kept)
+    found: Json = kept if guarded else merge.merge(_GUARDS, kept)
     if mine or image:
         found = {"image": {**mine, **image}, **found}
     rest = {key: value for key, value in values.items() if key != KEY}

@@ -32,7 +32,7 @@ _UNKNOWN_START = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Entitlement:
+class AllowedChanges:
     """What a set of operations may touch together: the union of what each may.
 
     :ivar everything: the whole of the values.
@@ -53,7 +53,7 @@ class Entitlement:
     gone: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, operations: Iterable[Operation]) -> Entitlement:
+    def of(cls, operations: Iterable[Operation]) -> AllowedChanges:
         """The union over *operations*; deleting a cluster touches no values."""
         by_verb: dict[Verb, set[str]] = {verb: set() for verb in Verb}
         verbs, whole = set(), False
@@ -81,13 +81,13 @@ def next_values(live: Json | None, wanted: Json, operations: Iterable[Operation]
 
     :param live: values of the live release; None if there is none, then *wanted* is taken whole.
     :param wanted: what the rows ask for now. For operations that only resize or delete,
-        :func:`sizes` is enough.
+        :func:`with_sizes` is enough.
     :param operations: the pending ones; a resize without groups means the whole cluster, and
         :data:`CONTROL_PLANE` among its groups the control plane.
     :returns: new values that share nothing with the arguments, which are left alone. Without an
         operation they equal *live*.
     """
-    entitled = Entitlement.of(operations)
+    entitled = AllowedChanges.of(operations)
     if live is None or entitled.everything:
         return copy.deepcopy(wanted)
     result = copy.deepcopy(live)
@@ -101,7 +101,7 @@ def next_values(live: Json | None, wanted: Json, operations: Iterable[Operation]
     return result
 
 
-def sizes(live: Json, request: ClusterRequest, recorded: Iterable[Operation] = ()) -> Json:
+def with_sizes(live: Json, request: ClusterRequest, recorded: Iterable[Operation] = ()) -> Json:
     """The part of the values that rows of a running cluster move, as they ask for it.
 
     Whether a group is sized by the autoscaler, and between which bounds of the labels, was settled
@@ -111,10 +111,10 @@ def sizes(live: Json, request: ClusterRequest, recorded: Iterable[Operation] = (
     :param recorded: what is on record; an update of a nodegroup there may take labels and taints
         away, which the rows alone do not tell from never having asked.
     """
-    have, wanted = values_live.node_groups(live), nodegroups.counts(request)
+    have, wanted = values_live.node_groups(live), nodegroups.sizes(request)
     entries = zip(request.node_groups, wanted["nodeGroups"], strict=True)
     recorded = tuple(recorded)
-    told, bounded, groups = _told(recorded), rebounded(recorded), []
+    told, bounded, groups = _told(recorded), changed_bounds(recorded), []
     for group, entry in entries:
         before = have.get(group.name)
         details = _details(before or {}, entry, told=before is None or group.name in told)
@@ -123,7 +123,7 @@ def sizes(live: Json, request: ClusterRequest, recorded: Iterable[Operation] = (
     return {**wanted, "nodeGroups": groups}
 
 
-def pending(
+def pending_changes(
     live: Json | None, request: ClusterRequest, recorded: Iterable[Operation] = ()
 ) -> tuple[Operation, ...]:
     """What still has to be done so that the live release says what the rows ask for.
@@ -132,13 +132,13 @@ def pending(
     driver made with ``autoscale: "true"`` has nothing pending.
 
     :param live: values of the live release, None if there is none.
-    :param recorded: as for :func:`sizes`.
+    :param recorded: as for :func:`with_sizes`.
     :returns: operations in the order delete, create, update, resize; () when nothing is missing.
     """
     if live is None:
         return (_operation(Verb.CREATE, ()),)
     have = values_live.node_groups(live)
-    want = values_live.node_groups(sizes(live, request, recorded))
+    want = values_live.node_groups(with_sizes(live, request, recorded))
     both = [name for name in want if name in have]
     resized = [name for name in both if _meaning(have[name]) != _meaning(want[name])]
     updated = [name for name in both if _marks(have[name]) != _marks(want[name])]
@@ -153,7 +153,7 @@ def pending(
     return tuple(_operation(verb, tuple(groups)) for verb, groups in found if groups)
 
 
-def unaccepted(failed: Json, deployed: Json) -> Json:
+def without_unaccepted(failed: Json, deployed: Json) -> Json:
     """The values of a failed revision, with sizes, labels and taints as they were deployed.
 
     :param failed: of the newest revision; *deployed* of the last one that was applied as a whole.
@@ -189,7 +189,9 @@ def row_of(values: Json, group: str | None, operations: Iterable[Operation]) -> 
     if _told(operations):
         marks = {"node_labels": "nodeLabels", "node_taints": "nodeTaints"}
         fields |= {field: copy.deepcopy(entry.get(key)) for field, key in marks.items()}
-    before = [row for one in operations for row in (*one.earlier, one.bounds) if row is not None]
+    before = [
+        row for one in operations for row in (*one.earlier, one.previous_bounds) if row is not None
+    ]
     if values_live.is_autoscaled(entry):
         # The newest that led to these; a row without an upper bound left it to the labels.
         current = values_live.bounds(entry)
@@ -207,7 +209,7 @@ def _told(operations: Iterable[Operation]) -> frozenset[str]:
     )
 
 
-def rebounded(operations: Iterable[Operation]) -> dict[str, frozenset[str]]:
+def changed_bounds(operations: Iterable[Operation]) -> dict[str, frozenset[str]]:
     """Nodegroups whose bounds somebody has spoken of, and of which of :data:`BOUNDS`."""
     found: dict[str, frozenset[str]] = {}
     for one in operations:
@@ -218,7 +220,7 @@ def rebounded(operations: Iterable[Operation]) -> dict[str, frozenset[str]]:
 
 
 def _next_groups(
-    live: Mapping[str, Json], wanted: Mapping[str, Json], entitled: Entitlement
+    live: Mapping[str, Json], wanted: Mapping[str, Json], entitled: AllowedChanges
 ) -> list[Json]:
     """Live's order is kept and new groups come last, so that nothing looks changed that is not."""
     result = []

@@ -19,7 +19,7 @@ import json
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.model import Json, Owed
+from magnum.drivers.k8s_capi_helm.model import DeferredChange, Json
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import merge
 
@@ -46,7 +46,7 @@ _ASKED = (*values_live.COUNT_KEYS, *values_live.DETAIL_KEYS)
 LIMIT = 128 * 1024
 
 
-def of_upgrade(operation: str, live: Json, base: Json, theirs: Json) -> Owed:
+def of_upgrade(operation: str, live: Json, base: Json, theirs: Json) -> DeferredChange:
     """What two renders differ in for the machines of nodegroups, but for how many there are.
 
     :param operation: id of the upgrade.
@@ -62,16 +62,16 @@ def of_upgrade(operation: str, live: Json, base: Json, theirs: Json) -> Owed:
                 _laid(defaults[0], _machines(old[name])),
                 _laid(defaults[1], _machines(new[name])),
             )
-        groups[name] = merge.differing(*pair)
-    return Owed(
+        groups[name] = merge.difference(*pair)
+    return DeferredChange(
         id=operation,
-        defaults=merge.differing(*defaults),
+        defaults=merge.difference(*defaults),
         groups={name: pair for name, pair in groups.items() if any(pair)},
-        shared=merge.differing(_shared(base), _shared(theirs)),
+        shared=merge.difference(_shared(base), _shared(theirs)),
     )
 
 
-def check_size(owed: Iterable[Owed]) -> None:
+def check_size(owed: Iterable[DeferredChange]) -> None:
     """Refuse what is too much to wait in a Lease.
 
     :raises errors.InvalidRequest: with a sentence.
@@ -88,14 +88,16 @@ def check_size(owed: Iterable[Owed]) -> None:
         )
 
 
-def held_back(values: Json, live: Json) -> Json:
+def hold_back(values: Json, live: Json) -> Json:
     """*values* with everything that decides about the machines of nodegroups as *live* has it."""
     kept = (*SHARED, DEFAULTS, "nodeGroups")
     rest = {key: value for key, value in values.items() if key not in kept}
     return {**rest, **copy.deepcopy({key: live[key] for key in kept if key in live})}
 
 
-def paid(values: Json, takers: Collection[str], owed: Iterable[Owed], *, shared: bool) -> Json:
+def apply(
+    values: Json, takers: Collection[str], owed: Iterable[DeferredChange], *, shared: bool
+) -> Json:
     """The values with which some nodegroups take what they are owed, and no other one changes.
 
     :param shared: whether what all machines have in common is taken as well.
@@ -104,7 +106,7 @@ def paid(values: Json, takers: Collection[str], owed: Iterable[Owed], *, shared:
     owed = tuple(owed)
     result = copy.deepcopy(values)
     for one in owed if shared else ():
-        result = merge.carried(result, *one.shared)
+        result = merge.carry_over(result, *one.shared)
     entries, below = values_live.node_groups(result), _defaults(result)
     if not any(name in one.groups for one in owed for name in takers if name in entries):
         return result
@@ -116,7 +118,7 @@ def paid(values: Json, takers: Collection[str], owed: Iterable[Owed], *, shared:
     return _said(result, wanted, owed)
 
 
-def apart(values: Json, owed: Iterable[Owed]) -> Json:
+def expand_defaults(values: Json, owed: Iterable[DeferredChange]) -> Json:
     """The same machines, with nothing in the defaults that only those have who wait.
 
     An entry cannot take a key of the defaults away: neither could that of a new nodegroup.
@@ -128,9 +130,9 @@ def apart(values: Json, owed: Iterable[Owed]) -> Json:
     return _said(copy.deepcopy(values), wanted, owed)
 
 
-def rest(
-    owed: Iterable[Owed], takers: Collection[str], values: Json, *, shared: bool
-) -> tuple[Owed, ...]:
+def remaining(
+    owed: Iterable[DeferredChange], takers: Collection[str], values: Json, *, shared: bool
+) -> tuple[DeferredChange, ...]:
     """What is still owed when the release has *values*, in which *takers* got theirs.
 
     What nobody waits for stays until the defaults say it: a new nodegroup has it from here.
@@ -145,21 +147,21 @@ def rest(
     return tuple(left)
 
 
-def joined(entry: Json, values: Json, owed: Iterable[Owed]) -> Json:
+def new_nodegroup_entry(entry: Json, values: Json, owed: Iterable[DeferredChange]) -> Json:
     """The entry of a new nodegroup, which has at once what the defaults do not say yet.
 
-    :param values: as :func:`apart` returns them.
+    :param values: as :func:`expand_defaults` returns them.
     """
     below = _defaults(values)
     return _over(below, _laid(_carried(below, owed), entry), entry, below)
 
 
-def _left(one: Owed, waiting: Collection[str], shared: bool) -> Owed:
+def _left(one: DeferredChange, waiting: Collection[str], shared: bool) -> DeferredChange:
     groups = {name: pair for name, pair in one.groups.items() if name in waiting}
     return dataclasses.replace(one, groups=groups, shared=({}, {}) if shared else one.shared)
 
 
-def _said(values: Json, wanted: Mapping[str, Json], owed: Iterable[Owed]) -> Json:
+def _said(values: Json, wanted: Mapping[str, Json], owed: Iterable[DeferredChange]) -> Json:
     """*values*, in which nodegroups are as *wanted*: by new defaults, and entries over them."""
     entries, below = values_live.node_groups(values), _defaults(values)
     common = _common(_carried(below, owed), list(wanted.values()))
@@ -169,10 +171,10 @@ def _said(values: Json, wanted: Mapping[str, Json], owed: Iterable[Owed]) -> Jso
     return values
 
 
-def _carried(defaults: Json, owed: Iterable[Owed]) -> Json:
+def _carried(defaults: Json, owed: Iterable[DeferredChange]) -> Json:
     """What the defaults become once everybody has everything."""
     for one in owed:
-        defaults = merge.carried(defaults, *one.defaults)
+        defaults = merge.carry_over(defaults, *one.defaults)
     return defaults
 
 
@@ -214,7 +216,7 @@ def _taken(whole: Json, entry: Mapping[str, Any], old: Json, new: Json) -> Json:
         elif mine is not None and have != old.get(key):
             continue
         elif key in new:
-            result[key] = merge.carried(have, old.get(key), new[key])
+            result[key] = merge.carry_over(have, old.get(key), new[key])
         else:
             result.pop(key, None)
     return result

@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.model import (
-    Json,
-)
+from magnum.drivers.k8s_capi_helm.model import Json
 
 #: Stands in ``Operation.groups`` for the control plane; no nodegroup can be called like that.
 CONTROL_PLANE = "controlPlane"

@@ -13,17 +13,17 @@ from magnum.drivers.k8s_capi_helm.model import Json
 _BY_NAME = "nodeGroups"
 
 
-def laid_over(below: Any, above: Any) -> Any:
+def merge(below: Any, above: Any) -> Any:
     """*above* over *below*: maps key by key, anything else as a whole; shares nothing with them."""
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return copy.deepcopy(above)
     result = copy.deepcopy(dict(below))
     for key, value in above.items():
-        result[key] = laid_over(below[key], value) if key in below else copy.deepcopy(value)
+        result[key] = merge(below[key], value) if key in below else copy.deepcopy(value)
     return result
 
 
-def carried(live: Any, base: Any, theirs: Any) -> Any:
+def carry_over(live: Any, base: Any, theirs: Any) -> Any:
     """Live with what differs between *base* and *theirs*; lists and scalars go as a whole.
 
     The entries of nodegroups stay as they are in *live*, at every depth.
@@ -42,12 +42,12 @@ def carried(live: Any, base: Any, theirs: Any) -> Any:
             if key in live:
                 result[key] = copy.deepcopy(live[key])
         else:
-            result[key] = carried(live.get(key), base.get(key), theirs[key])
+            result[key] = carry_over(live.get(key), base.get(key), theirs[key])
     return result
 
 
-def differing(base: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[Json, Json]:
-    """What two maps differ in: of each, only that; :func:`carried` makes the same of both pairs."""
+def difference(base: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[Json, Json]:
+    """What two maps differ in: of each, only that; :func:`carry_over` does the reverse."""
     old: Json = {}
     new: Json = {}
     for key in {**base, **theirs}:
@@ -55,7 +55,7 @@ def differing(base: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[Json,
         if key in base and key in theirs and low == high:
             continue
         if isinstance(low, Mapping) and isinstance(high, Mapping):
-            old[key], new[key] = differing(low, high)
+            old[key], new[key] = difference(low, high)
             continue
         if key in base:
             old[key] = copy.deepcopy(low)
@@ -64,7 +64,7 @@ def differing(base: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[Json,
     return old, new
 
 
-def layered(
+def merge_layers(
     full: dict[str, Any],
     base: dict[str, Any],
     others: Iterable[dict[str, Any]],
@@ -81,10 +81,10 @@ def layered(
     """
     below = base
     for overlay in overlays:
-        below = laid_over(below, overlay)
-    result: dict[str, Any] = carried(below, base, full)
+        below = merge(below, overlay)
+    result: dict[str, Any] = carry_over(below, base, full)
     for other in others:
-        result = carried(result, other, full)
+        result = carry_over(result, other, full)
     if _BY_NAME in full:
         result[_BY_NAME] = copy.deepcopy(full[_BY_NAME])
     return result

@@ -161,7 +161,7 @@ def group_counts(group: NodeGroupRequest, labels: Labels) -> Json:
     return {"machineCount": group.count}
 
 
-def first_count(group: NodeGroupRequest, labels: Labels) -> int:
+def initial_count(group: NodeGroupRequest, labels: Labels) -> int:
     """Machines with which a new group begins; of one that the autoscaler sizes, within its bounds.
 
     Magnum's own node count is 1 where nobody chose one, so fewer than the minimum is no wish.
@@ -258,7 +258,7 @@ def _flavor(group: NodeGroupRequest, flavors: Mapping[str, Flavor]) -> str:
     return flavors[group.flavor].name
 
 
-def counts(request: ClusterRequest) -> Json:
+def sizes(request: ClusterRequest) -> Json:
     """The part of the values that a running cluster's rows move; needs no answer of the cloud."""
     return {
         "controlPlane": {"machineCount": request.control_plane.count},

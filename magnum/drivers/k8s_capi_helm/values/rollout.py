@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, Operation, Owed, Record, Verb
+from magnum.drivers.k8s_capi_helm.model import (
+    ClusterRequest,
+    DeferredChange,
+    Json,
+    Operation,
+    ReleaseRecord,
+    Verb,
+)
 from magnum.drivers.k8s_capi_helm.values import live, upgrade
 from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 
@@ -14,7 +21,9 @@ from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 _GOES_ON = (Verb.UPGRADE, Verb.RESIZE, Verb.NODEGROUP_UPDATE)
 
 
-def held(values: Mapping[str, Any], operation: Operation, own: Collection[str]) -> tuple[str, ...]:
+def waiting_for_control_plane(
+    values: Mapping[str, Any], operation: Operation, own: Collection[str]
+) -> tuple[str, ...]:
     """The nodegroups of an accepted upgrade that still wait for the control plane.
 
     :param own: nodegroups with an image of their own. They are pinned for ever and wait for nobody;
@@ -29,16 +38,16 @@ def held(values: Mapping[str, Any], operation: Operation, own: Collection[str]) 
     )
 
 
-def unfinished(record: Record | None, values: Json, own: Collection[str]) -> frozenset[str]:
+def unfinished(record: ReleaseRecord | None, values: Json, own: Collection[str]) -> frozenset[str]:
     """Ids of the operations that have to stay on record, whatever the rows say.
 
     :param own: nodegroups with an image of their own.
     """
     operations = record.operations if record else ()
-    return frozenset(one.id for one in operations if held(values, one, own))
+    return frozenset(one.id for one in operations if waiting_for_control_plane(values, one, own))
 
 
-def carried_on(record: Record | None) -> frozenset[str]:
+def continued(record: ReleaseRecord | None) -> frozenset[str]:
     """Ids of the operations that go on when their time is over before Helm could take them.
 
     A nodegroup that could not be made, or taken away, says so in its row, and that is the end.
@@ -47,7 +56,7 @@ def carried_on(record: Record | None) -> frozenset[str]:
     return frozenset(one.id for one in operations if one.verb in _GOES_ON)
 
 
-def are_all(values: Mapping[str, Any], operation: Operation, request: ClusterRequest) -> bool:
+def is_complete(values: Mapping[str, Any], operation: Operation, request: ClusterRequest) -> bool:
     """Whether an upgrade takes along whoever follows the cluster, not only nodegroups that are new.
 
     Then what the machines of all nodegroups have in common comes with it.
@@ -58,20 +67,20 @@ def are_all(values: Mapping[str, Any], operation: Operation, request: ClusterReq
     return CONTROL_PLANE in operation.groups and waits <= {*operation.groups}
 
 
-def due(
+def due_nodegroups(
     values: Mapping[str, Any],
     operation: Operation,
     request: ClusterRequest,
-    owing: Iterable[Owed],
+    owing: Iterable[DeferredChange],
 ) -> tuple[str, ...]:
     """The nodegroups that take their step now, or took it when a process died before it noted so.
 
     :param owing: what upgrades owe nodegroups.
     """
-    wait = held(values, operation, request.own_images)
+    wait = waiting_for_control_plane(values, operation, request.own_images)
     if not operation.accepted or CONTROL_PLANE not in operation.groups:
         return wait
-    owing, whole = tuple(owing), are_all(values, operation, request)
+    owing, whole = tuple(owing), is_complete(values, operation, request)
     return wait + tuple(
         name
         for name, entry in live.node_groups(values).items()
@@ -81,7 +90,7 @@ def due(
     )
 
 
-def behind(record: Record | None, values: Json, own: Collection[str]) -> str:
+def version_skew(record: ReleaseRecord | None, values: Json, own: Collection[str]) -> str:
     """A sentence about nodegroups that run something else than their cluster, "" without any.
 
     Their rows name the image of the cluster's template, which they follow at the next upgrade.
@@ -89,7 +98,7 @@ def behind(record: Record | None, values: Json, own: Collection[str]) -> str:
     :param own: nodegroups with an image of their own, whose rows say so.
     """
     operations = record.operations if record else ()
-    waiting = {name for one in operations for name in held(values, one, own)}
+    waiting = {name for one in operations for name in waiting_for_control_plane(values, one, own)}
     common, found = _runs(values, values), dict[str, list[str]]()
     for name, entry in live.node_groups(values).items():
         if upgrade.is_pinned(entry) and name not in own and name not in waiting:
@@ -103,12 +112,12 @@ def behind(record: Record | None, values: Json, own: Collection[str]) -> str:
     )
 
 
-def lacking(record: Record | None, values: Json) -> str:
+def missing_template_changes(record: ReleaseRecord | None, values: Json) -> str:
     """A sentence about nodegroups that upgrades have left out, "" without any.
 
     Their rows show the labels of the cluster's template, which their machines do not have.
     """
-    operations, owing = (record.operations, record.owed) if record else ((), ())
+    operations, owing = (record.operations, record.deferred) if record else ((), ())
     along = {name for one in operations if one.verb is Verb.UPGRADE for name in one.groups}
     found = ", ".join(
         f"'{name}'"

@@ -20,7 +20,7 @@ import re
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, labels
-from magnum.drivers.k8s_capi_helm.model import Json, Owed
+from magnum.drivers.k8s_capi_helm.model import DeferredChange, Json
 from magnum.drivers.k8s_capi_helm.values import deferred, merge
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
@@ -53,7 +53,7 @@ def merged_labels(
         label = labels.BY_NAME.get(name)
         spelled = (label.name, *label.aliases) if label else (name,)
         touched = any(own.get(one) != old.get(one) for one in spelled)
-        stays = (label is not None and label.settled) or touched
+        stays = (label is not None and label.immutable) or touched
         if stays and name not in _OF_THE_IMAGE:
             continue
         if name in new:
@@ -135,7 +135,7 @@ def versions(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(entry.get("kubernetesVersion") or common) for name, entry in own.items()}
 
 
-def begun(live: Json, base: Json, theirs: Json) -> Json:
+def initial_values(live: Json, base: Json, theirs: Json) -> Json:
     """The values with which an upgrade of the control plane begins.
 
     :param base: a render with the labels that the cluster has, *theirs* with those it is to have;
@@ -145,9 +145,9 @@ def begun(live: Json, base: Json, theirs: Json) -> Json:
     """
     groups = values_live.node_groups(live)
     pins = {name: _software(entry, live) for name, entry in groups.items()}
-    result: Json = merge.carried(live, base, theirs)
+    result: Json = merge.carry_over(live, base, theirs)
     if groups:
-        result = deferred.held_back(result, live)
+        result = deferred.hold_back(result, live)
     for key in ("kubernetesVersion", "machineImageId", "osDistro"):
         result[key] = theirs[key]
     result.pop("machineImage", None)
@@ -160,11 +160,11 @@ def begun(live: Json, base: Json, theirs: Json) -> Json:
     return result
 
 
-def released(
+def unpin_nodegroups(
     values: Json,
     groups: Iterable[str],
     batch: int,
-    owing: Iterable[Owed] = (),
+    owing: Iterable[DeferredChange] = (),
     *,
     shared: bool,
 ) -> Json:
@@ -175,7 +175,7 @@ def released(
     :param shared: whether what the machines of all nodegroups have in common comes along.
     """
     chosen = frozenset(groups)
-    result = deferred.paid(values, chosen, owing, shared=shared)
+    result = deferred.apply(values, chosen, owing, shared=shared)
     for entry in result.get("nodeGroups") or ():
         if entry["name"] in chosen:
             for key in SOFTWARE:
@@ -184,11 +184,16 @@ def released(
     return result
 
 
-def moved(
-    live: Json, group: str, version: str, image: str, batch: int, owing: Iterable[Owed] = ()
+def upgrade_nodegroup(
+    live: Json,
+    group: str,
+    version: str,
+    image: str,
+    batch: int,
+    owing: Iterable[DeferredChange] = (),
 ) -> Json:
     """The values with which one nodegroup goes to an image of its own, or back to the cluster's."""
-    result = released(live, [group], batch, owing, shared=False)
+    result = unpin_nodegroups(live, [group], batch, owing, shared=False)
     if (version, image) != (_bare(str(live.get("kubernetesVersion"))), live.get("machineImageId")):
         values_live.node_groups(result)[group].update(
             kubernetesVersion=version, machineImageId=image
@@ -196,7 +201,7 @@ def moved(
     return result
 
 
-def waiting(entry: Json, values: Json, own: Collection[str]) -> Json:
+def waiting_nodegroups(entry: Json, values: Json, own: Collection[str]) -> Json:
     """A new nodegroup's entry while the control plane is on its way: as old as the others are.
 
     :param own: nodegroups with an image of their own, which say nothing about the others.
@@ -227,7 +232,7 @@ def _counted(groups: Mapping[str, Json], base: Json, theirs: Json) -> dict[str, 
         result[name] = dict(entry)
         if name in old and name in new:
             rest = {key: value for key, value in entry.items() if key not in values_live.COUNT_KEYS}
-            counts = merge.carried(*(numbers(one[name]) for one in (groups, old, new)))
+            counts = merge.carry_over(*(numbers(one[name]) for one in (groups, old, new)))
             result[name] = {**rest, **counts}
     return result
 
@@ -259,7 +264,7 @@ def _set_batch(entry: Json, batch: int) -> None:
         del entry["rolloutStrategy"]
     if batch > 1:
         wanted = {"rolloutStrategy": {"rollingUpdate": {"maxUnavailable": batch}}}
-        entry.update(merge.laid_over(entry, wanted))
+        entry.update(merge.merge(entry, wanted))
 
 
 def _software(entry: Mapping[str, Any], live: Mapping[str, Any]) -> Json:

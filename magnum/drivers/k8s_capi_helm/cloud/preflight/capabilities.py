@@ -7,29 +7,34 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from magnum.drivers.k8s_capi_helm.cloud.preflight.message import listed, quoted
 from magnum.drivers.k8s_capi_helm.labels import Labels
-from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, NodeGroupRequest, Offer
+from magnum.drivers.k8s_capi_helm.model import (
+    CloudCapability,
+    CloudFacts,
+    ClusterRequest,
+    NodeGroupRequest,
+)
 
 #: Label of nodes -> of what it names one.
 _OF_NODES = {
-    "availability_zone": Offer.SERVER_ZONE,
-    "boot_volume_type": Offer.VOLUME_TYPE,
-    "boot_volume_availability_zone": Offer.VOLUME_ZONE,
-    "docker_volume_type": Offer.VOLUME_TYPE,
+    "availability_zone": CloudCapability.SERVER_ZONE,
+    "boot_volume_type": CloudCapability.VOLUME_TYPE,
+    "boot_volume_availability_zone": CloudCapability.VOLUME_ZONE,
+    "docker_volume_type": CloudCapability.VOLUME_TYPE,
 }
 #: The same of the control plane's own disks.
 _OF_MASTERS = {
-    "control_plane_availability_zones": Offer.SERVER_ZONE,
-    "etcd_blockdevice_volume_type": Offer.VOLUME_TYPE,
-    "etcd_blockdevice_volume_az": Offer.VOLUME_ZONE,
+    "control_plane_availability_zones": CloudCapability.SERVER_ZONE,
+    "etcd_blockdevice_volume_type": CloudCapability.VOLUME_TYPE,
+    "etcd_blockdevice_volume_az": CloudCapability.VOLUME_ZONE,
 }
 #: The same of what is made once, with the cluster and its load balancer.
 _OF_BALANCERS = {
-    "octavia_provider": Offer.BALANCER_PROVIDER,
-    "api_server_lb_flavor": Offer.BALANCER_FLAVOR,
-    "api_server_lb_availability_zone": Offer.BALANCER_ZONE,
+    "octavia_provider": CloudCapability.BALANCER_PROVIDER,
+    "api_server_lb_flavor": CloudCapability.BALANCER_FLAVOR,
+    "api_server_lb_availability_zone": CloudCapability.BALANCER_ZONE,
 }
 
-Named = tuple[str, str, Offer]
+Named = tuple[str, str, CloudCapability]
 
 
 def of_group(group: NodeGroupRequest, request: ClusterRequest) -> list[Named]:
@@ -54,12 +59,12 @@ def of_cluster(request: ClusterRequest) -> list[Named]:
     return [*of_machines(request), *balancer]
 
 
-def kinds(named: Iterable[Named]) -> frozenset[Offer]:
+def capability_kinds(named: Iterable[Named]) -> frozenset[CloudCapability]:
     """What the cloud has to be asked for."""
     return frozenset(offer for _, _, offer in named)
 
 
-def offer_problems(
+def capability_problems(
     named: Iterable[Named], facts: CloudFacts, group: str = "", way_out: str = ""
 ) -> Iterator[str]:
     """Labels that name what the cloud does not have.
@@ -77,7 +82,7 @@ def offer_problems(
             )
 
 
-def _named(labels: Labels, table: Mapping[str, Offer]) -> list[Named]:
+def _named(labels: Labels, table: Mapping[str, CloudCapability]) -> list[Named]:
     """A label's own default is no wish: where the usual load balancer provider is not there, the
     cloud's default is taken, and clouds have relied on that.
     """

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from magnum.drivers.k8s_capi_helm.cloud.preflight import capabilities
-from magnum.drivers.k8s_capi_helm.cloud.preflight.capabilities import offer_problems
+from magnum.drivers.k8s_capi_helm.cloud.preflight.capabilities import capability_problems
 from magnum.drivers.k8s_capi_helm.cloud.preflight.machines import (
     flavor_problems,
     image_problems,
     keypair_problems,
+    MachineRequirements,
     own_image_problems,
-    Terms,
 )
 from magnum.drivers.k8s_capi_helm.cloud.preflight.message import quoted
 from magnum.drivers.k8s_capi_helm.cloud.preflight.networks import (
@@ -20,14 +20,18 @@ from magnum.drivers.k8s_capi_helm.cloud.preflight.networks import (
     extra_network_problems,
     network_problems,
 )
-from magnum.drivers.k8s_capi_helm.cloud.preflight.quota_usage import machine_needs, needs, new_group
+from magnum.drivers.k8s_capi_helm.cloud.preflight.quota_usage import (
+    cluster_usage,
+    machine_usage,
+    new_group,
+)
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
     NodeGroupRequest,
     Quota,
     QuotaKey,
-    Resource,
+    QuotaResource,
 )
 from magnum.drivers.k8s_capi_helm.values import live
 
@@ -40,10 +44,10 @@ _WAY_OUT_OF_GROUP = (
     " The label stays while the nodegroup is there: delete it and create another one, or ask the "
     "cloud's operator to offer this one again."
 )
-_ORDER = {resource: place for place, resource in enumerate(Resource)}
+_ORDER = {resource: place for place, resource in enumerate(QuotaResource)}
 
 
-def problems(request: ClusterRequest, facts: CloudFacts, terms: Terms) -> list[str]:
+def problems(request: ClusterRequest, facts: CloudFacts, terms: MachineRequirements) -> list[str]:
     """What keeps a new cluster from being built, a sentence or two each.
 
     What names the wrong thing comes first: the tenant can mend it alone. Quotas come last. Of
@@ -53,17 +57,17 @@ def problems(request: ClusterRequest, facts: CloudFacts, terms: Terms) -> list[s
         *facts.refused,
         *image_problems(request, facts, terms),
         *own_image_problems(request.node_groups, facts),
-        *offer_problems(capabilities.of_cluster(request), facts),
+        *capability_problems(capabilities.of_cluster(request), facts),
         *flavor_problems((request.control_plane, *request.node_groups), request, facts, terms),
         *keypair_problems(request, facts),
         *network_problems(request, facts),
         *address_problems(request, facts),
-        *quota_problems(needs(request, facts.flavors), facts.quotas),
+        *quota_problems(cluster_usage(request, facts.flavors), facts.quotas),
     ]
 
 
 def software_problems(
-    request: ClusterRequest, facts: CloudFacts, terms: Terms, groups: Collection[str]
+    request: ClusterRequest, facts: CloudFacts, terms: MachineRequirements, groups: Collection[str]
 ) -> list[str]:
     """The part of it that an upgrade changes: the image, and what labels say of its machines.
 
@@ -73,28 +77,28 @@ def software_problems(
     found = [*facts.refused, *image_problems(request, facts, terms)]
     common = capabilities.of_labels(request)
     if live.CONTROL_PLANE in groups:
-        found += offer_problems(common, facts, way_out=_WAY_OUT)
+        found += capability_problems(common, facts, way_out=_WAY_OUT)
     for group in request.node_groups:
         if group.name in groups:
             named = capabilities.of_group(group, request)
             if live.CONTROL_PLANE not in groups:
                 inherited = [one for one in named if one in common]
-                found += offer_problems(inherited, facts, way_out=_WAY_OUT)
+                found += capability_problems(inherited, facts, way_out=_WAY_OUT)
             own = [one for one in named if one not in common]
-            found += offer_problems(own, facts, group.name, _WAY_OUT_OF_GROUP)
+            found += capability_problems(own, facts, group.name, _WAY_OUT_OF_GROUP)
     return found
 
 
 def group_problems(
-    group: NodeGroupRequest, request: ClusterRequest, facts: CloudFacts, terms: Terms
+    group: NodeGroupRequest, request: ClusterRequest, facts: CloudFacts, terms: MachineRequirements
 ) -> list[str]:
     """What keeps a new nodegroup of a running cluster from being built."""
     labels = group.labels or request.labels
-    more = machine_needs([new_group(group, request)], facts.flavors)
+    more = machine_usage([new_group(group, request)], facts.flavors)
     return [
         *facts.refused,
         *own_image_problems((group,), facts),
-        *offer_problems(capabilities.of_group(group, request), facts),
+        *capability_problems(capabilities.of_group(group, request), facts),
         *flavor_problems((group,), request, facts, terms),
         *extra_network_problems(labels.extra_network_names, facts.extra_networks),
         *quota_problems(more, facts.quotas),
@@ -117,9 +121,9 @@ def quota_problems(more: Mapping[QuotaKey, int], quotas: Mapping[QuotaKey, Quota
 
 
 def _words(key: QuotaKey) -> str:
-    return str(key) if isinstance(key, Resource) else f"{key[0]} of type {quoted(key[1])}"
+    return str(key) if isinstance(key, QuotaResource) else f"{key[0]} of type {quoted(key[1])}"
 
 
 def _place(item: tuple[QuotaKey, int]) -> tuple[int, str]:
     key = item[0]
-    return (_ORDER[key], "") if isinstance(key, Resource) else (_ORDER[key[0]], key[1])
+    return (_ORDER[key], "") if isinstance(key, QuotaResource) else (_ORDER[key[0]], key[1])

@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.model.cloud import DISTROS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Terms:
+class MachineRequirements:
     """What the operator, and this version of the driver, ask of machines.
 
     :ivar distros: values of ``os_distro`` that can be used.
@@ -33,7 +33,9 @@ class Terms:
     vcpus: int = 0
 
 
-def image_problems(request: ClusterRequest, facts: CloudFacts, terms: Terms) -> Iterator[str]:
+def image_problems(
+    request: ClusterRequest, facts: CloudFacts, terms: MachineRequirements
+) -> Iterator[str]:
     """What is wrong with the image of the cluster."""
     name = quoted(request.image)
     if not facts.image_id:
@@ -91,7 +93,10 @@ def own_image_problems(groups: Iterable[NodeGroupRequest], facts: CloudFacts) ->
 
 
 def flavor_problems(
-    groups: Iterable[NodeGroupRequest], request: ClusterRequest, facts: CloudFacts, terms: Terms
+    groups: Iterable[NodeGroupRequest],
+    request: ClusterRequest,
+    facts: CloudFacts,
+    terms: MachineRequirements,
 ) -> Iterator[str]:
     """Flavors that are not there, or too small for a node or for its image, and boot volumes."""
     found: list[str] = []
@@ -110,7 +115,7 @@ def flavor_problems(
     yield from dict.fromkeys(found)  # groups have the same flavor, mostly
 
 
-def size_problems(flavors: Iterable[Flavor], terms: Terms) -> Iterator[str]:
+def size_problems(flavors: Iterable[Flavor], terms: MachineRequirements) -> Iterator[str]:
     """Flavors that are below the operator's minimum."""
     for flavor in flavors:
         if flavor.ram < terms.ram or flavor.vcpus < terms.vcpus:
@@ -160,10 +165,10 @@ def keypair_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
         )
 
 
-def terms(conf: Any) -> Terms:
+def requirements(conf: Any) -> MachineRequirements:
     """What the operator and this version of the driver ask of images and flavors."""
     group = conf.capi_helm
-    return Terms(DISTROS, group.minimum_flavor_ram, group.minimum_flavor_vcpus)
+    return MachineRequirements(DISTROS, group.minimum_flavor_ram, group.minimum_flavor_vcpus)
 
 
 def check_flavors(flavors: Mapping[str, Flavor], conf: Any) -> None:
@@ -171,4 +176,4 @@ def check_flavors(flavors: Mapping[str, Flavor], conf: Any) -> None:
 
     :raises errors.InvalidRequest: one is below the operator's minimum.
     """
-    message.refuse(list(size_problems(flavors.values(), terms(conf))))
+    message.refuse(list(size_problems(flavors.values(), requirements(conf))))

@@ -14,7 +14,7 @@ _Either = TypeVar("_Either", Network, Subnet)
 _MOST_SUBNETS = 2
 
 
-def named(name: str | None, found: Iterable[_Either] | None, project_id: str) -> list[_Either]:
+def references(name: str | None, found: Iterable[_Either] | None, project_id: str) -> list[_Either]:
     """Those of that id, else of that name; the project's own before others that it sees."""
     known = list(found or ())
     meant = [one for one in known if one.id == name] or [one for one in known if one.name == name]
@@ -23,15 +23,15 @@ def named(name: str | None, found: Iterable[_Either] | None, project_id: str) ->
 
 def external(name: str, found: Iterable[Network] | None, project_id: str) -> list[Network]:
     """The same among external networks only."""
-    return named(name, [one for one in found or () if one.external], project_id)
+    return references(name, [one for one in found or () if one.external], project_id)
 
 
-def only(meant: list[_Either]) -> str | None:
+def single(meant: list[_Either]) -> str | None:
     """Its id if there is exactly one."""
     return meant[0].id if len(meant) == 1 else None
 
 
-def meanings(
+def matches(
     texts: Mapping[str, str], found: Iterable[Network] | None, project_id: str
 ) -> dict[str, tuple[str, ...]] | None:
     """Ids of all that each name of a label stands for; None where nobody was told.
@@ -42,7 +42,7 @@ def meanings(
         return None
     known = list(found)
     return {
-        name: tuple(one.id for one in named(text, known, project_id))
+        name: tuple(one.id for one in references(text, known, project_id))
         for name, text in texts.items()
     }
 
@@ -52,7 +52,11 @@ def network_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
     if facts.networks is None:
         return
     project, name = request.project_id, request.external_network
-    if name and not external(name, facts.networks, project) and named(name, facts.networks, ""):
+    if (
+        name
+        and not external(name, facts.networks, project)
+        and references(name, facts.networks, "")
+    ):
         yield (
             f"Network {quoted(name)} is not an external network. Choose one that "
             "'openstack network list --external' shows."
@@ -60,7 +64,7 @@ def network_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
     elif name:
         yield from _one("External network", name, external(name, facts.networks, project))
     if request.fixed_network:
-        fixed = named(request.fixed_network, facts.networks, project)
+        fixed = references(request.fixed_network, facts.networks, project)
         yield from _one("Network", request.fixed_network, fixed)
         if len(fixed) == 1:
             yield from _subnets_of(fixed[0], request)
@@ -115,7 +119,7 @@ def _subnets_of(network: Network, request: ClusterRequest) -> Iterator[str]:
 def _subnet_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
     if not request.fixed_subnet or facts.subnets is None:
         return
-    meant = named(request.fixed_subnet, facts.subnets, request.project_id)
+    meant = references(request.fixed_subnet, facts.subnets, request.project_id)
     yield from _one("Subnet", request.fixed_subnet, meant)
     if len(meant) == 1 and facts.fixed_network_id not in (None, meant[0].network_id):
         yield (

@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Json,
     NodeGroupRequest,
     QuotaKey,
-    Resource,
+    QuotaResource,
 )
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import network, nodegroups
@@ -30,7 +30,7 @@ _SECURITY_GROUPS = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Growth:
+class MachineDemand:
     """Machines of one kind that an operation adds.
 
     :ivar count: how many.
@@ -49,7 +49,7 @@ class Growth:
     makes_server_group: bool = False
 
 
-def whole(request: ClusterRequest) -> list[Growth]:
+def new_cluster(request: ClusterRequest) -> list[MachineDemand]:
     """All machines with which a new cluster begins."""
     labels, masters = request.labels, request.control_plane
     volumes = _volumes(masters, labels)
@@ -57,7 +57,7 @@ def whole(request: ClusterRequest) -> list[Growth]:
         volumes += ((labels.etcd_blockdevice_size, labels.etcd_blockdevice_volume_type),)
     grouped = nodegroups.server_group_policy(masters, labels) is not None
     return [
-        Growth(
+        MachineDemand(
             masters.count,
             masters.flavor,
             volumes,
@@ -68,12 +68,12 @@ def whole(request: ClusterRequest) -> list[Growth]:
     ]
 
 
-def new_group(group: NodeGroupRequest, request: ClusterRequest) -> Growth:
+def new_group(group: NodeGroupRequest, request: ClusterRequest) -> MachineDemand:
     """The machines with which a new nodegroup begins."""
     labels = group.labels or request.labels
-    count = nodegroups.first_count(group, request.labels)
+    count = nodegroups.initial_count(group, request.labels)
     grouped = nodegroups.server_group_policy(group, request.labels) is not None
-    return Growth(
+    return MachineDemand(
         count,
         group.flavor,
         _volumes(group, labels),
@@ -83,7 +83,7 @@ def new_group(group: NodeGroupRequest, request: ClusterRequest) -> Growth:
     )
 
 
-def resized(live: Json, group: str | None, have: int, more: int) -> Growth | None:
+def resized(live: Json, group: str | None, have: int, more: int) -> MachineDemand | None:
     """The machines that a group of a running cluster gets more, as its release makes them.
 
     :param live: values of the release.
@@ -108,7 +108,7 @@ def resized(live: Json, group: str | None, have: int, more: int) -> Growth | Non
         disks.append({} if etcd.get("type") == "Local" else etcd)
     sizes = [(disk.get("diskSize") or disk.get("size"), disk.get("volumeType")) for disk in disks]
     networking = entry.get("machineNetworking") or usual.get("machineNetworking") or {}
-    return Growth(
+    return MachineDemand(
         more,
         entry["machineFlavor"],
         tuple((int(size), kind or None) for size, kind in sizes if size),
@@ -121,49 +121,59 @@ def _is_grouped(entry: Json) -> bool:
     return bool(entry.get("serverGroupId") or entry.get("serverGroupName"))
 
 
-def cluster(request: ClusterRequest) -> Mapping[QuotaKey, int]:
+def existing_cluster(request: ClusterRequest) -> Mapping[QuotaKey, int]:
     """What a new cluster has once, besides its machines."""
-    taken = Counter[QuotaKey]({Resource.SECURITY_GROUPS: _SECURITY_GROUPS})
+    taken = Counter[QuotaKey]({QuotaResource.SECURITY_GROUPS: _SECURITY_GROUPS})
     if not (request.fixed_network or request.fixed_subnet):
         # The router's interface in the new subnet is a port of the project too.
-        made = (Resource.NETWORKS, Resource.SUBNETS, Resource.ROUTERS, Resource.PORTS)
+        made = (
+            QuotaResource.NETWORKS,
+            QuotaResource.SUBNETS,
+            QuotaResource.ROUTERS,
+            QuotaResource.PORTS,
+        )
         taken.update(made)
     if request.load_balancer:
-        balancer = (Resource.LOAD_BALANCERS, Resource.LISTENERS, Resource.POOLS, Resource.PORTS)
+        balancer = (
+            QuotaResource.LOAD_BALANCERS,
+            QuotaResource.LISTENERS,
+            QuotaResource.POOLS,
+            QuotaResource.PORTS,
+        )
         taken.update(balancer)
     if network.has_floating_ip(request) and not request.labels.api_server_floating_ip:
-        taken[Resource.FLOATING_IPS] += 1
+        taken[QuotaResource.FLOATING_IPS] += 1
     return taken
 
 
-def machine_needs(
-    growth: Iterable[Growth], flavors: Mapping[str, Flavor]
+def machine_usage(
+    growth: Iterable[MachineDemand], flavors: Mapping[str, Flavor]
 ) -> Mapping[QuotaKey, int]:
     """What machines take of each quota; with an unknown flavor no vCPUs and memory are known."""
     taken = Counter[QuotaKey]()
     for one in growth:
         flavor = flavors.get(one.flavor)
-        taken[Resource.INSTANCES] += one.count
-        taken[Resource.CORES] += one.count * (flavor.vcpus if flavor else 0)
-        taken[Resource.RAM] += one.count * (flavor.ram if flavor else 0)
-        taken[Resource.PORTS] += one.count * one.ports
-        taken[Resource.SERVER_GROUPS] += one.makes_server_group
-        members = Resource.SERVER_GROUP_MEMBERS
+        taken[QuotaResource.INSTANCES] += one.count
+        taken[QuotaResource.CORES] += one.count * (flavor.vcpus if flavor else 0)
+        taken[QuotaResource.RAM] += one.count * (flavor.ram if flavor else 0)
+        taken[QuotaResource.PORTS] += one.count * one.ports
+        taken[QuotaResource.SERVER_GROUPS] += one.makes_server_group
+        members = QuotaResource.SERVER_GROUP_MEMBERS
         taken[members] = max(taken[members], one.members)
         for size, kind in one.volumes if one.count else ():
-            taken[Resource.VOLUMES] += one.count
-            taken[Resource.GIGABYTES] += one.count * size
-            taken[Resource.VOLUME_GIGABYTES] = max(taken[Resource.VOLUME_GIGABYTES], size)
+            taken[QuotaResource.VOLUMES] += one.count
+            taken[QuotaResource.GIGABYTES] += one.count * size
+            taken[QuotaResource.VOLUME_GIGABYTES] = max(taken[QuotaResource.VOLUME_GIGABYTES], size)
             if kind:
-                taken[Resource.VOLUMES, kind] += one.count
-                taken[Resource.GIGABYTES, kind] += one.count * size
+                taken[QuotaResource.VOLUMES, kind] += one.count
+                taken[QuotaResource.GIGABYTES, kind] += one.count * size
     return {key: number for key, number in taken.items() if number}
 
 
-def needs(request: ClusterRequest, flavors: Mapping[str, Flavor]) -> Mapping[QuotaKey, int]:
+def cluster_usage(request: ClusterRequest, flavors: Mapping[str, Flavor]) -> Mapping[QuotaKey, int]:
     """What a new cluster takes of each quota, its machines and what it has once."""
-    return Counter[QuotaKey](cluster(request)) + Counter[QuotaKey](
-        machine_needs(whole(request), flavors)
+    return Counter[QuotaKey](existing_cluster(request)) + Counter[QuotaKey](
+        machine_usage(new_cluster(request), flavors)
     )
 
 

@@ -15,8 +15,8 @@ import facts
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import FakeCloud
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import views
-from magnum.tests.unit.drivers.k8s_capi_helm.world import FakeCloud
 
 
 class OpenStack(fakes.FakeOpenStack):

@@ -122,7 +122,7 @@ def text(
 @functools.cache
 def _rendered(chart: Path, values: str, release: str, flags: tuple[str, ...], program: str) -> str:
     asked = ("--values=-", f"--namespace={NAMESPACE}", *flags)
-    given = cli.readable(values.encode()).decode()
+    given = cli.check_readable(values.encode()).decode()
     return run("template", release, chart, *asked, stdin=given, program=program)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from magnum.tests.functional.k8s_capi_helm.charts import keys, moves, other_values, rendering
+from magnum.tests.functional.k8s_capi_helm.charts import changes, keys, other_values, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.keys import Key, Path_
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Scenario, Values
 
@@ -47,9 +47,9 @@ class Found:
     @property
     def word(self) -> str:
         """The consequence as the record has it."""
-        if moves.FIXED in self.consequences:
+        if changes.FIXED in self.consequences:
             return "cannot be changed"
-        both = [one for one in (moves.CONTROL_PLANE, moves.GROUPS) if one in self.consequences]
+        both = [one for one in (changes.CONTROL_PLANE, changes.GROUPS) if one in self.consequences]
         return " and ".join(both) or NOTHING
 
 
@@ -92,20 +92,20 @@ def look(key: Key) -> Found:
     """Render some scenarios with another value of a key."""
     found = Found()
     chart, path = home(key)
-    below = moves.filled(moves.defaults(), {ADDONS: keys.defaults(rendering.ADDONS)})
+    below = changes.filled(changes.defaults(), {ADDONS: keys.defaults(rendering.ADDONS)})
     for scenario in scenarios(key):
-        start = moves.filled(companions(key), scenario.values)
-        merged = moves.filled(start, below)
+        start = changes.filled(companions(key), scenario.values)
+        merged = changes.filled(start, below)
         try:
             other = keys.other(chart, path, keys.value_at(merged, key.path), other_values.TABLE)
             after = placed(key, start, other)
-            before_text = rendering.text(rendering.CLUSTER, start, flags=moves.FLAGS)
-            after_text = rendering.text(rendering.CLUSTER, after, flags=moves.FLAGS)
+            before_text = rendering.text(rendering.CLUSTER, start, flags=changes.FLAGS)
+            after_text = rendering.text(rendering.CLUSTER, after, flags=changes.FLAGS)
         except (rendering.HelmRefused, keys.NoSample) as error:
             found.refusals.append(f"{scenario.name}: {error}")
             continue
         found.changed |= before_text != after_text
-        found.consequences |= moves.consequences(before_text, after_text)
+        found.consequences |= changes.consequences(before_text, after_text)
     return found
 
 
@@ -120,7 +120,7 @@ def companions(key: Key) -> Values:
 
 def scenarios(key: Key) -> list[Scenario]:
     """Some that set the key, and the last one of those that do not."""
-    *setting, last = moves.setters(key)
+    *setting, last = changes.setters(key)
     return [*setting[: SCENARIOS - 1], last]
 
 

@@ -9,7 +9,7 @@ import os
 from typing import Any
 import unittest
 
-from magnum.tests.functional.k8s_capi_helm.charts import keys, moves, other_values, rendering
+from magnum.tests.functional.k8s_capi_helm.charts import changes, keys, other_values, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.keys import Key
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Scenario, Values
 
@@ -33,18 +33,18 @@ def group_keys() -> list[Key]:
 
 def started(scenario: Scenario, key: Key) -> Values:
     """A scenario with what the key needs beside it in its first group, and with another group."""
-    groups = scenario.values.get("nodeGroups") or moves.defaults()["nodeGroups"]
+    groups = scenario.values.get("nodeGroups") or changes.defaults()["nodeGroups"]
     names = [".".join(key.path[2:end]) for end in range(len(key.path), 2, -1)]
     beside = other_values.GROUP_COMPANIONS
     needs = next((beside[name] for name in names if name in beside), {})
-    first = moves.filled(needs, groups[0])
+    first = changes.filled(needs, groups[0])
     return {**scenario.values, "nodeGroups": [first, *groups[1:], BESIDE]}
 
 
 def changed(start: Values, key: Key) -> Values:
     """The same with another value of the key in the first group."""
-    merged = moves.filled(start, moves.defaults())
-    group = moves.filled(merged["nodeGroups"][0], merged["nodeGroupDefaults"])
+    merged = changes.filled(start, changes.defaults())
+    group = changes.filled(merged["nodeGroups"][0], merged["nodeGroupDefaults"])
     current = keys.value_at(group, key.path[2:])
     other = keys.other(rendering.CLUSTER, key.path, current, other_values.TABLE)
     # The whole entry of the defaults below which the key stands, so that lists are not cut.
@@ -60,8 +60,8 @@ def outcome(scenario: Scenario, key: Key) -> tuple[str, str] | str:
     start = started(scenario, key)
     try:
         return (
-            rendering.text(rendering.CLUSTER, start, flags=moves.FLAGS),
-            rendering.text(rendering.CLUSTER, changed(start, key), flags=moves.FLAGS),
+            rendering.text(rendering.CLUSTER, start, flags=changes.FLAGS),
+            rendering.text(rendering.CLUSTER, changed(start, key), flags=changes.FLAGS),
         )
     except rendering.HelmRefused as error:
         return str(error)
@@ -71,17 +71,17 @@ def strangers(before: str, after: str, allowed: set[Any]) -> list[tuple[str, str
     """Objects that moved and belong to another group, or to none."""
     return [
         rendering.identity(found)
-        for side in moves.moved(before, after)
+        for side in changes.moved(before, after)
         for found in side
-        if moves.group_of(found) not in allowed
+        if changes.group_of(found) not in allowed
     ]
 
 
 def names_groups_only(before: str, after: str) -> bool:
     """Whether a Role that moved gives the same rights as before, to other MachineDeployments."""
     old, new = (
-        [moves.without_names(one) for one in side if one["kind"] == "Role"]
-        for side in moves.moved(before, after)
+        [changes.without_names(one) for one in side if one["kind"] == "Role"]
+        for side in changes.moved(before, after)
     )
     return bool(old) and old == new
 
@@ -95,7 +95,7 @@ class GroupIsolationTest(unittest.TestCase):
 
     def test_each_key_in_some_scenario(self) -> None:
         """Each key alone, in the scenarios that set it: it does something, to its group only."""
-        wanted = [(scenario, key) for key in group_keys() for scenario in moves.setters(key)]
+        wanted = [(scenario, key) for key in group_keys() for scenario in changes.setters(key)]
         does: dict[str, list[str]] = {key.name: [] for key in group_keys()}
         for (scenario, key), found in zip(wanted, self.outcomes(wanted), strict=True):
             with self.subTest(key=key.name, scenario=scenario.name):
@@ -133,9 +133,9 @@ class GroupIsolationTest(unittest.TestCase):
         if key.path[2] in NAMED_IN_ROLE and names_groups_only(before, after):
             others = [one for one in others if one[0] != "Role"]
         self.assertEqual([], others)
-        follows = moves.consequences(before, after)
-        self.assertLessEqual(follows, {moves.GROUPS})
+        follows = changes.consequences(before, after)
+        self.assertLessEqual(follows, {changes.GROUPS})
         if key.path[2] in other_values.NEVER_ROLL:
             self.assertEqual(set(), follows)
         if key.path[2] in other_values.ALWAYS_ROLL and before != after:
-            self.assertEqual({moves.GROUPS}, follows)
+            self.assertEqual({changes.GROUPS}, follows)

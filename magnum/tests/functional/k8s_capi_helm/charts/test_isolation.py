@@ -8,7 +8,7 @@ import unittest
 
 import yaml
 
-from magnum.tests.functional.k8s_capi_helm.charts import moves, rendering
+from magnum.tests.functional.k8s_capi_helm.charts import changes, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Values
 
 GROUP_LABEL = "capi.stackhpc.com/node-group"
@@ -62,7 +62,7 @@ def group_of(found: Object) -> str | None:
 
 def without_names(objects: list[Object]) -> list[Object]:
     """The same, with Roles that do not say which objects they are about."""
-    return [moves.without_names(found) for found in objects]
+    return [changes.without_names(found) for found in objects]
 
 
 def texts(objects: list[Object]) -> dict[tuple[str, str], str]:

@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.drivers.k8s_capi_helm.values import pod_security
 from magnum.tests.functional.k8s_capi_helm.charts import reference, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
-from magnum.tests.unit.drivers.k8s_capi_helm import tenant_words
+from magnum.tests.unit.drivers.k8s_capi_helm import tenant_inputs
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values as driver
 
 #: Kinds that controllers of other things read: they start nothing there, and give no rights.
@@ -77,8 +77,8 @@ class TenantTest(unittest.TestCase):
 
     def test_labels(self) -> None:
         seen: set[str] = set()
-        for cni in tenant_words.CNIS:
-            values, base, names = tenant_words.together(cni)
+        for cni in tenant_inputs.CNIS:
+            values, base, names = tenant_inputs.together(cni)
             seen |= names
             with self.subTest(cni=cni):
                 self.assertEqual({}, self.moved(values, base), sorted(names))
@@ -86,14 +86,14 @@ class TenantTest(unittest.TestCase):
         self.assertGreater(len(seen & set(labels.BY_NAME)) / len(labels.REGISTRY), 0.9)
 
     def test_the_label_of_the_registry_alone(self) -> None:
-        texts = {**tenant_words.SCALED, "container_infra_prefix": "evil.example.org/x"}
+        texts = {**tenant_inputs.SCALED, "container_infra_prefix": "evil.example.org/x"}
         values = driver.rendered(texts)
-        self.assertEqual({}, self.moved(values, driver.rendered(tenant_words.SCALED)))
+        self.assertEqual({}, self.moved(values, driver.rendered(tenant_inputs.SCALED)))
         machines = [one for one in rendered(values) if one["kind"] == "KubeadmControlPlane"]
         self.assertIn("evil.example.org", yaml.safe_dump_all(machines))
 
     def test_fields(self) -> None:
-        *_, together = tenant_words.of_fields()
+        *_, together = tenant_inputs.of_fields()
         self.assertEqual({}, self.moved(together.values, together.base))
 
     def test_the_kinds_that_there_are(self) -> None:
@@ -151,14 +151,14 @@ class ReferenceTest(unittest.TestCase):
     def test_its_pod_is_restricted_and_the_operators(self) -> None:
         from magnum.drivers.k8s_capi_helm.model import Chart
         from magnum.drivers.k8s_capi_helm.reconcile import autoscaler_deployment
-        from magnum.tests.unit.drivers.k8s_capi_helm.test_management_laws import CONF
+        from magnum.tests.unit.drivers.k8s_capi_helm.test_management_cluster_isolation import CONF
 
         try:
             with reference.chart() as chart:
                 found = []
-                for values in tenant_words.together("calico")[:2]:
+                for values in tenant_inputs.together("calico")[:2]:
                     about = Chart("openstack-cluster", "0.27.0", str(chart))
-                    told = autoscaler_deployment.secured(values, about, CONF)
+                    told = autoscaler_deployment.with_operators_settings(values, about, CONF)
                     told["addons"] = {"enabled": False}  # it has rules of its own for those
                     found.append(rendering.render(chart, told))
         except reference.NotGiven as error:

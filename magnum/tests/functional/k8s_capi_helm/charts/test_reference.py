@@ -18,7 +18,12 @@ import unittest
 
 import yaml
 
-from magnum.tests.functional.k8s_capi_helm.charts import moves, reference, rendering, test_contract
+from magnum.tests.functional.k8s_capi_helm.charts import (
+    changes,
+    reference,
+    rendering,
+    test_contract,
+)
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Values
 
 #: Files of the reference's tests/ that are laid over one another.
@@ -140,7 +145,7 @@ class ReferenceTest(unittest.TestCase):
                 values: Values = {}
                 for name in names:
                     file = self.chart / "tests" / f"values_{name}.yaml"
-                    values = moves.filled(yaml.safe_load(file.read_text()), values)
+                    values = changes.filled(yaml.safe_load(file.read_text()), values)
                 theirs = cluster(rendering.render(self.chart, values))
                 for key in REFUSED:
                     values = without(values, key)

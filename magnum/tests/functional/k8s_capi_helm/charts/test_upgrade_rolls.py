@@ -50,7 +50,7 @@ THEIRS: dict[str, Any] = {
 class UpgradeRollTest(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.first = upgrade.begun(OLD, BASE, THEIRS)
+        self.first = upgrade.initial_values(OLD, BASE, THEIRS)
         self.owing = deferred.of_upgrade("1", OLD, BASE, THEIRS)
 
     def test_no_worker_moves_before_the_control_plane_is_through(self) -> None:
@@ -60,16 +60,20 @@ class UpgradeRollTest(unittest.TestCase):
         )
 
     def test_workers_move_once_and_those_that_are_left_out_never(self) -> None:
-        after = upgrade.released(self.first, ["default-worker"], 1, [self.owing], shared=True)
+        after = upgrade.unpin_nodegroups(
+            self.first, ["default-worker"], 1, [self.owing], shared=True
+        )
         self.assertEqual(_templates(OLD, "gpu"), _templates(after, "gpu"))
         self.assertNotEqual(_templates(OLD, "default-worker"), _templates(after, "default-worker"))
         whole = {**THEIRS, "nodeGroups": [OLD["nodeGroups"][0]]}
         self.assertEqual(_templates(whole, "default-worker"), _templates(after, "default-worker"))
 
     def test_who_was_left_out_moves_by_its_name(self) -> None:
-        after = upgrade.released(self.first, ["default-worker"], 1, [self.owing], shared=True)
-        left = deferred.rest([self.owing], ["default-worker"], after, shared=True)
-        last = upgrade.moved(after, "gpu", "1.35.2", BASE["machineImageId"], 1, left)
+        after = upgrade.unpin_nodegroups(
+            self.first, ["default-worker"], 1, [self.owing], shared=True
+        )
+        left = deferred.remaining([self.owing], ["default-worker"], after, shared=True)
+        last = upgrade.upgrade_nodegroup(after, "gpu", "1.35.2", BASE["machineImageId"], 1, left)
         self.assertEqual(_templates(after, "default-worker"), _templates(last, "default-worker"))
         gpu = {"name": "gpu", "machineFlavor": "large", "machineCount": 1}
         whole = {**THEIRS, "nodeGroups": [OLD["nodeGroups"][0], gpu]}

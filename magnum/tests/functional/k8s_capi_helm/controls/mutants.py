@@ -44,12 +44,12 @@ class Mutant:
     near: tuple[str, ...]
 
 
-_TWO_LOOKS = "if found and found == state.first_look:"
+_TWO_LOOKS = "if found and found == state.ready_fingerprint:"
 
 _EVERYTHING = """        or generations.missing(observed, state)
         or infrastructure.openstack_missing(observed.infrastructure)
         or nodegroups.first_missing(observed, state)
-        or machine_deployment.leftovers(observed)
+        or machine_deployment.leftover_machines(observed)
         or addons.core_missing(observed.addons, state.without_addons)
         or infrastructure.cluster_missing(observed.cluster)
 """
@@ -69,7 +69,7 @@ def _naive(name: str, sentence: str, *questions: str) -> Mutant:
         "            if isinstance(observed.machine_deployments, tuple)\n"
         "            and isinstance(observed.cluster, dict)\n"
         f"            and {listed}\n"
-        '            else Finding("not done")\n'
+        '            else Issue("not done")\n'
         "        )\n",
         Suite.UNIT,
         _RECORDINGS,
@@ -116,19 +116,19 @@ _STATUS = (
         "group-after-one-look",
         "a nodegroup is COMPLETE after one look instead of two that agree",
         f"{DRIVER}/status/nodegroups.py",
-        "again = agreed or (bool(found) and found == group.first_look)",
+        "again = agreed or (bool(found) and found == group.ready_fingerprint)",
         "again = agreed or bool(found)",
         Suite.UNIT,
-        ("test_status_looks.GroupLooksTest",),
+        ("test_status_confirmed.GroupLooksTest",),
     ),
     Mutant(
         "older-look",
         "a look from before Helm's last change is believed",
         f"{DRIVER}/status/generations.py",
-        "if _generation(one) < state.written.get(_uid(one), 0):",
+        "if _generation(one) < state.applied_generations.get(_uid(one), 0):",
         "if _generation(one) < 0:",
         Suite.UNIT,
-        ("test_status_looks.WrittenTest",),
+        ("test_status_confirmed.WrittenTest",),
     ),
     Mutant(
         "watched-alone",
@@ -137,7 +137,7 @@ _STATUS = (
         "news = not read.answered or (ends and _is_news(verdict, state, health))",
         "news = not read.answered",
         Suite.UNIT,
-        ("test_driver_watching.TestWatching",),
+        ("test_status_task_with_watches.TestWatching",),
     ),
     Mutant(
         "stale-watch",
@@ -146,7 +146,7 @@ _STATUS = (
         "if age is not None and age <= self._staleness",
         "if age is not None",
         Suite.UNIT,
-        ("test_observer_watching.TestWatching",),
+        ("test_informers.TestWatching",),
     ),
     Mutant(
         "silent-list",
@@ -155,7 +155,7 @@ _STATUS = (
         "            self._tell(one.thing())\n",
         "            pass\n",
         Suite.UNIT,
-        ("test_observer_watching.TestWatching",),
+        ("test_informers.TestWatching",),
     ),
     Mutant(
         "long-pause",
@@ -164,7 +164,7 @@ _STATUS = (
         "            self._identity = identity\n            self._wake()\n",
         "            self._identity = identity\n",
         Suite.UNIT,
-        ("test_observer_watching.TestWatching",),
+        ("test_informers.TestWatching",),
     ),
     Mutant(
         "prompted-end",
@@ -173,7 +173,7 @@ _STATUS = (
         "    if not ends:\n        verdict = _refreshed(verdict, state)\n",
         "",
         Suite.UNIT,
-        ("test_driver_watching.TestPrompts",),
+        ("test_status_task_with_watches.TestPrompts",),
     ),
     Mutant(
         "always-complete",
@@ -214,7 +214,7 @@ _STATUS = (
         "        except errors.DriverError:\n"
         "            return Missing.NOT_FOUND\n",
         Suite.UNIT,
-        ("test_observer.LookTest",),
+        ("test_snapshot.LookTest",),
     ),
     Mutant(
         "healthy-in-the-dark",
@@ -235,7 +235,7 @@ _CHANGE = (
         "            if name not in entitled.gone:\n                result.append(entry)\n",
         "            continue\n",
         Suite.UNIT,
-        ("test_change.TestNextValues",),
+        ("test_values_change.TestNextValues",),
     ),
     Mutant(
         "group-back-again",
@@ -244,7 +244,7 @@ _CHANGE = (
         '_NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)',
         '_NOT_RENDERED = ("CREATE_FAILED",)',
         Suite.UNIT,
-        ("test_intake.TestRequest",),
+        ("test_magnum_objects.TestRequest",),
     ),
     Mutant(
         "resize-renders-all",
@@ -253,34 +253,34 @@ _CHANGE = (
         "if live is None or entitled.everything:",
         "if live is None or entitled.everything or entitled.counts:",
         Suite.UNIT,
-        ("test_change.TestNextValues",),
+        ("test_values_change.TestNextValues",),
     ),
     Mutant(
         "older-record-believed",
         "a release whose newest revisions are lost counts as what runs",
         f"{DRIVER}/reconcile/revisions.py",
         "if live.revision >= known.newest and live.whole >= known.applied:",
-        "if live.revision:",
+        "if deployed_release.revision:",
         Suite.UNIT,
-        ("test_driver_outdated_record.TestVerbs",),
+        ("test_release_outdated.TestVerbs",),
     ),
     Mutant(
         "superseded-record-believed",
         "a revision that a later one has superseded counts as the newest",
         f"{DRIVER}/reconcile/revisions.py",
         "if live.status != _SUPERSEDED:",
-        "if live.status:",
+        "if deployed_release.status:",
         Suite.UNIT,
-        ("test_driver_outdated_record.TestVerbs",),
+        ("test_release_outdated.TestVerbs",),
     ),
     Mutant(
         "living-group-cleared",
         "what is there of a refused nodegroup is deleted, Nodes or not",
         f"{DRIVER}/reconcile/nodegroups.py",
-        'if node := conditions.dig(one, "status", "nodeRef", "name"):',
-        'if node := conditions.dig(one, "status", "nodeRef", "none"):',
+        'if node := conditions.at_path(one, "status", "nodeRef", "name"):',
+        'if node := conditions.at_path(one, "status", "nodeRef", "none"):',
         Suite.UNIT,
-        ("test_driver_outdated_record.TestClearing",),
+        ("test_release_outdated.TestClearing",),
     ),
     Mutant(
         "deadline-moves",
@@ -289,7 +289,7 @@ _CHANGE = (
         "return max(first.deadline, min(new.deadline, last))",
         "return max(last, new.deadline)",
         Suite.UNIT,
-        ("test_operations_room.TestSeries",),
+        ("test_lease_capacity.TestSeries",),
     ),
     Mutant(
         "full-lease-keeps-its-cluster",
@@ -298,7 +298,7 @@ _CHANGE = (
         "        _make_way(found, operation)\n",
         "        assert operation\n",
         Suite.UNIT,
-        ("test_operations_room.TestBound",),
+        ("test_lease_capacity.TestBound",),
     ),
     Mutant(
         "label-ignored",
@@ -312,14 +312,14 @@ _CHANGE = (
     Mutant(
         "secret-in-values",
         "the credential stands in the values, and so in Helm's release",
-        f"{DRIVER}/reconcile/reconciler.py",
+        f"{DRIVER}/reconcile/apply.py",
         "        done = ports.helm.apply(",
         "        name = prerequisites.names.credential_secret(request.release)\n"
         "        secret = ports.kube.get(prerequisites.names.SECRET, request.namespace, name)\n"
         '        values["machineMetadata"] = dict((secret or {}).get("data") or {})\n'
         "        done = ports.helm.apply(",
         Suite.UNIT,
-        ("test_laws.TestSecrets",),
+        ("test_secrets_stay_secret.TestSecrets",),
     ),
     Mutant(
         "all-at-once",
@@ -328,7 +328,7 @@ _CHANGE = (
         "[{**entry, **pins[name]} for name, entry in groups.items()]",
         "list(groups.values())",
         Suite.UNIT,
-        ("test_driver_upgrade.TestOrder",),
+        ("test_upgrade_cluster.TestOrder",),
     ),
     Mutant(
         "own-image-released",
@@ -337,7 +337,7 @@ _CHANGE = (
         " and name not in own\n",
         "\n",
         Suite.UNIT,
-        ("test_driver_own_image.TestOnItsWay",),
+        ("test_nodegroup_image.TestOnItsWay",),
     ),
     Mutant(
         "own-image-by-row",
@@ -346,7 +346,7 @@ _CHANGE = (
         "        if name not in entries or upgrade.is_pinned(entries[name])\n",
         "",
         Suite.UNIT,
-        ("test_driver_own_image.TestOnItsWay",),
+        ("test_nodegroup_image.TestOnItsWay",),
     ),
     Mutant(
         "copies-are-wishes",
@@ -355,22 +355,22 @@ _CHANGE = (
         "upgrade.merged_labels(cluster.labels or {}, texts, own[group.name])",
         "own[group.name]",
         Suite.UNIT,
-        ("test_driver_own.TestUpgrade",),
+        ("test_nodegroup_labels.TestUpgrade",),
     ),
     Mutant(
         "upgrade-renders-all",
         "an upgrade brings today's configuration along",
         f"{DRIVER}/values/upgrade.py",
-        "result: Json = merge.carried(live, base, theirs)",
-        "result: Json = merge.laid_over(live, theirs)",
+        "result: Json = merge.carry_over(live, base, theirs)",
+        "result: Json = merge.merge(live, theirs)",
         Suite.UNIT,
-        ("test_driver_upgrade.TestValues",),
+        ("test_upgrade_cluster.TestValues",),
     ),
     Mutant(
         "overlay-over-labels",
         "an overlay wins over a label that asks for the default",
         f"{DRIVER}/values/merge.py",
-        "        result = carried(result, other, full)\n",
+        "        result = carry_over(result, other, full)\n",
         "        pass\n",
         Suite.UNIT,
         ("test_overlays.TestBelowLabels",),
@@ -383,19 +383,20 @@ _DELETION = (
         "the credential is deleted before the machines, which then stay for ever",
         f"{DRIVER}/status/deletion.py",
         "    if release_present:\n",
-        "    if secrets_present:\n        return Step(Action.REMOVE_SECRETS)\n"
+        "    if secrets_present:\n        return DeletionStep(DeletionAction.REMOVE_SECRETS)\n"
         "    if release_present:\n",
         Suite.UNIT,
-        ("test_deletion.OrderTest",),
+        ("test_status_deletion.OrderTest",),
     ),
     Mutant(
         "any-management-cluster",
         "an empty management cluster proves that a cluster is deleted",
         f"{DRIVER}/status/deletion.py",
-        "    if not proof:\n        return Step(Action.NO_PROOF, NO_PROOF_SENTENCE)\n",
-        "    if not proof:\n        return Step(Action.DONE)\n",
+        "    if not proof:\n"
+        "        return DeletionStep(DeletionAction.NO_PROOF, NO_PROOF_SENTENCE)\n",
+        "    if not proof:\n        return DeletionStep(DeletionAction.DONE)\n",
         Suite.UNIT,
-        ("test_deletion.OrderTest",),
+        ("test_status_deletion.OrderTest",),
     ),
     Mutant(
         "anybodys-release",
@@ -404,7 +405,7 @@ _DELETION = (
         "return record.cluster_uuid == whose.cluster_uuid",
         "return bool(record.cluster_uuid)",
         Suite.UNIT,
-        ("test_driver.TestDelete.test_a_release_of_another_cluster_is_not_touched",),
+        ("test_verbs.TestDelete.test_a_release_of_another_cluster_is_not_touched",),
     ),
     Mutant(
         "tenants-own-interface",
@@ -422,7 +423,7 @@ _DELETION = (
         "    if servers:\n",
         "    if False:\n",
         Suite.UNIT,
-        ("test_driver_deletion",),
+        ("test_delete_hangs",),
     ),
     Mutant(
         "refused-is-gone",
@@ -431,7 +432,7 @@ _DELETION = (
         'return f"{errors.Cause.PERMISSION}: {_UNTOLD.format(error=error)}"',
         'return ""',
         Suite.UNIT,
-        ("test_driver_deletion",),
+        ("test_delete_hangs",),
     ),
     Mutant(
         "cut-list-is-whole",
@@ -458,7 +459,7 @@ _DELETION = (
         "if ids and (left :=",
         "if not ids and (left :=",
         Suite.UNIT,
-        ("test_driver_deletion",),
+        ("test_delete_hangs",),
     ),
     Mutant(
         "credential-of-a-namesake",
@@ -467,7 +468,7 @@ _DELETION = (
         "return re.fullmatch(shape, text) is not None",
         "return re.match(shape, text) is not None",
         Suite.UNIT,
-        ("test_exact_names",),
+        ("test_similar_names",),
     ),
     Mutant(
         "server-of-a-namesake",
@@ -476,7 +477,7 @@ _DELETION = (
         "mine = (one for one in alive if self._is_mine(one, release, project_id, namespace))",
         "mine = iter(alive)",
         Suite.UNIT,
-        ("test_exact_names",),
+        ("test_similar_names",),
     ),
     Mutant(
         "secret-that-nobody-reads",
@@ -485,7 +486,7 @@ _DELETION = (
         "secret_name=place,",
         "secret_name=None,",
         Suite.UNIT,
-        ("test_driver_identity",),
+        ("test_rotate_credential_secret",),
     ),
     Mutant(
         "services-with-machines",
@@ -494,7 +495,7 @@ _DELETION = (
         "if observed.machines != () or",
         "if",
         Suite.UNIT,
-        ("test_leftovers",),
+        ("test_orphans",),
     ),
     Mutant(
         "stale-healthy",
@@ -503,7 +504,7 @@ _DELETION = (
         'self.data["health_status"] = fields.ClusterHealthStatus.UNKNOWN',
         "self.data.clear()",
         Suite.UNIT,
-        ("test_driver_health",),
+        ("test_health_task",),
     ),
     Mutant(
         "refusal-for-ever",
@@ -512,7 +513,7 @@ _DELETION = (
         "since, now) >= _REFUSAL_SHOWN:",
         "since, now) is None:",
         Suite.UNIT,
-        ("test_driver_health",),
+        ("test_health_task",),
     ),
     Mutant(
         "refusal-unseen",
@@ -521,7 +522,7 @@ _DELETION = (
         "_REFUSAL_SHOWN = datetime.timedelta(minutes=10)",
         "_REFUSAL_SHOWN = datetime.timedelta()",
         Suite.UNIT,
-        ("test_driver_health",),
+        ("test_health_task",),
     ),
 )
 
@@ -542,25 +543,25 @@ _FOUNDING = (
         "cloud.delete_credential(user_id, credential_id)",
         "LOG.error(credential_id)",
         Suite.UNIT,
-        ("test_driver.TestCreate.test_a_credential_that_cannot_be_saved_is_taken_back",),
+        ("test_verbs.TestCreate.test_a_credential_that_cannot_be_saved_is_taken_back",),
     ),
     Mutant(
         "authorities-replaced",
         "Magnum signs with an authority that the cluster does not know once a rotation was refused",
         f"{DRIVER}/driver.py",
-        "        certificates.put_back(context, cluster)\n",
+        "        certificates.restore(context, cluster)\n",
         "",
         Suite.UNIT,
-        ("test_driver_certificates",),
+        ("test_certificates",),
     ),
     Mutant(
         "belongings-left",
         "server groups and the API's floating IP outlive their cluster",
         f"{DRIVER}/reconcile/deletion.py",
-        "            provision.remove(cloud(), owner)\n",
+        "            provision.delete(cloud(), owner)\n",
         "",
         Suite.UNIT,
-        ("test_driver_belongings",),
+        ("test_create_cluster_resources",),
     ),
     Mutant(
         "images-of-everybody",
@@ -569,7 +570,7 @@ _FOUNDING = (
         "if visibility.lists_image(services, one, project_id)]",
         "]",
         Suite.UNIT,
-        ("test_cloud_neighbours", "test_driver_neighbours"),
+        ("test_cloud_visibility", "test_same_names_in_another_project"),
     ),
     Mutant(
         "images-by-any-id",
@@ -578,7 +579,7 @@ _FOUNDING = (
         "            if visibility.shows_image(services, image, project_id):\n",
         "            if image:\n",
         Suite.UNIT,
-        ("test_cloud_neighbours",),
+        ("test_cloud_visibility",),
     ),
     Mutant(
         "images-offered",
@@ -587,7 +588,7 @@ _FOUNDING = (
         "_membership(services, image, project_id) == accepted",
         "bool(_membership(services, image, project_id))",
         Suite.UNIT,
-        ("test_cloud_neighbours",),
+        ("test_cloud_visibility",),
     ),
     Mutant(
         "flavors-of-everybody",
@@ -596,7 +597,7 @@ _FOUNDING = (
         'return _has(services.nova().get_flavor_access(flavor), "tenant_id", project_id)',
         "return True",
         Suite.UNIT,
-        ("test_cloud_neighbours",),
+        ("test_cloud_visibility",),
     ),
     Mutant(
         "networks-shared-with-magnum",
@@ -605,7 +606,7 @@ _FOUNDING = (
         "if one.target_project_id in targets}",
         "}",
         Suite.UNIT,
-        ("test_cloud_neighbours",),
+        ("test_cloud_visibility",),
     ),
     Mutant(
         "extra-networks-by-name",
@@ -614,7 +615,7 @@ _FOUNDING = (
         '{"id": networks[name]} if name in networks else {"filter"',
         '{"filter"',
         Suite.UNIT,
-        ("test_driver_neighbours", "test_driver_own"),
+        ("test_same_names_in_another_project", "test_nodegroup_labels"),
     ),
     Mutant(
         "extra-networks-inherited",
@@ -623,7 +624,7 @@ _FOUNDING = (
         "if not same or (mine.extra_network_names and not inherits_networks):",
         "if not same:",
         Suite.UNIT,
-        ("test_driver_neighbours",),
+        ("test_same_names_in_another_project",),
     ),
     Mutant(
         "volume-types-of-everybody",
@@ -632,7 +633,7 @@ _FOUNDING = (
         "            if visibility.allows_volume_type(services, kind, project_id)\n",
         "",
         Suite.UNIT,
-        ("test_cloud_neighbours", "test_driver_neighbours"),
+        ("test_cloud_visibility", "test_same_names_in_another_project"),
     ),
     Mutant(
         "administrators-see-all",
@@ -641,7 +642,7 @@ _FOUNDING = (
         "sees_all=bool(context.is_admin)",
         "sees_all=False",
         Suite.UNIT,
-        ("test_cloud_neighbours",),
+        ("test_cloud_visibility",),
     ),
     Mutant(
         "names-resolved-again",
@@ -650,7 +651,7 @@ _FOUNDING = (
         "interface=interface, known=operation.resolved)",
         "interface=interface)",
         Suite.UNIT,
-        ("test_driver_neighbours",),
+        ("test_same_names_in_another_project",),
     ),
     Mutant(
         "resolved-forgotten",
@@ -659,7 +660,7 @@ _FOUNDING = (
         "if operation.resolved == NOTHING else resolved_names.entry(operation.resolved)",
         "if operation else {}",
         Suite.UNIT,
-        ("test_driver_neighbours",),
+        ("test_same_names_in_another_project",),
     ),
     Mutant(
         "belongings-of-another",
@@ -668,7 +669,7 @@ _FOUNDING = (
         'if one["project_id"] == project_id\n                and (group',
         "if (group",
         Suite.UNIT,
-        ("test_cloud_belongings",),
+        ("test_cloud_cluster_resources",),
     ),
     Mutant(
         "address-of-a-machine",
@@ -677,7 +678,7 @@ _FOUNDING = (
         "return not request.load_balancer and has_floating_ip(request) and not given",
         "return False",
         Suite.UNIT,
-        ("test_driver_belongings",),
+        ("test_create_cluster_resources",),
     ),
     Mutant(
         "credential-of-an-administrator",
@@ -686,7 +687,7 @@ _FOUNDING = (
         "if name.casefold() != _NEVER and (known",
         "if (known",
         Suite.UNIT,
-        ("test_grants",),
+        ("test_credential_roles",),
     ),
 )
 
@@ -698,7 +699,7 @@ _RECORDS = (
         "    retry_on_deadlock=True,",
         "    retry_on_deadlock=False,",
         Suite.UNIT,
-        ("test_driver_saving.TestBusy",),
+        ("test_database_refuses.TestBusy",),
     ),
     Mutant(
         "no-reconnect",
@@ -707,7 +708,7 @@ _RECORDS = (
         "    retry_on_disconnect=True,",
         "    retry_on_disconnect=False,",
         Suite.UNIT,
-        ("test_driver_saving.TestBusy",),
+        ("test_database_refuses.TestBusy",),
     ),
     Mutant(
         "any-character",
@@ -716,16 +717,16 @@ _RECORDS = (
         "    plain = _BEYOND_THREE_BYTES.sub(_REPLACEMENT, _readable(text[: limit + 1]))",
         "    plain = _readable(text[: limit + 1])",
         Suite.UNIT,
-        ("test_lengths",),
+        ("test_column_limits",),
     ),
     Mutant(
         "letters-for-bytes",
         "a text's length is counted in characters",
         f"{DRIVER}/errors/column_limits.py",
-        "    return shortened(plain, limit, lambda one: len(one.encode()))",
-        "    return shortened(plain, limit)",
+        "    return shorten(plain, limit, lambda one: len(one.encode()))",
+        "    return shorten(plain, limit)",
         Suite.UNIT,
-        ("test_lengths",),
+        ("test_column_limits",),
     ),
 )
 
@@ -773,7 +774,7 @@ _REGIONS = (
         "                region=region,",
         "                region=conf.cinder_client.region_name,",
         Suite.UNIT,
-        ("test_driver_credential.TestRotation",),
+        ("test_rotate_credential.TestRotation",),
     ),
 )
 
@@ -905,7 +906,7 @@ _MANAGEMENT = (
         'for key, one in (have.get("image") or {}).items() if key not in IMAGE_KEYS}',
         'for key, one in (have.get("image") or {}).items()}',
         Suite.UNIT,
-        ("test_management_laws",),
+        ("test_management_cluster_isolation",),
     ),
     Mutant(
         "hole-kept",
@@ -914,7 +915,7 @@ _MANAGEMENT = (
         'return template.replace(_BEFORE_THE_IMAGE, "")',
         "return template",
         Suite.UNIT,
-        ("test_management.TestCharts",),
+        ("test_autoscaler_deployment.TestCharts",),
     ),
     Mutant(
         "not-corrected",
@@ -923,7 +924,7 @@ _MANAGEMENT = (
         "    return wanted != live.values\n",
         "    return False\n",
         Suite.UNIT,
-        ("test_management.TestMending",),
+        ("test_autoscaler_deployment.TestMending",),
     ),
     Mutant(
         "stops-pods",
@@ -932,7 +933,7 @@ _MANAGEMENT = (
         "    if all(pod_security.is_restricted(pod) for pod in pods):\n",
         "    if pods or not pods:\n",
         Suite.UNIT,
-        ("test_management.TestNamespace",),
+        ("test_autoscaler_deployment.TestNamespace",),
     ),
 )
 
@@ -944,7 +945,7 @@ _BOUNDS = (
         "BYTES, PIECES, LINES = 4 << 20, 4_000, 2_000",
         "BYTES, PIECES, LINES = 1 << 40, 1 << 40, 1 << 40",
         Suite.UNIT,
-        ("test_workload_moods",),
+        ("test_tenant_api_failures",),
     ),
     Mutant(
         "looks-without-bound",
@@ -953,7 +954,7 @@ _BOUNDS = (
         "and self._tenants[tenant] < TENANT",
         "and True",
         Suite.UNIT,
-        ("test_workload_moods", "test_inspections"),
+        ("test_tenant_api_failures", "test_addon_check"),
     ),
     Mutant(
         "missing-looked-for-for-ever",
@@ -962,7 +963,7 @@ _BOUNDS = (
         "_SOON * float(1 << min(last.poor - 1, 10))",
         "_SOON",
         Suite.UNIT,
-        ("test_inspections",),
+        ("test_addon_check",),
     ),
     Mutant(
         "first-project-first",
@@ -971,7 +972,7 @@ _BOUNDS = (
         "first = min(self._waiting, key=self._turn_of)",
         "first = next(iter(self._waiting))",
         Suite.UNIT,
-        ("test_helm_turns",),
+        ("test_helm_fair_queue",),
     ),
     Mutant(
         "helm-without-bound",
@@ -980,7 +981,7 @@ _BOUNDS = (
         "if self._running >= self._most:",
         "if self._running < 0:",
         Suite.UNIT,
-        ("test_helm_turns",),
+        ("test_helm_fair_queue",),
     ),
     Mutant(
         "labels-without-bound",
@@ -989,7 +990,7 @@ _BOUNDS = (
         "if len(texts) > most:",
         "if not texts and most:",
         Suite.UNIT,
-        ("test_labels_bounds",),
+        ("test_labels_limits",),
     ),
     Mutant(
         "each-label-looked-up",
@@ -998,7 +999,7 @@ _BOUNDS = (
         "for name in strange[:_NAMED] if",
         "for name in strange if",
         Suite.UNIT,
-        ("test_labels_bounds", "test_costs"),
+        ("test_labels_limits", "test_hostile_tenant_costs"),
     ),
     Mutant(
         "whole-messages",
@@ -1007,16 +1008,16 @@ _BOUNDS = (
         "return value[:LONGEST] if isinstance(value, str)",
         "return value if isinstance(value, str)",
         Suite.UNIT,
-        ("test_status_bounds",),
+        ("test_status_long_texts",),
     ),
     Mutant(
         "texts-without-bound",
         "rows are given texts that MySQL does not take",
         f"{DRIVER}/magnum_objects/saving.py",
-        "fitting = column_limits.fitted(key, value)",
+        "fitting = column_limits.fit(key, value)",
         "fitting = value",
         Suite.UNIT,
-        ("test_lengths",),
+        ("test_column_limits",),
     ),
     Mutant(
         "search-from-everywhere",
@@ -1025,7 +1026,7 @@ _BOUNDS = (
         '(?<!\\S)\\S+ \\"[^\\"]*\\" is invalid',
         '\\S+ \\"[^\\"]*\\" is invalid',
         Suite.UNIT,
-        ("test_expressions",),
+        ("test_regular_expressions",),
     ),
 )
 
@@ -1037,7 +1038,7 @@ _ENVTEST = (
         'if holder in ("", me) or self._expired(namespace, release, found):',
         "if True:",
         Suite.ENVTEST,
-        ("test_operations",),
+        ("test_release_lease",),
     ),
 )
 
@@ -1055,7 +1056,7 @@ _FUNCTIONAL = (
         "lease-left",
         "the Lease of a deleted cluster stays behind",
         f"{DRIVER}/handlers/delete.py",
-        "        ports.operations.sweep(owner.namespace, owner.release)",
+        "        ports.leases.delete_finished(owner.namespace, owner.release)",
         "        assert owner",
         Suite.FUNCTIONAL,
         ("test_core_young.TestYoung",),
@@ -1097,16 +1098,16 @@ _CLOCKS = (
         "conductors-clock",
         "How long something lasts is told by the conductor's clock.",
         f"{DRIVER}/status/timestamps.py",
-        "    at = asof(observed)\n",
+        "    at = observed_at(observed)\n",
         "    at = observed.at\n",
         Suite.UNIT,
-        ("test_recordings_clocks",),
+        ("test_recordings_wrong_clock",),
     ),
     Mutant(
         "leases-by-the-conductors-clock",
         "The age of a look counts by the conductor's clock in a file that was not to.",
         f"{DRIVER}/reconcile/orphans.py",
-        "timestamps.lasts(asked, observed, _PORT_PATIENCE)",
+        "timestamps.has_lasted(asked, observed, _PORT_PATIENCE)",
         "observed.at - asked > _PORT_PATIENCE",
         Suite.UNIT,
         ("test_house_clocks",),
@@ -1118,7 +1119,7 @@ _CLOCKS = (
         "text[:_BEGINNING] in self.said or ",
         "",
         Suite.UNIT,
-        ("test_recordings_restarts",),
+        ("test_recordings_restarted",),
     ),
     Mutant(
         "restarts-forget-silence",
@@ -1127,7 +1128,7 @@ _CLOCKS = (
         " or before.get(beat.controller)",
         "",
         Suite.UNIT,
-        ("test_recordings_restarts", "test_controllers"),
+        ("test_recordings_restarted", "test_controller_check"),
     ),
     Mutant(
         "restarts-forget-credentials",
@@ -1136,7 +1137,7 @@ _CLOCKS = (
         "get(owner.cluster_uuid, (before, said))",
         'get(owner.cluster_uuid, (before, ""))',
         Suite.UNIT,
-        ("test_driver_restarts",),
+        ("test_conductor_restarted",),
     ),
     Mutant(
         "restarts-forget-addons",
@@ -1145,7 +1146,7 @@ _CLOCKS = (
         "if said and known is None:",
         "if not said:",
         Suite.UNIT,
-        ("test_inspections",),
+        ("test_addon_check",),
     ),
     Mutant(
         "remediation-forgotten",
@@ -1154,7 +1155,7 @@ _CLOCKS = (
         "if own and conditions.deleting(there[name]):",
         "if own and not conditions.deleting(there[name]):",
         Suite.UNIT,
-        ("test_recordings_restarts.TestRemediation",),
+        ("test_recordings_restarted.TestRemediation",),
     ),
     Mutant(
         "sightings-for-ever",
@@ -1163,7 +1164,7 @@ _CLOCKS = (
         "return max(seen, now - stated - CLOCKS_DIFFER)",
         "return seen",
         Suite.UNIT,
-        ("test_sightings",),
+        ("test_first_seen",),
     ),
     Mutant(
         "sightings-by-clocks",
@@ -1172,7 +1173,7 @@ _CLOCKS = (
         "return max(seen, now - stated - CLOCKS_DIFFER)",
         "return max(seen, now - stated)",
         Suite.UNIT,
-        ("test_driver_clocks",),
+        ("test_clocks_differ",),
     ),
 )
 
@@ -1220,7 +1221,7 @@ _HOSTILE = (
         "if request.keypair and not request.keypair.isprintable():",
         "if request.keypair and not request.keypair:",
         Suite.UNIT,
-        ("test_intake",),
+        ("test_magnum_objects",),
     ),
     Mutant(
         "any-version-of-a-chart",
@@ -1229,17 +1230,17 @@ _HOSTILE = (
         "if version and self._versions:",
         "if version and not self._versions:",
         Suite.UNIT,
-        ("test_chart_choice",),
+        ("test_chart_source",),
     ),
     Mutant(
         "two-revisions",
         "the first change of a release of another family runs Helm twice",
         f"{DRIVER}/reconcile/reconciler.py",
-        "        values = autoscaler_deployment.secured(values, chart, conf)\n"
+        "        values = autoscaler_deployment.with_operators_settings(values, chart, conf)\n"
         "        deployed = None",
         "        deployed = None",
         Suite.UNIT,
-        ("test_management",),
+        ("test_autoscaler_deployment",),
     ),
     Mutant(
         "withheld-each-time",
@@ -1248,7 +1249,7 @@ _HOSTILE = (
         "    if polled:\n",
         "    if not polled:\n",
         Suite.UNIT,
-        ("test_driver_health",),
+        ("test_health_task",),
     ),
     Mutant(
         "deletes-a-neighbours-credential",
@@ -1257,7 +1258,7 @@ _HOSTILE = (
         "return re.fullmatch(shape, text) is not None",
         "return re.match(shape, text) is not None",
         Suite.UNIT,
-        ("test_neighbours",),
+        ("test_two_projects",),
     ),
 )
 

@@ -22,11 +22,11 @@ import yaml
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.lease import Hold, Operations
+from magnum.drivers.k8s_capi_helm.lease import HeldLease, ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.tests.functional.k8s_capi_helm import envtest
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
-from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm as suites_helm
 
 POLICY = names.Kind(
     "admissionregistration.k8s.io",
@@ -54,39 +54,39 @@ class HelmCase(testtools.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.directory = pathlib.Path(directory.name)
-        self.chart = suite.write_chart(self.directory / "chart")
+        self.chart = suites_helm.write_chart(self.directory / "chart")
 
 
-class TestHelmClient(suite.HelmTests, HelmCase):
+class TestHelmClient(suites_helm.HelmTests, HelmCase):
     """The promises, kept by the real Helm."""
 
     def test_a_field_that_somebody_else_has_set_is_as_the_values_say(self) -> None:
         namespace = self.make_namespace()
-        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "one"})
+        self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "one"})
         other = {"data": {"text": "theirs"}}
-        self.kube.patch(suite.CONFIG_MAP, namespace, suite.RELEASE, other)
-        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "two"})
-        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        self.kube.patch(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE, other)
+        self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "two"})
+        found = self.kube.get(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE)
         self.assertEqual({"text": "two"}, found["data"])
 
     def test_a_preview_is_what_would_be_applied(self) -> None:
         namespace = self.make_namespace()
         text = "\U0001f600 a\x85b\u2028c\u2029d\x7fe\x9ff\ufeffg"
-        (found,) = self.helm.preview(namespace, suite.RELEASE, self.chart, {"text": text})
+        (found,) = self.helm.preview(namespace, suites_helm.RELEASE, self.chart, {"text": text})
         self.assertEqual(
-            ("ConfigMap", suite.RELEASE, {"text": text}),
+            ("ConfigMap", suites_helm.RELEASE, {"text": text}),
             (found["kind"], found["metadata"]["name"], found["data"]),
         )
-        self.assertIsNone(self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE))
+        self.assertIsNone(self.kube.get(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE))
 
     def test_what_is_taken_over_is_the_release_s(self) -> None:
         namespace = self.make_namespace()
-        place = {"name": suite.RELEASE, "namespace": namespace}
-        self.kube.create(suite.CONFIG_MAP, {"metadata": place, "data": {"text": "one"}})
-        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "one"}, adopt=True)
-        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        place = {"name": suites_helm.RELEASE, "namespace": namespace}
+        self.kube.create(suites_helm.CONFIG_MAP, {"metadata": place, "data": {"text": "one"}})
+        self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "one"}, adopt=True)
+        found = self.kube.get(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE)
         owner = found["metadata"]["annotations"]["meta.helm.sh/release-name"]
-        self.assertEqual(suite.RELEASE, owner)
+        self.assertEqual(suites_helm.RELEASE, owner)
 
 
 class TestHelm4(TestHelmClient):
@@ -99,20 +99,20 @@ class TestHelm4(TestHelmClient):
     def test_a_release_that_helm_3_has_made_stays_what_it_is(self) -> None:
         namespace = self.make_namespace()
         older = HelmClient(self.kube, executable=envtest.helm(), timeout=60)
-        older.apply(namespace, suite.RELEASE, self.chart, {"text": "one"})
-        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "two"})
-        done = older.apply(namespace, suite.RELEASE, self.chart, {"text": "three"})
-        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        older.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "one"})
+        self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "two"})
+        done = older.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "three"})
+        found = self.kube.get(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE)
         self.assertEqual((3, {"text": "three"}), (done.revision, found["data"]))
 
 
-class TestRefusals(suite.HelmSuite, HelmCase):
+class TestRefusals(suites_helm.HelmSuite, HelmCase):
     """What Helm and the API server say no to comes out as a sentence."""
 
     def refused(self, values: Json, kind: type[errors.DriverError] = errors.HelmRefused) -> Any:
         namespace = self.make_namespace()
         return self.assertRaises(
-            kind, self.helm.apply, namespace, suite.RELEASE, self.chart, values
+            kind, self.helm.apply, namespace, suites_helm.RELEASE, self.chart, values
         )
 
     def test_a_value_against_the_schema_is_named(self) -> None:
@@ -141,26 +141,29 @@ class TestRefusals(suite.HelmSuite, HelmCase):
     def test_an_object_of_somebody_else_is_left_alone(self) -> None:
         namespace = self.make_namespace()
         self.kube.create(
-            suite.CONFIG_MAP,
-            {"metadata": {"name": suite.RELEASE, "namespace": namespace}, "data": {"text": "x"}},
+            suites_helm.CONFIG_MAP,
+            {
+                "metadata": {"name": suites_helm.RELEASE, "namespace": namespace},
+                "data": {"text": "x"},
+            },
         )
         error = self.assertRaises(
             errors.HelmRefused,
             self.helm.apply,
             namespace,
-            suite.RELEASE,
+            suites_helm.RELEASE,
             self.chart,
             {"text": "a"},
         )
         self.assertIn("belongs to something else", str(error))
-        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        found = self.kube.get(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE)
         self.assertEqual({"text": "x"}, found["data"])
 
     def test_a_missing_chart(self) -> None:
-        chart = suite.Chart("openstack-cluster", "1.0.0", str(self.directory / "nothing"))
+        chart = suites_helm.Chart("openstack-cluster", "1.0.0", str(self.directory / "nothing"))
         namespace = self.make_namespace()
         self.assertRaises(
-            errors.ChartNotFound, self.helm.apply, namespace, suite.RELEASE, chart, {}
+            errors.ChartNotFound, self.helm.apply, namespace, suites_helm.RELEASE, chart, {}
         )
 
     def test_a_missing_namespace(self) -> None:
@@ -168,7 +171,7 @@ class TestRefusals(suite.HelmSuite, HelmCase):
             errors.HelmRefused,
             self.helm.apply,
             "no-such-namespace",
-            suite.RELEASE,
+            suites_helm.RELEASE,
             self.chart,
             {"text": "a"},
         )
@@ -229,19 +232,21 @@ class TestRefusals(suite.HelmSuite, HelmCase):
         for number in range(200):
             probe["metadata"]["name"] = f"probe-{number}"
             try:
-                self.kube.create(suite.CONFIG_MAP, probe)
+                self.kube.create(suites_helm.CONFIG_MAP, probe)
             except errors.ManagementRefused:
                 return
             threading.Event().wait(0.05)
         self.fail("the admission policy did not come into force")
 
 
-class TestRecovery(suite.HelmSuite, HelmCase):
+class TestRecovery(suites_helm.HelmSuite, HelmCase):
     """A helm that died half-way leaves nothing that the next run does not finish."""
 
     def interrupt(self, namespace: str, status: str) -> None:
         """Make the newest revision look like one whose helm was killed."""
-        secrets = self.kube.list(names.SECRET, namespace, {"owner": "helm", "name": suite.RELEASE})
+        secrets = self.kube.list(
+            names.SECRET, namespace, {"owner": "helm", "name": suites_helm.RELEASE}
+        )
         newest = max(secrets, key=lambda secret: int(secret["metadata"]["labels"]["version"]))
         packed = base64.b64decode(base64.b64decode(newest["data"]["release"]))
         release = json.loads(gzip.decompress(packed))
@@ -252,29 +257,29 @@ class TestRecovery(suite.HelmSuite, HelmCase):
         self.kube.replace(names.SECRET, newest)
 
     def object_uid(self, namespace: str) -> str:
-        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        found = self.kube.get(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE)
         uid: str = found["metadata"]["uid"]
         return uid
 
     def test_an_interrupted_installation_keeps_its_objects(self) -> None:
         namespace = self.make_namespace()
-        self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "a"})
+        self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "a"})
         self.interrupt(namespace, "pending-install")
         before = self.object_uid(namespace)
-        done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "b"})
+        done = self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "b"})
         self.assertEqual((2, "deployed"), (done.revision, done.status))
         self.assertEqual(before, self.object_uid(namespace))
-        found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+        found = self.kube.get(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE)
         self.assertEqual({"text": "b"}, found["data"])
 
     def test_an_interrupted_upgrade_keeps_objects_and_history(self) -> None:
         for status in ("pending-upgrade", "pending-rollback"):
             namespace = self.make_namespace()
-            self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "a"})
-            self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "b"})
+            self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "a"})
+            self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "b"})
             self.interrupt(namespace, status)
             before = self.object_uid(namespace)
-            done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "c"})
+            done = self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "c"})
             self.assertEqual((3, "deployed"), (done.revision, done.status))
             self.assertEqual(before, self.object_uid(namespace))
 
@@ -284,22 +289,22 @@ class TestRecovery(suite.HelmSuite, HelmCase):
             errors.HelmRefused,
             self.helm.apply,
             namespace,
-            suite.RELEASE,
+            suites_helm.RELEASE,
             self.chart,
             {"apiVersion": "apps/v1", "kind": "Deployment"},
         )
-        self.assertEqual("failed", self.helm.live(namespace, suite.RELEASE).status)
-        done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "a"})
+        self.assertEqual("failed", self.helm.live(namespace, suites_helm.RELEASE).status)
+        done = self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "a"})
         self.assertEqual("deployed", done.status)
 
     def test_an_interrupted_release_can_be_taken_away(self) -> None:
         for status in ("pending-install", "uninstalling", "failed"):
             namespace = self.make_namespace()
-            self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "a"})
+            self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "a"})
             self.interrupt(namespace, status)
-            self.helm.uninstall(namespace, suite.RELEASE)
-            self.assertIsNone(self.helm.live(namespace, suite.RELEASE))
-            self.assertIsNone(self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE))
+            self.helm.uninstall(namespace, suites_helm.RELEASE)
+            self.assertIsNone(self.helm.live(namespace, suites_helm.RELEASE))
+            self.assertIsNone(self.kube.get(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE))
 
     def test_two_at_once_are_not_both_right(self) -> None:
         namespace = self.make_namespace()
@@ -308,7 +313,7 @@ class TestRecovery(suite.HelmSuite, HelmCase):
         def apply(text: str) -> None:
             try:
                 outcomes.append(
-                    self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": text})
+                    self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": text})
                 )
             except errors.DriverError as error:
                 outcomes.append(error)
@@ -325,7 +330,7 @@ class TestRecovery(suite.HelmSuite, HelmCase):
         ]
         self.assertEqual([], wrong)
         self.assertEqual(2, len(outcomes))
-        last = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "c"})
+        last = self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "c"})
         self.assertEqual(({"text": "c"}, "deployed"), (last.values, last.status))
 
 
@@ -343,11 +348,11 @@ HelmClient(KubeClient(config), executable=helm, timeout=300).apply(
 """
 
 
-class TestInterruption(suite.HelmSuite, HelmCase):
+class TestInterruption(suites_helm.HelmSuite, HelmCase):
     """What becomes of a real helm that is in the middle of its run."""
 
     def status(self, namespace: str) -> str:
-        live = self.helm.live(namespace, suite.RELEASE)
+        live = self.helm.live(namespace, suites_helm.RELEASE)
         return live.status if live else ""
 
     def until(self, happened: Callable[[], bool], limit: float = 60) -> None:
@@ -373,13 +378,13 @@ class TestInterruption(suite.HelmSuite, HelmCase):
         for first in (None, {"text": "a"}):
             namespace = self.make_namespace()
             if first is not None:
-                self.helm.apply(namespace, suite.RELEASE, self.chart, first)
+                self.helm.apply(namespace, suites_helm.RELEASE, self.chart, first)
             pending = "pending-install" if first is None else "pending-upgrade"
             conductor = subprocess.Popen(
                 [
                     *(sys.executable, "-W", "ignore", "-c", CONDUCTOR),
                     *(envtest.kubeconfig(), envtest.helm(), self.chart.path),
-                    *(namespace, suite.RELEASE),
+                    *(namespace, suites_helm.RELEASE),
                 ]
             )
             self.addCleanup(conductor.wait)
@@ -389,37 +394,39 @@ class TestInterruption(suite.HelmSuite, HelmCase):
             conductor.kill()
             self.until(lambda ns=namespace: not self.helms_of(ns))
             self.assertEqual(pending, self.status(namespace))
-            done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "c"})
+            done = self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "c"})
             self.assertEqual("deployed", done.status)
-            found = self.kube.get(suite.CONFIG_MAP, namespace, suite.RELEASE)
+            found = self.kube.get(suites_helm.CONFIG_MAP, namespace, suites_helm.RELEASE)
             self.assertEqual({"text": "c"}, found["data"])
 
     def test_who_loses_the_lock_loses_helm(self) -> None:
         namespace = self.make_namespace()
-        operations = Operations(self.kube, holder="one", lease_duration=60)
-        operations.open(namespace, suite.RELEASE, cluster_uuid="u", project_id="p")
+        operations = ReleaseLeases(self.kube, holder="one", lease_duration=60)
+        operations.open(namespace, suites_helm.RELEASE, cluster_uuid="u", project_id="p")
         failed: list[errors.DriverError] = []
 
         def work() -> None:
             try:
-                with operations.hold(namespace, suite.RELEASE, wait=0) as hold:
+                with operations.hold(namespace, suites_helm.RELEASE, wait=0) as hold:
                     holds.append(hold)
-                    self.helm.apply(namespace, suite.RELEASE, self.chart, {"hang": True}, hold=hold)
+                    self.helm.apply(
+                        namespace, suites_helm.RELEASE, self.chart, {"hang": True}, hold=hold
+                    )
             except errors.DriverError as error:
                 failed.append(error)
 
-        holds: list[Hold] = []
+        holds: list[HeldLease] = []
         worker = threading.Thread(target=work)
         worker.start()
         self.until(lambda: self.status(namespace) == "pending-install")
-        lease = self.kube.get(names.LEASE, namespace, names.lease(suite.RELEASE))
+        lease = self.kube.get(names.LEASE, namespace, names.lease(suites_helm.RELEASE))
         lease["spec"]["holderIdentity"] = "two/1"
         self.kube.replace(names.LEASE, lease)
         holds[0].renew()
         worker.join(60)
         self.assertEqual([errors.HelmInterrupted], [type(error) for error in failed])
         self.assertEqual([], self.helms_of(namespace))
-        self.assertEqual("two/1", operations.read(namespace, suite.RELEASE).holder)
+        self.assertEqual("two/1", operations.read(namespace, suites_helm.RELEASE).holder)
 
     def test_helm_ends_by_its_own_timeout(self) -> None:
         namespace = self.make_namespace()
@@ -428,12 +435,12 @@ class TestInterruption(suite.HelmSuite, HelmCase):
             errors.HelmInterrupted,
             hasty.apply,
             namespace,
-            suite.RELEASE,
+            suites_helm.RELEASE,
             self.chart,
             {"hang": True},
         )
         self.assertTrue(error.retryable)
-        done = self.helm.apply(namespace, suite.RELEASE, self.chart, {"text": "a"})
+        done = self.helm.apply(namespace, suites_helm.RELEASE, self.chart, {"text": "a"})
         self.assertEqual("deployed", done.status)
 
 
@@ -451,9 +458,9 @@ class TestWithoutTheManagementCluster(HelmCase):
         self.addCleanup(away.unlink)
         helm = HelmClient(KubeClient(str(away), pause=0), executable=envtest.helm(), timeout=20)
         for call in (
-            lambda: helm.live("n", suite.RELEASE),
-            lambda: helm.apply("n", suite.RELEASE, self.chart, {}),
-            lambda: helm.uninstall("n", suite.RELEASE),
+            lambda: helm.live("n", suites_helm.RELEASE),
+            lambda: helm.apply("n", suites_helm.RELEASE, self.chart, {}),
+            lambda: helm.uninstall("n", suites_helm.RELEASE),
         ):
             error = self.assertRaises(errors.ManagementUnreachable, call)
             self.assertTrue(error.retryable)

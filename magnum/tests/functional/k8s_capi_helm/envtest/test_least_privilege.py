@@ -24,9 +24,9 @@ from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile import prerequisites
-from magnum.drivers.k8s_capi_helm.reconcile.controller_check import Controllers
+from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.tests.functional.k8s_capi_helm import envtest
-from magnum.tests.unit.drivers.k8s_capi_helm.suites import controllers, helm_client, operations
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import controller_check, helm, release_lease
 
 RBAC = pathlib.Path(k8s_capi_helm.__file__).parent / "manifests" / "rbac.yaml"
 CLUSTER_ROLE = names.Kind(
@@ -113,7 +113,7 @@ class LeastPrivilegeCase(testtools.TestCase):
         """A namespace as the driver makes it for a project."""
         name = f"suite-{uuid.uuid4().hex[:12]}"
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        prerequisites.open_namespace(ports, name, "project-1", "restricted")
+        prerequisites.ensure_namespace(ports, name, "project-1", "restricted")
         self.addCleanup(self.admin.delete, names.NAMESPACE, None, name)
         # The driver's first act there, too, is to make a Lease: that waits until the role holds.
         first = {"metadata": {"name": "first", "namespace": name}}
@@ -122,7 +122,7 @@ class LeastPrivilegeCase(testtools.TestCase):
         return name
 
 
-class TestRecord(LeastPrivilegeCase, operations.RecordTests):
+class TestRecord(LeastPrivilegeCase, release_lease.RecordTests):
     """The record in the Lease."""
 
     def test_without_a_namespace_there_is_a_conflict_in_the_end(self) -> None:
@@ -131,26 +131,26 @@ class TestRecord(LeastPrivilegeCase, operations.RecordTests):
             errors.ManagementRefused,
             self.conductor().open,
             "no-such-namespace",
-            operations.RELEASE,
+            release_lease.RELEASE,
             cluster_uuid="u",
             project_id="p",
         )
 
 
-class TestHelm(LeastPrivilegeCase, helm_client.HelmTests):
+class TestHelm(LeastPrivilegeCase, helm.HelmTests):
     """Releases."""
 
     def setUp(self) -> None:
         super().setUp()
         self.helm = HelmClient(self.kube, executable=envtest.helm(), timeout=60)
-        self.chart = helm_client.write_chart(self.directory / "chart")
+        self.chart = helm.write_chart(self.directory / "chart")
 
     def test_no_release_is_none(self) -> None:
         for namespace in (self.make_namespace(), "no-such-namespace"):
-            self.assertIsNone(self.helm.live(namespace, helm_client.RELEASE))
+            self.assertIsNone(self.helm.live(namespace, helm.RELEASE))
 
 
-class TestControllers(LeastPrivilegeCase, controllers.ControllersTests):
+class TestControllers(LeastPrivilegeCase, controller_check.ControllersTests):
     """The Leases of Cluster API's controllers, and no others of theirs."""
 
     def setUp(self) -> None:
@@ -159,12 +159,12 @@ class TestControllers(LeastPrivilegeCase, controllers.ControllersTests):
 
     def test_other_leases_stay_theirs(self) -> None:
         namespace, _, _ = self.capi.partition("/")
-        self.renew(f"{namespace}/other", controllers.NOW)
+        self.renew(f"{namespace}/other", controller_check.NOW)
         error = self.assertRaises(
             errors.ManagementRefused, self.kube.get, names.LEASE, namespace, "other"
         )
         self.assertIn("role of the driver", str(error))
-        silent = Controllers([f"{namespace}/other"], controllers.PATIENCE)
+        silent = ControllerCheck([f"{namespace}/other"], controller_check.PATIENCE)
         self.assertEqual((), silent.silent(self.kube))
 
 
@@ -174,7 +174,7 @@ class TestLimits(LeastPrivilegeCase):
     def test_a_namespace_can_be_opened_twice(self) -> None:
         name = self.make_namespace()
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        prerequisites.open_namespace(ports, name, "project-1", "restricted")
+        prerequisites.ensure_namespace(ports, name, "project-1", "restricted")
         secret = {"metadata": {"name": "one", "namespace": name}, "stringData": {"a": "b"}}
         self.assertTrue(self.kube.apply(names.SECRET, secret)["metadata"]["uid"])
 

@@ -20,13 +20,13 @@ import time
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import recovery
-from magnum.drivers.k8s_capi_helm.lease import Operations
+from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, names
 from magnum.tests.functional.k8s_capi_helm import envtest
-from magnum.tests.functional.k8s_capi_helm.envtest import gate, test_halves
-from magnum.tests.functional.k8s_capi_helm.envtest.test_halves import WIDGET, widget
+from magnum.tests.functional.k8s_capi_helm.envtest import gate, test_helm_recovery
 from magnum.tests.functional.k8s_capi_helm.envtest.test_helm_client import HelmCase
-from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
+from magnum.tests.functional.k8s_capi_helm.envtest.test_helm_recovery import WIDGET, widget
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm as suites_helm
 
 #: Seconds of a lease.
 DURATION = 10
@@ -64,19 +64,19 @@ else:
 TRUTH = widget("truth")
 
 
-class TestWindows(suite.HelmSuite, HelmCase):
+class TestWindows(suites_helm.HelmSuite, HelmCase):
     """The first conductor is at "one", asks for "late" and is stopped; the next asks for TRUTH."""
 
     def setUp(self) -> None:
         super().setUp()
-        test_halves.define_widgets(self.kube)
-        self.chart = test_halves.write_widget_chart(self.directory / "widgets")
+        test_helm_recovery.define_widgets(self.kube)
+        self.chart = test_helm_recovery.write_widget_chart(self.directory / "widgets")
         self.namespace = self.make_namespace()
         self.gate = gate.Gate(envtest.kubeconfig())
         self.addCleanup(self.gate.close)
-        self.operations = Operations(self.kube, holder="two", lease_duration=DURATION)
-        self.operations.open(self.namespace, suite.RELEASE, cluster_uuid="u", project_id="p")
-        self.helm.apply(self.namespace, suite.RELEASE, self.chart, widget("one"))
+        self.operations = ReleaseLeases(self.kube, holder="two", lease_duration=DURATION)
+        self.operations.open(self.namespace, suites_helm.RELEASE, cluster_uuid="u", project_id="p")
+        self.helm.apply(self.namespace, suites_helm.RELEASE, self.chart, widget("one"))
 
     # The first conductor --------------------------------------------------------------------------
     def conductor(self, ahead: int = 0, **more: bool) -> subprocess.Popen[str]:
@@ -89,7 +89,7 @@ class TestWindows(suite.HelmSuite, HelmCase):
             [
                 *(sys.executable, "-W", "ignore", "-c", CONDUCTOR),
                 *(self.gate.kubeconfig(self.directory), envtest.helm(), self.chart.path),
-                *(self.namespace, suite.RELEASE, str(DURATION), values, str(ahead)),
+                *(self.namespace, suites_helm.RELEASE, str(DURATION), values, str(ahead)),
             ],
             stdout=subprocess.PIPE,
             text=True,
@@ -147,19 +147,21 @@ class TestWindows(suite.HelmSuite, HelmCase):
     # The next conductor ---------------------------------------------------------------------------
     def take_over(self, meanwhile: Callable[[], None] = lambda: None) -> LiveRelease:
         """Wait for the lock, and bring the release to what is to be so."""
-        with self.operations.hold(self.namespace, suite.RELEASE, wait=LIMIT) as hold:
+        with self.operations.hold(self.namespace, suites_helm.RELEASE, wait=LIMIT) as hold:
             meanwhile()
-            done = self.helm.apply(self.namespace, suite.RELEASE, self.chart, TRUTH, hold=hold)
-            self.assertFalse(hold.lost())
+            done = self.helm.apply(
+                self.namespace, suites_helm.RELEASE, self.chart, TRUTH, hold=hold
+            )
+            self.assertFalse(hold.is_lost())
         return done
 
     def live(self) -> LiveRelease:
-        found = self.helm.live(self.namespace, suite.RELEASE)
+        found = self.helm.live(self.namespace, suites_helm.RELEASE)
         assert found is not None
         return found
 
     def object(self) -> Json:
-        found = self.kube.get(WIDGET, self.namespace, suite.RELEASE)
+        found = self.kube.get(WIDGET, self.namespace, suites_helm.RELEASE)
         assert found is not None
         return found
 
@@ -170,7 +172,7 @@ class TestWindows(suite.HelmSuite, HelmCase):
         """Record and object are what the database says, and nobody has the lock."""
         live = self.live()
         self.assertEqual(("deployed", TRUTH, "truth"), (live.status, live.values, self.text()))
-        self.assertEqual("", self.operations.read(self.namespace, suite.RELEASE).holder)
+        self.assertEqual("", self.operations.read(self.namespace, suites_helm.RELEASE).holder)
 
     def until(self, happened: Callable[[], bool]) -> None:
         end = time.monotonic() + LIMIT
@@ -192,9 +194,9 @@ class TestWindows(suite.HelmSuite, HelmCase):
     def test_clocks_of_hosts_need_not_agree(self) -> None:
         for ahead in (-_DAY, _DAY):
             conductor, helm = self.hanging(ahead)
-            holding = self.operations.hold(self.namespace, suite.RELEASE, wait=DURATION * 1.5)
+            holding = self.operations.hold(self.namespace, suites_helm.RELEASE, wait=DURATION * 1.5)
             self.assertRaises(errors.Busy, holding.__enter__)
-            lease = self.kube.get(names.LEASE, self.namespace, names.lease(suite.RELEASE))
+            lease = self.kube.get(names.LEASE, self.namespace, names.lease(suites_helm.RELEASE))
             told = datetime.datetime.fromisoformat(lease["spec"]["renewTime"])
             apart = (told - datetime.datetime.now(datetime.UTC)).total_seconds()
             self.assertTrue(abs(apart - ahead) < _DAY / 2, apart)
@@ -275,5 +277,5 @@ class TestWindows(suite.HelmSuite, HelmCase):
         live = self.live()
         self.assertEqual(("deployed", TRUTH, "late"), (live.status, live.values, self.text()))
         # Until that field is changed.
-        self.helm.apply(self.namespace, suite.RELEASE, self.chart, widget("new"))
+        self.helm.apply(self.namespace, suites_helm.RELEASE, self.chart, widget("new"))
         self.assertEqual("new", self.text())

@@ -114,7 +114,7 @@ class TestOlder(LeastPrivilegeCase):
     def test_it_gets_its_level(self) -> None:
         name = self.older()
         ports: Any = types.SimpleNamespace(kube=self.kube)
-        prerequisites.enforce(ports, name, pod_security.RESTRICTED)
+        prerequisites.enforce_pod_security(ports, name, pod_security.RESTRICTED)
         self.assertEqual(pod_security.RESTRICTED, self.level(name))
 
     def test_no_other_namespace_does(self) -> None:

@@ -60,13 +60,13 @@ def settled(kind: names.Kind, thing: Json) -> Json:
 
 def _status(thing: Json) -> Json:
     """Everything is so, counters included, wherever a version of the API keeps it."""
-    counted = dict.fromkeys(_COUNTERS, conditions.dig(thing, "spec", "replicas"))
+    counted = dict.fromkeys(_COUNTERS, conditions.at_path(thing, "spec", "replicas"))
     return {
         **counted,
         "observedGeneration": thing["metadata"]["generation"],
         "ready": True,
         "initialization": {"provisioned": True},
-        "version": conditions.dig(thing, "spec", "version"),
+        "version": conditions.at_path(thing, "spec", "version"),
         "conditions": _GOOD,
         "v1beta2": {**counted, "conditions": _GOOD},
     }
@@ -83,7 +83,7 @@ def _machine_set(group: Json) -> Json:
 
 def _machines(owner: Json) -> Iterator[Json]:
     """The machines of a control plane, or of a nodegroup."""
-    template = conditions.dig(owner, "spec", "template", "spec") or {}
+    template = conditions.at_path(owner, "spec", "template", "spec") or {}
     version = template.get("version") or owner["spec"].get("version")
     for number in range(owner["spec"].get("replicas") or 0):
         made = _made(owner, "Machine", f"m{number}")

@@ -29,7 +29,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import clients, install
 from magnum.tests.functional.k8s_capi_helm.adoption import conductor as plain
 from magnum.tests.functional.k8s_capi_helm.kills.cluster_api import QuickClusters
 from magnum.tests.functional.k8s_capi_helm.kills.project import Cloud, Project
-from magnum.tests.unit.drivers.k8s_capi_helm.test_sequences import _plain
+from magnum.tests.unit.drivers.k8s_capi_helm.test_random_requests import _plain
 
 CONF = plain.CONF
 # The drivers' own options have to be known before a file is read. Done when this is imported, that
@@ -131,7 +131,7 @@ class Conductor(plain.Conductor):
         if not cluster.stack_id:
             return None
         namespace = reader.namespace(cluster, CONF)
-        return clients.ports(CONF).operations.read(namespace, cluster.stack_id)
+        return clients.ports(CONF).leases.read(namespace, cluster.stack_id)
 
     def _wrong_release(self, cluster: Any, rows: list[Any]) -> Iterator[str]:
         ports, namespace = clients.ports(CONF), reader.namespace(cluster, CONF)
@@ -140,7 +140,7 @@ class Conductor(plain.Conductor):
             yield f"the release is {live.status if live else 'gone'}"
             return
         request = reader.cluster_request(cluster, rows, CONF)
-        facts = provision.found(self._cloud, request, self._cloud.facts(request))
+        facts = provision.find(self._cloud, request, self._cloud.facts(request))
         wanted, have = _plain(install.render(request, facts, CONF)), _plain(live.values)
         for key in sorted({*wanted, *have}):
             if wanted.get(key) != have.get(key):
@@ -262,14 +262,14 @@ def serve(directory: str, configuration: str, requests: Any) -> None:
 
 def _play(place: Path) -> None:
     """Put what is played in its place."""
-    cloud, made = Cloud(Project(place / "project.json")), clients.make(CONF)
+    cloud, made = Cloud(Project(place / "project.json")), clients.build(CONF)
     kube = QuickClusters(CONF.capi_helm.kubeconfig_file)
     holder = f"conductor/{os.getpid()}/{os.urandom(4).hex()}"
     ports = dataclasses.replace(
         made,
         kube=kube,
-        operations=lease.Operations(kube, holder=holder, lease_duration=LEASE),
-        watching=None,
+        leases=lease.ReleaseLeases(kube, holder=holder, lease_duration=LEASE),
+        informers=None,
     )
     clients.ports = lambda conf: ports
     # Without a context it is the test itself that looks.

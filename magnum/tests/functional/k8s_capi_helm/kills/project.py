@@ -16,7 +16,7 @@ import uuid
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
 from magnum.tests.functional.k8s_capi_helm.adoption.setting import TEMPLATE
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
-from magnum.tests.unit.drivers.k8s_capi_helm.world import FakeCloud
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import FakeCloud
 
 #: Image of the next template, and that.
 NEXT = "ubuntu-kube-1.35"

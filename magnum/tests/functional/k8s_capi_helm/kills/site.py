@@ -19,8 +19,8 @@ from magnum.tests.functional.k8s_capi_helm.adoption.objects import ObjectStore
 from magnum.tests.functional.k8s_capi_helm.adoption.setting import CLUSTER
 from magnum.tests.functional.k8s_capi_helm.envtest import kubeconfig
 from magnum.tests.functional.k8s_capi_helm.kills import conductor, project
+from magnum.tests.functional.k8s_capi_helm.kills.desired import Wishes
 from magnum.tests.functional.k8s_capi_helm.kills.tally import Tally
-from magnum.tests.functional.k8s_capi_helm.kills.wishes import Wishes
 
 #: Seconds after which a conductor that is left alone has to be through.
 PATIENCE = 240.0

@@ -16,9 +16,9 @@ from oslo_db.sqlalchemy import enginefacade
 import sqlalchemy
 
 from magnum.common import exception
-from magnum.drivers.k8s_capi_helm.magnum_objects import writer
+from magnum.drivers.k8s_capi_helm.magnum_objects import saving
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.tests.unit.drivers.k8s_capi_helm import databases, scenes, world
+from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case, test_database
 
 EMOJI = "\U0001f600"
 TEXTS = (
@@ -32,7 +32,7 @@ TEXTS = (
 )
 
 
-class Case(world.World):
+class Case(driver_case.DriverCase):
     def sql(self, text: str, **values: Any) -> Any:
         """Run one statement of the test's own, on a connection of its own."""
         with enginefacade.writer.get_engine().begin() as connection:
@@ -60,7 +60,7 @@ class Case(world.World):
         return int(self.sql("SELECT left_over FROM refusals")[0][0])
 
 
-@databases.on_mariadb
+@test_database.on_mariadb
 class TestTheServer(Case):
     """The premises: without them the other tests prove nothing."""
 
@@ -92,20 +92,20 @@ class TestTheServer(Case):
         """Magnum refuses the second nodegroup before the driver sees it."""
         self.made()
         self.add_group("extra")
-        before = self.helm.live(world.NAMESPACE, world.RELEASE).values
+        before = self.helm.live(driver_case.NAMESPACE, driver_case.RELEASE).values
         group = self.new_group("Extra")
         self.assertRaises(exception.NodeGroupAlreadyExists, group.create)
-        self.tick()
-        self.assertEqual(before, self.helm.live(world.NAMESPACE, world.RELEASE).values)
+        self.status_task()
+        self.assertEqual(before, self.helm.live(driver_case.NAMESPACE, driver_case.RELEASE).values)
 
 
-@databases.on_mariadb
+@test_database.on_mariadb
 class TestTexts(Case):
     def test_any_text_is_saved_as_a_reason(self):
         cluster = self.made()
         for text in TEXTS:
             for row in (cluster, *cluster.nodegroups):
-                writer.put(row, status_reason=text)
+                saving.save(row, status_reason=text)
             saved = self.cluster().status_reason
             self.assertLessEqual(len(saved.encode()), 65_535)
             pairs = zip(text[:100], saved[:100], strict=False)
@@ -114,22 +114,22 @@ class TestTexts(Case):
     def test_what_was_saved_is_not_saved_again(self):
         cluster = self.made()
         for text in TEXTS:
-            writer.put(cluster, status_reason=text)
+            saving.save(cluster, status_reason=text)
             self.refuse_writes("cluster", 1, 1644, "a save too many")
-            writer.put(self.cluster(), status_reason=text)
+            saving.save(self.cluster(), status_reason=text)
             self.assertEqual(1, self.left_over())
             self.sql("DROP TRIGGER refusing")
 
     def test_a_tenants_emoji_in_a_condition_breaks_no_pass(self):
         """What somebody has written into an object on the way to a reason."""
         self.create()
-        self.grow()
-        for one in self.kube.list(names.OPENSTACK_CLUSTER, world.NAMESPACE):
-            scenes.say(one, "Ready", "False", f"network {EMOJI}\U00020bb7 is gone", "Failed")
+        self.capi_converges()
+        for one in self.kube.list(names.OPENSTACK_CLUSTER, driver_case.NAMESPACE):
+            builders.say(one, "Ready", "False", f"network {EMOJI}\U00020bb7 is gone", "Failed")
             one["status"]["ready"] = False
             self.kube.put(names.OPENSTACK_CLUSTER, one)
-        self.tick()
-        self.poll()
+        self.status_task()
+        self.health_task()
         cluster = self.cluster()
         self.assertEqual("CREATE_IN_PROGRESS", cluster.status)
         self.assertIn("network \ufffd\ufffd is gone", cluster.status_reason)
@@ -146,19 +146,19 @@ class TestTexts(Case):
         cluster = self.made()
         group = next(row for row in cluster.nodegroups if row.role == "worker")
         many = [f"fd00:1234:5678:9abc:def0:1234:{number:04x}:1" for number in range(3000)]
-        writer.put(group, node_addresses=many)
+        saving.save(group, node_addresses=many)
         saved = self.group().node_addresses
         self.assertEqual(many[: len(saved)], saved)
         self.assertGreater(len(saved), 1000)
 
 
-@databases.on_mariadb
+@test_database.on_mariadb
 class TestWrites(Case):
     def test_a_write_that_galera_took_back_is_made_again(self):
         """https://mariadb.com/kb/en/galera-cluster-known-limitations/: deadlock, at the commit."""
         cluster = self.made()
         self.refuse_writes("cluster", 3, 1213, "Deadlock found when trying to get lock")
-        writer.put(cluster, status_reason="new")
+        saving.save(cluster, status_reason="new")
         self.assertEqual("new", self.cluster().status_reason)
         self.assertEqual(0, self.left_over())
 
@@ -173,23 +173,32 @@ class TestWrites(Case):
             # Whoever was refused pauses, and meanwhile the other one is through.
             pauses = types.SimpleNamespace(sleep=lambda seconds: other.commit())
             self.useFixture(fixtures.MonkeyPatch("oslo_db.api.time", pauses))
-            writer.put(cluster, status_reason="new")
+            saving.save(cluster, status_reason="new")
         found = self.cluster()
         self.assertEqual(("new", "theirs"), (found.status_reason, found.coe_version))
 
     def test_connections_that_are_gone_are_no_event(self):
         """The server was restarted, or it has closed what was idle."""
         self.create()
-        self.grow()
-        verbs = (self.tick, self.tick, self.poll, lambda: self.resize(2), self.tick, self.grow)
-        for verb in (*verbs, self.tick, self.tick):
+        self.capi_converges()
+        verbs = (
+            self.status_task,
+            self.status_task,
+            self.health_task,
+            lambda: self.resize(2),
+            self.status_task,
+            self.capi_converges,
+        )
+        for verb in (*verbs, self.status_task, self.status_task):
             self._close_all()
             verb()
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
 
     def _close_all(self) -> None:
         """End every connection of this process, as the server sees them."""
-        engine = sqlalchemy.create_engine(databases.current().url, poolclass=sqlalchemy.NullPool)
+        engine = sqlalchemy.create_engine(
+            test_database.current().url, poolclass=sqlalchemy.NullPool
+        )
         with engine.connect() as connection:
             own = connection.exec_driver_sql("SELECT CONNECTION_ID()").scalar()
             listed = connection.exec_driver_sql(
@@ -201,7 +210,7 @@ class TestWrites(Case):
     def test_two_conductors_lose_no_write_of_each_other(self):
         """Each saves what it has changed: an older object of the other takes nothing back."""
         first, second = self.made(), self.cluster()
-        writer.put(first, status_reason="of the first")
-        writer.put(second, coe_version="v1.99.0")
+        saving.save(first, status_reason="of the first")
+        saving.save(second, coe_version="v1.99.0")
         found = self.cluster()
         self.assertEqual(("of the first", "v1.99.0"), (found.status_reason, found.coe_version))

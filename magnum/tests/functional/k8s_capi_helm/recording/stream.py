@@ -16,7 +16,7 @@ from typing import Any
 import kubernetes
 import urllib3
 
-from magnum.tests.functional.k8s_capi_helm.recording.trimming import Json, trimmed
+from magnum.tests.functional.k8s_capi_helm.recording.transform import Json, trimmed
 from magnum.tests.functional.k8s_capi_helm.sandbox import setting
 from magnum.tests.functional.k8s_capi_helm.sandbox.management import PATHS
 from sandbox.management import kubeconfig

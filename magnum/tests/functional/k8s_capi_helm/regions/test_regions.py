@@ -25,7 +25,7 @@ import magnum.conf
 from magnum.drivers.k8s_capi_helm import conf, errors, labels
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
-    Grants,
+    CredentialRoles,
     names,
     NodeGroupRequest,
     secrets,
@@ -177,7 +177,7 @@ class RegionCase(unittest.TestCase):
             secrets.Owner.of(request),
             f"magnum-{self.id()[-40:]}",
             port.auth_url(interface),
-            Grants(_ROLES, None),
+            CredentialRoles(_ROLES, None),
             CONF,
         )
         name = names.credential_secret(request.release)

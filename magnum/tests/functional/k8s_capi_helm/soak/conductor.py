@@ -18,7 +18,7 @@ import time
 from typing import Any
 
 from magnum.common import context as magnum_context
-from magnum.drivers.k8s_capi_helm.kube.informers import KINDS, Watching
+from magnum.drivers.k8s_capi_helm.kube.informers import Informers, KINDS
 from magnum.drivers.k8s_capi_helm.model import Json, names
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.tests.functional.k8s_capi_helm.kills import cluster_api, conductor, project
@@ -79,16 +79,16 @@ class Soak:
 
     def _play(self) -> None:
         """Put what is played in its place; what controllers make is not watched."""
-        made = clients.make(conductor.CONF)
+        made = clients.build(conductor.CONF)
         kube = Controllers(conductor.CONF.capi_helm.kubeconfig_file)
         prefix = f"{conductor.CONF.capi_helm.namespace_prefix}-"
-        watching = Watching(
+        watching = Informers(
             kube,
             staleness=conductor.CONF.capi_helm.watch_staleness,
             covers=lambda namespace: namespace.startswith(prefix),
             kinds=tuple(one for one in KINDS if one not in cluster_api.MADE),
         )
-        ports = dataclasses.replace(made, kube=kube, watching=watching)
+        ports = dataclasses.replace(made, kube=kube, informers=watching)
         clients.ports = lambda conf: ports
         cloud = self._cloud
         clients.cloud = cloud.seen_by  # type: ignore[assignment]

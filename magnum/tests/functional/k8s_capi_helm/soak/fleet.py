@@ -16,7 +16,7 @@ from magnum import objects
 from magnum.common import exception
 from magnum.tests.functional.k8s_capi_helm.adoption.setting import CLUSTER
 from magnum.tests.functional.k8s_capi_helm.kills import conductor, project
-from magnum.tests.functional.k8s_capi_helm.kills.wishes import Request, Wishes
+from magnum.tests.functional.k8s_capi_helm.kills.desired import Request, Wishes
 
 #: Requests that are carried out at once, by threads of a worker of Magnum's.
 _TENANTS = 3

@@ -33,9 +33,9 @@ from magnum import objects
 from magnum.conductor.handlers import credential_conductor
 from magnum.drivers.k8s_capi_helm.helm import recovery
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.tests.unit.drivers.k8s_capi_helm import fakes, scenes
-from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as revisions
-from magnum.tests.unit.drivers.k8s_capi_helm.world import NAMESPACE, RELEASE, World
+from magnum.tests.unit.drivers.k8s_capi_helm import builders, fakes
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm
 
 Json = dict[str, Any]
 PATH = pathlib.Path(__file__).parent / "stored_state.json"
@@ -90,7 +90,7 @@ class Numbers:
         return self._number.get(token, token)
 
 
-class Scenes(World):
+class Scenes(DriverCase):
     """The world in which scenes are played: random parts are known, and the clock stands.
 
     :ivar moments: what was stored at each moment of the scene that is played.
@@ -119,8 +119,8 @@ class Scenes(World):
             patch.start()
             self.addCleanup(patch.stop)
         super().setUp()
-        self.useFixture(time_fixture.TimeFixture(scenes.NOW.replace(tzinfo=None)))
-        self.stand_still(scenes.NOW)
+        self.useFixture(time_fixture.TimeFixture(builders.NOW.replace(tzinfo=None)))
+        self.stand_still(builders.NOW)
         authority = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "authority.pem"
         authority.write_text("The authority of the cloud.\n")
         self.config(group="drivers", openstack_ca_file=str(authority))
@@ -157,7 +157,7 @@ class Scenes(World):
 
     def busy(self, *requests: Callable[[], None]) -> None:
         """Let requests come while somebody else works on the release: they stay pending."""
-        with self.ports.operations.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
             for request in requests:
                 request()
 
@@ -236,10 +236,10 @@ def creation(case: Scenes) -> None:
     case.helm.midway = midway
     case.create(workers=2)
     case.moment("created", whole=True)
-    case.grow()
-    case.tick()
+    case.capi_converges()
+    case.status_task()
     case.moment("everything is in place")
-    case.tick()
+    case.status_task()
     case.moment("complete", whole=True)
 
 
@@ -266,25 +266,25 @@ def autoscaled(case: Scenes) -> None:
     network = {"fixed_network": "other", "fixed_subnet": "nodes"}
     case.create(workers=2, labels=labels, keypair="mine", **network)
     case.moment("created", whole=True)
-    case.grow()
-    case.tick()
-    case.grow()
-    case.tick(2)
+    case.capi_converges()
+    case.status_task()
+    case.capi_converges()
+    case.status_task(2)
     case.busy(lambda: case.resize(3))
     case.moment("resize is pending")
-    case.tick()
+    case.status_task()
     case.moment("resize is handed over")
-    case.grow()
-    case.tick(2)
+    case.capi_converges()
+    case.status_task(2)
     case.busy(
         lambda: case.change_group(min_node_count=2, max_node_count=5),
         lambda: case.change_group(max_node_count=6),
         lambda: case.change_group(max_node_count=7),
     )
     case.moment("updates are pending")
-    case.tick()
-    case.grow()
-    case.tick(2)
+    case.status_task()
+    case.capi_converges()
+    case.status_task(2)
     case.moment("updated", whole=True)
 
 
@@ -295,8 +295,8 @@ def resize(case: Scenes) -> None:
     chosen = next(one for one in sorted(machines) if "default-worker" in one)
     case.resize(2, remove=[chosen])
     case.moment("pending", whole=True)
-    case.grow()
-    case.tick(2)
+    case.capi_converges()
+    case.status_task(2)
     case.moment("complete")
 
 
@@ -306,9 +306,9 @@ def without_deadlines(case: Scenes) -> None:
     case.made()
     case.busy(lambda: case.resize(2))
     case.moment("pending")
-    case.tick()
-    case.grow()
-    case.tick(2)
+    case.status_task()
+    case.capi_converges()
+    case.status_task(2)
 
 
 def nodegroups(case: Scenes) -> None:
@@ -316,44 +316,44 @@ def nodegroups(case: Scenes) -> None:
     case.made()
     case.busy(lambda: case.add_group("more", labels={"extra_network_names": "san"}))
     case.moment("creation is pending")
-    case.tick()
-    case.grow()
-    case.tick(2)
+    case.status_task()
+    case.capi_converges()
+    case.status_task(2)
     case.moment("created", whole=True)
     marks = {"node_labels": {"a": "b"}, "node_taints": [{"key": "c", "effect": "NoSchedule"}]}
     case.busy(lambda: case.change_group("more", max_node_count=5, **marks))
     case.moment("update is pending")
-    case.tick()
-    case.grow()
-    case.tick(2)
+    case.status_task()
+    case.capi_converges()
+    case.status_task(2)
     case.busy(lambda: case.drop_group("more"))
     case.moment("deletion is pending")
-    case.tick()
+    case.status_task()
     case.moment("deletion is handed over")
-    case.grow()
-    case.tick(2)
+    case.capi_converges()
+    case.status_task(2)
 
 
 def upgrade(case: Scenes) -> None:
     """An upgrade that differs in labels too, of all nodegroups but one with an image of its own."""
     case.made()
-    case.cloud.images["own"] = ("image-9", scenes.VERSION)
+    case.cloud.images["own"] = ("image-9", builders.VERSION)
     case.add_group("own", image_id="own")
-    case.grow()
-    case.tick(2)
+    case.capi_converges()
+    case.status_task(2)
     template = case.next_template(
         labels={"boot_volume_size": "50", "auto_healing_enabled": "false"},
         http_proxy="http://proxy.example.org:3128",
     )
     case.busy(lambda: case.upgrade(template, batch=2))
     case.moment("pending")
-    case.tick()
+    case.status_task()
     case.moment("accepted", whole=True)
-    case.grow()
-    case.tick()
+    case.capi_converges()
+    case.status_task()
     case.moment("nodegroups follow")
-    case.grow()
-    case.tick(2)
+    case.capi_converges()
+    case.status_task(2)
     case.moment("complete", whole=True)
 
 
@@ -362,10 +362,10 @@ def rotation(case: Scenes) -> None:
     case.made()
     case.rotate("u2")
     case.moment("rotated", whole=True)
-    case.stand_still(scenes.NOW + datetime.timedelta(hours=1))
-    case.poll()
-    case.stand_still(scenes.NOW + datetime.timedelta(hours=2))
-    case.poll()
+    case.stand_still(builders.NOW + datetime.timedelta(hours=1))
+    case.health_task()
+    case.stand_still(builders.NOW + datetime.timedelta(hours=2))
+    case.health_task()
     case.moment("cleaned up")
 
 
@@ -374,9 +374,9 @@ def deletion(case: Scenes) -> None:
     case.made()
     case.busy(case.delete)
     case.moment("pending", whole=True)
-    case.tick()
+    case.status_task()
     case.moment("waiting")
-    case.wither()
+    case.capi_deletes()
 
     def before(verb: str, kind: names.Kind, name: str) -> None:
         if (verb, kind) == ("delete", names.LEASE):
@@ -384,25 +384,25 @@ def deletion(case: Scenes) -> None:
             case.moment("tombstone", whole=True)
 
     case.kube.before = before
-    case.tick()
+    case.status_task()
 
 
 def cleared(case: Scenes) -> None:
     """A deletion that ends because an operator says that nothing is left in OpenStack."""
     case.made()
     case.delete()
-    case.wither()
+    case.capi_deletes()
     case.cloud.openstack.leave("servers", name=f"{RELEASE}-control-plane-bcdfg")
-    case.tick()
+    case.status_task()
     case.give_the_operators_word()
     case.moment("declared")
-    case.tick()
+    case.status_task()
 
 
 def half_done(case: Scenes) -> None:
     """The mark on the Secret of a revision that Helm has begun and not ended."""
     case.made()
-    secret = recovery.marked(revisions.secret(1, "pending-install", {}))
+    secret = recovery.with_mark(helm.secret(1, "pending-install", {}))
     secret["data"] = {}
     case.kube.put(names.SECRET, secret)
     case.moment("marked", whole=True)

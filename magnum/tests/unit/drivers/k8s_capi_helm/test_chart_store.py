@@ -20,7 +20,7 @@ import yaml
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.chart_store import archive, ChartStore
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease, names
-from magnum.tests.unit.drivers.k8s_capi_helm.suites.helm_client import write_chart
+from magnum.tests.unit.drivers.k8s_capi_helm.suites.helm import write_chart
 
 
 class Repository:
@@ -322,7 +322,7 @@ class TestDigest(StoreCase):
             total.update(f"{path}\0{len(content)}\0".encode() + content)
         former = total.hexdigest()
         self.assertNotEqual(former, archive.digest(chart))
-        place = archive.place_of(self.directory / "store", "openstack-cluster", "1.0.0", former)
+        place = archive.directory_of(self.directory / "store", "openstack-cluster", "1.0.0", former)
         shutil.copytree(chart, place)
         shutil.rmtree(self.bundled)
         found = self.store().of_release(self.live(self.first), former)

@@ -12,15 +12,15 @@ from keystoneauth1 import exceptions as ka_exceptions
 from magnum.drivers.k8s_capi_helm import cloud, deadline, errors, labels
 from magnum.drivers.k8s_capi_helm.cloud import compute, endpoints, services
 from magnum.drivers.k8s_capi_helm.cloud.preflight import quota_usage
-from magnum.drivers.k8s_capi_helm.cloud.services import asking
+from magnum.drivers.k8s_capi_helm.cloud.services import translate_errors
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
+    CloudCapability,
     ClusterRequest,
     FloatingIp,
     NodeGroupRequest,
-    Offer,
     Quota,
-    Resource,
+    QuotaResource,
 )
 from magnum.tests import base
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import apis, FakeApis
@@ -76,7 +76,7 @@ class TestFacts(CloudCase):
         wanted = request(labels=labels.Labels(availability_zone="zone-1"), external_network="gone")
         facts = self.cloud.software(wanted)
         self.assertEqual((UUID, "1.34.4"), (facts.image_id, facts.kubernetes_version))
-        self.assertEqual(("zone-1", "zone-2"), facts.offers[Offer.SERVER_ZONE])
+        self.assertEqual(("zone-1", "zone-2"), facts.offers[CloudCapability.SERVER_ZONE])
         self.assertEqual({"small"}, set(facts.flavors))
         self.assertFalse([one for one in self.openstack.asked if "network" in one])
 
@@ -159,15 +159,15 @@ class TestFacts(CloudCase):
 
     def test_what_labels_name_is_asked_for(self) -> None:
         for label, value, offer, known in (
-            ("availability_zone", "x", Offer.SERVER_ZONE, ("zone-1", "zone-2")),
-            ("etcd_blockdevice_volume_az", "x", Offer.VOLUME_ZONE, ("nova", "storage-1")),
-            ("octavia_provider", "ovn", Offer.BALANCER_PROVIDER, ("amphora", "ovn")),
+            ("availability_zone", "x", CloudCapability.SERVER_ZONE, ("zone-1", "zone-2")),
+            ("etcd_blockdevice_volume_az", "x", CloudCapability.VOLUME_ZONE, ("nova", "storage-1")),
+            ("octavia_provider", "ovn", CloudCapability.BALANCER_PROVIDER, ("amphora", "ovn")),
             # By name alone, as Cluster API's provider looks for it.
-            ("api_server_lb_flavor", "lb-1", Offer.BALANCER_FLAVOR, ("big",)),
+            ("api_server_lb_flavor", "lb-1", CloudCapability.BALANCER_FLAVOR, ("big",)),
         ):
             facts = self.cloud.facts(request(labels=labels.parse({label: value}, {})))
             self.assertEqual(known, facts.offers[offer])
-        self.assertEqual({Offer.VOLUME_TYPE}, set(self.cloud.facts(request()).offers))
+        self.assertEqual({CloudCapability.VOLUME_TYPE}, set(self.cloud.facts(request()).offers))
 
     def test_calls_are_bounded_in_time(self) -> None:
         clients = self.openstack.clients(self.context)
@@ -177,10 +177,10 @@ class TestFacts(CloudCase):
     def test_all_attempts_together_have_the_time_of_whoever_waits(self) -> None:
         clients = self.openstack.clients(self.context)
         here = cloud.Cloud(clients)
-        with deadline.until(time.monotonic() + 15):
+        with deadline.end_at(time.monotonic() + 15):
             here.facts(request())
             self.assertTrue(4 < clients.keystone().session.timeout <= 5)
-        with deadline.until(time.monotonic()):
+        with deadline.end_at(time.monotonic()):
             here.facts(request())
             self.assertEqual(2, clients.keystone().session.timeout)
         here.facts(request())
@@ -238,7 +238,7 @@ class TestErrors(CloudCase):
 
     @staticmethod
     def translated(failure: Exception) -> None:
-        with asking("Nova", "servers"):
+        with translate_errors("Nova", "servers"):
             raise failure
 
 
@@ -247,7 +247,7 @@ class TestQuotas(CloudCase):
 
     def quotas(self, **changes: Any) -> dict[Any, Quota]:
         wanted = request(labels=labels.parse(self.BOOT, {}), **changes)
-        more = quota_usage.needs(wanted, self.cloud.facts(wanted).flavors)
+        more = quota_usage.cluster_usage(wanted, self.cloud.facts(wanted).flavors)
         return dict(self.cloud.quotas("p1", more))
 
     def test_limits_and_what_is_used_or_reserved(self) -> None:
@@ -274,17 +274,17 @@ class TestQuotas(CloudCase):
         ]
         self.assertEqual(
             {
-                Resource.INSTANCES: Quota(10, 4),
-                Resource.SERVER_GROUPS: Quota(10, 2),
-                Resource.SERVER_GROUP_MEMBERS: Quota(10),
-                Resource.VOLUMES: Quota(4, 4),
-                Resource.GIGABYTES: Quota(100, 35),
-                Resource.VOLUME_GIGABYTES: Quota(50),
-                (Resource.VOLUMES, "fast"): Quota(2, 1),
-                Resource.FLOATING_IPS: Quota(2, 2),
-                Resource.PORTS: Quota(20, 9),
-                Resource.LOAD_BALANCERS: Quota(3, 2),
-                Resource.LISTENERS: Quota(5, 3),
+                QuotaResource.INSTANCES: Quota(10, 4),
+                QuotaResource.SERVER_GROUPS: Quota(10, 2),
+                QuotaResource.SERVER_GROUP_MEMBERS: Quota(10),
+                QuotaResource.VOLUMES: Quota(4, 4),
+                QuotaResource.GIGABYTES: Quota(100, 35),
+                QuotaResource.VOLUME_GIGABYTES: Quota(50),
+                (QuotaResource.VOLUMES, "fast"): Quota(2, 1),
+                QuotaResource.FLOATING_IPS: Quota(2, 2),
+                QuotaResource.PORTS: Quota(20, 9),
+                QuotaResource.LOAD_BALANCERS: Quota(3, 2),
+                QuotaResource.LISTENERS: Quota(5, 3),
             },
             self.quotas(),
         )
@@ -295,8 +295,8 @@ class TestQuotas(CloudCase):
             "volumes_fast": {"limit": None, "in_use": 1, "reserved": 0},
         }
         found = self.quotas()
-        self.assertEqual(Quota(4, 3), found[Resource.VOLUMES])
-        self.assertNotIn((Resource.VOLUMES, "fast"), found)
+        self.assertEqual(Quota(4, 3), found[QuotaResource.VOLUMES])
+        self.assertNotIn((QuotaResource.VOLUMES, "fast"), found)
 
     def test_without_any_limit_nothing_is_counted(self) -> None:
         self.openstack.nova_quota = {}
@@ -313,11 +313,11 @@ class TestQuotas(CloudCase):
 
     def test_an_octavia_that_is_away_is_cluster_apis_to_wait_for(self) -> None:
         self.openstack.down = {"load-balancer"}
-        self.assertIn(Resource.SERVER_GROUP_MEMBERS, self.quotas())
+        self.assertIn(QuotaResource.SERVER_GROUP_MEMBERS, self.quotas())
 
     def test_a_service_of_which_nothing_is_needed_is_not_asked(self) -> None:
         wanted = request(load_balancer=False, floating_ip=False)
-        self.cloud.quotas("p1", quota_usage.needs(wanted, self.cloud.facts(wanted).flavors))
+        self.cloud.quotas("p1", quota_usage.cluster_usage(wanted, self.cloud.facts(wanted).flavors))
         for part in ("load-balancer", "volume/v3/os-quota-sets"):
             self.assertFalse([one for one in self.openstack.asked if part in one])
 
@@ -340,7 +340,7 @@ class TestRequests(CloudCase):
             self.openstack.asked.clear()
             port = cloud.Cloud(self.openstack.clients(self.context))
             facts = port.facts(wanted, new=True)
-            port.quotas("p1", quota_usage.needs(wanted, facts.flavors))
+            port.quotas("p1", quota_usage.cluster_usage(wanted, facts.flavors))
             policies = dict.fromkeys((one.name for one in groups), "soft-anti-affinity")
             port.belongings.make_server_groups(f"demo-{attempt}", policies)
             for name in ("magnum-x", "magnum-x-inside"):
@@ -382,7 +382,7 @@ class TestRequests(CloudCase):
         self.cloud.facts(wanted)
         self.openstack.asked.clear()
         facts = self.cloud.facts(wanted)
-        self.cloud.quotas("p1", quota_usage.needs(wanted, facts.flavors))
+        self.cloud.quotas("p1", quota_usage.cluster_usage(wanted, facts.flavors))
         asked = [one for one in self.openstack.asked if one.count("/") > 2]
         self.assertEqual(len(set(asked)), len(asked))
         self.assertLessEqual(len(asked), self.LIMIT)

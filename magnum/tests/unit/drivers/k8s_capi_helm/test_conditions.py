@@ -9,7 +9,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm.model import conditions, names
 from magnum.drivers.k8s_capi_helm.model.conditions import Truth
-from magnum.tests.unit.drivers.k8s_capi_helm import scenes
+from magnum.tests.unit.drivers.k8s_capi_helm import builders
 
 VERSIONS = ("v1beta2", "v1beta1")
 
@@ -19,53 +19,55 @@ class ConditionTest(testtools.TestCase):
 
     def test_both_versions_say_the_same(self):
         for version in VERSIONS:
-            said = conditions.condition(scenes.cluster(version), "Available")
+            said = conditions.condition(builders.cluster(version), "Available")
             self.assertIs(Truth.TRUE, said.truth, version)
             self.assertTrue(said.good and said.present and not said.bad, version)
 
     def test_what_v1beta1_itself_calls_conditions_is_not_read(self):
-        cluster = scenes.cluster("v1beta1")
+        cluster = builders.cluster("v1beta1")
         cluster["status"]["conditions"] = [{"type": "Available", "status": "True"}]
         cluster["status"]["v1beta2"]["conditions"] = []
         self.assertIs(Truth.UNKNOWN, conditions.condition(cluster, "Available").truth)
 
     def test_before_capi_1_9_everything_is_unknown(self):
-        cluster = scenes.cluster("v1beta1")
+        cluster = builders.cluster("v1beta1")
         del cluster["status"]["v1beta2"]
         self.assertFalse(conditions.condition(cluster, "Available").present)
 
     def test_absent_is_unknown_and_neither_good_nor_bad(self):
-        said = conditions.condition(scenes.cluster(), "Remediating")
+        said = conditions.condition(builders.cluster(), "Remediating")
         self.assertEqual((Truth.UNKNOWN, False), (said.truth, said.present))
         self.assertFalse(said.good or said.bad)
 
     def test_older_than_the_spec_is_stale(self):
         for version in VERSIONS:
-            cluster = scenes.cluster(version)
+            cluster = builders.cluster(version)
             cluster["metadata"]["generation"] = 3
             said = conditions.condition(cluster, "Available")
             self.assertTrue(said.stale and said.truth is Truth.UNKNOWN, version)
 
     def test_a_milestone_is_never_stale(self):
-        cluster = scenes.cluster()
+        cluster = builders.cluster()
         cluster["metadata"]["generation"] = 9
         self.assertTrue(conditions.condition(cluster, "ControlPlaneInitialized").good)
 
     def test_a_status_that_is_no_status_is_unknown(self):
-        cluster = scenes.cluster()
-        scenes.say(cluster, "Available", "Maybe")
+        cluster = builders.cluster()
+        builders.say(cluster, "Available", "Maybe")
         self.assertIs(Truth.UNKNOWN, conditions.condition(cluster, "Available").truth)
 
     def test_happening_is_bad_news(self):
-        control_plane = scenes.control_plane()
+        control_plane = builders.control_plane()
         self.assertTrue(conditions.condition(control_plane, "RollingOut").good)
-        scenes.say(control_plane, "RollingOut", "True")
+        builders.say(control_plane, "RollingOut", "True")
         self.assertTrue(conditions.condition(control_plane, "RollingOut").bad)
 
     def test_a_provider_is_read_in_any_shape(self):
-        server = scenes.server("s")
+        server = builders.server("s")
         self.assertTrue(conditions.condition(server, "InstanceReady").good)
-        server["status"]["v1beta2"] = {"conditions": scenes.conditions({"InstanceReady": "False"})}
+        server["status"]["v1beta2"] = {
+            "conditions": builders.conditions({"InstanceReady": "False"})
+        }
         self.assertTrue(conditions.condition(server, "InstanceReady").bad)
 
     def test_polarity_is_written_down_for_every_condition(self):
@@ -79,24 +81,24 @@ class ReadingTest(testtools.TestCase):
 
     def test_counters_of_both_versions(self):
         for version in VERSIONS:
-            one = scenes.deployment("gpu", 4, version)
+            one = builders.deployment("gpu", 4, version)
             for key in ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"):
                 self.assertEqual(4, conditions.counter(one, key), (version, key))
 
     def test_a_counter_that_is_not_there_is_not_zero(self):
-        one = scenes.deployment("gpu", 0)
+        one = builders.deployment("gpu", 0)
         self.assertEqual(0, conditions.counter(one, "readyReplicas"))
         del one["status"]["readyReplicas"]
         self.assertIsNone(conditions.counter(one, "readyReplicas"))
 
     def test_the_old_counters_of_v1beta1_are_not_taken(self):
-        one = scenes.deployment("gpu", 4, "v1beta1")
+        one = builders.deployment("gpu", 4, "v1beta1")
         one["status"]["readyReplicas"] = 4
         del one["status"]["v1beta2"]["readyReplicas"]
         self.assertIsNone(conditions.counter(one, "readyReplicas"))
 
     def test_generation(self):
-        one = scenes.deployment("gpu")
+        one = builders.deployment("gpu")
         self.assertTrue(conditions.generation_seen(one))
         for change in ({"metadata": {"generation": 3}}, {"status": {}}, {"metadata": {}}):
             self.assertFalse(conditions.generation_seen({**one, **change}), change)

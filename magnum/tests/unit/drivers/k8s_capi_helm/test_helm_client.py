@@ -13,10 +13,10 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import cli, client, failures, release_secret, versions
-from magnum.drivers.k8s_capi_helm.helm.process import End, Finished
+from magnum.drivers.k8s_capi_helm.helm.process import ProcessOutcome, ProcessResult
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeHelm, FakeKube
-from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm_client as suite
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm as suites_helm
 
 #: What Helm 3.21.4 and 4.2.4 wrote to stderr against a real API server, and what it means.
 WORDS: tuple[tuple[str, type[errors.DriverError], str], ...] = (
@@ -141,7 +141,7 @@ WORDS: tuple[tuple[str, type[errors.DriverError], str], ...] = (
 )
 
 
-class TestFakeHelm(suite.HelmTests, testtools.TestCase):
+class TestFakeHelm(suites_helm.HelmTests, testtools.TestCase):
     """Helm in memory keeps the promises of the real one."""
 
     def setUp(self) -> None:
@@ -149,11 +149,11 @@ class TestFakeHelm(suite.HelmTests, testtools.TestCase):
         self.kube, self.helm = FakeKube(), FakeHelm()
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
-        self.chart = suite.write_chart(pathlib.Path(directory.name) / "chart")
+        self.chart = suites_helm.write_chart(pathlib.Path(directory.name) / "chart")
 
     def lose(self, namespace: str, revision: int) -> None:
         kept = dict.fromkeys(range(1, revision), "superseded")
-        self.helm.show(namespace, suite.RELEASE, kept)
+        self.helm.show(namespace, suites_helm.RELEASE, kept)
 
 
 class TestWords(testtools.TestCase):
@@ -161,13 +161,13 @@ class TestWords(testtools.TestCase):
 
     def test_known_words(self) -> None:
         for words, kind, sentence in WORDS:
-            error = failures.meaning(words, "detail")
+            error = failures.error_of(words, "detail")
             self.assertIs(kind, type(error), words)
             self.assertIn(sentence, str(error))
             self.assertEqual("detail", error.detail)
 
     def test_a_release_that_is_not_there_stays_in_the_house(self) -> None:
-        error = failures.meaning("Error: uninstall: Release not loaded: x: release: not found", "")
+        error = failures.error_of("Error: uninstall: Release not loaded: x: release: not found", "")
         self.assertIsInstance(error, failures.ReleaseAbsent)
 
     def test_keys_that_a_schema_refuses(self) -> None:
@@ -193,21 +193,21 @@ class TestWords(testtools.TestCase):
             ),
             (older, "foo apiServer.port"),
         ):
-            error = failures.meaning(head + words, "")
+            error = failures.error_of(head + words, "")
             self.assertIsInstance(error, errors.ValuesRefused)
             self.assertEqual(keys, " ".join(".".join(path) for path in error.keys))
             self.assertIn("apiServer.port: ", str(error))
 
     @given(st.text())
     def test_any_words_are_an_error_with_a_bounded_line(self, words: str) -> None:
-        sentence = str(failures.meaning(f"denied the request: {words}", words))
+        sentence = str(failures.error_of(f"denied the request: {words}", words))
         self.assertLess(len(sentence), 700)
         self.assertNotIn("\n", sentence)
 
     def test_the_password_of_a_repository_is_not_told(self) -> None:
         url = "https://me:pa:ss@charts.example.org/a"
         words = f'Error: looks like "{url}" is not a valid chart repository'.encode()
-        finished = Finished(End.EXITED, 1, b"", words)
+        finished = ProcessResult(ProcessOutcome.EXITED, 1, b"", words)
         error = self.assertRaises(errors.DriverError, failures.output, ["pull", "a"], finished)
         self.assertNotIn("pa:ss", f"{error} {error.detail}")
         self.assertIn("https://charts.example.org/a", error.detail)
@@ -218,18 +218,20 @@ class TestWords(testtools.TestCase):
 
     def test_how_a_run_ended(self) -> None:
         for end, code, kind in (
-            (End.STOPPED, -9, errors.HelmInterrupted),
-            (End.TIMED_OUT, 1, errors.HelmInterrupted),
-            (End.TIMED_OUT, 0, errors.HelmInterrupted),
-            (End.EXITED, -9, errors.HelmInterrupted),
-            (End.EXITED, 1, errors.HelmRefused),
+            (ProcessOutcome.STOPPED, -9, errors.HelmInterrupted),
+            (ProcessOutcome.TIMED_OUT, 1, errors.HelmInterrupted),
+            (ProcessOutcome.TIMED_OUT, 0, errors.HelmInterrupted),
+            (ProcessOutcome.EXITED, -9, errors.HelmInterrupted),
+            (ProcessOutcome.EXITED, 1, errors.HelmRefused),
         ):
             error = self.assertRaises(
-                kind, failures.output, ["upgrade", "x"], Finished(end, code, b"", b"words")
+                kind, failures.output, ["upgrade", "x"], ProcessResult(end, code, b"", b"words")
             )
             self.assertIn("helm upgrade x", error.detail)
             self.assertIn("words", error.detail)
-        self.assertEqual(b"out", failures.output([], Finished(End.EXITED, 0, b"out", b"w")))
+        self.assertEqual(
+            b"out", failures.output([], ProcessResult(ProcessOutcome.EXITED, 0, b"out", b"w"))
+        )
 
 
 class TestVersion(testtools.TestCase):
@@ -255,9 +257,9 @@ class TestReleaseSecrets(testtools.TestCase):
     """A revision as Helm keeps it."""
 
     def test_what_it_says(self) -> None:
-        live = release_secret.decode(suite.secret(7, "deployed", {"a": 1}))
+        live = release_secret.decode(suites_helm.secret(7, "deployed", {"a": 1}))
         self.assertEqual(
-            (suite.RELEASE, suite.NAMESPACE, 7, "deployed", {"a": 1}),
+            (suites_helm.RELEASE, suites_helm.NAMESPACE, 7, "deployed", {"a": 1}),
             (live.name, live.namespace, live.revision, live.status, live.values),
         )
         self.assertEqual(
@@ -266,12 +268,14 @@ class TestReleaseSecrets(testtools.TestCase):
         )
 
     def test_no_values_are_empty_values(self) -> None:
-        self.assertEqual({}, release_secret.decode(suite.secret(1, "deployed", None)).values)
+        self.assertEqual({}, release_secret.decode(suites_helm.secret(1, "deployed", None)).values)
 
     def test_a_foreign_chart_has_no_family(self) -> None:
         self.assertEqual(
             "",
-            release_secret.decode(suite.secret(1, "deployed", {}, annotations={})).chart_family,
+            release_secret.decode(
+                suites_helm.secret(1, "deployed", {}, annotations={})
+            ).chart_family,
         )
 
     def test_whether_a_tenants_registry_reaches_its_autoscaler(self) -> None:
@@ -281,41 +285,41 @@ class TestReleaseSecrets(testtools.TestCase):
             ("templates/autoscaler/_wanted.tpl", "{{ .Values.autoscaler.image }}", False),
             ("templates/machines/_containerd.tpl", hole, False),
         ):
-            secret = suite.secret(1, "deployed", {}, templates={place: text})
+            secret = suites_helm.secret(1, "deployed", {}, templates={place: text})
             self.assertEqual(expected, release_secret.decode(secret).takes_prefix, place)
 
     def test_an_uncompressed_one(self) -> None:
         self.assertEqual(
-            2, release_secret.decode(suite.secret(2, "deployed", {}, pack=bytes)).revision
+            2, release_secret.decode(suites_helm.secret(2, "deployed", {}, pack=bytes)).revision
         )
 
     def test_the_newest_is_by_number(self) -> None:
         found = release_secret.newest(
-            suite.secret(number, "superseded", {}) for number in (2, 11, 9)
+            suites_helm.secret(number, "superseded", {}) for number in (2, 11, 9)
         )
         self.assertEqual(11, release_secret.revision(found or {}))
         self.assertIsNone(release_secret.newest([]))
 
     def test_the_newest_that_was_applied_as_a_whole(self) -> None:
-        kube, place = FakeKube(), (suite.NAMESPACE, suite.RELEASE)
+        kube, place = FakeKube(), (suites_helm.NAMESPACE, suites_helm.RELEASE)
         helm = client.HelmClient(kube, timeout=1.0)
         statuses = ("superseded", "deployed", "failed", "superseded")
         for number, status, whole in zip(range(1, 5), statuses, (1, 2, 2, 4), strict=True):
-            kube.put(names.SECRET, suite.secret(number, status, {}))
+            kube.put(names.SECRET, suites_helm.secret(number, status, {}))
             live = helm.live(*place)
             assert live is not None
             self.assertEqual((status, number, whole), (live.status, live.revision, live.whole))
 
     @given(st.binary())
     def test_garbage_is_refused_without_quoting_it(self, garbage: bytes) -> None:
-        broken = suite.secret(1, "deployed", {})
+        broken = suites_helm.secret(1, "deployed", {})
         broken["data"]["release"] = base64.b64encode(base64.b64encode(garbage)).decode()
         error = self.assertRaises(errors.HelmRefused, release_secret.decode, broken)
         self.assertIn("sh.helm.release.v1", error.detail)
 
     def test_other_garbage(self) -> None:
         for data in ({}, {"release": "&"}, {"release": None}):
-            broken = {**suite.secret(1, "deployed", {}), "data": data}
+            broken = {**suites_helm.secret(1, "deployed", {}), "data": data}
             self.assertRaises(errors.HelmRefused, release_secret.decode, broken)
 
 

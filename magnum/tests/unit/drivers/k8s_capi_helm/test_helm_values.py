@@ -449,7 +449,7 @@ class TestCounts(testtools.TestCase):
 
     def test_counts_are_part_of_the_values(self) -> None:
         wanted = request({"auto_scaling_enabled": "true"}, **everything())
-        values, counts = helm_values.render(wanted, FACTS), nodegroups.counts(wanted)
+        values, counts = helm_values.render(wanted, FACTS), nodegroups.sizes(wanted)
         self.assertEqual(3, counts["controlPlane"]["machineCount"])
         for whole, part in zip(values["nodeGroups"], counts["nodeGroups"], strict=True):
             fixed = ("machineFlavor", "capacity", "serverGroupId")

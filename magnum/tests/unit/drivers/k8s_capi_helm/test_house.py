@@ -235,7 +235,7 @@ class TestFloors(LawCase):
             for node, name in source.calls():
                 # Magnum's objects create themselves; who creates another thing says what.
                 creates_itself = name == "create" and not node.args and not node.keywords
-                if name in {"save", "destroy"} and ast.unparse(node.func) != "saving.destroy":
+                if name in {"save", "destroy"} and ast.unparse(node.func) != f"saving.{name}":
                     broken.append(f"{source.at(node)} calls .{name}()")
                 if creates_itself:
                     broken.append(f"{source.at(node)} calls .{name}()")

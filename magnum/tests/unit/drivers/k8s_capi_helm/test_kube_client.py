@@ -15,8 +15,8 @@ from magnum.drivers.k8s_capi_helm.kube import request
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import kube_client as suite
-from magnum.tests.unit.drivers.k8s_capi_helm.suites import server as wire
 
 
 class TestFakeKube(suite.KubeClientTests, testtools.TestCase):
@@ -28,7 +28,7 @@ class TestFakeKube(suite.KubeClientTests, testtools.TestCase):
         self.kube.unserved.add(suite.ABSENT)
 
 
-class TestAttempts(wire.WireCase):
+class TestAttempts(http_server.WireCase):
     """How often what is sent."""
 
     def test_passing_trouble_passes(self) -> None:
@@ -39,7 +39,7 @@ class TestAttempts(wire.WireCase):
             self.assertEqual(["GET"] * 3, self.sent())
 
     def test_trouble_that_stays_is_unreachable_after_three_attempts(self) -> None:
-        self.answer((500, wire.status("InternalError", "failed calling webhook x")))
+        self.answer((500, http_server.status("InternalError", "failed calling webhook x")))
         error = self.assertRaises(
             errors.ManagementUnreachable, self.kube.get, names.LEASE, "n", "one"
         )
@@ -71,7 +71,7 @@ class TestAttempts(wire.WireCase):
         self.assertEqual(["POST"] * 3, self.sent())
 
     def test_a_role_that_was_just_bound_is_waited_for(self) -> None:
-        forbidden = (403, wire.status("Forbidden"))
+        forbidden = (403, http_server.status("Forbidden"))
         self.answer(forbidden, forbidden, forbidden, forbidden, (201, self.lease()))
         self.assertEqual(self.lease(), self.kube.create(names.LEASE, self.lease()))
         self.answer(forbidden)
@@ -82,7 +82,7 @@ class TestAttempts(wire.WireCase):
     def test_refusals_are_not_repeated(self) -> None:
         for code in (400, 403, 405, 413, 415, 422):
             self.server.seen.clear()
-            self.answer((code, wire.status("Invalid", "spec.x: Invalid value")))
+            self.answer((code, http_server.status("Invalid", "spec.x: Invalid value")))
             error = self.assertRaises(
                 errors.ManagementRefused, self.kube.apply, names.LEASE, self.lease()
             )
@@ -93,7 +93,10 @@ class TestAttempts(wire.WireCase):
 
     def test_where_there_is_no_namespace_nothing_may_be_read_and_nothing_is_there(self) -> None:
         """The role is bound in each namespace: without one the server does not tell so itself."""
-        forbidden, gone = (403, wire.status("Forbidden")), (404, wire.status("NotFound", name="n"))
+        forbidden, gone = (
+            (403, http_server.status("Forbidden")),
+            (404, http_server.status("NotFound", name="n")),
+        )
         self.answer(forbidden, gone)
         self.assertIsNone(self.kube.get(names.LEASE, "n", "one"))
         self.assertEqual("/api/v1/namespaces/n", self.server.seen[-1].path)
@@ -101,22 +104,22 @@ class TestAttempts(wire.WireCase):
         self.assertEqual([], self.kube.list(names.SECRET, "n"))
 
     def test_what_may_not_be_read_where_there_is_a_namespace_is_a_refusal(self) -> None:
-        for then in ((200, {"metadata": {"name": "n"}}), (403, wire.status("Forbidden"))):
+        for then in ((200, {"metadata": {"name": "n"}}), (403, http_server.status("Forbidden"))):
             for call in (
                 lambda: self.kube.get(names.LEASE, "n", "one"),
                 lambda: self.kube.list(names.LEASE, "n"),
             ):
-                self.answer((403, wire.status("Forbidden")), then)
+                self.answer((403, http_server.status("Forbidden")), then)
                 error = self.assertRaises(errors.ManagementRefused, call)
                 self.assertIn("read Lease" if "one" in str(error) else "list Lease", str(error))
 
     def test_without_an_answer_nobody_knows_what_is_there(self) -> None:
-        self.answer((403, wire.status("Forbidden")), (503, b""))
+        self.answer((403, http_server.status("Forbidden")), (503, b""))
         self.assertRaises(errors.ManagementUnreachable, self.kube.get, names.LEASE, "n", "one")
 
     def test_conflicts(self) -> None:
         for code in (409, 410):
-            self.answer((code, wire.status("Conflict")))
+            self.answer((code, http_server.status("Conflict")))
             error = self.assertRaises(errors.Conflict, self.kube.apply, names.LEASE, self.lease())
             self.assertIn("Lease 'one' in namespace 'n'", str(error))
             self.assertTrue(error.retryable)
@@ -126,7 +129,7 @@ class TestAttempts(wire.WireCase):
         self.assertRaises(errors.ManagementUnreachable, self.kube.get, names.LEASE, "n", "one")
 
 
-class TestTime(wire.WireCase):
+class TestTime(http_server.WireCase):
     """Nothing holds a thread for long."""
 
     def bounded(self, limit: float) -> errors.ManagementUnreachable:
@@ -142,11 +145,11 @@ class TestTime(wire.WireCase):
         self.assertIn("Read", self.bounded(10).detail)
 
     def test_a_server_that_is_not_there(self) -> None:
-        wire.write_kubeconfig(self.config, "http://127.0.0.1:9")
+        http_server.write_kubeconfig(self.config, "http://127.0.0.1:9")
         self.assertIn("refused", self.bounded(10).detail)
 
     def test_a_server_that_speaks_something_else(self) -> None:
-        wire.write_kubeconfig(self.config, self.server.url.replace("http:", "https:"))
+        http_server.write_kubeconfig(self.config, self.server.url.replace("http:", "https:"))
         self.bounded(10)
 
     def test_no_request_before_it_is_needed(self) -> None:
@@ -154,15 +157,15 @@ class TestTime(wire.WireCase):
         self.assertEqual([], self.server.seen)
 
 
-class TestVersions(wire.WireCase):
+class TestVersions(http_server.WireCase):
     """Which version of a kind is talked about."""
 
     def serve_versions(self, *versions: str) -> None:
-        def give(seen: wire.Seen) -> wire.Answer:
+        def give(seen: http_server.Seen) -> http_server.Answer:
             _, _, _, version, *rest = seen.path.split("/")
             if version not in versions:
                 return 404, b"404 page not found\n"
-            return (404, wire.GONE) if rest else (200, wire.CORE_GROUPS)
+            return (404, http_server.GONE) if rest else (200, http_server.CORE_GROUPS)
 
         self.server.answer = give
 
@@ -205,17 +208,17 @@ class TestVersions(wire.WireCase):
         self.assertEqual("of/another", manifest["apiVersion"])
 
 
-class TestLists(wire.WireCase):
+class TestLists(http_server.WireCase):
     """Long lists come in pages."""
 
-    def page(self, seen: wire.Seen, *, expired: bool = False) -> wire.Answer:
+    def page(self, seen: http_server.Seen, *, expired: bool = False) -> http_server.Answer:
         if seen.path.count("/") == 3:
-            return 200, wire.CORE_GROUPS
+            return 200, http_server.CORE_GROUPS
         name, marks = f"p{len(self.sent())}", {"a": "1", "b": "2"}
         item = {"metadata": {"name": name, "namespace": "n", "labels": marks}}
         if "continue=" in seen.path:
             if expired:
-                return 410, wire.status("Expired")
+                return 410, http_server.status("Expired")
             return 200, {"items": [item], "metadata": {}}
         more = {"continue": "a/b=&"} if "limit=" in seen.path else {}
         return 200, {"items": [item], "metadata": more, "apiVersion": "coordination.k8s.io/v1"}
@@ -231,7 +234,7 @@ class TestLists(wire.WireCase):
         self.assertIn("continue=a/b%3D%26", second)
 
     def test_the_revision_is_that_of_a_list_of_one(self) -> None:
-        self.server.answer = lambda seen: (200, wire.CORE_GROUPS)
+        self.server.answer = lambda seen: (200, http_server.CORE_GROUPS)
         self.kube.served(names.LEASE)
         more = {"resourceVersion": "17", "continue": "a"}
         self.server.answer = lambda seen: (200, {"items": [], "metadata": more})
@@ -240,7 +243,7 @@ class TestLists(wire.WireCase):
         self.assertEqual([], [seen.path for seen in self.server.seen if "continue=" in seen.path])
 
     def test_a_snapshot_that_took_too_long_is_read_in_one_piece(self) -> None:
-        def answer(seen: wire.Seen) -> wire.Answer:
+        def answer(seen: http_server.Seen) -> http_server.Answer:
             code, body = self.page(seen, expired=True)
             if code == 200 and "items" in body:
                 first = "limit=" in seen.path
@@ -259,7 +262,7 @@ class TestLists(wire.WireCase):
         self.assertNotIn("limit=", self.server.seen[-1].path)
 
 
-class TestAbsence(wire.WireCase):
+class TestAbsence(http_server.WireCase):
     """Only an answer that is one to the question says that something is not there."""
 
     def test_what_is_no_list_is_not_empty(self) -> None:
@@ -288,8 +291,8 @@ class TestAbsence(wire.WireCase):
     def test_what_is_not_about_the_object_does_not_say_that_it_is_gone(self) -> None:
         other = {"metadata": {"name": "one", "namespace": "other"}}
         for answer in (
-            (404, wire.NO_KIND),
-            (404, wire.status("NotFound", name="another", kind="leases")),
+            (404, http_server.NO_KIND),
+            (404, http_server.status("NotFound", name="another", kind="leases")),
             (404, b"<html></html>"),
             (404, {}),
             (200, {}),
@@ -300,7 +303,7 @@ class TestAbsence(wire.WireCase):
             with self.subTest(answer=answer):
                 self.answer(answer)
                 self.assertRaises(errors.DriverError, self.kube.get, names.LEASE, "n", "one")
-        self.answer((404, wire.GONE))
+        self.answer((404, http_server.GONE))
         self.assertIsNone(self.kube.get(names.LEASE, "n", "one"))
 
     def test_what_is_not_the_object_says_of_no_write_that_it_is_done(self) -> None:
@@ -318,20 +321,20 @@ class TestAbsence(wire.WireCase):
             self.assertEqual(read["metadata"], write()["metadata"])
 
 
-class TestSecrecy(wire.WireCase):
+class TestSecrecy(http_server.WireCase):
     """What is in a Secret comes out of no error."""
 
     def test_the_servers_words_about_a_secret_are_not_repeated(self) -> None:
         manifest = {"metadata": {"name": "one", "namespace": "n"}, "stringData": {"a": "s3cret"}}
         cause = {"field": "data[a]", "message": "bad value s3cret"}
         for code in (400, 422, 500):
-            self.answer((code, wire.status("Invalid", "got s3cret", causes=[cause])))
+            self.answer((code, http_server.status("Invalid", "got s3cret", causes=[cause])))
             error = self.assertRaises(errors.DriverError, self.kube.apply, names.SECRET, manifest)
             self.assertNotIn("s3cret", f"{error} {error.detail} {error!r}")
             self.assertIn("data[a]", error.detail)
 
     def test_the_token_is_in_no_error(self) -> None:
-        self.answer((403, wire.status("Forbidden", "no")))
+        self.answer((403, http_server.status("Forbidden", "no")))
         error = self.assertRaises(errors.ManagementRefused, self.kube.get, names.SECRET, "n", "one")
         self.assertNotIn("first", f"{error} {error.detail}")
 

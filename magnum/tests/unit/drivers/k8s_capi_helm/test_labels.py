@@ -296,7 +296,7 @@ class TestNodegroups(testtools.TestCase):
         cluster = {"boot_volume_size": "40", "monitoring_enabled": "true", "anything": "x"}
         for label in labels.REGISTRY:
             own = {label.name: label.example}
-            if labels.Site.NODEGROUP in label.sites:
+            if labels.LabelScope.NODEGROUP in label.sites:
                 labels.check_node_group(own, {}, {})
                 self.assertEqual(
                     labels.parse(own, {}), labels.parse_node_group(own, {}, {}), label.name

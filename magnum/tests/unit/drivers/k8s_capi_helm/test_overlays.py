@@ -19,8 +19,12 @@ from magnum.drivers.k8s_capi_helm.conf import overlay_files, overlay_template
 from magnum.drivers.k8s_capi_helm.model import Json
 from magnum.drivers.k8s_capi_helm.reconcile import render
 from magnum.drivers.k8s_capi_helm.values import merge
-from magnum.drivers.k8s_capi_helm.values.reserved_keys import is_owned
-from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values, test_intake, world
+from magnum.drivers.k8s_capi_helm.values.reserved_keys import is_owned, OWNED
+from magnum.tests.unit.drivers.k8s_capi_helm import (
+    driver_case,
+    test_helm_values,
+    test_magnum_objects,
+)
 
 CONTEXT = overlay_template.Context(
     cluster_name="demo",
@@ -44,7 +48,7 @@ class Case(testtools.TestCase):
 
     def read(self, text: str, context: overlay_template.Context = CONTEXT) -> Json:
         self.write("one", text)
-        [found] = overlay_files.read(str(self.directory), "one", context)
+        [found] = overlay_files.read_overlays(str(self.directory), "one", context)
         return found.values
 
     def unusable(self, text: str, context: overlay_template.Context = CONTEXT) -> str:
@@ -60,19 +64,20 @@ class TestFiles(Case):
         self.write("gpu", "a: 2")
         directory = str(self.directory)
         self.assertEqual(
-            [{"a": 2}], [one.values for one in overlay_files.read(directory, "gpu", CONTEXT)]
+            [{"a": 2}],
+            [one.values for one in overlay_files.read_overlays(directory, "gpu", CONTEXT)],
         )
         self.write("site", "a: 1")
-        found = [one.values for one in overlay_files.read(directory, "gpu", CONTEXT)]
+        found = [one.values for one in overlay_files.read_overlays(directory, "gpu", CONTEXT)]
         self.assertEqual([{"a": 1}, {"a": 2}], found)
-        self.assertEqual(1, len(overlay_files.read(directory, None, CONTEXT)))
-        self.assertEqual(1, len(overlay_files.read(directory, "site", CONTEXT)))
-        self.assertEqual((), overlay_files.read("", None, CONTEXT))
+        self.assertEqual(1, len(overlay_files.read_overlays(directory, None, CONTEXT)))
+        self.assertEqual(1, len(overlay_files.read_overlays(directory, "site", CONTEXT)))
+        self.assertEqual((), overlay_files.read_overlays("", None, CONTEXT))
 
     def test_a_name_that_is_not_there(self) -> None:
         for directory in ("", str(self.directory)):
             error = self.assertRaises(
-                errors.InvalidLabel, overlay_files.read, directory, "gpu", CONTEXT
+                errors.InvalidLabel, overlay_files.read_overlays, directory, "gpu", CONTEXT
             )
             self.assertIn("'capi_helm_overlay' has the value 'gpu'", str(error))
 
@@ -81,7 +86,7 @@ class TestFiles(Case):
         outside.write_text("a: 1")
         (self.directory / "one.yaml").symlink_to(outside)
         error = self.assertRaises(
-            errors.Misconfigured, overlay_files.read, str(self.directory), "one", CONTEXT
+            errors.Misconfigured, overlay_files.read_overlays, str(self.directory), "one", CONTEXT
         )
         self.assertIn("link", error.detail)
 
@@ -93,7 +98,7 @@ class TestFiles(Case):
         for place in (absent, file, circle):
             for name in (None, "gpu"):
                 error = self.assertRaises(
-                    errors.Misconfigured, overlay_files.read, str(place), name, CONTEXT
+                    errors.Misconfigured, overlay_files.read_overlays, str(place), name, CONTEXT
                 )
                 self.assertNotIn(str(place), str(error))
                 self.assertIn(f"{place}/site.yaml", error.detail)
@@ -104,7 +109,11 @@ class TestFiles(Case):
         (self.directory / "two.yaml").mkdir()
         for name in ("one", "two"):
             error = self.assertRaises(
-                errors.Misconfigured, overlay_files.read, str(self.directory), name, CONTEXT
+                errors.Misconfigured,
+                overlay_files.read_overlays,
+                str(self.directory),
+                name,
+                CONTEXT,
             )
             self.assertIn(f"overlay '{name}'", str(error))
             self.assertIn(f"{name}.yaml", error.detail)
@@ -113,7 +122,7 @@ class TestFiles(Case):
         (self.directory / "..data").mkdir()
         (self.directory / "..data" / "one.yaml").write_text("a: 1")
         (self.directory / "one.yaml").symlink_to("..data/one.yaml")
-        [found] = overlay_files.read(str(self.directory), "one", CONTEXT)
+        [found] = overlay_files.read_overlays(str(self.directory), "one", CONTEXT)
         self.assertEqual({"a": 1}, found.values)
 
     def test_names_of_labels_cannot_leave_the_directory(self) -> None:
@@ -133,7 +142,7 @@ class TestFiles(Case):
     def test_what_is_no_text(self) -> None:
         (self.directory / "one.yaml").write_bytes(b"a: \xff")
         self.assertRaises(
-            errors.Misconfigured, overlay_files.read, str(self.directory), "one", CONTEXT
+            errors.Misconfigured, overlay_files.read_overlays, str(self.directory), "one", CONTEXT
         )
 
 
@@ -162,7 +171,7 @@ class TestTrees(Case):
 
     def test_the_line_of_a_key(self) -> None:
         path = self.write("one", "a:\n  b:\n    - c: 1\n")
-        [found] = overlay_files.read(str(self.directory), "one", CONTEXT)
+        [found] = overlay_files.read_overlays(str(self.directory), "one", CONTEXT)
         self.assertEqual(f"{path}, line 2, key a.b", found.place(("a", "b")))
         self.assertEqual(("a", "b"), found.setting(("a", "b", "0", "d")))
         self.assertIsNone(found.setting(("a", "c")))
@@ -223,7 +232,7 @@ class TestMerging(testtools.TestCase):
         below = {"a": {"b": 1, "c": [1, 2]}, "d": 1}
         self.assertEqual(
             {"a": {"b": 1, "c": [3]}, "d": 1, "e": None},
-            merge.laid_over(below, {"a": {"c": [3]}, "e": None}),
+            merge.merge(below, {"a": {"c": [3]}, "e": None}),
         )
 
     def test_what_was_asked_for_wins_also_by_being_absent(self) -> None:
@@ -232,7 +241,7 @@ class TestMerging(testtools.TestCase):
         overlay = {"a": 2, "volume": {"size": 9}, "b": 3}
         self.assertEqual(
             {"a": 2, "b": 3, "nodeGroups": [{"name": "x"}]},
-            merge.layered(full, {"a": 1}, [other], [overlay]),
+            merge.merge_layers(full, {"a": 1}, [other], [overlay]),
         )
 
 
@@ -282,8 +291,8 @@ class TestBelowLabels(Case):
             self.write("site", yaml.safe_dump(site))
         directory = str(self.directory) if site is not None else ""
         request = test_helm_values.request(texts, given_labels=labels.given_names(texts))
-        conf = test_intake.config(overlay_directory=directory)
-        return render.rendered(request, test_helm_values.FACTS, conf)
+        conf = test_magnum_objects.config(overlay_directory=directory)
+        return render.render_values(request, test_helm_values.FACTS, conf)
 
     @functools.cached_property
     def everything(self) -> list[tuple[str, ...]]:
@@ -354,14 +363,14 @@ class TestBelowLabels(Case):
 
     def test_the_schema_has_every_key_that_is_the_drivers(self) -> None:
         schema = test_helm_values.schema("openstack-cluster")
-        for path in render.helm_values.OWNED:
+        for path in OWNED:
             place = schema if path[0] != "addons" else test_helm_values.schema("cluster-addons")
             for key in path[1:] if path[0] == "addons" else path:
                 self.assertIn(key, place["properties"], path)
                 place = place["properties"][key]
 
 
-class TestWorld(world.World):
+class TestWorld(driver_case.DriverCase):
     """Through Magnum's conductor: what overlays take part in, and what they never reach."""
 
     def setUp(self) -> None:
@@ -371,7 +380,7 @@ class TestWorld(world.World):
 
     @property
     def values(self) -> Json:
-        found: Json = self.helm.live(world.NAMESPACE, world.RELEASE).values
+        found: Json = self.helm.live(driver_case.NAMESPACE, driver_case.RELEASE).values
         return found
 
     def write(self, name: str, text: str) -> pathlib.Path:
@@ -417,8 +426,8 @@ class TestWorld(world.World):
         self.cloud.images["newer"] = ("image-2", "1.35.1")
         self.assertEqual("", self.upgrade(self.newer(image_id="newer")))
         self.assertEqual({"kube": before}, self.values["machineMetadata"])
-        self.grow()
-        self.tick()
+        self.capi_converges()
+        self.status_task()
         self.assertEqual({"kube": "1.35.1"}, self.values["machineMetadata"])
         self.assertNotEqual("1.35.1", before)
 

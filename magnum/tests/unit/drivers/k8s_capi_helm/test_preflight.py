@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.cloud.preflight import (
     quota_usage,
 )
 from magnum.drivers.k8s_capi_helm.model import (
+    CloudCapability,
     CloudFacts,
     ClusterRequest,
     Flavor,
@@ -24,14 +25,13 @@ from magnum.drivers.k8s_capi_helm.model import (
     Image,
     Network,
     NodeGroupRequest,
-    Offer,
     Quota,
-    Resource,
+    QuotaResource,
     Subnet,
 )
 from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 
-TERMS = machines.Terms(("ubuntu", "flatcar"), ram=2048, vcpus=2)
+TERMS = machines.MachineRequirements(("ubuntu", "flatcar"), ram=2048, vcpus=2)
 PUBLIC = Network("n-1", "public", "admin", external=True, subnets=("s-9",))
 MINE = Network("n-2", "mine", "p1", subnets=("s-1",))
 FACTS = CloudFacts(
@@ -51,10 +51,10 @@ FACTS = CloudFacts(
     external_network_id="n-1",
     has_keypair=True,
     offers={
-        Offer.SERVER_ZONE: ("az-1", "az-2"),
-        Offer.VOLUME_ZONE: ("nova",),
-        Offer.VOLUME_TYPE: ("fast",),
-        Offer.BALANCER_PROVIDER: ("amphora", "ovn"),
+        CloudCapability.SERVER_ZONE: ("az-1", "az-2"),
+        CloudCapability.VOLUME_ZONE: ("nova",),
+        CloudCapability.VOLUME_TYPE: ("fast",),
+        CloudCapability.BALANCER_PROVIDER: ("amphora", "ovn"),
     },
 )
 
@@ -245,7 +245,7 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     ),
     (
         request({"api_server_lb_flavor": "huge"}),
-        {"offers": {Offer.BALANCER_FLAVOR: ("small", "large")}},
+        {"offers": {CloudCapability.BALANCER_FLAVOR: ("small", "large")}},
         "Label 'api_server_lb_flavor' has the value 'huge', which is no load balancer flavor that "
         "this project can use. It can use: large, small.",
     ),
@@ -262,7 +262,7 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     ),
     (
         request(),
-        {"quotas": {Resource.INSTANCES: Quota(10, 8), Resource.CORES: Quota(20, 16)}},
+        {"quotas": {QuotaResource.INSTANCES: Quota(10, 8), QuotaResource.CORES: Quota(20, 16)}},
         "The project's quota is too small: servers: 3 needed, 2 free of 10; vCPUs: 6 needed, 4 "
         "free of 20. Delete what is no longer needed, or ask the cloud's operator for a higher "
         "quota.",
@@ -323,7 +323,7 @@ class TestProblems(testtools.TestCase):
                 self.assertEqual(not group, "Choose a template that names another" in text)
 
     def test_the_usual_provider_is_no_wish(self) -> None:
-        facts = dataclasses.replace(FACTS, offers={Offer.BALANCER_PROVIDER: ("ovn",)})
+        facts = dataclasses.replace(FACTS, offers={CloudCapability.BALANCER_PROVIDER: ("ovn",)})
         self.assertEqual([], checks.problems(request(), facts, TERMS))
 
     def test_a_cluster_without_balancer_asks_for_no_provider(self) -> None:
@@ -379,7 +379,7 @@ class TestMessage(testtools.TestCase):
         facts = dataclasses.replace(
             FACTS,
             has_keypair=False,
-            quotas={Resource.FLOATING_IPS: Quota(1, 1), Resource.CORES: Quota(-0, 4)},
+            quotas={QuotaResource.FLOATING_IPS: Quota(1, 1), QuotaResource.CORES: Quota(-0, 4)},
         )
         asked = request(keypair="theirs", node_groups=worker("gone"))
         self.assertEqual(
@@ -413,32 +413,32 @@ class TestMessage(testtools.TestCase):
 
     def test_much_to_choose_from_is_counted(self) -> None:
         zones = tuple(f"az-{n:02}" for n in range(1, 40))
-        facts = dataclasses.replace(FACTS, offers={Offer.SERVER_ZONE: zones})
+        facts = dataclasses.replace(FACTS, offers={CloudCapability.SERVER_ZONE: zones})
         [text] = checks.problems(request({"availability_zone": "x"}), facts, TERMS)
         self.assertTrue(text.endswith("az-09, az-10 and 29 more."), text)
 
 
 class TestNeeds(testtools.TestCase):
     def needs(self, asked: ClusterRequest) -> dict[Any, int]:
-        return dict(quota_usage.needs(asked, FACTS.flavors))
+        return dict(quota_usage.cluster_usage(asked, FACTS.flavors))
 
     def test_a_small_cluster(self) -> None:
         self.assertEqual(
             {
-                Resource.INSTANCES: 3,
-                Resource.CORES: 6,
-                Resource.RAM: 12288,
-                Resource.SERVER_GROUPS: 2,
-                Resource.SERVER_GROUP_MEMBERS: 2,
-                Resource.NETWORKS: 1,
-                Resource.SUBNETS: 1,
-                Resource.ROUTERS: 1,
-                Resource.PORTS: 5,
-                Resource.SECURITY_GROUPS: 2,
-                Resource.FLOATING_IPS: 1,
-                Resource.LOAD_BALANCERS: 1,
-                Resource.LISTENERS: 1,
-                Resource.POOLS: 1,
+                QuotaResource.INSTANCES: 3,
+                QuotaResource.CORES: 6,
+                QuotaResource.RAM: 12288,
+                QuotaResource.SERVER_GROUPS: 2,
+                QuotaResource.SERVER_GROUP_MEMBERS: 2,
+                QuotaResource.NETWORKS: 1,
+                QuotaResource.SUBNETS: 1,
+                QuotaResource.ROUTERS: 1,
+                QuotaResource.PORTS: 5,
+                QuotaResource.SECURITY_GROUPS: 2,
+                QuotaResource.FLOATING_IPS: 1,
+                QuotaResource.LOAD_BALANCERS: 1,
+                QuotaResource.LISTENERS: 1,
+                QuotaResource.POOLS: 1,
             },
             self.needs(request()),
         )
@@ -452,47 +452,47 @@ class TestNeeds(testtools.TestCase):
         }
         masters = NodeGroupRequest("default-master", "small", 3)
         needs = self.needs(request(texts, control_plane=masters))
-        self.assertEqual((8, 190), (needs[Resource.VOLUMES], needs[Resource.GIGABYTES]))
-        self.assertEqual(30, needs[Resource.VOLUME_GIGABYTES])
-        self.assertEqual(5, needs[Resource.VOLUMES, "fast"])
-        self.assertEqual(100, needs[Resource.GIGABYTES, "fast"])
-        self.assertEqual(90, needs[Resource.GIGABYTES, "ssd"])
+        self.assertEqual((8, 190), (needs[QuotaResource.VOLUMES], needs[QuotaResource.GIGABYTES]))
+        self.assertEqual(30, needs[QuotaResource.VOLUME_GIGABYTES])
+        self.assertEqual(5, needs[QuotaResource.VOLUMES, "fast"])
+        self.assertEqual(100, needs[QuotaResource.GIGABYTES, "fast"])
+        self.assertEqual(90, needs[QuotaResource.GIGABYTES, "ssd"])
 
     def test_a_local_disk_of_etcd_is_no_volume(self) -> None:
         texts = {"etcd_blockdevice_size": "30", "etcd_blockdevice_type": "local"}
-        self.assertNotIn(Resource.VOLUMES, self.needs(request(texts)))
+        self.assertNotIn(QuotaResource.VOLUMES, self.needs(request(texts)))
 
     def test_a_given_address_is_none_of_the_quotas(self) -> None:
         needs = self.needs(request({"api_server_floating_ip": "192.0.2.10"}))
-        self.assertNotIn(Resource.FLOATING_IPS, needs)
+        self.assertNotIn(QuotaResource.FLOATING_IPS, needs)
 
     def test_an_own_network_without_balancer_and_address(self) -> None:
         asked = request(fixed_network="mine", load_balancer=False, floating_ip=False)
         needs = self.needs(asked)
-        self.assertEqual(3, needs[Resource.PORTS])
-        for absent in (Resource.NETWORKS, Resource.ROUTERS, Resource.FLOATING_IPS):
+        self.assertEqual(3, needs[QuotaResource.PORTS])
+        for absent in (QuotaResource.NETWORKS, QuotaResource.ROUTERS, QuotaResource.FLOATING_IPS):
             self.assertNotIn(absent, needs)
 
     def test_further_networks_are_ports_of_workers(self) -> None:
         needs = self.needs(request({"extra_network_names": "storage backup"}))
-        self.assertEqual(9, needs[Resource.PORTS])
+        self.assertEqual(9, needs[QuotaResource.PORTS])
 
     def test_an_autoscaled_group_counts_with_what_it_begins_with(self) -> None:
         texts = {"auto_scaling_enabled": "true"}
         for least, workers in ((1, 3), (5, 5)):
             groups = worker("large", count=3, minimum=least, maximum=9)
             needs = self.needs(request(texts, node_groups=groups))
-            self.assertEqual(1 + workers, needs[Resource.INSTANCES])
-            self.assertEqual(workers, needs[Resource.SERVER_GROUP_MEMBERS])
+            self.assertEqual(1 + workers, needs[QuotaResource.INSTANCES])
+            self.assertEqual(workers, needs[QuotaResource.SERVER_GROUP_MEMBERS])
 
     def test_without_server_groups(self) -> None:
         needs = self.needs(request({"server_group_policies": "none"}))
-        self.assertNotIn(Resource.SERVER_GROUPS, needs)
-        self.assertNotIn(Resource.SERVER_GROUP_MEMBERS, needs)
+        self.assertNotIn(QuotaResource.SERVER_GROUPS, needs)
+        self.assertNotIn(QuotaResource.SERVER_GROUP_MEMBERS, needs)
 
     def test_an_empty_group_needs_no_machine(self) -> None:
         needs = self.needs(request({"boot_volume_size": "20"}, node_groups=worker("large", 0)))
-        self.assertEqual((1, 1), (needs[Resource.INSTANCES], needs[Resource.VOLUMES]))
+        self.assertEqual((1, 1), (needs[QuotaResource.INSTANCES], needs[QuotaResource.VOLUMES]))
 
 
 class TestResized(testtools.TestCase):
@@ -521,38 +521,38 @@ class TestResized(testtools.TestCase):
 
     def needs(self, group: str | None, more: int) -> dict[Any, int]:
         growth = quota_usage.resized(self.LIVE, group, 1, more)
-        return dict(quota_usage.machine_needs([growth], FACTS.flavors)) if growth else {}
+        return dict(quota_usage.machine_usage([growth], FACTS.flavors)) if growth else {}
 
     def test_what_comes_in_addition_is_what_the_release_makes(self) -> None:
         self.assertEqual(
             {
-                Resource.INSTANCES: 3,
-                Resource.CORES: 24,
-                Resource.RAM: 49152,
-                Resource.PORTS: 6,
-                Resource.VOLUMES: 3,
-                Resource.GIGABYTES: 120,
-                Resource.VOLUME_GIGABYTES: 40,
+                QuotaResource.INSTANCES: 3,
+                QuotaResource.CORES: 24,
+                QuotaResource.RAM: 49152,
+                QuotaResource.PORTS: 6,
+                QuotaResource.VOLUMES: 3,
+                QuotaResource.GIGABYTES: 120,
+                QuotaResource.VOLUME_GIGABYTES: 40,
             },
             self.needs("default-worker", 3),
         )
 
     def test_the_control_plane_with_its_disks(self) -> None:
         needs = self.needs(None, 2)
-        self.assertEqual((4, 60), (needs[Resource.VOLUMES], needs[Resource.GIGABYTES]))
-        self.assertEqual(2, needs[Resource.PORTS])
-        self.assertEqual(40, needs[Resource.GIGABYTES, "fast"])
+        self.assertEqual((4, 60), (needs[QuotaResource.VOLUMES], needs[QuotaResource.GIGABYTES]))
+        self.assertEqual(2, needs[QuotaResource.PORTS])
+        self.assertEqual(40, needs[QuotaResource.GIGABYTES, "fast"])
 
     def test_the_whole_server_group_counts(self) -> None:
         live = {**self.LIVE, "controlPlane": {**self.LIVE["controlPlane"], "serverGroupId": "g"}}
         more = quota_usage.resized(live, None, 1, 4)
-        needs = quota_usage.machine_needs([more] if more else [], FACTS.flavors)
-        self.assertEqual(5, needs[Resource.SERVER_GROUP_MEMBERS])
-        self.assertNotIn(Resource.SERVER_GROUPS, needs)
+        needs = quota_usage.machine_usage([more] if more else [], FACTS.flavors)
+        self.assertEqual(5, needs[QuotaResource.SERVER_GROUP_MEMBERS])
+        self.assertNotIn(QuotaResource.SERVER_GROUPS, needs)
 
     def test_fewer_the_same_or_unknown_need_nothing(self) -> None:
         for group, more in (("default-worker", 0), ("default-worker", -2), ("gone", 5)):
             self.assertEqual({}, self.needs(group, more))
 
     def test_an_autoscaled_group_that_is_resized(self) -> None:
-        self.assertEqual(2, self.needs("scaled", 2)[Resource.INSTANCES])
+        self.assertEqual(2, self.needs("scaled", 2)[QuotaResource.INSTANCES])

@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.cloud import services
 from magnum.drivers.k8s_capi_helm.helm import failures
 from magnum.drivers.k8s_capi_helm.status import withheld
 from magnum.drivers.k8s_capi_helm.status.public_text import LONGEST, public, public_text, WITHHELD
-from magnum.tests.unit.drivers.k8s_capi_helm import replay, scenes
+from magnum.tests.unit.drivers.k8s_capi_helm import builders, recordings_player
 from magnum.tests.unit.drivers.k8s_capi_helm.test_house import ROOT, sources
 
 #: What Nova, Neutron, Cinder, Octavia, Glance, Keystone and kubelets say to users.
@@ -199,7 +199,7 @@ wrapped = st.builds(
 #: The functions through which a message may go, and those that only look at one.
 THROUGH = frozenset({"public", "first_bullet", "cause_of", "search"})
 LOOKED_AT = {
-    "faults.py:_fault_of_machine": "the words by which a cause is found are told by none",
+    "root_cause.py:_fault_of_machine": "the words by which a cause is found are told by none",
     "health.py:_of_machine": "its first line, told through the function in the next one",
 }
 
@@ -326,14 +326,14 @@ class TestPaths(testtools.TestCase):
             self.assertIsNone(LEAKS.search(text or ""), text)
 
     def judged(self, look: model.Observed, word: str = "UPDATE_IN_PROGRESS") -> model.Verdict:
-        verdict = status.judge(look, scenes.state(word), scenes.NOW)
+        verdict = status.evaluate(look, builders.state(word), builders.NOW)
         self.check(verdict.reason, *verdict.health_reason.values())
         self.check(*(one.reason for one in verdict.groups))
         return verdict
 
     def test_conditions_of_every_object(self) -> None:
         told = 0
-        whole = scenes.observed()
+        whole = builders.observed()
         things = [
             whole.cluster,
             whole.infrastructure,
@@ -346,7 +346,7 @@ class TestPaths(testtools.TestCase):
             kinds = [one["type"] for one in (thing["status"].get("conditions") or [])]
             for kind in kinds:
                 for word in ("UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS", "UPDATE_COMPLETE"):
-                    look = scenes.observed()
+                    look = builders.observed()
                     same = [
                         look.cluster,
                         look.infrastructure,
@@ -355,20 +355,20 @@ class TestPaths(testtools.TestCase):
                         look.machines[-1],
                         look.servers[-1],
                     ][number]
-                    scenes.say(same, kind, "False", f"InstanceDeleteFailed: {self.TOLD}")
+                    builders.say(same, kind, "False", f"InstanceDeleteFailed: {self.TOLD}")
                     verdict = self.judged(look, word)
                     texts = (verdict.reason or "", *verdict.health_reason.values())
                     told += any("answered HTTP 403" in one for one in texts)
         self.assertGreater(told, 10)
 
     def test_faults_of_nova_and_of_the_openstack_cluster(self) -> None:
-        look = scenes.observed()
+        look = builders.observed()
         look.infrastructure["status"]["failureMessage"] = self.TOLD
         look.infrastructure["status"]["ready"] = False
         self.judged(look)
-        look = scenes.observed()
+        look = builders.observed()
         server = look.servers[-1]
-        scenes.say(server, "InstanceReady", "False", "")
+        builders.say(server, "InstanceReady", "False", "")
         server["status"]["instanceState"] = "ERROR"
         server["status"]["instanceID"] = "s1"
         verdict = self.judged(dataclasses.replace(look, server_faults={"s1": self.TOLD}))
@@ -385,7 +385,7 @@ class TestPaths(testtools.TestCase):
             sdk_exceptions.SDKException(f"no endpoint at {self.URL}"),
         ):
             try:
-                with services.asking("Nova", "flavors"):
+                with services.translate_errors("Nova", "flavors"):
                     raise error
             except errors.DriverError as found:
                 self.check(str(found))
@@ -395,20 +395,20 @@ class TestPaths(testtools.TestCase):
                 self.fail("nothing was raised")
 
     def test_the_whole_is_for_the_operator(self) -> None:
-        look = scenes.observed()
-        scenes.say(look.servers[-1], "InstanceReady", "False", self.TOLD)
-        scenes.say(look.machines[0], "Ready", "False", "as everybody may read")
+        look = builders.observed()
+        builders.say(look.servers[-1], "InstanceReady", "False", self.TOLD)
+        builders.say(look.machines[0], "Ready", "False", "as everybody may read")
         verdict = self.judged(look)
-        self.assertEqual((self.TOLD,), withheld.withheld(look, (verdict.reason or "",)))
-        self.assertEqual((), withheld.withheld(look, ("", "something else")))
+        self.assertEqual((self.TOLD,), withheld.withheld_messages(look, (verdict.reason or "",)))
+        self.assertEqual((), withheld.withheld_messages(look, ("", "something else")))
 
     def test_what_the_operator_gets_is_bounded(self) -> None:
         """A tenant's cluster has a log of its own to fill."""
-        look = scenes.observed({"default-worker": 30})
+        look = builders.observed({"default-worker": 30})
         for number, one in enumerate(look.machines):
-            scenes.say(one, "Ready", "False", f"{self.TOLD} {number} " + "x" * 1_000_000)
+            builders.say(one, "Ready", "False", f"{self.TOLD} {number} " + "x" * 1_000_000)
         texts = [f"{public(self.TOLD)} {number} " for number in range(40)]
-        found = withheld.withheld(look, texts)
+        found = withheld.withheld_messages(look, texts)
         self.assertLess(0, len(found))
         self.assertLess(sum(map(len, found)), 100_000)
 
@@ -418,7 +418,7 @@ class TestPaths(testtools.TestCase):
             f"Error: UPGRADE FAILED: execution error at (c/templates/x.yaml:1:2): see {self.URL}",
             f'Error: INSTALLATION FAILED: Machine "m" is invalid: spec: {self.URL} is taken',
         ):
-            self.check(str(failures.meaning(words, words)))
+            self.check(str(failures.error_of(words, words)))
 
     def test_no_condition_gets_by(self) -> None:
         """In the judge a message is told through one function, or only looked at."""
@@ -438,8 +438,8 @@ class TestPaths(testtools.TestCase):
 
     def test_messages_of_the_recordings_lose_nothing_that_they_say(self) -> None:
         seen = 0
-        for path in replay.own():
-            for line in replay.lines(path):
+        for path in recordings_player.own():
+            for line in recordings_player.lines(path):
                 listed = (line.get("object") or {}).get("status", {}).get("conditions") or ()
                 for one in listed:
                     message = one.get("message") or ""

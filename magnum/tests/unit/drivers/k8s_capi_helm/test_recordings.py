@@ -25,9 +25,9 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.status import deletion
-from magnum.tests.unit.drivers.k8s_capi_helm import evidence, replay
-from magnum.tests.unit.drivers.k8s_capi_helm.replay import Film
-from magnum.tests.unit.drivers.k8s_capi_helm.verdicts import after
+from magnum.tests.unit.drivers.k8s_capi_helm import oracle, recordings_player
+from magnum.tests.unit.drivers.k8s_capi_helm.recordings_player import Film
+from magnum.tests.unit.drivers.k8s_capi_helm.status_case import after
 
 VERSIONS = ("v1beta2", "v1beta1")
 STARTS = tuple(
@@ -48,7 +48,7 @@ LATENESS = 10.0
 def films(paths: Iterable[pathlib.Path]) -> Iterator[Film]:
     """Every cluster of every recording at both versions."""
     for path, core in itertools.product(paths, VERSIONS):
-        yield from replay.films(path, core)
+        yield from recordings_player.films(path, core)
 
 
 class Replay(abc.ABC):
@@ -75,18 +75,18 @@ class Replay(abc.ABC):
                 self.arrive(film, number, when)
                 continue
             known = dataclasses.replace(
-                state, first_look=looks.get("", ""), groups=_known(state, looks)
+                state, ready_fingerprint=looks.get("", ""), groups=_known(state, looks)
             )
-            verdict = status.judge(observed, known, moment.at)
+            verdict = status.evaluate(observed, known, moment.at)
             looks = {
                 "": verdict.fingerprint,
                 **{one.name: one.fingerprint for one in verdict.groups},
             }
             if verdict.fingerprint:
-                self.assertTrue(evidence.truth(observed), when)
+                self.assertTrue(oracle.truth(observed), when)
                 self.assertFalse(self.is_early(film, number, due[number]), when)
             complete = verdict.status.endswith("_COMPLETE")
-            self.assertEqual(complete, verdict.fingerprint == known.first_look != "", when)
+            self.assertEqual(complete, verdict.fingerprint == known.ready_fingerprint != "", when)
             self.assertEqual(complete, verdict.reason is None, when)
             self.groups(observed, verdict, when)
             self.health(observed, verdict, when)
@@ -109,33 +109,33 @@ class Replay(abc.ABC):
         """A true moment: complete within two looks, whatever the rows say."""
         moment, observed = film.moments[number], film.observed(number)
         if moment.mark.startswith("reached") and (moment.begun is None and not observed.machines):
-            self.assertTrue(deletion.gone(observed), when)
+            self.assertTrue(deletion.is_gone(observed), when)
             return
         if not moment.mark.startswith("reached") or moment.begun is None:
             return
         for word in STARTS:
             state = film.state(number, word)
             if state.groups:
-                first = status.judge(observed, state, moment.at)
-                second = status.judge(observed, after(first, state), moment.at)
+                first = status.evaluate(observed, state, moment.at)
+                second = status.evaluate(observed, after(first, state), moment.at)
                 self.assertEqual(f"{word.partition('_')[0]}_COMPLETE", second.status, (when, first))
                 self.assertIsNone(second.reason)
 
     def groups(self, observed: model.Observed, verdict: model.Verdict, when: str) -> None:
         """A nodegroup is complete with its nodes, and gone without any machine."""
         for row in verdict.groups:
-            mine = [one for one in observed.machines if evidence.group_of(one) == row.name]
+            mine = [one for one in observed.machines if oracle.group_of(one) == row.name]
             if row.status.endswith("_COMPLETE"):
-                self.assertTrue(all(map(evidence.has_node, mine)), (when, row))
-                self.assertTrue(all(evidence.is_new(one, observed) for one in mine), (when, row))
+                self.assertTrue(all(map(oracle.has_node, mine)), (when, row))
+                self.assertTrue(all(oracle.is_new(one, observed) for one in mine), (when, row))
             if row.gone:
                 self.assertEqual([], mine, (when, row))
 
     def health(self, observed: model.Observed, verdict: model.Verdict, when: str) -> None:
         """Nobody is healthy while a machine is down; nothing is gone while something is left."""
         if verdict.health == "HEALTHY":
-            self.assertTrue(all(map(evidence.has_node, evidence.wanted_machines(observed))), when)
-        if deletion.gone(observed):
+            self.assertTrue(all(map(oracle.has_node, oracle.wanted_machines(observed))), when)
+        if deletion.is_gone(observed):
             self.assertEqual(((), ()), (observed.servers, observed.machines), when)
 
     def test_every_piece_of_a_recorded_complete_look_counts(self):
@@ -143,10 +143,10 @@ class Replay(abc.ABC):
         for film in films(self.files()):
             for number in complete_looks(film)[:1]:
                 at, state = film.moments[number].at, film.state(number)
-                for broken in evidence.breaks(film.observed(number)):
-                    verdict = status.judge(broken, state, at)
+                for broken in oracle.breaks(film.observed(number)):
+                    verdict = status.evaluate(broken, state, at)
                     self.assertEqual("", verdict.fingerprint, film.title)
-                    self.assertFalse(deletion.gone(broken))
+                    self.assertFalse(deletion.is_gone(broken))
                     tried += 1
         self.assertGreater(tried, 0)
 
@@ -155,17 +155,17 @@ class OwnTest(Replay, testtools.TestCase):
     """The project's own recordings."""
 
     def files(self) -> list[pathlib.Path]:
-        return replay.own()
+        return recordings_player.own()
 
     def test_what_others_take_for_done_would_be_caught(self):
-        lies = dict.fromkeys(evidence.NAIVE, 0)
-        for film in films((*replay.own(), *replay.others())):
+        lies = dict.fromkeys(oracle.NAIVE, 0)
+        for film in films((*recordings_player.own(), *recordings_player.others())):
             for number, moment in enumerate(film.moments):
                 observed = film.observed(number)
                 there = moment.begun is not None and observed.machine_deployments
                 if there and not isinstance(observed.control_plane, model.Missing):
-                    for name, check in evidence.NAIVE.items():
-                        lies[name] += check(observed) and not evidence.truth(observed)
+                    for name, check in oracle.NAIVE.items():
+                        lies[name] += check(observed) and not oracle.truth(observed)
         self.assertEqual([], [name for name, count in lies.items() if not count])
 
 
@@ -188,19 +188,19 @@ class FilesTest(testtools.TestCase):
     LARGEST = 700 * 1024
 
     def test_every_story_is_there(self):
-        found = [path.name for path in replay.own()]
+        found = [path.name for path in recordings_player.own()]
         self.assertEqual(["everyday.jsonl.gz", "faults.jsonl.gz", "upgrade.jsonl.gz"], found)
 
     def test_they_are_small_and_hold_nothing_secret(self):
-        found = replay.own()
+        found = recordings_player.own()
         self.assertLess(sum(path.stat().st_size for path in found), self.LARGEST)
         for path in found:
             text = gzip.decompress(path.read_bytes()).decode()
             self.assertEqual([], [one for one in self.SECRET if one in text], path.name)
 
     def test_they_show_every_kind_that_is_judged(self):
-        for path in replay.own():
-            kinds = {line.get("kind") for line in replay.lines(path)}
+        for path in recordings_player.own():
+            kinds = {line.get("kind") for line in recordings_player.lines(path)}
             self.assertLessEqual(
                 {
                     "Cluster",
@@ -222,10 +222,10 @@ class OtherTest(Replay, testtools.TestCase):
     """Recordings that somebody else made."""
 
     def files(self) -> list[pathlib.Path]:
-        found = replay.others()
+        found = recordings_player.others()
         if not found:
             self.skipTest(
-                f"{replay.ENVIRONMENT} names no directory with other recordings; "
+                f"{recordings_player.ENVIRONMENT} names no directory with other recordings; "
                 "the project's own are replayed anyway"
             )
         return found
@@ -251,15 +251,15 @@ def complete_looks(film: Film) -> list[int]:
     """The looks of a film that find everything in place."""
     found = []
     for number, moment in enumerate(film.moments):
-        if not moment.mark and moment.begun is not None and evidence.truth(film.observed(number)):
-            verdict = status.judge(film.observed(number), film.state(number), moment.at)
+        if not moment.mark and moment.begun is not None and oracle.truth(film.observed(number)):
+            verdict = status.evaluate(film.observed(number), film.state(number), moment.at)
             found += [number] if verdict.fingerprint else []
     return found
 
 
 def _known(state: model.MagnumState, looks: dict[str, str]) -> tuple[model.GroupState, ...]:
     return tuple(
-        dataclasses.replace(one, first_look=looks.get(one.name, "")) for one in state.groups
+        dataclasses.replace(one, ready_fingerprint=looks.get(one.name, "")) for one in state.groups
     )
 
 
@@ -287,13 +287,16 @@ class FaultTest(testtools.TestCase):
     )
 
     def test_faults(self):
-        there = {path.name.partition(".")[0]: path for path in (*replay.own(), *replay.others())}
+        there = {
+            path.name.partition(".")[0]: path
+            for path in (*recordings_player.own(), *recordings_player.others())
+        }
         wanted = [one for one in self.WANTED if one[0] in there]
         self.assertNotEqual([], wanted)
         for name in sorted({one[0] for one in wanted}):
             reasons = {
-                (film.cluster, status.judge(film.observed(n), film.state(n), moment.at).reason)
-                for film in replay.films(there[name], "v1beta2")
+                (film.cluster, status.evaluate(film.observed(n), film.state(n), moment.at).reason)
+                for film in recordings_player.films(there[name], "v1beta2")
                 for n, moment in enumerate(film.moments)
                 if moment.begun is not None
             }

@@ -11,9 +11,9 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import Missing
-from magnum.tests.unit.drivers.k8s_capi_helm import scenes
-from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
-from magnum.tests.unit.drivers.k8s_capi_helm.verdicts import row, twice, VERSIONS
+from magnum.tests.unit.drivers.k8s_capi_helm import builders
+from magnum.tests.unit.drivers.k8s_capi_helm.builders import NOW
+from magnum.tests.unit.drivers.k8s_capi_helm.status_case import row, twice, VERSIONS
 
 
 class CompleteTest(testtools.TestCase):
@@ -22,36 +22,42 @@ class CompleteTest(testtools.TestCase):
     def test_create_and_update_at_both_versions(self):
         for version in VERSIONS:
             for verb in ("CREATE", "UPDATE"):
-                state = scenes.state(f"{verb}_IN_PROGRESS")
-                first = status.judge(scenes.observed(version=version), state, NOW)
+                state = builders.state(f"{verb}_IN_PROGRESS")
+                first = status.evaluate(builders.observed(version=version), state, NOW)
                 self.assertEqual(f"{verb}_IN_PROGRESS", first.status, version)
                 self.assertIn("looking once more", first.reason)
-                second = twice(scenes.observed(version=version), state)
+                second = twice(builders.observed(version=version), state)
                 self.assertEqual((f"{verb}_COMPLETE", None), (second.status, second.reason))
                 self.assertEqual({f"{verb}_COMPLETE"}, {one.status for one in second.groups})
 
     def test_a_change_between_the_looks_needs_a_third(self):
-        state = scenes.state()
-        first = status.judge(scenes.observed(), state, NOW)
-        later = scenes.observed()
+        state = builders.state()
+        first = status.evaluate(builders.observed(), state, NOW)
+        later = builders.observed()
         later.machines[0]["metadata"]["uid"] = "another"
-        second = status.judge(later, dataclasses.replace(state, first_look=first.fingerprint), NOW)
+        second = status.evaluate(
+            later, dataclasses.replace(state, ready_fingerprint=first.fingerprint), NOW
+        )
         self.assertEqual("CREATE_IN_PROGRESS", second.status)
         self.assertNotEqual(first.fingerprint, second.fingerprint)
 
     def test_a_look_of_an_earlier_operation_does_not_count(self):
-        first = status.judge(scenes.observed(), scenes.state(), NOW)
-        later = scenes.state("UPDATE_IN_PROGRESS", first_look=first.fingerprint, started=NOW)
-        self.assertEqual("UPDATE_IN_PROGRESS", status.judge(scenes.observed(), later, NOW).status)
+        first = status.evaluate(builders.observed(), builders.state(), NOW)
+        later = builders.state(
+            "UPDATE_IN_PROGRESS", ready_fingerprint=first.fingerprint, started=NOW
+        )
+        self.assertEqual(
+            "UPDATE_IN_PROGRESS", status.evaluate(builders.observed(), later, NOW).status
+        )
 
     def test_failed_heals(self):
         for verb in ("CREATE", "UPDATE"):
-            state = scenes.state(
+            state = builders.state(
                 f"{verb}_FAILED",
                 status_reason="timeout: not done",
                 deadline=NOW - datetime.timedelta(hours=1),
             )
-            verdict = twice(scenes.observed(), state)
+            verdict = twice(builders.observed(), state)
             self.assertEqual((f"{verb}_COMPLETE", None), (verdict.status, verdict.reason))
             self.assertEqual(
                 {(f"{verb}_COMPLETE", None)}, {(one.status, one.reason) for one in verdict.groups}
@@ -59,16 +65,16 @@ class CompleteTest(testtools.TestCase):
 
     def test_no_group_and_no_worker_is_fine_too(self):
         for groups in ({}, {"default-worker": 0}):
-            verdict = twice(scenes.observed(groups), scenes.state(groups=groups))
+            verdict = twice(builders.observed(groups), builders.state(groups=groups))
             self.assertEqual("CREATE_COMPLETE", verdict.status, groups)
 
     def test_settled_states_stay(self):
         for word in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
-            verdict = twice(scenes.observed(), scenes.state(word, status_reason="old"))
+            verdict = twice(builders.observed(), builders.state(word, status_reason="old"))
             self.assertEqual((word, None), (verdict.status, verdict.reason))
 
     def test_what_a_verdict_carries(self):
-        verdict = twice(scenes.observed(), scenes.state())
+        verdict = twice(builders.observed(), builders.state())
         self.assertEqual("https://127.64.0.10:6443", verdict.api_address)
         self.assertEqual("v1.34.4", verdict.coe_version)
         self.assertEqual(3, len(row(verdict, "default-master").addresses))
@@ -80,14 +86,14 @@ class NotCompleteTest(testtools.TestCase):
     """One thing short of everything is not COMPLETE, and the reason says which."""
 
     def check(self, wanted: str, observed: model.Observed | None = None, **state: Any) -> None:
-        verdict = twice(observed or scenes.observed(), scenes.state(**state))
+        verdict = twice(observed or builders.observed(), builders.state(**state))
         self.assertEqual("CREATE_IN_PROGRESS", verdict.status, wanted)
         self.assertEqual("", verdict.fingerprint)
         self.assertIn(wanted, verdict.reason)
 
     def changed(self, kind: str, path: str, value: Any, index: int = -1) -> model.Observed:
         """A complete look with one value of one object changed; "" takes the last key away."""
-        observed = scenes.observed()
+        observed = builders.observed()
         found = getattr(observed, kind)
         target = found[index] if isinstance(found, tuple) else found
         *way, last = path.split(".")
@@ -138,14 +144,14 @@ class NotCompleteTest(testtools.TestCase):
             self.check(wanted, observed)
 
     def test_an_empty_group_of_another_version(self):
-        observed = scenes.observed({"default-worker": 0})
+        observed = builders.observed({"default-worker": 0})
         for thing in (*observed.machine_deployments, *observed.machine_sets):
             thing["spec"]["template"]["spec"]["version"] = "v1.33.0"
         groups = {"default-worker": 0}
         self.check("default-worker is not yet set to version 1.34.4", observed, groups=groups)
 
     def test_what_is_left_of_a_group_without_a_row(self):
-        whole = scenes.observed({"default-worker": 2, "gone": 1})
+        whole = builders.observed({"default-worker": 2, "gone": 1})
         whole.machine_deployments[1]["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
         self.check("gone is being deleted", whole)
         left = dataclasses.replace(whole, machine_deployments=whole.machine_deployments[:1])
@@ -154,15 +160,15 @@ class NotCompleteTest(testtools.TestCase):
         self.check("of a deleted group is still there", left)
 
     def test_an_old_machine_beside_enough_new_ones(self):
-        observed = scenes.observed()
-        old = scenes.machine("default-worker", 7)
+        observed = builders.observed()
+        old = builders.machine("default-worker", 7)
         old["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
         observed = dataclasses.replace(observed, machines=(*observed.machines, old))
         self.check("old default-worker machine is still there", observed)
 
     def test_the_newest_machine_set_counts(self):
-        observed = scenes.observed()
-        newer = scenes.machine_set("default-worker", 2, revision=2)
+        observed = builders.observed()
+        newer = builders.machine_set("default-worker", 2, revision=2)
         newer["spec"]["template"]["spec"]["bootstrap"]["configRef"]["name"] = "other"
         observed = dataclasses.replace(observed, machine_sets=(*observed.machine_sets, newer))
         self.check("still follow its old template", observed)
@@ -175,8 +181,8 @@ class NotCompleteTest(testtools.TestCase):
         self.check("still follow its old template", observed)
 
     def test_an_old_machine_set_with_replicas(self):
-        observed = scenes.observed()
-        older = scenes.machine_set("default-worker", 1, revision=0)
+        observed = builders.observed()
+        older = builders.machine_set("default-worker", 1, revision=0)
         observed = dataclasses.replace(observed, machine_sets=(*observed.machine_sets, older))
         self.check("old machines of default-worker", observed)
 
@@ -186,15 +192,15 @@ class NotCompleteTest(testtools.TestCase):
             ("RollingOut", "True"),
             ("ScalingDown", "True"),
         ):
-            observed = scenes.observed()
-            scenes.say(observed.control_plane, kind, state)
+            observed = builders.observed()
+            builders.say(observed.control_plane, kind, state)
             self.check(f"not settled: {kind}", observed)
         self.check("does not count", self.changed("control_plane", "status.upToDateReplicas", 2))
 
     def test_infrastructure(self):
         for path in ("status.ready", "status.initialization"):
             observed = self.changed("infrastructure", path, None)
-            self.assertEqual("CREATE_COMPLETE", twice(observed, scenes.state()).status)
+            self.assertEqual("CREATE_COMPLETE", twice(observed, builders.state()).status)
         observed = self.changed("infrastructure", "status", {})
         self.check("network and the API load balancer are being made", observed)
         self.check(
@@ -203,15 +209,15 @@ class NotCompleteTest(testtools.TestCase):
         )
 
     def test_paused(self):
-        observed = scenes.observed()
+        observed = builders.observed()
         observed.cluster["spec"]["paused"] = True
         self.check("paused", observed)
 
     def test_core_addons(self):
-        everything = scenes.core_addons()
+        everything = builders.core_addons()
         for left_out in range(len(everything)):
             rest = tuple(one for i, one in enumerate(everything) if i != left_out)
-            self.check("addon", dataclasses.replace(scenes.observed(), addons=rest))
+            self.check("addon", dataclasses.replace(builders.observed(), addons=rest))
         edited = self.changed("addons", "spec.values", {"new": True})
         self.check("3 of 4 core addons are deployed, not csi-cinder", edited)
         busy = self.changed(
@@ -229,16 +235,16 @@ class NotCompleteTest(testtools.TestCase):
         self.check("addon: csi-cinder: chart not found", failed)
 
     def test_an_addon_that_is_switched_off_is_not_waited_for(self):
-        observed = dataclasses.replace(scenes.observed(), addons=scenes.core_addons()[:-1])
-        state = scenes.state(without_addons=frozenset({"csi-cinder"}))
+        observed = dataclasses.replace(builders.observed(), addons=builders.core_addons()[:-1])
+        state = builders.state(without_addons=frozenset({"csi-cinder"}))
         self.assertEqual("CREATE_COMPLETE", twice(observed, state).status)
 
     def test_an_optional_addon_degrades_health_only(self):
-        failed = scenes.addon("monitoring")
+        failed = builders.addon("monitoring")
         failed["status"]["phase"] = "Failed"
-        observed = scenes.observed()
+        observed = builders.observed()
         observed = dataclasses.replace(observed, addons=(*observed.addons, failed))
-        verdict = twice(observed, scenes.state())
+        verdict = twice(observed, builders.state())
         self.assertEqual("CREATE_COMPLETE", verdict.status)
         self.assertEqual("UNHEALTHY", verdict.health)
         self.assertIn("monitoring", verdict.health_reason["addons"])
@@ -246,11 +252,11 @@ class NotCompleteTest(testtools.TestCase):
     def test_three_ways_not_to_know(self):
         for kind in ("cluster", "infrastructure", "control_plane"):
             for why in Missing:
-                observed = dataclasses.replace(scenes.observed(), **{kind: why})
+                observed = dataclasses.replace(builders.observed(), **{kind: why})
                 wanted = "could not be read" if why is Missing.UNREADABLE else "has not been made"
                 self.check(wanted, observed)
         for kind in ("machine_deployments", "machine_sets", "machines", "servers", "addons"):
-            unreadable = dataclasses.replace(scenes.observed(), **{kind: Missing.UNREADABLE})
+            unreadable = dataclasses.replace(builders.observed(), **{kind: Missing.UNREADABLE})
             self.check("could not be read", unreadable)
-        old = dataclasses.replace(scenes.observed(), at=NOW - datetime.timedelta(minutes=6))
+        old = dataclasses.replace(builders.observed(), at=NOW - datetime.timedelta(minutes=6))
         self.check("management:", old)

@@ -10,15 +10,15 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import Missing, names
-from magnum.tests.unit.drivers.k8s_capi_helm import scenes
-from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
+from magnum.tests.unit.drivers.k8s_capi_helm import builders
+from magnum.tests.unit.drivers.k8s_capi_helm.builders import NOW
 
 FINE = dict.fromkeys(("cluster", "infrastructure", "controlplane", "nodegroup"), "Ready")
 
 
 class HealthCase(testtools.TestCase):
     def judge(self, observed: model.Observed, **state: object) -> tuple[str, dict[str, str]]:
-        verdict = status.judge(observed, scenes.state("UPDATE_COMPLETE", **state), NOW)
+        verdict = status.evaluate(observed, builders.state("UPDATE_COMPLETE", **state), NOW)
         for text in verdict.health_reason.values():
             self.assertIsInstance(text, str)
         return verdict.health, dict(verdict.health_reason)
@@ -32,11 +32,11 @@ class HealthCase(testtools.TestCase):
 class HealthTest(HealthCase):
     def test_all_is_well(self):
         for version in ("v1beta2", "v1beta1"):
-            health, reasons = self.judge(scenes.observed(version=version))
+            health, reasons = self.judge(builders.observed(version=version))
             self.assertEqual(("HEALTHY", {**FINE, "api": "ok"}), (health, reasons))
 
     def test_unreachable_since_when(self):
-        lost = dataclasses.replace(scenes.observed(), unreachable="connection refused")
+        lost = dataclasses.replace(builders.observed(), unreachable="connection refused")
         health, reasons = self.judge(lost)
         self.assertEqual("UNKNOWN", health)
         self.assertEqual({"management": "unreachable since 2026-11-21T12:00:00Z"}, reasons)
@@ -44,7 +44,7 @@ class HealthTest(HealthCase):
         self.assertEqual((("UNKNOWN"), before), self.judge(lost, health_reason=before))
 
     def test_an_old_look_is_unknown(self):
-        old = dataclasses.replace(scenes.observed(), at=NOW - datetime.timedelta(minutes=6))
+        old = dataclasses.replace(builders.observed(), at=NOW - datetime.timedelta(minutes=6))
         self.assertEqual("UNKNOWN", self.judge(old)[0])
 
     def test_three_ways_not_to_know(self):
@@ -58,43 +58,45 @@ class HealthTest(HealthCase):
                 (Missing.NOT_FOUND, "not found"),
             ):
                 self.check(
-                    dataclasses.replace(scenes.observed(), **{kind: why}), "UNKNOWN", key, text
+                    dataclasses.replace(builders.observed(), **{kind: why}), "UNKNOWN", key, text
                 )
         for kind in ("machine_deployments", "machine_sets", "machines"):
             self.check(
-                dataclasses.replace(scenes.observed(), **{kind: Missing.UNREADABLE}),
+                dataclasses.replace(builders.observed(), **{kind: Missing.UNREADABLE}),
                 "UNKNOWN",
                 "nodegroup",
                 "could not be read",
             )
-        stale = scenes.observed()
+        stale = builders.observed()
         stale.cluster["metadata"]["generation"] = 3
         self.check(stale, "UNKNOWN", "cluster", "not looked at since")
 
     def test_a_node_down_is_named_as_kubectl_names_it(self):
-        observed = scenes.observed()
+        observed = builders.observed()
         observed.machines[-1]["status"]["nodeRef"] = {"name": "node-7"}
-        scenes.say(observed.machines[-1], "Ready", "False", "* NodeHealthy: Node.Ready is Unknown")
+        builders.say(
+            observed.machines[-1], "Ready", "False", "* NodeHealthy: Node.Ready is Unknown"
+        )
         self.check(
             observed,
             "UNHEALTHY",
             "nodegroup",
             "default-worker: node-7: NodeHealthy: Node.Ready is Unknown",
         )
-        observed = scenes.observed()
-        scenes.say(observed.machines[0], "Ready", "False", "* EtcdMemberHealthy: no")
+        observed = builders.observed()
+        builders.say(observed.machines[0], "Ready", "False", "* EtcdMemberHealthy: no")
         self.check(observed, "UNHEALTHY", "controlplane", "EtcdMemberHealthy: no")
 
     def test_missing_machines_count(self):
-        observed = scenes.observed()
+        observed = builders.observed()
         fewer = dataclasses.replace(observed, machines=observed.machines[:-1])
         self.check(fewer, "UNHEALTHY", "nodegroup", "default-worker: 1 of 2 machines")
         without = dataclasses.replace(observed, servers=observed.servers[:-1])
         self.check(without, "UNHEALTHY", "nodegroup", "has no OpenStackServer")
 
     def test_a_group_that_is_not_there(self):
-        state = scenes.state("UPDATE_COMPLETE", {"default-worker": 2, "gpu": 1})
-        verdict = status.judge(scenes.observed(), state, NOW)
+        state = builders.state("UPDATE_COMPLETE", {"default-worker": 2, "gpu": 1})
+        verdict = status.evaluate(builders.observed(), state, NOW)
         self.assertEqual("UNHEALTHY", verdict.health)
         self.assertIn("gpu: not found", verdict.health_reason["nodegroup"])
 
@@ -105,47 +107,47 @@ class HealthTest(HealthCase):
             ("control_plane", "Available", "False", "controlplane", "UNHEALTHY"),
             ("infrastructure", "APIEndpointReady", "False", "infrastructure", "UNHEALTHY"),
         ):
-            observed = scenes.observed()
-            scenes.say(getattr(observed, kind), condition, state, "the words")
+            observed = builders.observed()
+            builders.say(getattr(observed, kind), condition, state, "the words")
             self.check(observed, health, key, "the words")
-        observed = scenes.observed()
-        scenes.say(observed.control_plane, "Available", "True", "* 1 of 3 etcd members")
+        observed = builders.observed()
+        builders.say(observed.control_plane, "Available", "True", "* 1 of 3 etcd members")
         self.check(observed, "UNHEALTHY", "controlplane", "1 of 3 etcd members")
-        observed = scenes.observed()
+        observed = builders.observed()
         observed.infrastructure["status"] = {"failureMessage": "network filter matches nothing"}
         self.check(observed, "UNHEALTHY", "infrastructure", "network filter matches nothing")
 
     def test_a_network_that_is_only_being_made_is_no_fault(self):
-        observed = scenes.observed()
+        observed = builders.observed()
         observed.infrastructure["status"] = {}
         self.check(observed, "UNKNOWN", "infrastructure", "are being made")
 
     def test_what_nobody_can_see_is_not_known_to_be_bad(self):
-        observed = scenes.observed()
-        scenes.say(observed.cluster, "Available", "False", "* RemoteConnectionProbe: failed")
-        scenes.say(observed.cluster, "RemoteConnectionProbe", "False", "Probe failed")
+        observed = builders.observed()
+        builders.say(observed.cluster, "Available", "False", "* RemoteConnectionProbe: failed")
+        builders.say(observed.cluster, "RemoteConnectionProbe", "False", "Probe failed")
         self.check(observed, "UNKNOWN", "cluster", "Probe failed")
 
     def test_a_core_addon_that_was_taken_away(self):
-        observed = dataclasses.replace(scenes.observed(), addons=scenes.core_addons()[1:])
+        observed = dataclasses.replace(builders.observed(), addons=builders.core_addons()[1:])
         self.check(observed, "UNHEALTHY", "addons", "cni-calico")
 
     def test_a_whole_answer_of_openstack_is_told_in_its_own_words(self):
-        observed = scenes.observed()
+        observed = builders.observed()
         whole = (
             "Failed to find network: Expected HTTP response code [200] when accessing [GET "
             "http://127.0.0.1/v2.0/networks/7], but got 404 instead: "
             '{"NeutronError": {"type": "NetworkNotFound", '
             '"message": "Network 7 could not be found."}}'
         )
-        scenes.say(observed.infrastructure, "NetworkReady", "False", whole)
+        builders.say(observed.infrastructure, "NetworkReady", "False", whole)
         _, reasons = self.judge(observed)
         self.assertEqual("NetworkReady: Network 7 could not be found.", reasons["infrastructure"])
 
     def test_on_a_management_cluster_without_it_nothing_is_known(self):
         """It may be the wrong one, so that no addon is there is no word on the tenant's."""
         observed = dataclasses.replace(
-            scenes.observed(),
+            builders.observed(),
             cluster=Missing.NOT_FOUND,
             infrastructure=Missing.NOT_FOUND,
             control_plane=Missing.NOT_FOUND,
@@ -162,18 +164,18 @@ class OperatorsTest(HealthCase):
     """Credential, certificates and autoscaler, of which no Cluster API object tells."""
 
     def test_a_dead_credential(self):
-        dead = dataclasses.replace(scenes.observed(), credential="Keystone does not accept it.")
+        dead = dataclasses.replace(builders.observed(), credential="Keystone does not accept it.")
         self.check(dead, "UNHEALTHY", "credential", "Keystone does not accept it.")
 
     def certified(self, days: int, machine: int = 0) -> model.Observed:
-        observed = scenes.observed()
+        observed = builders.observed()
         for number, one in enumerate(observed.machines[:3]):
             end = NOW + datetime.timedelta(days=days if number == machine else 300)
             one["status"]["certificatesExpiryDate"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
         return observed
 
     def test_certificates(self):
-        node = f"{scenes.RELEASE}-control-plane-m1"
+        node = f"{builders.RELEASE}-control-plane-m1"
         for days, health, text in (
             (15, "HEALTHY", "Ready"),
             (13, "UNHEALTHY", f"those of {node} end on 2026-12-04, and nothing renews them"),
@@ -182,15 +184,15 @@ class OperatorsTest(HealthCase):
             self.check(self.certified(days, 1), health, "certificates", text)
 
     def test_certificates_that_nobody_tells_of_have_no_key(self):
-        self.assertNotIn("certificates", self.judge(scenes.observed())[1])
+        self.assertNotIn("certificates", self.judge(builders.observed())[1])
 
     def test_the_autoscaler(self):
         def runs(state: str) -> dict[str, object]:
-            made = scenes.thing(names.DEPLOYMENT, "autoscaler")
-            scenes.say(made, "Available", state, "no minimum availability")
+            made = builders.thing(names.DEPLOYMENT, "autoscaler")
+            builders.say(made, "Available", state, "no minimum availability")
             return made
 
-        silent = scenes.thing(names.DEPLOYMENT, "autoscaler")
+        silent = builders.thing(names.DEPLOYMENT, "autoscaler")
         for found, health, text in (
             ((runs("True"),), "HEALTHY", "Ready"),
             ((runs("False"),), "UNHEALTHY", "does not run"),
@@ -198,14 +200,14 @@ class OperatorsTest(HealthCase):
             ((silent,), "HEALTHY", "not reported"),
             (Missing.UNREADABLE, "HEALTHY", "not reported"),
         ):
-            observed = dataclasses.replace(scenes.observed(), autoscaler=found)
+            observed = dataclasses.replace(builders.observed(), autoscaler=found)
             self.check(observed, health, "autoscaler", text)
 
 
 class RefusedGroupTest(testtools.TestCase):
     def test_a_group_that_was_refused_does_not_make_the_cluster_sick(self) -> None:
-        state = scenes.state("UPDATE_COMPLETE")
+        state = builders.state("UPDATE_COMPLETE")
         refused = model.GroupState("gpu", "CREATE_FAILED", 1)
         state = dataclasses.replace(state, groups=(*state.groups, refused))
-        verdict = status.judge(scenes.observed(), state, NOW)
+        verdict = status.evaluate(builders.observed(), state, NOW)
         self.assertEqual("HEALTHY", verdict.health, verdict.health_reason)

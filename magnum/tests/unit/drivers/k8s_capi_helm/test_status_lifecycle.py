@@ -11,19 +11,19 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import Missing
-from magnum.tests.unit.drivers.k8s_capi_helm import scenes
-from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
-from magnum.tests.unit.drivers.k8s_capi_helm.verdicts import row, twice
+from magnum.tests.unit.drivers.k8s_capi_helm import builders
+from magnum.tests.unit.drivers.k8s_capi_helm.builders import NOW
+from magnum.tests.unit.drivers.k8s_capi_helm.status_case import row, twice
 
 
 class LifecycleTest(testtools.TestCase):
     """Deadlines, refusals, and states that are not judged."""
 
     def test_a_missed_deadline_fails_with_the_deepest_reason(self):
-        observed = scenes.observed()
+        observed = builders.observed()
         observed.machines[-1]["status"].pop("nodeRef")
-        scenes.say(observed.machines[-1], "Ready", "False", "no node")
-        state = scenes.state(deadline=NOW - datetime.timedelta(seconds=1))
+        builders.say(observed.machines[-1], "Ready", "False", "no node")
+        state = builders.state(deadline=NOW - datetime.timedelta(seconds=1))
         verdict = twice(observed, state)
         self.assertEqual("CREATE_FAILED", verdict.status)
         self.assertTrue(
@@ -34,44 +34,46 @@ class LifecycleTest(testtools.TestCase):
         self.assertEqual("CREATE_COMPLETE", row(verdict, "default-master").status)
 
     def test_a_deadline_of_one_minute_is_one_minute(self):
-        observed = scenes.observed()
+        observed = builders.observed()
         observed.machines[-1]["status"].pop("nodeRef")
         deadline = NOW - datetime.timedelta(seconds=1)
-        state = scenes.state(started=deadline - datetime.timedelta(minutes=1), deadline=deadline)
+        state = builders.state(started=deadline - datetime.timedelta(minutes=1), deadline=deadline)
         verdict = twice(observed, state)
         self.assertTrue(verdict.reason.startswith("timeout: not done within 1 minute; "), verdict)
 
     def test_what_is_in_place_at_the_deadline_gets_its_second_look(self):
-        state = scenes.state(deadline=NOW - datetime.timedelta(seconds=1))
-        self.assertEqual("CREATE_IN_PROGRESS", status.judge(scenes.observed(), state, NOW).status)
-        self.assertEqual("CREATE_COMPLETE", twice(scenes.observed(), state).status)
+        state = builders.state(deadline=NOW - datetime.timedelta(seconds=1))
+        self.assertEqual(
+            "CREATE_IN_PROGRESS", status.evaluate(builders.observed(), state, NOW).status
+        )
+        self.assertEqual("CREATE_COMPLETE", twice(builders.observed(), state).status)
 
     def test_a_refusal_fails_at_once_and_stays(self):
         for stage in ("IN_PROGRESS", "FAILED"):
-            state = scenes.state(f"UPDATE_{stage}", refusal="request: flavor 'x' is not known")
-            verdict = twice(scenes.observed(), state)
+            state = builders.state(f"UPDATE_{stage}", refusal="request: flavor 'x' is not known")
+            verdict = twice(builders.observed(), state)
             self.assertEqual("UPDATE_FAILED", verdict.status)
             self.assertEqual("request: flavor 'x' is not known", verdict.reason)
             self.assertEqual({"UPDATE_FAILED"}, {one.status for one in verdict.groups})
 
     def test_unreachable_changes_nothing_but_the_reason(self):
         lost = dataclasses.replace(
-            scenes.observed(), unreachable="connect timeout", cluster=Missing.UNREADABLE
+            builders.observed(), unreachable="connect timeout", cluster=Missing.UNREADABLE
         )
-        verdict = twice(lost, scenes.state())
+        verdict = twice(lost, builders.state())
         self.assertEqual("CREATE_IN_PROGRESS", verdict.status)
         self.assertIn("management: the management cluster cannot be read", verdict.reason)
         self.assertIsNone(verdict.api_address)
 
     def test_a_deletion_gets_a_reason_only(self):
         for stage in ("IN_PROGRESS", "FAILED"):
-            verdict = twice(scenes.observed(), scenes.state(f"DELETE_{stage}"))
+            verdict = twice(builders.observed(), builders.state(f"DELETE_{stage}"))
             self.assertEqual(f"DELETE_{stage}", verdict.status)
             self.assertEqual({f"DELETE_{stage}"}, {one.status for one in verdict.groups})
 
     def test_failed_without_a_deadline_keeps_its_words(self):
-        state = scenes.state("UPDATE_FAILED", status_reason="credential: revoked", deadline=None)
-        observed = dataclasses.replace(scenes.observed(), cluster=Missing.NOT_FOUND)
+        state = builders.state("UPDATE_FAILED", status_reason="credential: revoked", deadline=None)
+        observed = dataclasses.replace(builders.observed(), cluster=Missing.NOT_FOUND)
         self.assertEqual("credential: revoked", twice(observed, state).reason)
 
 
@@ -80,7 +82,7 @@ class GroupTest(testtools.TestCase):
 
     def state(self, **statuses: str) -> model.MagnumState:
         counts = {"default-worker": 2, "gpu": 1}
-        state = scenes.state("UPDATE_IN_PROGRESS", counts)
+        state = builders.state("UPDATE_IN_PROGRESS", counts)
         groups = tuple(
             dataclasses.replace(
                 one, status=statuses.get(one.name.replace("-", "_"), "UPDATE_COMPLETE")
@@ -90,7 +92,7 @@ class GroupTest(testtools.TestCase):
         return dataclasses.replace(state, groups=groups)
 
     def look(self, **counts: int) -> model.Observed:
-        return scenes.observed({"default-worker": 2, **counts})
+        return builders.observed({"default-worker": 2, **counts})
 
     def test_a_new_group_without_objects_is_waited_for(self):
         verdict = twice(self.look(), self.state(gpu="CREATE_IN_PROGRESS"))
@@ -99,7 +101,7 @@ class GroupTest(testtools.TestCase):
 
     def test_a_group_is_done_before_its_cluster(self):
         look = self.look(gpu=1)
-        scenes.say(look.cluster, "Available", "False")
+        builders.say(look.cluster, "Available", "False")
         verdict = twice(look, self.state(gpu="CREATE_IN_PROGRESS"))
         self.assertEqual("CREATE_COMPLETE", row(verdict, "gpu").status)
         self.assertEqual("UPDATE_IN_PROGRESS", verdict.status)
@@ -146,7 +148,7 @@ class GroupTest(testtools.TestCase):
 
     def test_the_autoscaler_has_the_last_word_on_the_count(self):
         state = self.state()
-        grown = scenes.observed({"default-worker": 4, "gpu": 1})
+        grown = builders.observed({"default-worker": 4, "gpu": 1})
         groups = tuple(
             dataclasses.replace(one, autoscaled=True, minimum=1, maximum=5)
             if one.name == "default-worker"
@@ -159,7 +161,7 @@ class GroupTest(testtools.TestCase):
         counted = tuple(
             dataclasses.replace(one, count=4) if one.autoscaled else one for one in groups
         )
-        again = status.judge(grown, dataclasses.replace(state, groups=counted), NOW)
+        again = status.evaluate(grown, dataclasses.replace(state, groups=counted), NOW)
         self.assertEqual(verdict.fingerprint, again.fingerprint)
         narrow = tuple(
             dataclasses.replace(one, maximum=3) if one.autoscaled else one for one in groups
@@ -168,9 +170,9 @@ class GroupTest(testtools.TestCase):
         self.assertIn("not 1 to 3", verdict.reason)
 
     def test_nothing_is_changed_in_what_was_read(self):
-        observed = scenes.observed()
+        observed = builders.observed()
         before = copy.deepcopy(observed)
-        twice(observed, scenes.state())
+        twice(observed, builders.state())
         self.assertEqual(before, observed)
 
     def test_a_failed_group_keeps_its_words(self):
@@ -185,11 +187,11 @@ class GroupTest(testtools.TestCase):
         self.assertIsNone(row(verdict, "default-worker").reason)
 
     def test_a_missed_deadline_tells_todays_news(self):
-        state = scenes.state(
+        state = builders.state(
             "UPDATE_FAILED",
             deadline=None,
             status_reason="timeout: not done within 60 minutes; waiting: old",
         )
-        gone = dataclasses.replace(scenes.observed(), cluster=Missing.NOT_FOUND)
+        gone = dataclasses.replace(builders.observed(), cluster=Missing.NOT_FOUND)
         reason = twice(gone, state).reason
         self.assertTrue(reason.startswith("timeout: not done within 60 minutes; waiting: the Clu"))

@@ -12,8 +12,8 @@ import testtools
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.status import infrastructure, issue
-from magnum.tests.unit.drivers.k8s_capi_helm import scenes
-from magnum.tests.unit.drivers.k8s_capi_helm.scenes import NOW
+from magnum.tests.unit.drivers.k8s_capi_helm import builders
+from magnum.tests.unit.drivers.k8s_capi_helm.builders import NOW
 
 QUOTA = (
     "error creating Openstack instance: Expected HTTP response code [200 202] when accessing "
@@ -33,20 +33,20 @@ SINCE = "2026-11-21 11:59 UTC"
 
 def building() -> model.Observed:
     """A cluster whose last worker is being built: its server is not there yet."""
-    observed = scenes.observed()
+    observed = builders.observed()
     machine, server = observed.machines[-1], observed.servers[-1]
-    scenes.say(machine, "Ready", "False", "* InfrastructureReady: not yet")
-    scenes.say(machine, "InfrastructureReady", "False", "not yet")
-    scenes.say(machine, "NodeHealthy", "Unknown", "Waiting for OpenStackMachine")
+    builders.say(machine, "Ready", "False", "* InfrastructureReady: not yet")
+    builders.say(machine, "InfrastructureReady", "False", "not yet")
+    builders.say(machine, "NodeHealthy", "Unknown", "Waiting for OpenStackMachine")
     del machine["status"]["nodeRef"]
     server["status"].update(instanceState="BUILDING", ready=False)
-    scenes.say(server, "Ready", "False")
-    scenes.say(server, "InstanceReady", "False", reason="InstanceNotReady")
+    builders.say(server, "Ready", "False")
+    builders.say(server, "InstanceReady", "False", reason="InstanceNotReady")
     return observed
 
 
 def reason(observed: model.Observed, group: str | None = None, **state: Any) -> str:
-    verdict = status.judge(observed, scenes.state(**state), NOW)
+    verdict = status.evaluate(observed, builders.state(**state), NOW)
     texts = {one.name: one.reason for one in verdict.groups}
     return str(texts[group] if group else verdict.reason)
 
@@ -57,33 +57,33 @@ class DeepestTest(testtools.TestCase):
     def test_only_slow(self):
         self.assertEqual(
             "waiting: 1 of 2 default-worker machines are ready; server of machine "
-            f"{scenes.RELEASE}-default-worker-m1 is being made, since 2026-11-21 11:10 UTC",
+            f"{builders.RELEASE}-default-worker-m1 is being made, since 2026-11-21 11:10 UTC",
             reason(building()),
         )
 
     def test_nova_quota_stands_on_the_server_only(self):
         observed = building()
-        scenes.say(observed.servers[-1], "InstanceReady", "False", QUOTA, "InstanceCreateFailed")
+        builders.say(observed.servers[-1], "InstanceReady", "False", QUOTA, "InstanceCreateFailed")
         for text in (reason(observed), reason(observed, "default-worker")):
             self.assertEqual(
                 "quota: Quota exceeded for cores: Requested 4, but already used 8 of 10 cores "
-                f"(server {scenes.RELEASE}-default-worker-m1); "
+                f"(server {builders.RELEASE}-default-worker-m1); "
                 "1 of 2 default-worker machines are ready",
                 text,
             )
-        verdict = status.judge(observed, scenes.state(), NOW)
+        verdict = status.evaluate(observed, builders.state(), NOW)
         self.assertEqual("CREATE_IN_PROGRESS", verdict.status)
 
     def test_another_groups_fault_is_not_a_groups_reason(self):
         observed = building()
-        scenes.say(observed.servers[-1], "InstanceReady", "False", QUOTA, "InstanceCreateFailed")
-        scenes.say(observed.control_plane, "RollingOut", "True")
+        builders.say(observed.servers[-1], "InstanceReady", "False", QUOTA, "InstanceCreateFailed")
+        builders.say(observed.control_plane, "RollingOut", "True")
         self.assertNotIn("quota", reason(observed, "default-master"))
 
     def test_a_server_in_error_is_told_by_nova(self):
         observed = building()
         observed.servers[-1]["status"]["instanceState"] = "ERROR"
-        scenes.say(observed.servers[-1], "InstanceReady", "False", "", "InstanceStateError")
+        builders.say(observed.servers[-1], "InstanceReady", "False", "", "InstanceStateError")
         failed = status.servers_in_error(observed)
         self.assertEqual((observed.servers[-1]["status"]["instanceID"],), failed)
         self.assertIn("internal: Nova has put the server into ERROR", reason(observed))
@@ -95,19 +95,19 @@ class DeepestTest(testtools.TestCase):
         observed = building()
         server = observed.servers[-1]
         server["status"]["instanceState"] = "ERROR"
-        scenes.say(server, "InstanceReady", "False", "", "InstanceStateError")
+        builders.say(server, "InstanceReady", "False", "", "InstanceStateError")
         failed = server["status"]["instanceID"]
         for last, wanted in (
             (
                 "Insufficient compute resources: Free memory 40.00 MB < requested 4096 MB.",
                 "capacity: 3 hosts could not start it, the last one: Insufficient compute "
                 "resources: Free memory 40.00 MB < requested 4096 MB. (server "
-                f"{scenes.RELEASE}-default-worker-m1); 1 of 2 default-worker machines are ready",
+                f"{builders.RELEASE}-default-worker-m1); 1 of 2 default-worker machines are ready",
             ),
             (
                 "Failed to deploy instance: disk is full",
                 "internal: 3 hosts could not start it, the last one: Failed to deploy instance: "
-                f"disk is full (server {scenes.RELEASE}-default-worker-m1); "
+                f"disk is full (server {builders.RELEASE}-default-worker-m1); "
                 "1 of 2 default-worker machines are ready",
             ),
         ):
@@ -121,12 +121,12 @@ class DeepestTest(testtools.TestCase):
     def test_the_clusters_reason_is_about_one_group(self):
         """The fault of the group that is waited for, not of one whose name sorts before."""
         wanted = {"late": 1, "early": 1}
-        observed = scenes.observed(wanted)
+        observed = builders.observed(wanted)
         words = {}
         for machine, server in zip(observed.machines[-2:], observed.servers[-2:], strict=True):
-            scenes.say(machine, "Ready", "False", "* InfrastructureReady: not yet")
+            builders.say(machine, "Ready", "False", "* InfrastructureReady: not yet")
             server["status"]["instanceState"] = "ERROR"
-            scenes.say(server, "InstanceReady", "False", "", "InstanceStateError")
+            builders.say(server, "InstanceReady", "False", "", "InstanceStateError")
             words[server["status"]["instanceID"]] = f"No valid host was found. {machine['kind']}"
         observed = dataclasses.replace(observed, server_faults=words)
         late, early = (one["metadata"]["name"] for one in observed.servers[-2:])
@@ -143,9 +143,9 @@ class DeepestTest(testtools.TestCase):
         self.assertTrue(reason(observed).startswith("waiting:"))
 
     def test_network_quota_stands_on_the_openstack_cluster(self):
-        observed = scenes.observed()
-        scenes.say(observed.infrastructure, "NetworkReady", "False", NETWORK_QUOTA)
-        scenes.say(observed.infrastructure, "Ready", "False", "failed", "OpenStackError")
+        observed = builders.observed()
+        builders.say(observed.infrastructure, "NetworkReady", "False", NETWORK_QUOTA)
+        builders.say(observed.infrastructure, "Ready", "False", "failed", "OpenStackError")
         self.assertTrue(
             reason(observed).startswith(
                 "quota: Quota exceeded for resources: ['network']; the network"
@@ -153,14 +153,14 @@ class DeepestTest(testtools.TestCase):
         )
 
     def test_a_silent_openstack_cluster(self):
-        observed = scenes.observed()
+        observed = builders.observed()
         observed.infrastructure["status"] = {}
         self.assertIn("nothing is reported (look at load", reason(observed))
         self.assertTrue(reason(observed).endswith("credential), since 2026-11-21 11:00 UTC"))
 
     def test_a_load_balancer_in_error(self):
         """Cluster API waits for it without a word; its name says which one the tenant deletes."""
-        observed = scenes.observed()
+        observed = builders.observed()
         observed.infrastructure["status"] = {}
         observed = dataclasses.replace(observed, failed_balancer="k8s-clusterapi-x-kubeapi")
         self.assertEqual(
@@ -171,7 +171,7 @@ class DeepestTest(testtools.TestCase):
 
     def test_when_octavia_is_asked(self):
         """About a load balancer that is waited for, and no other."""
-        observed = scenes.observed()
+        observed = builders.observed()
         self.assertFalse(infrastructure.is_balancer_awaited(observed))
         observed.infrastructure["status"] = {}
         self.assertTrue(infrastructure.is_balancer_awaited(observed))
@@ -187,14 +187,14 @@ class DeepestTest(testtools.TestCase):
     def test_a_node_that_does_not_join(self):
         observed = building()
         machine = observed.machines[-1]
-        scenes.say(machine, "InfrastructureReady", "True")
-        scenes.say(machine, "NodeHealthy", "Unknown", "Waiting for a Node to exist")
+        builders.say(machine, "InfrastructureReady", "True")
+        builders.say(machine, "NodeHealthy", "Unknown", "Waiting for a Node to exist")
         self.assertTrue(reason(observed).startswith("bootstrap: machine"), reason(observed))
         fresh = "2026-11-21T11:58:00Z"
-        scenes.say(machine, "InfrastructureReady", "True", lastTransitionTime=fresh)
+        builders.say(machine, "InfrastructureReady", "True", lastTransitionTime=fresh)
         self.assertIn("is up, its node has not joined yet", reason(observed))
         message = "Health check failed:\n  * Node failed to report startup in 10m0s"
-        scenes.say(machine, "HealthCheckSucceeded", "False", message, "NodeStartupTimeout")
+        builders.say(machine, "HealthCheckSucceeded", "False", message, "NodeStartupTimeout")
         self.assertIn("bootstrap: machine", reason(observed))
         self.assertIn("Health check failed: Node failed to report startup", reason(observed))
 
@@ -208,7 +208,7 @@ class DeepestTest(testtools.TestCase):
         ):
             observed = building()
             machine = observed.machines[-1]
-            scenes.say(machine, "InfrastructureReady", "False", message, reason_)
+            builders.say(machine, "InfrastructureReady", "False", message, reason_)
             self.assertTrue(reason(observed).startswith(wanted), reason(observed))
 
     def test_bootstrap_data_that_cannot_be_made(self):
@@ -218,12 +218,12 @@ class DeepestTest(testtools.TestCase):
             ("KubeadmConfig status.initialization.dataSecretCreated is false", "waiting:"),
         ):
             observed = building()
-            scenes.say(observed.machines[-1], "BootstrapConfigReady", "False", message)
+            builders.say(observed.machines[-1], "BootstrapConfigReady", "False", message)
             self.assertTrue(reason(observed).startswith(wanted), reason(observed))
 
     def test_an_image_with_another_kubelet(self):
-        observed = scenes.observed()
-        scenes.say(
+        observed = builders.observed()
+        builders.say(
             observed.machines[-1],
             "UpToDate",
             "False",
@@ -231,7 +231,7 @@ class DeepestTest(testtools.TestCase):
         )
         self.assertTrue(
             reason(observed).startswith(
-                f"image: machine {scenes.RELEASE}-default-worker-m1 runs kubelet v1.30.0, and "
+                f"image: machine {builders.RELEASE}-default-worker-m1 runs kubelet v1.30.0, and "
                 "v1.34.4 is wanted: its image is not what its kube_version says; "
             ),
             reason(observed),
@@ -242,7 +242,7 @@ class DeepestTest(testtools.TestCase):
 
     def test_a_group_newer_than_its_control_plane(self):
         """Cluster API 1.14 accepts it and makes no machine; only the MachineSet says why."""
-        observed = scenes.observed()
+        observed = builders.observed()
         observed = dataclasses.replace(observed, machines=observed.machines[:-1])
         words = (
             "* MachineSet version (1.35.0) and ControlPlane version (1.34.4) do not conform to the "
@@ -254,7 +254,7 @@ class DeepestTest(testtools.TestCase):
         )
         owner = observed.machine_sets[0]
         message = f"Scaling up from 1 to 2 replicas is blocked because:\n{words}"
-        scenes.say(owner, "ScalingUp", "True", message)
+        builders.say(owner, "ScalingUp", "True", message)
         self.assertEqual(
             f"request: {owner['metadata']['name']} cannot grow: it is of version 1.35.0 and the "
             "control plane of 1.34.4 (KubernetesVersionSkew); "
@@ -266,58 +266,58 @@ class DeepestTest(testtools.TestCase):
         skew = '* MachineSet version is newer ("KubernetesVersionSkew" preflight check failed)'
         stable = '* The control plane is upgrading ("ControlPlaneIsStable" preflight check failed)'
         for why, wanted in ((skew, "request: "), (stable, "wait for the control plane")):
-            observed = scenes.observed()
+            observed = builders.observed()
             observed = dataclasses.replace(observed, machines=observed.machines[:-1])
             message = f"Scaling up from 1 to 2 replicas is blocked because:\n{why}"
-            scenes.say(observed.machine_sets[0], "ScalingUp", "True", message)
+            builders.say(observed.machine_sets[0], "ScalingUp", "True", message)
             self.assertIn(wanted, reason(observed))
 
     def test_events_are_the_last_witness(self):
         observed = building()
         name = observed.servers[-1]["metadata"]["name"]
-        told = scenes.event("OpenStackServer", name, "Failedcreateport", NETWORK_QUOTA)
+        told = builders.event("OpenStackServer", name, "Failedcreateport", NETWORK_QUOTA)
         with_event = dataclasses.replace(observed, events=(told,))
         self.assertTrue(reason(with_event).startswith("quota: Quota exceeded for resources"))
-        old = scenes.event(
+        old = builders.event(
             "OpenStackServer",
             name,
             "Failedcreateport",
             NETWORK_QUOTA,
             NOW - datetime.timedelta(minutes=31),
         )
-        fine = scenes.event(
+        fine = builders.event(
             "OpenStackServer",
             observed.servers[0]["metadata"]["name"],
             "Failedcreateport",
             NETWORK_QUOTA,
         )
-        normal = scenes.event("OpenStackServer", name, "Successfulcreateserver", "Created server")
+        normal = builders.event("OpenStackServer", name, "Successfulcreateserver", "Created server")
         for quiet in (old, fine, normal):
             self.assertTrue(
                 reason(dataclasses.replace(observed, events=(quiet,))).startswith("waiting")
             )
 
     def test_a_fault_that_healed_leaves_nothing(self):
-        observed = scenes.observed()
+        observed = builders.observed()
         name = observed.servers[-1]["metadata"]["name"]
-        told = scenes.event("OpenStackServer", name, "Failedcreateserver", QUOTA)
+        told = builders.event("OpenStackServer", name, "Failedcreateserver", QUOTA)
         observed = dataclasses.replace(observed, events=(told,))
-        first = status.judge(observed, scenes.state(), NOW)
-        second = status.judge(observed, scenes.state(first_look=first.fingerprint), NOW)
+        first = status.evaluate(observed, builders.state(), NOW)
+        second = status.evaluate(observed, builders.state(ready_fingerprint=first.fingerprint), NOW)
         self.assertEqual(("CREATE_COMPLETE", None), (second.status, second.reason))
 
     def test_stages_of_a_machine(self):
-        name = f"machine {scenes.RELEASE}-control-plane-m0"
+        name = f"machine {builders.RELEASE}-control-plane-m0"
         just_now = {"lastTransitionTime": "2026-11-21T11:59:00Z"}
         for kind, wanted in (
             ("BootstrapConfigReady", f"{name} waits for its bootstrap data"),
             ("InfrastructureReady", f"server of {name} is being made"),
             ("NodeHealthy", f"{name} is not ready: Node.Ready: cni"),
         ):
-            observed = scenes.observed()
-            scenes.say(observed.machines[0], "Ready", "False", "...")
-            scenes.say(observed.machines[0], "InfrastructureReady", "True", **just_now)
-            scenes.say(observed.machines[0], kind, "False", "* Node.Ready: cni", **just_now)
+            observed = builders.observed()
+            builders.say(observed.machines[0], "Ready", "False", "...")
+            builders.say(observed.machines[0], "InfrastructureReady", "True", **just_now)
+            builders.say(observed.machines[0], kind, "False", "* Node.Ready: cni", **just_now)
             line = f"waiting: 2 of 3 control plane machines are ready; {wanted}, since {SINCE}"
             self.assertEqual(line, reason(observed))
 
@@ -325,7 +325,7 @@ class DeepestTest(testtools.TestCase):
         """Each outcome goes into the spec, which Cluster API looks at a moment later."""
         observed = building()
         machine = observed.machines[-1]
-        scenes.say(machine, "InfrastructureReady", "False", "not yet", observedGeneration=2)
+        builders.say(machine, "InfrastructureReady", "False", "not yet", observedGeneration=2)
         machine["metadata"]["generation"] += 1
         machine["spec"].update(bootstrap={"dataSecretName": ""}, providerID="")
         self.assertIn("waits for its bootstrap data", reason(observed))
@@ -367,7 +367,7 @@ class WordsTest(testtools.TestCase):
 
     def test_one_bounded_line(self):
         observed = building()
-        scenes.say(observed.servers[-1], "InstanceReady", "False", "quota\n" + "very long " * 200)
+        builders.say(observed.servers[-1], "InstanceReady", "False", "quota\n" + "very long " * 200)
         for text in (reason(observed), reason(observed, "default-worker")):
             self.assertTrue(len(text) <= issue.REASON_LIMIT and "\n" not in text, text)
             self.assertTrue(text.startswith("quota: "))

@@ -44,12 +44,12 @@ def encoded(record: Any) -> Json:
         (codec.OPERATIONS, json.dumps(entries) if entries else ""),
         (codec.CHART_SOURCE, record.chart_source),
         (codec.CHART_DIGEST, record.chart_digest),
-        (codec.FIRST_LOOK, record.first_look),
-        (codec.GROUP_LOOKS, codec.mapping(record.group_looks)),
-        (codec.WRITTEN, codec.mapping(record.written)),
+        (codec.FIRST_LOOK, record.ready_fingerprint),
+        (codec.GROUP_LOOKS, codec.mapping(record.nodegroup_ready_fingerprints)),
+        (codec.WRITTEN, codec.mapping(record.applied_generations)),
         (codec.TOMBSTONE, "true" if record.tombstone else ""),
-        (codec.RETIRED, codec.retired(record.retired)),
-        (codec.OWED, codec.owed(record.owed)),
+        (codec.RETIRED, codec.retired_credentials(record.retired)),
+        (codec.OWED, codec.deferred_changes(record.deferred)),
         (codec.CLEARED, "true" if record.cleared else ""),
         (codec.REVISIONS, codec.revisions(record.revisions)),
     ):
@@ -83,11 +83,11 @@ class TestRecording(testtools.TestCase):
         for _, found in leases():
             said |= set(_said(codec.record(found)))
         kinds = (
-            model.Record,
+            model.ReleaseRecord,
             model.Operation,
             model.Resolved,
-            model.Retired,
-            model.Owed,
+            model.RetiredCredential,
+            model.DeferredChange,
             model.Revisions,
         )
         fields = {
@@ -107,7 +107,7 @@ class TestRecording(testtools.TestCase):
         moment = RECORDED["half done"]["marked"]
         (secret,) = (one for key, one in moment.items() if key.startswith("Secret/sh.helm.release"))
         self.assertTrue(recovery.is_marked(secret))
-        self.assertEqual("pending-install", recovery.standing([secret], "failed"))
+        self.assertEqual("pending-install", recovery.effective_status([secret], "failed"))
 
 
 def _said(thing: Any) -> Iterator[str]:

@@ -11,6 +11,6 @@ from magnum.tests.unit.drivers.k8s_capi_helm.fakes.catalogue import FakeCatalogu
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.helm import FakeHelm
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.kube import FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.openstack import FakeOpenStack
-from magnum.tests.unit.drivers.k8s_capi_helm.fakes.workload import FakeWorkload
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes.tenant_api import FakeWorkload
 
 __all__ = ["FakeApis", "FakeCatalogue", "FakeHelm", "FakeKube", "FakeOpenStack", "FakeWorkload"]

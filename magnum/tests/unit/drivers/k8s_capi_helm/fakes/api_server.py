@@ -11,7 +11,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube.request import MERGE_PATCH
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.kube import FakeKube
-from magnum.tests.unit.drivers.k8s_capi_helm.suites.server import Answer, NO_KIND, Seen, status
+from magnum.tests.unit.drivers.k8s_capi_helm.suites.http_server import Answer, NO_KIND, Seen, status
 
 KINDS = {
     (kind.group, kind.versions[0], kind.plural): kind

@@ -152,7 +152,7 @@ class FakeApis(requests.adapters.BaseAdapter):
         """Magnum's own clients of a person, whose requests come here."""
         token = _ADMINISTRATOR if context.is_admin else _TOKEN
         context.auth_token, context.auth_token_info = token, self._token()
-        found = endpoints.Clients(context, login=lambda: f"{BASE}/identity")
+        found = endpoints.MagnumClients(context, login=lambda: f"{BASE}/identity")
         found.keystone().session.session.mount(BASE, self)
         return found
 

@@ -15,21 +15,21 @@ from typing import Any
 import uuid
 
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import Belongings
-from magnum.drivers.k8s_capi_helm.cloud.orphans import Remains
+from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import ClusterResources
+from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.cloud.services import Services
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
+    CloudCapability,
     CloudFacts,
     Flavor,
     Image,
     NOTHING,
-    Offer,
     Quota,
     QuotaKey,
     Resolved,
 )
-from magnum.tests.unit.drivers.k8s_capi_helm import scenes
+from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.catalogue import FakeCatalogue
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.openstack import FakeOpenStack
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.views import (
@@ -68,7 +68,7 @@ class FakeCloud:
         self.roles: dict[str, list[str]] = {}
         self.distro = "ubuntu"
         #: Id and Kubernetes version by name of the image.
-        self.images = {"ubuntu-kube": ("image-1", scenes.VERSION)}
+        self.images = {"ubuntu-kube": ("image-1", builders.VERSION)}
         #: Distribution by name of the image, where it is another.
         self.distros: dict[str, str] = {}
         #: Names of images that are hidden.
@@ -104,12 +104,12 @@ class FakeCloud:
         return other
 
     @property
-    def belongings(self) -> Belongings:
-        return Belongings(self._made())
+    def belongings(self) -> ClusterResources:
+        return ClusterResources(self._made())
 
     @property
-    def remains(self) -> Remains:
-        return Remains(self._made())
+    def remains(self) -> Orphans:
+        return Orphans(self._made())
 
     def _made(self) -> Services:
         clients = self.openstack.seen_by(self.viewer) if self.viewer.everything else self.openstack
@@ -201,7 +201,9 @@ class FakeCloud:
     @staticmethod
     def _of_types_only(found: CloudFacts) -> CloudFacts:
         """Zones and load balancers are nobody's question here."""
-        types = {key: known for key, known in found.offers.items() if key is Offer.VOLUME_TYPE}
+        types = {
+            key: known for key, known in found.offers.items() if key is CloudCapability.VOLUME_TYPE
+        }
         return dataclasses.replace(found, offers=types)
 
     def known_flavors(self, project_id: str, wanted: Iterable[str]) -> dict[str, Flavor]:

@@ -12,7 +12,7 @@ import threading
 
 from magnum.drivers.k8s_capi_helm import chart_store, errors
 from magnum.drivers.k8s_capi_helm.helm import release_secret
-from magnum.drivers.k8s_capi_helm.lease import Hold
+from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease
 
 
@@ -81,12 +81,12 @@ class FakeHelm:
         chart: Chart,
         values: Json,
         *,
-        hold: Hold | None = None,
+        hold: HeldLease | None = None,
         adopt: bool = False,
     ) -> LiveRelease:
         with self._lock:
             self._run("adopt" if adopt else "apply", release, values)
-            if hold is not None and hold.lost():
+            if hold is not None and hold.is_lost():
                 raise errors.Busy("Another worker may have taken over this cluster.")
             before = self._recovered(namespace, release)
             wrong = self.refuses(values)
@@ -138,7 +138,7 @@ class FakeHelm:
         self.check(namespace, release, chart, values)
         return self.renders(values)
 
-    def uninstall(self, namespace: str, release: str, *, hold: Hold | None = None) -> None:
+    def uninstall(self, namespace: str, release: str, *, hold: HeldLease | None = None) -> None:
         with self._lock:
             if (namespace, release) not in self.releases:
                 return

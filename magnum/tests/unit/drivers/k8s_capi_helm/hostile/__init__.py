@@ -24,7 +24,7 @@ import testtools
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.tests.unit.drivers.k8s_capi_helm.test_tenant_text import HOSTILE
+from magnum.tests.unit.drivers.k8s_capi_helm.test_tenant_text_is_data import HOSTILE
 
 #: Inputs of each test; a run of its own asks for more.
 EXAMPLES = int(os.environ.get("K8S_CAPI_HELM_HOSTILE_EXAMPLES") or 40)

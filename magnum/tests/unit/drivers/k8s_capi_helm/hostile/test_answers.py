@@ -23,13 +23,13 @@ from magnum.drivers.k8s_capi_helm.model import names, secrets
 from magnum.drivers.k8s_capi_helm.status import controller_leases, deletion
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.tests import base
-from magnum.tests.unit.drivers.k8s_capi_helm import hostile, scenes, test_cloud
+from magnum.tests.unit.drivers.k8s_capi_helm import builders, hostile, test_cloud
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import apis
 from magnum.tests.unit.drivers.k8s_capi_helm.hostile import test_texts
 
-NOW = scenes.NOW
-MACHINE = scenes.machine("a", 1)
-LOOK = scenes.observed({"default-worker": 1}, 1)
+NOW = builders.NOW
+MACHINE = builders.machine("a", 1)
+LOOK = builders.observed({"default-worker": 1}, 1)
 #: Each field of a look as a document that can be broken.
 _FIELDS = {
     field.name: getattr(LOOK, field.name)
@@ -68,20 +68,20 @@ class TestKubernetes(test_texts.TextCase):
             # A list has only objects: the port sees to it.
             value = tuple(one for one in value if isinstance(one, dict))
         look = dataclasses.replace(LOOK, **{field: value})
-        state = scenes.state(row, {"default-worker": 1}, 1)
-        self.assert_verdict(status.judge(look, state, NOW))
+        state = builders.state(row, {"default-worker": 1}, 1)
+        self.assert_verdict(status.evaluate(look, state, NOW))
         status.servers_in_error(look)
         if len(value) >= len(_FIELDS[field]) or isinstance(value, dict):
-            self.assertFalse(deletion.gone(look))
+            self.assertFalse(deletion.is_gone(look))
         step = deletion.next_step(look, proof=True, release_present=False, secrets_present=False)
-        self.assertIsInstance(step.action, deletion.Action)
+        self.assertIsInstance(step.action, deletion.DeletionAction)
 
     @hostile.given(hostile.broken({key: MACHINE[key] for key in ("spec", "status")}), examples=3)
     def test_what_is_watched(self, content: Any) -> None:
         # The API server sees to the metadata.
         found = {**MACHINE, **content}
         for kind in (names.MACHINE, names.EVENT, names.CONTROL_PLANE):
-            self.assertIsInstance(transform.trimmed(kind, found), dict)
+            self.assertIsInstance(transform.transform(kind, found), dict)
 
     @hostile.given(
         hostile.broken(
@@ -94,10 +94,12 @@ class TestKubernetes(test_texts.TextCase):
     )
     def test_a_controllers_lease(self, found: Any) -> None:
         if isinstance(found, dict):
-            beat = controller_leases.heartbeat("capi", found, None, 5.0)
+            beat = controller_leases.controller_lease("capi", found, None, 5.0)
             if beat is not None:
-                silent = controller_leases.silence(beat, datetime.timedelta(minutes=3), NOW)
-                self.assertIsInstance(silent, model.Silence | None)
+                silent = controller_leases.stale_controller(
+                    beat, datetime.timedelta(minutes=3), NOW
+                )
+                self.assertIsInstance(silent, model.StaleController | None)
 
     @hostile.given(
         _REQUESTS,
@@ -360,7 +362,7 @@ class TestSecrets(hostile.HostileCase):
         self.kubeconfig({"data": {"value": text}})
 
     def kubeconfig(self, secret: Any) -> None:
-        way = tenant_kubeconfig.access(secret)
+        way = tenant_kubeconfig.read_tenant_kubeconfig(secret)
         if way is not None:
             self.assertIsInstance(way.host, str)
             self.assertTrue(0 < way.port < 1 << 16)
@@ -429,7 +431,7 @@ class TestOpenStack(base.TestCase, hostile.HostileCase):
         self.openstack = apis.FakeApis()
         self.cloud = cloud.Cloud(self.openstack.clients(self.context))
         wanted = test_cloud.request(labels=test_cloud.labels.Labels(availability_zone="zone-1"))
-        more = dict.fromkeys(model.Resource, 1)
+        more = dict.fromkeys(model.QuotaResource, 1)
         self.questions = (
             lambda: self.cloud.facts(wanted),
             lambda: self.cloud.quotas("p1", more),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import labels
-from magnum.tests.unit.drivers.k8s_capi_helm import hostile, world
+from magnum.tests.unit.drivers.k8s_capi_helm import driver_case, hostile
 from magnum.tests.unit.drivers.k8s_capi_helm.hostile.test_texts import HEALTH, STATUSES
 
 #: Bytes of Magnum's column (MySQL's TEXT).
@@ -18,7 +18,7 @@ kept = hostile.spoiled.filter(
 )
 
 
-class TestClusters(world.World):
+class TestClusters(driver_case.DriverCase):
     """A cluster with one hostile label, another one, and a hostile nodegroup."""
 
     @hostile.given(
@@ -32,12 +32,12 @@ class TestClusters(world.World):
             self.create(labels={name[:255]: text})
             self.look()
             if self.cluster().stack_id:
-                self.grow()
-                self.tick(2)
+                self.capi_converges()
+                self.status_task(2)
                 self.add_group("more", labels={name[:255]: text}, node_labels=marks)
                 self.change_group(node_labels=marks)
-                self.tick()
-                self.poll()
+                self.status_task()
+                self.health_task()
                 self.look()
         finally:
             self.forget()
@@ -50,14 +50,14 @@ class TestClusters(world.World):
             reason = row.status_reason or ""
             self.assertLessEqual(len(reason.encode()), COLUMN)
             self.assertNotIn("Traceback", reason)
-            self.assertNotIn(world.SECRET_TEXT, reason)
+            self.assertNotIn(driver_case.SECRET_TEXT, reason)
         texts = cluster.health_status_reason or {}
         self.assertEqual([], [one for one in texts.values() if not isinstance(one, str)])
-        self.assertNotIn(world.SECRET_TEXT, f"{texts}{self.helm.runs[-1:]}")
+        self.assertNotIn(driver_case.SECRET_TEXT, f"{texts}{self.helm.runs[-1:]}")
         # Nothing for another release, and nothing outside of the project's namespace.
-        self.assertLessEqual({release for _, release, _ in self.helm.runs}, {world.RELEASE})
+        self.assertLessEqual({release for _, release, _ in self.helm.runs}, {driver_case.RELEASE})
         spaces = {one["metadata"].get("namespace") for one in self.kube.everything()}
-        self.assertLessEqual(spaces, {world.NAMESPACE, None})
+        self.assertLessEqual(spaces, {driver_case.NAMESPACE, None})
 
     def forget(self) -> None:
         for cluster in objects.Cluster.list(self.context):

@@ -119,7 +119,12 @@ class TestLabels(hostile.HostileCase):
         typed = labels.parse(texts, {}, known=texts)
         self.assertIsInstance(typed, labels.Labels)
         self.assertEqual(
-            {}, {name: text for name, text in labels.readable(texts).items() if name not in texts}
+            {},
+            {
+                name: text
+                for name, text in labels.readable_labels(texts).items()
+                if name not in texts
+            },
         )
 
 

@@ -13,9 +13,9 @@ from magnum.drivers.k8s_capi_helm import errors, model, status
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message
 from magnum.drivers.k8s_capi_helm.helm import failures
 from magnum.drivers.k8s_capi_helm.status import deletion, issue, messages, workload_addons
-from magnum.tests.unit.drivers.k8s_capi_helm import hostile, scenes
+from magnum.tests.unit.drivers.k8s_capi_helm import builders, hostile
 
-NOW = scenes.NOW
+NOW = builders.NOW
 #: What Magnum's column of a status can say.
 STATUSES = {
     f"{verb}_{stage}"
@@ -114,11 +114,13 @@ class TestReasons(TextCase):
     def test_a_condition(
         self, kind: str, condition: str, state: str, text: str, reason: str, row: str
     ) -> None:
-        look = scenes.observed({"default-worker": 1}, 1)
+        look = builders.observed({"default-worker": 1}, 1)
         found = getattr(look, kind)
         one = found if isinstance(found, dict) else found[0]
-        scenes.say(one, condition, state, text, reason)
-        self.assert_verdict(status.judge(look, scenes.state(row, {"default-worker": 1}, 1), NOW))
+        builders.say(one, condition, state, text, reason)
+        self.assert_verdict(
+            status.evaluate(look, builders.state(row, {"default-worker": 1}, 1), NOW)
+        )
 
     @hostile.given(
         wrapped,
@@ -128,17 +130,17 @@ class TestReasons(TextCase):
         examples=4,
     )
     def test_an_event_a_fault_an_addon(self, text: str, reason: str, name: str, what: str) -> None:
-        look = scenes.observed({"default-worker": 1}, 1)
+        look = builders.observed({"default-worker": 1}, 1)
         server = look.servers[-1]
         if what == "event":
-            scenes.say(server, "InstanceReady", "False", "", "InstanceNotReady")
-            event = scenes.event(
+            builders.say(server, "InstanceReady", "False", "", "InstanceNotReady")
+            event = builders.event(
                 "OpenStackServer", server["metadata"]["name"], f"Failed{reason}", text
             )
             look = dataclasses.replace(look, events=(event,))
         elif what == "nova":
             server["status"]["instanceState"] = "ERROR"
-            scenes.say(server, "InstanceReady", "False", "", "InstanceNotReady")
+            builders.say(server, "InstanceReady", "False", "", "InstanceNotReady")
             look = dataclasses.replace(
                 look, server_faults={f"id-{server['metadata']['name']}": text}
             )
@@ -149,7 +151,7 @@ class TestReasons(TextCase):
             look.infrastructure["status"].update(ready=False, failureMessage=text)
         for row in ("CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"):
             self.assert_verdict(
-                status.judge(look, scenes.state(row, {"default-worker": 1}, 1), NOW)
+                status.evaluate(look, builders.state(row, {"default-worker": 1}, 1), NOW)
             )
 
     @hostile.given(wrapped, examples=4)
@@ -159,8 +161,8 @@ class TestReasons(TextCase):
         self.assertIsInstance(issue.unwrapped(text), str)
         self.assertIsInstance(issue.cause_of(text), errors.Cause)
         self.assert_one_line(issue.bounded(text))
-        self.assert_one_line(issue.both(text, text))
-        self.assert_one_line(issue.Finding(text).line())
+        self.assert_one_line(issue.joined_reasons(text, text))
+        self.assert_one_line(issue.Issue(text).line())
 
 
 class TestHelm(TextCase):
@@ -183,7 +185,7 @@ class TestHelm(TextCase):
 
     @hostile.given(st.sampled_from(FAMILIES), wrapped, examples=6)
     def test_stderr(self, family: str, text: str) -> None:
-        error = failures.meaning(family.replace("{}", text), "detail")
+        error = failures.error_of(family.replace("{}", text), "detail")
         self.assertIsInstance(error, errors.DriverError)
         self.assert_sentence(error)
         self.assert_one_line(str(error), 700)
@@ -217,7 +219,7 @@ class TestInside(TextCase):
         examples=4,
     )
     def test_resources_of_an_addon(self, listed: Any, target: Any) -> None:
-        look = scenes.observed()
+        look = builders.observed()
         look.addons[0]["status"]["resources"] = listed
         look.addons[0]["spec"]["targetNamespace"] = target
         from magnum.drivers.k8s_capi_helm.reconcile import addon_check
@@ -228,8 +230,8 @@ class TestInside(TextCase):
                 path, r"\A/(api/v1|apis/apps/v1)/namespaces/[-a-z0-9.]+/[a-z]+/[-a-z0-9.]+\Z"
             )
         things = tuple(workload_addons.expected(look.addons))
-        found = dataclasses.replace(look, inside=model.Inside(missing=things))
-        self.assert_verdict(status.judge(found, scenes.state("CREATE_COMPLETE"), NOW))
+        found = dataclasses.replace(look, inside=model.AddonInventory(missing=things))
+        self.assert_verdict(status.evaluate(found, builders.state("CREATE_COMPLETE"), NOW))
 
 
 class TestDeletion(TextCase):
@@ -237,14 +239,16 @@ class TestDeletion(TextCase):
 
     @hostile.given(st.sampled_from(KINDS), wrapped, st.lists(hostile.texts, max_size=3), examples=3)
     def test_what_is_waited_for(self, kind: str, text: str, finalizers: list[str]) -> None:
-        look = scenes.observed({"default-worker": 1}, 1)
+        look = builders.observed({"default-worker": 1}, 1)
         found = getattr(look, kind)
         one = found if isinstance(found, dict) else found[0]
         at = (NOW - datetime.timedelta(minutes=3)).isoformat()
         one["metadata"].update(deletionTimestamp=at, finalizers=finalizers)
-        scenes.say(one, "Deleting", "True", text, "DeletionInProgress")
+        builders.say(one, "Deleting", "True", text, "DeletionInProgress")
         step = deletion.next_step(look, proof=True, release_present=True, secrets_present=True)
-        self.assertNotIn(step.action, (deletion.Action.DONE, deletion.Action.BURY))
+        self.assertNotIn(step.action, (deletion.DeletionAction.DONE, deletion.DeletionAction.BURY))
         self.assert_verdict(
-            status.judge(look, scenes.state("DELETE_IN_PROGRESS", {"default-worker": 1}, 1), NOW)
+            status.evaluate(
+                look, builders.state("DELETE_IN_PROGRESS", {"default-worker": 1}, 1), NOW
+            )
         )

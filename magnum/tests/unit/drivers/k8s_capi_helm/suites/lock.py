@@ -6,9 +6,9 @@ from __future__ import annotations
 import contextlib
 import threading
 
-from magnum.drivers.k8s_capi_helm.lease import Operations
+from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.tests.unit.drivers.k8s_capi_helm.suites.operations import (
+from magnum.tests.unit.drivers.k8s_capi_helm.suites.release_lease import (
     Clock,
     DURATION,
     operation,
@@ -25,7 +25,7 @@ class LockTests(OperationsSuite):
         one, namespace = self.opened("one")
         two = self.conductor("two", clock)
         with one.hold(namespace, RELEASE, wait=0) as hold:
-            self.assertFalse(hold.lost())
+            self.assertFalse(hold.is_lost())
             self.assertTrue(hold.record.holder.startswith("one/"))
             error = self.assertBusy(two, namespace, wait=10)
             self.assertIn("one/", error.detail)
@@ -47,7 +47,7 @@ class LockTests(OperationsSuite):
         first.enter_context(one.hold(namespace, RELEASE, wait=0))
         clock.on_pause.append(first.close)
         with two.hold(namespace, RELEASE, wait=30) as hold:
-            self.assertFalse(hold.lost())
+            self.assertFalse(hold.is_lost())
         self.assertTrue(clock.now < 1010, clock.now)
 
     def test_an_exception_gives_the_lock_back(self) -> None:
@@ -69,7 +69,7 @@ class LockTests(OperationsSuite):
         self.assertBusy(two, namespace, wait=0)
         clock.now += 2
         with two.hold(namespace, RELEASE, wait=0) as hold:
-            self.assertFalse(hold.lost())
+            self.assertFalse(hold.is_lost())
 
     def test_a_dead_holder_is_followed_while_waiting(self) -> None:
         clock, namespace = Clock(), self.dead_holder()
@@ -85,7 +85,7 @@ class LockTests(OperationsSuite):
                 self.assertBusy(two, namespace, wait=0)
                 theirs.now += DURATION * 0.9
                 mine.now += DURATION * 0.7
-                self.assertFalse(hold.lost())
+                self.assertFalse(hold.is_lost())
                 hold.renew()
             self.assertBusy(two, namespace, wait=0)
 
@@ -95,7 +95,7 @@ class LockTests(OperationsSuite):
             self.conductor("two").add(namespace, RELEASE, operation("a"))
             hold.renew()
             self.assertEqual((operation("a"),), hold.record.operations)
-            self.assertFalse(hold.lost())
+            self.assertFalse(hold.is_lost())
         self.assertEqual((operation("a"),), one.read(namespace, RELEASE).operations)
 
     def test_who_cannot_renew_loses_it_before_others_may_take_it(self) -> None:
@@ -103,9 +103,9 @@ class LockTests(OperationsSuite):
         one, namespace = self.opened("one", clock)
         with one.hold(namespace, RELEASE, wait=0) as hold:
             clock.now += DURATION * 0.7
-            self.assertFalse(hold.lost())
+            self.assertFalse(hold.is_lost())
             clock.now += DURATION * 0.1
-            self.assertTrue(hold.lost())
+            self.assertTrue(hold.is_lost())
 
     def test_a_frozen_holder_knows_when_it_wakes_up(self) -> None:
         mine, theirs = Clock(), Clock()
@@ -117,8 +117,8 @@ class LockTests(OperationsSuite):
             with two.hold(namespace, RELEASE, wait=0) as other:
                 # Even with a clock that stood still, the next renewal tells.
                 hold.renew()
-                self.assertTrue(hold.lost())
-                self.assertFalse(other.lost())
+                self.assertTrue(hold.is_lost())
+                self.assertFalse(other.is_lost())
                 self.assertTrue(one.read(namespace, RELEASE).holder.startswith("two/"))
         self.assertEqual("", one.read(namespace, RELEASE).holder)
 
@@ -139,11 +139,11 @@ class LockTests(OperationsSuite):
         with one.hold(namespace, RELEASE, wait=0) as hold:
             self.kube.delete(names.LEASE, namespace, f"{RELEASE}-magnum")
             hold.renew()
-            self.assertTrue(hold.lost())
+            self.assertTrue(hold.is_lost())
 
     def test_the_lock_is_renewed_by_itself(self) -> None:
         namespace = self.make_namespace()
-        one = Operations(self.kube, holder="one", lease_duration=1)
+        one = ReleaseLeases(self.kube, holder="one", lease_duration=1)
         one.open(namespace, RELEASE, cluster_uuid="u", project_id="p")
         renewed = threading.Event()
         with one.hold(namespace, RELEASE, wait=0) as hold:
@@ -155,4 +155,4 @@ class LockTests(OperationsSuite):
                     break
                 renewed.wait(0.05)
             self.assertTrue(renewed.is_set())
-            self.assertFalse(hold.lost())
+            self.assertFalse(hold.is_lost())

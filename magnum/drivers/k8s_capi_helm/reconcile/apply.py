@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of Helm for a release: secure the chart, apply, record generations and revision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.lease import HeldLease
+from magnum.drivers.k8s_capi_helm.model import (
+    Chart,
+    clock,
+    ClusterRequest,
+    Json,
+    LiveRelease,
+    Operation,
+    Revisions,
+)
+from magnum.drivers.k8s_capi_helm.reconcile import (
+    autoscaler_deployment,
+    render,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.status import generations
+
+LOG = logging.getLogger(__name__)
+
+
+def apply_release(
+    ports: Clients,
+    hold: HeldLease,
+    request: ClusterRequest,
+    chart: Chart,
+    values: Json,
+    operations: tuple[Operation, ...],
+    conf: Any,
+    *,
+    adopt: bool = False,
+) -> LiveRelease:
+    """Install or upgrade the release by Helm, and record in the Lease what Helm has written.
+
+    :param operations: that these values carry out, for the log.
+    :param adopt: whether objects that exist are made the release's.
+    :raises errors.DriverError: as ``HelmClient.apply``, and where the lock is lost afterwards.
+    """
+    place = request.namespace, request.release
+    values = autoscaler_deployment.with_operators_settings(values, chart, conf)
+    ports.charts.secure(request.namespace, chart)
+    try:
+        done = ports.helm.apply(*place, chart, values, hold=hold, adopt=adopt)
+    except errors.ValuesRefused as error:
+        raise render.explain_refusal(error, request, conf) from None
+    autoscaler_deployment.enforce_pod_security(ports, request.namespace, conf)
+    hold.check()
+    seen = snapshot.take_snapshot(ports.kube, *place, clock.utc_now())
+    ports.leases.remember(
+        *place,
+        first_look="",
+        group_looks={},
+        written=generations.applied_generations(seen),
+        chart_source=chart.source or None,
+        chart_digest=chart.digest,
+        revisions=Revisions(newest=done.revision, applied=done.revision),
+    )
+    told = ", ".join(operation.id for operation in operations) or "an interrupted run"
+    release = f"{request.release} is at revision {done.revision}"
+    LOG.info("Release %s, chart %s %s, for %s.", release, chart.name, chart.version, told)
+    return done

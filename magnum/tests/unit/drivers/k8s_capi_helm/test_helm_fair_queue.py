@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of helm at once: so many, project by project, and nobody waits longer than he may."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+import pathlib
+import tempfile
+import threading
+import time
+
+import hypothesis
+from hypothesis import strategies as st
+import testtools
+
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.helm import HelmClient
+from magnum.drivers.k8s_capi_helm.helm.fair_queue import FairQueue
+from magnum.drivers.k8s_capi_helm.model import names
+from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeKube
+from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm
+
+LONG = 60.0
+
+
+class Site:
+    """Threads that want to run helm; runs end when the test says so.
+
+    :ivar begun: the project of each run, in the order in which they have begun.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.turns = FairQueue(most)
+        self.begun: list[str] = []
+        self.at_once = self.most_at_once = 0
+        self._changed = threading.Condition()
+        self._to_end = 0
+        self._asked = 0
+        self.threads: list[threading.Thread] = []
+
+    def ask(self, project: str) -> None:
+        """One more run of a project; returns when it has begun, or stands in its queue."""
+        self._asked += 1
+        asked = threading.Event()
+
+        def stop() -> bool:
+            asked.set()
+            return False
+
+        def run() -> None:
+            with self.turns.turn(project, wait=LONG, stop=stop):
+                self._go(project)
+                asked.set()
+                self._last()
+
+        thread = threading.Thread(target=run, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+        assert asked.wait(LONG)
+
+    def end_one(self) -> None:
+        """Let the oldest or any run end; returns when as many have begun as can."""
+        with self._changed:
+            wanted = min(self._asked, len(self.begun) + 1)
+            self._to_end += 1
+            self._changed.notify_all()
+            assert self._changed.wait_for(lambda: len(self.begun) >= wanted, LONG)
+
+    def end_all(self) -> None:
+        with self._changed:
+            self._to_end += 10**6
+            self._changed.notify_all()
+        for thread in self.threads:
+            thread.join(LONG)
+
+    def _go(self, project: str) -> None:
+        with self._changed:
+            self.begun.append(project)
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            self._changed.notify_all()
+
+    def _last(self) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._to_end > 0, LONG)
+            self._to_end -= 1
+            self.at_once -= 1
+
+
+class TestTurns(testtools.TestCase):
+    def site(self, most: int) -> Site:
+        site = Site(most)
+        self.addCleanup(site.end_all)
+        return site
+
+    def test_no_more_than_so_many_run_at_once(self) -> None:
+        site = self.site(3)
+        for _ in range(12):
+            site.ask("a")
+        self.assertEqual(3, len(site.begun))
+        site.end_all()
+        self.assertEqual((12, 3), (len(site.begun), site.most_at_once))
+
+    def test_a_project_with_two_hundred_runs_delays_another_by_the_end_of_one(self) -> None:
+        for most in (1, 4):
+            site = self.site(most)
+            for _ in range(200):
+                site.ask("many")
+            site.ask("one")
+            before = len(site.begun)
+            site.end_one()
+            self.assertEqual("one", site.begun[before])
+            site.end_all()
+            self.assertEqual(201, len(site.begun))
+
+    def test_projects_take_turns(self) -> None:
+        site = self.site(1)
+        for project in "aaaabbbbcccc":
+            site.ask(project)
+        for _ in range(11):
+            site.end_one()
+        self.assertEqual("abcabcabcabc", "".join(site.begun))
+
+    def test_within_a_project_the_first_comes_first(self) -> None:
+        turns, order = FairQueue(1), []
+        gate = threading.Event()
+
+        def run(number: int, standing: threading.Event) -> None:
+            def stop() -> bool:
+                standing.set()
+                return False
+
+            with turns.turn("a", wait=LONG, stop=stop):
+                standing.set()
+                assert gate.wait(LONG)
+                order.append(number)
+
+        threads = []
+        for number in range(10):
+            standing = threading.Event()
+            threads.append(threading.Thread(target=run, args=(number, standing), daemon=True))
+            threads[-1].start()
+            self.assertTrue(standing.wait(LONG))
+        gate.set()
+        for thread in threads:
+            thread.join(LONG)
+        self.assertEqual(list(range(10)), order)
+
+    def test_who_cannot_wait_is_told_and_leaves_no_trace(self) -> None:
+        turns = FairQueue(1)
+        with turns.turn("a", wait=0, stop=lambda: False):
+            for project in ("a", "b"):
+                error = self.assertRaises(errors.Busy, self.enter, turns, project, 0.0)
+                self.assertTrue(error.retryable)
+                self.assertIn("max_helm_runs is 1", error.detail)
+        self.enter(turns, "a", 0.0)
+
+    def test_who_has_lost_his_lock_waits_no_longer(self) -> None:
+        turns = FairQueue(1)
+        with turns.turn("a", wait=0, stop=lambda: False):
+            self.assertRaises(errors.Busy, self.enter, turns, "b", LONG, lambda: True)
+        self.enter(turns, "b", 0.0)
+
+    def test_a_run_that_fails_gives_its_turn_back(self) -> None:
+        turns = FairQueue(1)
+
+        def fail() -> None:
+            with turns.turn("a", wait=0, stop=lambda: False):
+                raise errors.HelmRefused("no")
+
+        self.assertRaises(errors.HelmRefused, fail)
+        self.enter(turns, "b", 0.0)
+
+    @staticmethod
+    def enter(
+        turns: FairQueue, project: str, wait: float, stop: Callable[[], bool] = lambda: False
+    ) -> None:
+        with turns.turn(project, wait=wait, stop=stop):
+            pass
+
+    @hypothesis.given(st.lists(st.sampled_from("abcd"), max_size=30), st.integers(1, 4))
+    @hypothesis.settings(max_examples=30, deadline=None)
+    def test_whatever_is_asked_no_project_is_a_run_behind_another_while_it_waits(
+        self, asked: list[str], most: int
+    ) -> None:
+        site = self.site(most)
+        for project in asked:
+            site.ask(project)
+        waiting = collections.Counter(asked) - collections.Counter(site.begun)
+        while waiting:
+            before = len(site.begun)
+            had = collections.Counter(site.begun)
+            site.end_one()
+            went = site.begun[before]
+            # Those who waited and had fewer runs than the one that went had one going on.
+            least = min(had[project] for project in waiting)
+            self.assertLessEqual(had[went], least + most)
+            waiting -= collections.Counter([went])
+        site.end_all()
+        self.assertEqual(sorted(asked), sorted(site.begun))
+        self.assertLessEqual(site.most_at_once, most)
+
+
+class TestClient(testtools.TestCase):
+    """Through HelmClient, with a stand-in for the binary that waits until it is let go."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.executable = self.directory / "helm"
+        self.executable.write_text(
+            "#!/bin/sh\n"
+            'if [ "$1" = version ]; then echo v3.21.4; exit 0; fi\n'
+            f'echo "$2" >> {self.directory}/begun\n'
+            f"while [ ! -e {self.directory}/go ]; do sleep 0.05; done\n"
+        )
+        self.executable.chmod(0o755)
+        self.chart = helm.write_chart(self.directory / "chart")
+        kube = FakeKube()
+        kube.kubeconfig_path = "/the/kubeconfig"
+        kube.apply(names.NAMESPACE, {"metadata": {"name": helm.NAMESPACE}})
+        self.helm = HelmClient(kube, executable=str(self.executable), timeout=LONG, runs=1)
+        self.addCleanup((self.directory / "go").touch)
+
+    def check(self, namespace: str, release: str) -> None:
+        self.helm.check(namespace, release, self.chart, {})
+
+    def test_a_request_waits_no_longer_than_its_caller_and_runs_nothing(self) -> None:
+        first = threading.Thread(target=self.check, args=("a", "first"), daemon=True)
+        first.start()
+        begun = self.directory / "begun"
+        while not begun.exists():
+            threading.Event().wait(0.01)
+        with deadline.end_at(time.monotonic() + 0.2):
+            error = self.assertRaises(errors.Busy, self.check, "b", "second")
+        self.assertTrue(error.retryable)
+        self.assertRaises(errors.Busy, self.apply_late)
+        (self.directory / "go").touch()
+        first.join(LONG)
+        self.check("b", "third")
+        self.assertEqual(["first", "third"], begun.read_text().split())
+
+    def apply_late(self) -> None:
+        with deadline.end_at(time.monotonic() + 0.2):
+            self.helm.apply(helm.NAMESPACE, helm.RELEASE, self.chart, {})
