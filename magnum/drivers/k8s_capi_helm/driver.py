@@ -9,6 +9,7 @@ on.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from oslo_log import log as logging
@@ -96,25 +97,29 @@ class Driver(federation.UnsupportedFederations, driver.Driver):  # type: ignore[
     def _create(self, context: Any, cluster: Any, groups: list[Any], timeout: int) -> None:
         ports, cloud, end = clients.ports(CONF), clients.cloud(context), rpc.deadline_of_request()
         plan = create.plan_create(ports, cloud, context, cluster, groups, CONF)
-        request, release = plan.request, plan.request.release
+        request = plan.rendered.request
+        release = request.release
         level = CONF.capi_helm.pod_security_level
         prerequisites.ensure_namespace(ports, request.namespace, request.project_id, level)
         now = clock.utc_now()
         limit = state.deadline(now, timeout or cluster.create_timeout)
         # The Lease comes first: nothing proves a release without one, and a row with its name could
         # not be deleted. A Lease whose row does not know its name is found by its label.
-        prerequisites.ensure_lease(ports, request, plan.facts, now, limit)
+        prerequisites.ensure_lease(ports, request, plan.rendered.facts, now, limit)
         if not delete.name_release(context, cluster, release, CONF):
             return
         with ports.leases.hold(request.namespace, release, wait=CONF.capi_helm.lock_wait) as hold:
             pairs = certificates.key_pairs(context, cluster)
-            facts = provision.create(cloud, request, plan.facts)
+            facts = provision.create(cloud, request, plan.rendered.facts)
+            created = dataclasses.replace(plan.rendered, facts=facts)
             prerequisites.save_secrets(ports, hold, cloud, request, facts, pairs, plan.grants, CONF)
             try:
                 # What comes before cannot be left to a pass, and nobody waits for a creation.
                 wanted = status_task.without_changes(context, cluster, CONF)
                 with deadline.end_at(end):
-                    reconciler.reconcile_held(ports, hold, wanted, lambda: cloud, CONF, facts=facts)
+                    reconciler.reconcile_held(
+                        ports, hold, wanted, lambda: cloud, CONF, created=created
+                    )
             except errors.DriverError as error:
                 if not error.retryable:
                     raise

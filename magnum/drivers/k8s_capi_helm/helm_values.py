@@ -86,3 +86,24 @@ def render(
     ]
     values["addons"] = addons(request, facts, storage_class_default, allowed_topologies)
     return values
+
+
+def with_created(values: Json, request: ClusterRequest, facts: CloudFacts) -> Json:
+    """The values of a new release, with the ids of what was created after they were rendered.
+
+    Only the driver sets these keys (:mod:`~magnum.drivers.k8s_capi_helm.values.reserved_keys`), so
+    no overlay has a say in them.
+
+    :param values: as :func:`render` made them of the same request, overlays included.
+    :param facts: with the server groups and the API address.
+    """
+    api_server = components.api_server(request, facts)
+    groups = (request.control_plane, *request.node_groups)
+    created = {one.name: server_group(one, request.labels, facts.server_groups) for one in groups}
+    address = {key: api_server[key] for key in ("floatingIP",) if key in api_server}
+    return {
+        **values,
+        "apiServer": {**values["apiServer"], **address},
+        "controlPlane": {**values["controlPlane"], **created[request.control_plane.name]},
+        "nodeGroups": [{**entry, **created[entry["name"]]} for entry in values["nodeGroups"]],
+    }

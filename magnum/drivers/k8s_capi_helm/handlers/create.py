@@ -14,20 +14,19 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     validate_labels,
     validate_nodegroup,
 )
-from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, CredentialRoles, names
+from magnum.drivers.k8s_capi_helm.model import CredentialRoles, names
 from magnum.drivers.k8s_capi_helm.reconcile import clients, credentials, install, upgrade
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CreatePlan:
-    """A cluster that can be made.
+    """A cluster that can be created.
 
-    :ivar facts: what the cloud said of it.
+    :ivar rendered: its request, what the cloud said of it, and its values.
     :ivar grants: what its credentials may do.
     """
 
-    request: ClusterRequest
-    facts: CloudFacts
+    rendered: install.CreatedCluster
     grants: CredentialRoles
 
 
@@ -53,5 +52,5 @@ def plan_create(
         validate_nodegroup.validate_disk(group, cluster, known=known)
     validate_labels.check_chart(request.labels, chart.family)
     facts = preflight.for_cluster(cloud, request, conf)
-    install.render(request, facts, conf, chart)
-    return CreatePlan(request, facts, grants)
+    values = install.render(request, facts, conf, chart)
+    return CreatePlan(install.CreatedCluster(request, facts, chart, values), grants)

@@ -109,8 +109,8 @@ def _go_on(
         ports, ownership.owner(cluster, conf), found.record, status_task.admin_cloud, now
     )
     if cluster.status == Status.DELETE_FAILED:
-        if not found.unreachable and ownership.is_management_cluster_proved(
-            ports, ownership.owner(cluster, conf)
+        if not found.unreachable and ownership.proved_record(
+            ports, ownership.owner(cluster, conf), found.record
         ):
             _prolong_deletion(ports, cluster, conf, now)
             saving.save(cluster, status=Status.DELETE_IN_PROGRESS, status_reason=None)

@@ -23,9 +23,9 @@ def create(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     """Add a nodegroup. One that cannot be made fails alone; the cluster stays as it is."""
     ports = clients.ports(conf)
     try:
-        ownership.require(ports, cluster, conf)
+        record = ownership.require(ports, cluster, conf)
         ownership.refuse_deleting(cluster)
-        checked = nodegroup_create.check(ports, context, cluster, nodegroup, conf)
+        checked = nodegroup_create.check(ports, context, cluster, nodegroup, conf, record)
         # Its row follows the autoscaler from the beginning, so only the record keeps a number.
         verb, name, row = Verb.NODEGROUP_CREATE, nodegroup.name, nodegroup.uuid
         pending_operation.begin(
@@ -51,17 +51,19 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     here, and nothing is raised, which would leave the whole cluster UPDATE_FAILED.
     """
     ports, fields = clients.ports(conf), writer.changed_fields(nodegroup)
-    if cluster.stack_id and pending_operation.not_allowed(cluster, nodegroup, conf):
-        return
     try:
-        ownership.require(ports, cluster, conf)
+        record = ownership.require(ports, cluster, conf)
+        place = reader.namespace(cluster, conf), cluster.stack_id
+        known, error = revisions.read_for_request(ports, *place, record)
+        if pending_operation.not_allowed(cluster, nodegroup, conf, known):
+            return
         validate_nodegroup.validate_details(nodegroup)
-        live = nodegroup_create.deployed_release(ports, cluster, conf)
+        live = resize.deployed(known, error)
         validate_nodegroup.validate_taints(nodegroup, nodegroup_create.chart_family(live))
-        bounds = resize.change_bounds(ports, cluster, nodegroup, fields, conf)
-    except errors.DriverError as error:
+        bounds = resize.change_bounds(ports, cluster, nodegroup, fields, conf, known)
+    except errors.DriverError as refusal:
         nodegroup.obj_reset_changes()
-        writer.set_update_failed(nodegroup, error)
+        writer.set_update_failed(nodegroup, refusal)
         return
     old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
     wanted = nodegroup.obj_what_changed() - {"status", "status_reason"}
@@ -81,12 +83,12 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
             bounds=writer.bounds(old) if set(fields) & set(change.BOUNDS) else None,
             resolved=preflight.flavor(context, cluster, nodegroup) if bounds.scales else NOTHING,
         )
-    except errors.DriverError as error:
-        writer.set_update_failed(nodegroup, error, **before)
+    except errors.DriverError as refusal:
+        writer.set_update_failed(nodegroup, refusal, **before)
         return
     writer.mark_in_progress(nodegroup, Status.UPDATE_IN_PROGRESS)
-    pending_operation.retry(cluster, nodegroup, conf, operation)
-    pending_operation.reconcile_now(context, cluster, conf)
+    record = pending_operation.retry(cluster, nodegroup, conf, operation)
+    pending_operation.reconcile_now(context, cluster, conf, record)
 
 
 def delete(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
@@ -96,8 +98,8 @@ def delete(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
         release is older than what runs, or the management cluster refuses.
     """
     ports = clients.ports(conf)
-    ownership.require(ports, cluster, conf)
-    revisions.require(ports, reader.namespace(cluster, conf), cluster.stack_id)
+    record = ownership.require(ports, cluster, conf)
+    revisions.require(ports, reader.namespace(cluster, conf), cluster.stack_id, record)
     writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
     pending_operation.begin(
         cluster, conf, Verb.NODEGROUP_DELETE, nodegroup.name, row=nodegroup.uuid

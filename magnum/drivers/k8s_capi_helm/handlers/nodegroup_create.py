@@ -26,6 +26,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     names,
     NodeGroupRequest,
     NOTHING,
+    ReleaseRecord,
     Resolved,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
@@ -53,16 +54,22 @@ class CheckedNodegroup:
 
 
 def check(
-    ports: clients.Clients, context: Any, cluster: Any, row: Any, conf: Any
+    ports: clients.Clients,
+    context: Any,
+    cluster: Any,
+    row: Any,
+    conf: Any,
+    record: ReleaseRecord | None,
 ) -> CheckedNodegroup:
     """Refuse a nodegroup that cannot be, or else make its server group.
 
     :param row: of the nodegroup; it is among the cluster's already.
+    :param record: of the release, as it was read a moment ago.
     :raises errors.DriverError: it cannot be made, and nothing of the cluster has changed.
     """
     validate_nodegroup.validate_new_nodegroup(row, cluster, conf)
     validate_cluster.validate_place(row, cluster.nodegroups)
-    live = deployed_release(ports, cluster, conf)
+    live = deployed_release(ports, cluster, conf, record)
     validate_nodegroup.validate_chart(row, cluster, conf, chart_family(live))
     if live:
         known = names.takes_containerd_disk(live.chart_family, live.chart_version)
@@ -151,13 +158,16 @@ def _is_leaving(ports: clients.Clients, cluster: Any, row: Any, conf: Any) -> bo
     return write_status.reassert_deleting([fresh], record)
 
 
-def deployed_release(ports: clients.Clients, cluster: Any, conf: Any) -> LiveRelease | None:
+def deployed_release(
+    ports: clients.Clients, cluster: Any, conf: Any, record: ReleaseRecord | None
+) -> LiveRelease | None:
     """The live release; None where there is none, and while nobody can read it.
 
     :raises errors.ReleaseOutdated: it is older than what runs.
     """
     with contextlib.suppress(errors.ManagementUnreachable):
-        return revisions.deployed_release(ports, reader.namespace(cluster, conf), cluster.stack_id)
+        namespace = reader.namespace(cluster, conf)
+        return revisions.deployed_release(ports, namespace, cluster.stack_id, record)
     return None
 
 

@@ -22,7 +22,8 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
-from magnum.drivers.k8s_capi_helm.reconcile import clients, nodegroups, revisions
+from magnum.drivers.k8s_capi_helm.reconcile import clients, nodegroups
+from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
@@ -100,11 +101,13 @@ def _rows(cluster: Any, uuid: str) -> list[Any]:
     return [row for row in cluster.nodegroups if row.uuid == uuid]
 
 
-def retry(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> None:
+def retry(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> ReleaseRecord | None:
     """Write an operation down again, now that the row says what it is about.
 
     A pass that looked in between has found nothing to do, and may have taken it off the record.
     When the nodegroup was asked to go meanwhile, at another worker, its row says so again.
+
+    :returns: the record as it is then, None while nobody can tell.
     """
     name = reader.values_names(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
     try:
@@ -112,39 +115,36 @@ def retry(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> None
         if model_operation.is_nodegroup_deleted(record, nodegroup, name):
             writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
         elif not any(one.id == operation.id for one in (record.operations if record else ())):
-            _write_down(cluster, conf, operation)
+            record = _write_down(cluster, conf, operation)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        return None
+    return record
 
 
-def _write_down(cluster: Any, conf: Any, operation: Operation) -> None:
+def _write_down(cluster: Any, conf: Any, operation: Operation) -> ReleaseRecord:
     namespace = reader.namespace(cluster, conf)
     # Also when a cloud that is slow has used the time up: some requests are nowhere else.
     with deadline.at_least(_WRITING):
-        clients.ports(conf).leases.add(namespace, cluster.stack_id, operation)
+        return clients.ports(conf).leases.add(namespace, cluster.stack_id, operation)
 
 
-def not_allowed(cluster: Any, nodegroup: Any, conf: Any) -> bool:
+def not_allowed(cluster: Any, nodegroup: Any, conf: Any, known: ReleaseSnapshot) -> bool:
     """Whether a nodegroup is being deleted or was never made, so that nothing can be asked of it.
 
     Its row, whose status Magnum has overwritten, says so again, and nothing of the request is kept.
     Raising would leave the row UPDATE_FAILED, which is rendered like any group that there is.
+
+    :param known: record and release; what nobody can read is None, and the passes work from the
+        rows then.
     """
     name, ports = reader.values_names(cluster.nodegroups).get(nodegroup.name), clients.ports(conf)
     if name is None:  # its row has gone meanwhile
         nodegroup.obj_reset_changes()
         return True
-    namespace = reader.namespace(cluster, conf)
-    try:
-        record = ports.leases.read(namespace, cluster.stack_id)
-        live = ports.helm.live(namespace, cluster.stack_id)
-    except errors.DriverError:
-        return False  # nobody can tell; the passes work from the rows then
-    if model_operation.is_nodegroup_deleted(record, nodegroup, name):
+    if model_operation.is_nodegroup_deleted(known.record, nodegroup, name):
         status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
-    elif revisions.outdated(record, live) is None and _was_never_made(
-        ports, nodegroup, name, live, record
-    ):
+    elif _was_never_made(ports, nodegroup, name, known.live, known.record):
         status, sentence = Status.CREATE_FAILED, "was never made. Delete it, and create it again."
     else:
         return False
@@ -174,13 +174,17 @@ def _was_never_made(
     return not model_operation.is_creation_recorded(noted, name, nodegroup.uuid)
 
 
-def reconcile_now(context: Any, cluster: Any, conf: Any) -> None:
+def reconcile_now(
+    context: Any, cluster: Any, conf: Any, record: ReleaseRecord | None = None
+) -> None:
     """The first pass of a request that is written down; what it cannot do the periodic one does.
 
     Nothing is raised, whatever happens: Magnum would take the request's fields back in its rows and
     call it failed, and the passes would carry it out or undo it all the same.
+
+    :param record: of the release, as it was read a moment ago; None to read it.
     """
     try:
-        status_task.advance(context, cluster, conf)
+        status_task.advance(context, cluster, conf, record=record)
     except Exception:  # whatever it is, the intent stands, and a later pass meets it again
         LOG.exception("Cluster %s: the first pass of a request was cut short.", cluster.uuid)

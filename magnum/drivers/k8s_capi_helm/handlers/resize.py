@@ -12,7 +12,7 @@ from magnum.drivers.k8s_capi_helm.handlers import pending_operation, preflight, 
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_cluster, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
-from magnum.drivers.k8s_capi_helm.model import clock, ClusterRequest, LiveRelease, Verb
+from magnum.drivers.k8s_capi_helm.model import clock, LiveRelease, Verb
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     clients,
@@ -20,6 +20,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     ownership,
     revisions,
 )
+from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.values import change
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
@@ -47,11 +48,13 @@ def resize(
     :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
     """
     ports = clients.ports(conf)
-    ownership.require(ports, cluster, conf)
-    if pending_operation.not_allowed(cluster, nodegroup, conf):
+    record = ownership.require(ports, cluster, conf)
+    place = reader.namespace(cluster, conf), cluster.stack_id
+    known, error = revisions.read_for_request(ports, *place, record)
+    if pending_operation.not_allowed(cluster, nodegroup, conf, known):
         return
+    live = deployed(known, error)
     request = status_task.request(cluster, conf)
-    live = _live(ports, request)
     values = live.values if live else {}
     name = reader.values_names(cluster.nodegroups)[nodegroup.name]
     validate_cluster.validate_resize(cluster, nodegroup, name, request, values)
@@ -89,18 +92,24 @@ def resize(
     except errors.DriverError:
         node_removal.remove_annotations(ports.kube, request.namespace, chosen)
         raise
-    pending_operation.retry(cluster, nodegroup, conf, operation)
-    pending_operation.reconcile_now(context, cluster, conf)
+    record = pending_operation.retry(cluster, nodegroup, conf, operation)
+    pending_operation.reconcile_now(context, cluster, conf, record)
 
 
 def change_bounds(
-    ports: clients.Clients, cluster: Any, nodegroup: Any, fields: Iterable[str], conf: Any
+    ports: clients.Clients,
+    cluster: Any,
+    nodegroup: Any,
+    fields: Iterable[str],
+    conf: Any,
+    known: ReleaseSnapshot,
 ) -> BoundsChange:
     """What new bounds of a nodegroup mean.
 
     :param nodegroup: with the new fields, which are not saved yet. Its count is set where a group
         gets a fixed size and has what the autoscaler gave it.
     :param fields: those that the request changes.
+    :param known: record and release, as they were read for the request.
     :raises errors.InvalidRequest: the bounds contradict each other.
     """
     if not set(fields) & set(change.BOUNDS):
@@ -108,13 +117,12 @@ def change_bounds(
     request = status_task.request(cluster, conf)
     if not request.labels.auto_scaling_enabled:
         return BoundsChange()
-    live = _live(ports, request)
+    live, record = known.live, known.record
     name = reader.values_names(cluster.nodegroups)[nodegroup.name]
     entry = values_live.node_groups(live.values if live else {}).get(name, {})
     if not values_live.is_autoscaled(entry):
         return BoundsChange(must_be_known=True, scales=True)
     have = autoscaling.replicas(ports, request.namespace, request.release, name)
-    record = ports.leases.read(request.namespace, request.release)
     spoken = {*fields, *change.changed_bounds(record.operations if record else ()).get(name, ())}
     old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
     if nodegroup.is_default and old.max_node_count is None and "min_node_count" not in spoken:
@@ -151,12 +159,12 @@ def _keep_minimum(nodegroup: Any, least: int) -> None:
     nodegroup.min_node_count = max(nodegroup.min_node_count or 0, least)
 
 
-def _live(ports: clients.Clients, request: ClusterRequest) -> LiveRelease | None:
-    """None while nobody can read it.
+def deployed(known: ReleaseSnapshot, error: errors.DriverError | None) -> LiveRelease | None:
+    """The release that a request has read; None while the management cluster does not answer.
 
     :raises errors.ReleaseOutdated: it is older than what runs.
+    :raises errors.DriverError: the management cluster refuses.
     """
-    try:
-        return revisions.deployed_release(ports, request.namespace, request.release)
-    except errors.ManagementUnreachable:
-        return None
+    if error is not None and not isinstance(error, errors.ManagementUnreachable):
+        raise error
+    return known.live

@@ -100,11 +100,19 @@ def admin_cloud() -> Cloud:
     return clients.cloud(magnum_context.make_admin_context(all_tenants=True))
 
 
-def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None:
+def advance(
+    context: Any,
+    cluster: Any,
+    conf: Any,
+    *,
+    ends: bool = True,
+    record: ReleaseRecord | None = None,
+) -> None:
     """One pass: apply what is pending, look, judge, write.
 
     :param ends: whether it may end what is in progress, or take one of the two looks for that. If
         not, it is out of turn, waits for nobody, and leaves trouble to the next one.
+    :param record: of the release, as it was read a moment ago; None to read it.
     """
     if _is_left_alone(cluster):
         return
@@ -116,22 +124,25 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
         return
     ports, now = clients.ports(conf), clock.utc_now()
     namespace = reader.namespace(cluster, conf)
-    waiting, refusal = None, ""
+    waiting, refusal, known = None, "", None
     try:
-        record = ports.leases.read(namespace, cluster.stack_id)
+        record = record or ports.leases.read(namespace, cluster.stack_id)
         if model_operation.is_being_deleted(record):
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return
-        if not ownership.is_management_cluster_proved(ports, ownership.owner(cluster, conf)):
+        record = ownership.proved_record(ports, ownership.owner(cluster, conf), record)
+        if record is None:
             raise errors.NotHere(
                 f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
                 "belongs to this cluster. An operator has to check the driver's kubeconfig."
             )
         write_status.reassert_deleting(cluster.nodegroups, record)
         if ends:
-            _limit_update(context, ports, cluster, record, conf, now)
+            record = _limit_update(context, ports, cluster, record, conf, now)
         wanted = without_changes(context, cluster, conf)
-        reconciler.reconcile(ports, wanted, admin_cloud, conf, now, patient=ends)
+        known = reconciler.reconcile(
+            ports, wanted, admin_cloud, conf, now, patient=ends, record=record
+        )
     except errors.DriverError as error:
         if not ends:
             LOG.debug("Cluster %s was not looked at out of turn: %s", cluster.uuid, error.detail)
@@ -155,6 +166,7 @@ def advance(context: Any, cluster: Any, conf: Any, *, ends: bool = True) -> None
         refusal=refusal,
         waiting=waiting,
         ends=ends,
+        known=known,
     )
     write(context, cluster, judged, found, ports, conf)
 
@@ -219,17 +231,20 @@ def _limit_update(
     context: Any,
     ports: clients.Clients,
     cluster: Any,
-    record: ReleaseRecord | None,
+    record: ReleaseRecord,
     conf: Any,
     now: datetime.datetime,
-) -> None:
-    """Give an update that could not be written down when it was asked for its time from now on."""
-    if cluster.status != Status.UPDATE_IN_PROGRESS or (record is not None and record.operations):
-        return
+) -> ReleaseRecord:
+    """Give an update that could not be written down when it was asked for its time from now on.
+
+    :returns: the record of the release then.
+    """
+    if cluster.status != Status.UPDATE_IN_PROGRESS or record.operations:
+        return record
     if not refresh.is_unchanged(cluster, context):  # another pass has ended it, and its operations
-        return
+        return record
     limit = state.deadline(now, conf.capi_helm.update_timeout)
-    ports.leases.add(
+    return ports.leases.add(
         reader.namespace(cluster, conf),
         cluster.stack_id,
         Operation(id=_LIMIT, verb=Verb.RESIZE, started=now, deadline=limit),

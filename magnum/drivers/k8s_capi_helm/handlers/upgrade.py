@@ -53,11 +53,13 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     :raises errors.DriverError: it was refused, and nothing has changed.
     """
     ports = clients.ports(conf)
-    ownership.require(ports, cluster, conf)
+    record = ownership.require(ports, cluster, conf)
     validate_cluster.validate_upgrade(cluster, template)
     _refuse_leaving(nodegroup)
     request = status_task.request(cluster, conf)
-    live = revisions.deployed_release(ports, request.namespace, request.release)
+    record, live = revisions.read_record_and_release(
+        ports, request.namespace, request.release, record
+    )
     if live is None:
         raise errors.InvalidRequest(
             "The cluster has no release on the management cluster, so it is not known what it "
@@ -80,7 +82,6 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     cloud = clients.cloud(context)
     facts = reconcile_upgrade.software_facts(cloud, target, operation, conf)
     operation = dataclasses.replace(operation, resolved=facts.resolved)
-    record = ports.leases.read(request.namespace, request.release)
     first, owing = reconcile_upgrade.begin_upgrade(
         live.values, request, target, operation, facts, conf, record.deferred if record else ()
     )
@@ -98,11 +99,11 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     if chart is not None:
         _foresee(ports, target.request, chart, values, conf)
     # Magnum refuses one while another is in progress, by a row that may be some seconds old.
-    ports.leases.add(request.namespace, request.release, operation, alone=True)
+    record = ports.leases.add(request.namespace, request.release, operation, alone=True)
     before = _intend(cluster, operation)
     try:
         reads = status_task.without_changes(context, cluster, conf)
-        reconciler.reconcile(ports, reads, lambda: cloud, conf, now)
+        reconciler.reconcile(ports, reads, lambda: cloud, conf, now, record=record)
     except errors.DriverError as error:
         if error.retryable or _has_moved(ports, live):
             LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)

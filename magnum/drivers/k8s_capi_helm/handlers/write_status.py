@@ -58,6 +58,8 @@ def write(
     if _as_judged(context, cluster, judged) is None:
         return
     readable = found.record is not None and not found.unreachable
+    if readable and _says_nothing_new(cluster, judged, found):
+        return
     if readable and not _settle(cluster, found, ports, namespace):
         return
     # To settle takes time, and passes of one process meet: none writes after one that has ended it.
@@ -122,6 +124,36 @@ def write_sizes(judged: list[Any], fresh: list[Any], found: Evaluation) -> None:
     for row in fresh:
         if called[row.name] in verdicts and (row.status or "").endswith("_COMPLETE"):
             _write_sizes(row, verdicts[called[row.name]])
+
+
+def _says_nothing_new(cluster: Any, judged: list[Any], found: Evaluation) -> bool:
+    """Whether a verdict neither ends an operation nor changes Magnum's objects or the record.
+
+    So the record need not be read again: nothing that it says by now is written over.
+    """
+    verdict, record = found.verdict, found.record
+    called = reader.values_names(judged)
+    rows = {called[row.name]: row for row in judged}
+    looks = {one.name: one.fingerprint for one in verdict.groups if one.fingerprint}
+    return (
+        record is not None
+        and verdict.status.endswith("_IN_PROGRESS")
+        and (verdict.status, verdict.reason) == (cluster.status, cluster.status_reason)
+        and verdict.api_address in (None, "", cluster.api_address)
+        and verdict.coe_version in (None, "", cluster.coe_version)
+        and verdict.fingerprint == record.ready_fingerprint
+        and looks == record.nodegroup_ready_fingerprints
+        and all(_is_as_written(rows[one.name], one) for one in verdict.groups if one.name in rows)
+    )
+
+
+def _is_as_written(row: Any, verdict: GroupVerdict) -> bool:
+    return (
+        not verdict.gone
+        and (verdict.status, verdict.reason) == (row.status, row.status_reason)
+        and verdict.node_count in (None, row.node_count)
+        and (verdict.addresses is None or list(verdict.addresses) == row.node_addresses)
+    )
 
 
 def _settle(cluster: Any, found: Evaluation, ports: Clients, namespace: str) -> bool:

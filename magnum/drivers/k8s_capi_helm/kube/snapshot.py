@@ -6,9 +6,10 @@ A look never raises: what could not be read is in it as such, and nobody can tak
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+import dataclasses
 import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from oslo_log import log as logging
 
@@ -43,6 +44,20 @@ def take_snapshot(kube: Reader, namespace: str, release: str, now: datetime.date
     return _Look(kube, namespace, release).at(now)
 
 
+def read_again(
+    kube: Reader,
+    namespace: str,
+    release: str,
+    observed: Observed,
+    kinds: Collection[names.Kind],
+) -> Observed:
+    """A snapshot in which the objects of some kinds are as they are now.
+
+    :param kinds: of the Cluster and of what it owns.
+    """
+    return _Look(kube, namespace, release).again(observed, kinds)
+
+
 class _Look:
     """The reading of one look: after the first time that nobody answers it does not ask again."""
 
@@ -69,6 +84,24 @@ class _Look:
             events=self._events(),
             unreachable=self._unreachable,
         )
+
+    def again(self, observed: Observed, kinds: Collection[names.Kind]) -> Observed:
+        """The same with the objects of *kinds* read now."""
+        found: dict[str, Any] = {}
+        cluster = observed.cluster
+        if names.CLUSTER in kinds:
+            found["cluster"] = cluster = self._one(names.CLUSTER, self._release)
+        if names.OPENSTACK_CLUSTER in kinds:
+            found["infrastructure"] = self._owned(
+                names.OPENSTACK_CLUSTER, cluster, "infrastructureRef"
+            )
+        if names.CONTROL_PLANE in kinds:
+            found["control_plane"] = self._owned(names.CONTROL_PLANE, cluster, "controlPlaneRef")
+        if names.MACHINE_DEPLOYMENT in kinds:
+            ours = {names.LABEL_CLUSTER_NAME: self._release}
+            found["machine_deployments"] = self._many(names.MACHINE_DEPLOYMENT, ours)
+        unreachable = observed.unreachable or self._unreachable
+        return dataclasses.replace(observed, **found, unreachable=unreachable)
 
     def _many(self, kind: names.Kind, selector: Mapping[str, str] | None) -> Listed:
         if self._unreachable:

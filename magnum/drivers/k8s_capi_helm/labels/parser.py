@@ -14,6 +14,9 @@ from magnum.drivers.k8s_capi_helm.labels import registry, types, unsupported
 #: What Octavia's providers cannot do (its provider driver feature matrix).
 _OVN_ONLY_ALGORITHM = "SOURCE_IP_PORT"
 _AMPHORA = frozenset({"amphora", "amphorav2", "octavia"})
+#: Clusters and nodegroups whose typed labels are kept.
+_KEPT = 256
+_Frozen = tuple[tuple[str, str], ...]
 
 
 def parse(
@@ -36,8 +39,29 @@ def parse(
     :raises InvalidRequest: a label asks for what cannot be had.
     :raises Misconfigured: a site default is wrong.
     """
+    return _parse(
+        tuple(texts.items()),
+        tuple(defaults.items()),
+        None if template is None else tuple(template.items()),
+        None if known is None else tuple(known.items()),
+        known is texts,
+    )
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _parse(
+    given: _Frozen,
+    site: _Frozen,
+    of_template: _Frozen | None,
+    of_running: _Frozen | None,
+    nothing_new: bool,
+) -> registry.Labels:
+    """The same of values that can be kept: one request parses the same texts several times."""
+    texts, defaults = dict(given), dict(site)
+    template = None if of_template is None else dict(of_template)
+    known = None if of_running is None else dict(of_running)
     had, news = known or {}, dict[str, str]()
-    if known is not texts:
+    if not nothing_new:
         news = {name: text for name, text in texts.items() if had.get(name) != text}
     if template is not None:
         _refuse_unavailable(news)

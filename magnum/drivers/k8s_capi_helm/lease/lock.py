@@ -20,8 +20,8 @@ import uuid
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.lease.update import LeaseUpdates
 from magnum.drivers.k8s_capi_helm.model import Json, names, ReleaseRecord
 
 LOG = logging.getLogger(__name__)
@@ -43,14 +43,14 @@ class Lock:
 
     def __init__(
         self,
-        kube: KubeClient,
+        leases: LeaseUpdates,
         *,
         holder: str,
         lease_duration: float,
         clock: Callable[[], float],
         pause: Callable[[float], None],
     ) -> None:
-        self.kube = kube
+        self.leases = leases
         self.clock = clock
         self.duration = max(1, math.ceil(lease_duration))
         self._holder = holder
@@ -76,9 +76,11 @@ class Lock:
         self, namespace: str, release: str, me: str, wait: float
     ) -> tuple[float, ReleaseRecord]:
         give_up = self.clock() + deadline.remaining(wait)
+        found = self._free_as_known(namespace, release)
+        is_read = found is None
         while True:
             began = self.clock()
-            found = self.kube.get(names.LEASE, namespace, names.lease(release))
+            found = self.leases.read(namespace, release) if is_read else found
             if found is None:
                 self._forget(namespace, release)
                 raise codec.not_found(release)
@@ -87,17 +89,19 @@ class Lock:
                 taken = copy.deepcopy(found)
                 codec.take(taken, me, self.duration)
                 try:
-                    record = codec.record(self.kube.replace(names.LEASE, taken))
+                    record = self.leases.replace(namespace, release, taken)
                 except errors.Conflict:
-                    pass
+                    if not is_read:
+                        is_read = True
+                        continue
                 except errors.ManagementUnreachable:
-                    # It may be ours without our knowing: the next look tells.
+                    # It may be ours without our knowing: the next read tells.
                     if self.clock() >= give_up:
                         raise
                 else:
                     self._forget(namespace, release)
                     return began, record
-            rest = give_up - self.clock()
+            rest, is_read = give_up - self.clock(), True
             if rest <= 0:
                 raise errors.Busy(
                     "Another request for this cluster is being carried out. This one is kept and "
@@ -106,6 +110,11 @@ class Lock:
                 )
             poll = min(_LONGEST_POLL, self.duration / 10)
             self._pause(min(rest, poll * random.uniform(0.5, 1.5)))  # noqa: S311 - no secret
+
+    def _free_as_known(self, namespace: str, release: str) -> Json | None:
+        """The Lease as it was read a moment ago, where nobody held it then."""
+        known = self.leases.last_known.take(namespace, release)
+        return known if known is not None and codec.holder(known) == "" else None
 
     def rest(self) -> None:
         """Let others write."""
@@ -145,6 +154,7 @@ class HeldLease:
         self._renewed = renewed
         self._record = record
         self._taken = False
+        self._given_back = False
         self._ended = threading.Event()
         self._thread = threading.Thread(
             target=self._renew_all_along, name=f"lease-{release}", daemon=True
@@ -154,6 +164,11 @@ class HeldLease:
     def record(self) -> ReleaseRecord:
         """What the Lease said when this holder last wrote it."""
         return self._record
+
+    @property
+    def final_record(self) -> ReleaseRecord | None:
+        """What the Lease said when the lock was given back, None where it was not."""
+        return self._record if self._given_back else None
 
     def is_lost(self) -> bool:
         """Whether others may hold the lock by now: whoever works under it has to stop at once."""
@@ -182,8 +197,8 @@ class HeldLease:
         try:
             # Also for whoever does not wait any more: others would wait for the lock.
             with deadline.at_least(_GIVING_BACK):
-                given_back = self._write(codec.released, _LAST_RACES)
-            if not given_back and not self._taken:
+                self._given_back = self._write(codec.released, _LAST_RACES)
+            if not self._given_back and not self._taken:
                 LOG.warning("Lease of %s was not given back: too many write it.", self._release)
         except errors.DriverError as error:
             LOG.warning("Lease of %s was not given back: %s", self._release, error.detail)
@@ -215,14 +230,23 @@ class HeldLease:
         for race in range(races):
             if race and self.is_lost():
                 return False
-            found = self._lock.kube.get(names.LEASE, self._namespace, names.lease(self._release))
+            found = self._as_known() if race == 0 else None
+            is_read = found is None
+            if found is None:
+                found = self._lock.leases.read(self._namespace, self._release)
             if found is None or codec.holder(found) != self._me:
                 self._taken = True
                 return False
             change(found)
             # The others who write are those who add operations: a few, and each only once.
             with contextlib.suppress(errors.Conflict):
-                self._record = codec.record(self._lock.kube.replace(names.LEASE, found))
+                self._record = self._lock.leases.replace(self._namespace, self._release, found)
                 return True
-            self._lock.rest()
+            if is_read:
+                self._lock.rest()
         return False
+
+    def _as_known(self) -> Json | None:
+        """The Lease as it was read or written a moment ago, where it was this holder's."""
+        known = self._lock.leases.last_known.take(self._namespace, self._release)
+        return known if known is not None and codec.holder(known) == self._me else None

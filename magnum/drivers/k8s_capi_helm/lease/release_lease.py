@@ -11,7 +11,7 @@ import time
 from magnum.drivers.k8s_capi_helm import errors, kube_client
 from magnum.drivers.k8s_capi_helm.lease import capacity, codec, pending_operations
 from magnum.drivers.k8s_capi_helm.lease.lock import HeldLease, Lock
-from magnum.drivers.k8s_capi_helm.lease.update import LeaseUpdates
+from magnum.drivers.k8s_capi_helm.lease.update import LastKnown, LeaseUpdates
 from magnum.drivers.k8s_capi_helm.model import (
     DeferredChange,
     Json,
@@ -45,9 +45,9 @@ class ReleaseLeases:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._kube = kube
-        self._leases = LeaseUpdates(kube, pause)
+        self._leases = LeaseUpdates(kube, pause, LastKnown(clock))
         self._locks = Lock(
-            kube, holder=holder, lease_duration=lease_duration, clock=clock, pause=pause
+            self._leases, holder=holder, lease_duration=lease_duration, clock=clock, pause=pause
         )
 
     def open(
@@ -86,7 +86,7 @@ class ReleaseLeases:
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        found = self._kube.get(names.LEASE, namespace, names.lease(release))
+        found = self._leases.read(namespace, release)
         return None if found is None else codec.record(found)
 
     def add(

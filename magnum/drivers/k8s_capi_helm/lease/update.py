@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases as they are changed: read and replaced until nobody came in between."""
+"""Changes of Leases: as last known, or read and replaced, until no other write came in between.
+
+A request and a reconciliation read and write one Lease several times within a second. What the
+server answered last is kept for that long: a write begins with it, and the server refuses it with a
+conflict (409) where the Lease has changed since, as Kubernetes' optimistic concurrency has it
+(https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions). Nothing is decided
+by it alone: that nothing has to be written, and every refusal, is read anew.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +14,8 @@ from collections.abc import Callable, Iterator
 import contextlib
 import copy
 import random
+import threading
+import time
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
@@ -18,6 +27,41 @@ from magnum.drivers.k8s_capi_helm.model import Json, names, ReleaseRecord
 _TURNS = 200
 _BETWEEN = 0.1
 _LAST_LOOK = 2.0
+# Seconds for which an answer is kept, and of how many Leases.
+_FRESH = 5.0
+_MOST = 256
+
+
+class LastKnown:
+    """Leases as the management cluster answered them last; safe to share between threads.
+
+    :param clock: seconds that only ever go up.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._answers: dict[tuple[str, str], tuple[Json, float]] = {}
+
+    def keep(self, namespace: str, release: str, lease: Json) -> Json:
+        """Remember an answer; returns it."""
+        with self._guard:
+            self._answers.pop((namespace, release), None)
+            while len(self._answers) >= _MOST:
+                del self._answers[next(iter(self._answers))]
+            self._answers[namespace, release] = (copy.deepcopy(lease), self._clock())
+        return lease
+
+    def take(self, namespace: str, release: str) -> Json | None:
+        """The last answer, for one write; None where there is none that is a moment old."""
+        with self._guard:
+            lease, since = self._answers.pop((namespace, release), (None, 0.0))
+        return lease if self._clock() - since < _FRESH else None
+
+    def forget(self, namespace: str, release: str) -> None:
+        """Begin the next write with a read."""
+        with self._guard:
+            self._answers.pop((namespace, release), None)
 
 
 class LeaseUpdates:
@@ -26,9 +70,23 @@ class LeaseUpdates:
     :param pause: waits so many seconds.
     """
 
-    def __init__(self, kube: KubeClient, pause: Callable[[float], None]) -> None:
+    def __init__(
+        self, kube: KubeClient, pause: Callable[[float], None], last_known: LastKnown
+    ) -> None:
         self._kube = kube
         self._pause = pause
+        self.last_known = last_known
+
+    def read(self, namespace: str, release: str) -> Json | None:
+        """The Lease as it is now, None without one.
+
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        found = self._kube.get(names.LEASE, namespace, names.lease(release))
+        if found is None:
+            self.last_known.forget(namespace, release)
+            return None
+        return self.last_known.keep(namespace, release, found)
 
     def listed(self, namespace: str) -> Iterator[tuple[str, ReleaseRecord]]:
         """Releases of a namespace and what their Leases say.
@@ -48,22 +106,49 @@ class LeaseUpdates:
         :raises errors.RecordFull: it would hold more than it may.
         :raises errors.DriverError: the management cluster cannot be used.
         """
+        changed = self._changed_as_known(namespace, release, change)
         for _ in range(_TURNS):
-            found = self._kube.get(names.LEASE, namespace, names.lease(release))
-            if found is None:
-                raise codec.not_found(release)
-            changed = _changed(found, change)
-            if changed == found:
-                return codec.record(found)
+            is_read = changed is None
+            if changed is None:
+                found = self.read(namespace, release)
+                if found is None:
+                    raise codec.not_found(release)
+                changed = _changed(found, change)
+                if changed == found:
+                    return codec.record(found)
             try:
-                return codec.record(self._kube.replace(names.LEASE, changed))
+                return self.replace(namespace, release, changed)
             except errors.Conflict:
-                self.rest()
+                if is_read:
+                    self.rest()
             except errors.ManagementUnreachable:
                 if (found := self._arrived(namespace, release, change)) is None:
                     raise
                 return codec.record(found)
+            changed = None
         raise codec.too_large(release, _TURNS)
+
+    def replace(self, namespace: str, release: str, lease: Json) -> ReleaseRecord:
+        """Write a Lease, unless it has changed since it was read.
+
+        :raises errors.Conflict: it has, or there is none any more.
+        :raises errors.DriverError: the management cluster cannot be used.
+        """
+        self.last_known.forget(namespace, release)
+        return codec.record(
+            self.last_known.keep(namespace, release, self._kube.replace(names.LEASE, lease))
+        )
+
+    def _changed_as_known(
+        self, namespace: str, release: str, change: Callable[[Json], None]
+    ) -> Json | None:
+        """The last answer with a change, None where the Lease has to be read first."""
+        known = self.last_known.take(namespace, release)
+        if known is not None:
+            with contextlib.suppress(errors.DriverError):
+                changed = _changed(known, change)
+                return None if changed == known else changed
+        return None
 
     def _arrived(self, namespace: str, release: str, change: Callable[[Json], None]) -> Json | None:
         """The Lease, if a change is in it that nobody has confirmed; None if not, or unknown."""

@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
-from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, secrets
+from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, ReleaseRecord, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credentials, orphans, ownership
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import deletion, reasons
@@ -45,25 +45,51 @@ def advance(
     :returns: the step at which the pass stopped: DONE, WAIT or NO_PROOF.
     :raises errors.DriverError: the management cluster or Keystone could not be asked.
     """
-    if not ownership.is_management_cluster_proved(ports, owner):
-        observed = snapshot.take_snapshot(ports.kube, owner.namespace, owner.release, now)
-        return _next(ports, owner, observed, proof=False)
+    record = ports.leases.read(owner.namespace, owner.release)
+    proof = ownership.proved_record(ports, owner, record)
+    if proof is None:
+        return _next(ports, owner, _whole(ports, owner, now), record, proof=False)
     with ports.leases.hold(owner.namespace, owner.release, wait=conf.capi_helm.lock_wait) as hold:
+        record, observed, is_whole = hold.record, _whole(ports, owner, now), True
         for _ in range(_MOST_STEPS):
-            proof = ownership.is_management_cluster_proved(ports, owner)
-            observed = snapshot.take_snapshot(ports.kube, owner.namespace, owner.release, now)
-            step = _next(ports, owner, observed, proof=proof)
+            step = _next(ports, owner, observed, record, proof=_is_proof(record, owner))
+            if step.action in _ENDING and not is_whole:
+                # What takes the last proof away is decided by nothing that was read before an act.
+                observed, is_whole = _whole(ports, owner, now), True
+                continue
             if step.action is deletion.DeletionAction.WAIT:
                 return _blocked(ports, owner, observed, cloud, step, said)
             if step.action in deletion.STOPS:
                 return step
-            if step.action in _ENDING and not hold.record.cleared:
+            if step.action in _ENDING and not record.cleared:
                 left = orphans.remaining_resources(owner, cloud)
                 if left:
                     return deletion.DeletionStep(deletion.DeletionAction.WAIT, left)
             LOG.info("Deletion of release %s: %s.", owner.release, step.action.value)
-            _carry_out(ports, owner, cloud, step, hold)
+            record = _carry_out(ports, owner, cloud, step, record, hold)
+            observed, is_whole = _after(ports, owner, observed, step), False
         return step
+
+
+def _whole(ports: Clients, owner: secrets.Owner, now: datetime.datetime) -> Observed:
+    return snapshot.take_snapshot(ports.kube, owner.namespace, owner.release, now)
+
+
+def _after(
+    ports: Clients, owner: secrets.Owner, observed: Observed, step: deletion.DeletionStep
+) -> Observed:
+    """A snapshot after an act: the objects that were deleted are read again, and no others."""
+    return snapshot.read_again(
+        ports.kube,
+        owner.namespace,
+        owner.release,
+        observed,
+        [target.kind for target in step.targets],
+    )
+
+
+def _is_proof(record: ReleaseRecord, owner: secrets.Owner) -> bool:
+    return record.cluster_uuid == owner.cluster_uuid
 
 
 def _blocked(
@@ -91,9 +117,13 @@ def _blocked(
 
 
 def _next(
-    ports: Clients, owner: secrets.Owner, observed: Observed, *, proof: bool
+    ports: Clients,
+    owner: secrets.Owner,
+    observed: Observed,
+    record: ReleaseRecord | None,
+    *,
+    proof: bool,
 ) -> deletion.DeletionStep:
-    record = ports.leases.read(owner.namespace, owner.release)
     return deletion.next_step(
         observed,
         proof=proof,
@@ -108,8 +138,13 @@ def _carry_out(
     owner: secrets.Owner,
     cloud: Callable[[], Cloud],
     step: deletion.DeletionStep,
+    record: ReleaseRecord,
     hold: HeldLease,
-) -> None:
+) -> ReleaseRecord:
+    """Do what a step says.
+
+    :returns: the record of the release afterwards.
+    """
     match step.action:
         case deletion.DeletionAction.DELETE_CLUSTER:
             for target in step.targets:
@@ -117,35 +152,36 @@ def _carry_out(
         case deletion.DeletionAction.UNINSTALL:
             ports.helm.uninstall(owner.namespace, owner.release, hold=hold)
         case deletion.DeletionAction.REMOVE_SECRETS:
-            _remove_secrets(ports, owner, cloud, hold)
+            _remove_secrets(ports, owner, cloud, record)
         case deletion.DeletionAction.BURY:
             # Somebody else may have taken the Secrets away, and with them what says which they are.
-            with _in_the_cloud(owner, hold):
+            with _in_the_cloud(owner, record):
                 credentials.delete_all(ports, owner, (), cloud)
-            with _in_the_cloud(owner, hold):
+            with _in_the_cloud(owner, record):
                 provision.delete(cloud(), owner)
             _remove_templates(ports, owner)
             _sweep_charts(ports, owner)
-            ports.leases.set_tombstone(owner.namespace, owner.release)
+            return ports.leases.set_tombstone(owner.namespace, owner.release)
+    return record
 
 
 @contextlib.contextmanager
-def _in_the_cloud(owner: secrets.Owner, hold: HeldLease) -> Iterator[None]:
+def _in_the_cloud(owner: secrets.Owner, record: ReleaseRecord) -> Iterator[None]:
     """What has to succeed in OpenStack, unless an operator has declared that nothing is left."""
     try:
         yield
     except (errors.CloudRefused, errors.CloudUnreachable) as error:
-        if not hold.record.cleared:
+        if not record.cleared:
             raise
         LOG.warning("Release %s ends by the operator's word: %s", owner.release, error.detail)
 
 
 def _remove_secrets(
-    ports: Clients, owner: secrets.Owner, cloud: Callable[[], Cloud], hold: HeldLease
+    ports: Clients, owner: secrets.Owner, cloud: Callable[[], Cloud], record: ReleaseRecord
 ) -> None:
     """The application credentials first: as long as a Secret is there, a pass comes here again."""
     found = _own_secrets(ports, owner)
-    with _in_the_cloud(owner, hold):
+    with _in_the_cloud(owner, record):
         credentials.delete_all(ports, owner, found, cloud)
     for secret in found:
         ports.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])

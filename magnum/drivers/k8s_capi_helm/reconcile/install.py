@@ -7,7 +7,7 @@ from collections.abc import Callable
 import dataclasses
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import errors, helm_values
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
 from magnum.drivers.k8s_capi_helm.cloud.preflight import checks, machines, message, nodegroup_images
 from magnum.drivers.k8s_capi_helm.model import (
@@ -29,6 +29,21 @@ from magnum.drivers.k8s_capi_helm.values import chart_family
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class CreatedCluster:
+    """A cluster that was rendered, so that nothing is created for one that cannot be.
+
+    :ivar request: that was rendered.
+    :ivar facts: what the cloud said of it, with what was created for it since.
+    :ivar values: as they were rendered before that.
+    """
+
+    request: ClusterRequest
+    facts: CloudFacts
+    chart: Chart
+    values: Json
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class InstallPlan:
     """What a release is to be made of.
 
@@ -47,12 +62,12 @@ def plan_install(
     whole: Callable[[], ClusterRequest],
     cloud: Callable[[], Cloud],
     conf: Any,
-    facts: CloudFacts | None = None,
+    created: CreatedCluster | None = None,
 ) -> InstallPlan:
     """What to install, with the whole of the rows; nothing is touched.
 
     :param whole: what the rows ask for as if no nodegroup was to go.
-    :param facts: what the cloud said a moment ago, to be asked only once.
+    :param created: the cluster as it was checked a moment ago, None for an older one.
     :raises errors.ReleaseLost: the objects are there, and would become others.
     :raises errors.NotOurs: one of them is somebody else's.
     :raises errors.DriverError: it cannot be made, or not now.
@@ -60,8 +75,12 @@ def plan_install(
     adopts = adoption.is_requested(ports, record, request)
     if adopts:
         request = adoption.deployed_values(ports, whole())
-    new = facts is not None
-    if facts is None:
+    if created is not None and not adopts and created.request == request:
+        values = helm_values.with_created(created.values, request, created.facts)
+        return InstallPlan(created.chart, values)
+    if created is not None:
+        facts = created.facts
+    else:
         service = cloud()
         interface, known = conf.capi_helm.app_cred_interface_type, _resolved(record)
         facts = service.facts(request, interface=interface, known=known)
@@ -71,7 +90,7 @@ def plan_install(
     # Whoever has saved the credential may have called the Secret otherwise.
     place = (
         credential_secret.secret_name(ports.kube, secrets.Owner.of(request), {})
-        if not new
+        if created is None
         else None
     )
     values = _values(request, facts, conf, chart, place)

@@ -38,6 +38,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.status import nodegroups as status_nodegroups
 from magnum.drivers.k8s_capi_helm.status import withheld
 from magnum.drivers.k8s_capi_helm.values import live as values_live
@@ -105,6 +106,7 @@ def evaluate(
     waiting: errors.DriverError | None = None,
     polled: bool = False,
     ends: bool = True,
+    known: ReleaseSnapshot | None = None,
 ) -> Evaluation:
     """Look and judge: by what is watched while that is no news, else by a look of its own.
 
@@ -112,6 +114,7 @@ def evaluate(
     :param waiting: why it is not applied yet, None if it is.
     :param polled: whether the health is asked for as well.
     :param ends: whether the verdict may end what is in progress, or be one of the looks for that.
+    :param known: record and release, as this pass has read them; None to read them.
     """
     namespace, release = magnum_reader.namespace(cluster, conf), cluster.stack_id
     rows = list(rows)
@@ -121,7 +124,7 @@ def evaluate(
     if not at_rest:
         ports.settled.forget(release)
     place = view.place if at_rest else None
-    read = _read(ports, cluster, rows, conf, now, place=place, whole=whole)
+    read = _read(ports, cluster, rows, conf, now, place=place, whole=whole, known=known)
     record, live = read.record, read.live
     state = magnum_state_reader.magnum_state(
         cluster,
@@ -180,8 +183,8 @@ def evaluate(
         # Its time is over, and Helm has not taken it yet: no row may say that it is done.
         unfinished |= rollout.continued(record)
     # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.
-    known = live is not None and record is not None and bool(record.chart_digest)
-    lacking = known and not read.applied
+    has_run = live is not None and record is not None and bool(record.chart_digest)
+    lacking = has_run and not read.applied
     rendered = frozenset(values_live.node_groups(values))
     unreachable = bool(observed.unreachable)
     return Evaluation(
@@ -269,11 +272,13 @@ def _read(
     *,
     place: str | None,
     whole: bool,
+    known: ReleaseSnapshot | None,
 ) -> _Release:
     """What there is of a release.
 
     :param place: of which management cluster it may be kept for the next pass; None if not.
     :param whole: whether everything else is watched, so that what was kept may be used.
+    :param known: as this pass has read it, None to read it.
     """
     namespace, release = magnum_reader.namespace(cluster, conf), cluster.stack_id
     try:
@@ -282,8 +287,11 @@ def _read(
         kept = ports.settled.get(request, place) if whole and place is not None else None
         if kept is not None and reconciler.is_applied(kept[1], request, kept[0]):
             return _Release(*kept, applied=True, answered=True, kept=True)
-        record = ports.leases.read(namespace, release)
-        live = ports.helm.live(namespace, release)
+        if known is None:
+            known = ReleaseSnapshot(
+                ports.leases.read(namespace, release), ports.helm.live(namespace, release)
+            )
+        record, live = known.record, known.live
         if outdated := revisions.outdated(record, live):
             LOG.warning("Cluster %s: %s %s", cluster.uuid, outdated, outdated.detail)
             return _Release(record, answered=True, outdated=outdated)

@@ -14,7 +14,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
-from magnum.drivers.k8s_capi_helm.model import names, secrets
+from magnum.drivers.k8s_capi_helm.model import names, ReleaseRecord, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 
@@ -42,11 +42,12 @@ def why_foreign(cluster: Any) -> str:
     )
 
 
-def require(ports: Clients, cluster: Any, conf: Any) -> None:
+def require(ports: Clients, cluster: Any, conf: Any) -> ReleaseRecord | None:
     """Refuse a cluster of another driver, or one that is not on this management cluster.
 
     When the management cluster does not answer nobody can tell; the passes that act look again.
 
+    :returns: the record of its release, None while nobody can tell.
     :raises errors.NotOurs: with a sentence; NotHere when it may be on another management cluster.
     """
     if not cluster.stack_id:
@@ -57,37 +58,42 @@ def require(ports: Clients, cluster: Any, conf: Any) -> None:
     if sentence := why_foreign(cluster):
         raise errors.NotOurs(sentence)
     try:
-        proved = is_management_cluster_proved(ports, owner(cluster, conf))
+        whose = owner(cluster, conf)
+        proof = proved_record(ports, whose, ports.leases.read(whose.namespace, whose.release))
     except errors.DriverError as error:
         if not error.retryable:
             raise
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        return
-    if not proved:
+        return None
+    if proof is None:
         raise errors.NotHere(
             f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs "
             f"to cluster '{cluster.name}'. An operator has to check that the driver's kubeconfig "
             "names the right management cluster."
         )
+    return proof
 
 
-def is_management_cluster_proved(ports: Clients, whose: secrets.Owner) -> bool:
-    """Whether the Lease of this very cluster is there; a cluster of magnum-capi-helm is given one.
+def proved_record(
+    ports: Clients, whose: secrets.Owner, record: ReleaseRecord | None
+) -> ReleaseRecord | None:
+    """The record of this very cluster; a cluster of magnum-capi-helm is given a Lease.
 
+    :param record: what the Lease of the release says, None without one.
+    :returns: None where nothing proves that the cluster is on this management cluster.
     :raises errors.DriverError: the management cluster could not be asked.
     """
-    record = ports.leases.read(whose.namespace, whose.release)
     if record is None:
         # magnum-capi-helm labels its Secrets as this driver does.
         if not credential_secret.find_secrets(ports.kube, whose):
-            return False
+            return None
         record = ports.leases.open(
             whose.namespace,
             whose.release,
             cluster_uuid=whose.cluster_uuid,
             project_id=whose.project_id,
         )
-    return record.cluster_uuid == whose.cluster_uuid
+    return record if record.cluster_uuid == whose.cluster_uuid else None
 
 
 def is_cluster_deleting(nodegroups: Iterable[Any]) -> bool:

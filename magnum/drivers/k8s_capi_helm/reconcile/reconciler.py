@@ -19,7 +19,6 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
-    CloudFacts,
     ClusterRequest,
     LiveRelease,
     Operation,
@@ -42,6 +41,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     upgrade,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.values import change, deferred, rollout
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 
@@ -77,21 +77,26 @@ def reconcile(
     conf: Any,
     now: datetime.datetime,
     patient: bool = True,
-) -> None:
+    record: ReleaseRecord | None = None,
+) -> ReleaseSnapshot | None:
     """Bring the release to what the rows ask for, and an upgrade its next step on.
 
     :param cloud: asked only when something new has to be rendered.
     :param now: time of this pass (aware, UTC).
     :param patient: whether to wait for somebody else who works on the release.
+    :param record: of the release, as it was read a moment ago; None to read it.
+    :returns: record and release as they are then; None where that is not known.
     :raises errors.DriverError: it is not what they ask for yet. A retryable one (somebody else
         works on the release, the management cluster is away) is left to a later pass.
     """
     request = rows.request()
-    record, live = revisions.read_record_and_release(ports, request.namespace, request.release)
+    record, live = revisions.read_record_and_release(
+        ports, request.namespace, request.release, record
+    )
     request = model_operation.without_deleted(request, record)
     due = upgrade.is_due(ports, record, live, request) or autoscaler_deployment.is_due(live, conf)
     if is_deployed(live, request, record) and not (due or autoscaling.is_due(record)):
-        return
+        return ReleaseSnapshot(record, live)
     if live is None and record and not prerequisites.has_credential(ports, request):
         unfounded = prerequisites.create_interrupted(ports, record, now)
         if unfounded.retryable:  # and the lock is left to whoever founds it
@@ -100,7 +105,8 @@ def reconcile(
     with ports.leases.hold(request.namespace, request.release, wait=wait) as hold:
         if live is None and not prerequisites.has_credential(ports, request):
             raise prerequisites.create_interrupted(ports, hold.record, now)
-        reconcile_held(ports, hold, rows, cloud, conf)
+        live = reconcile_held(ports, hold, rows, cloud, conf)
+    return ReleaseSnapshot(hold.final_record, live) if hold.final_record else None
 
 
 def reconcile_held(
@@ -110,11 +116,12 @@ def reconcile_held(
     cloud: Callable[[], Cloud],
     conf: Any,
     *,
-    facts: CloudFacts | None = None,
-) -> None:
+    created: install.CreatedCluster | None = None,
+) -> LiveRelease | None:
     """The same for a caller that holds the lock already.
 
-    :param facts: what the cloud said a moment ago, to be asked only once.
+    :param created: a new cluster, as it was checked a moment ago; None for any other one.
+    :returns: the release as it is then.
     :raises errors.DriverError: as :func:`reconcile`.
     """
     request = rows.request()
@@ -127,16 +134,18 @@ def reconcile_held(
         goes_on = live is not None
         if live is None:
             # What was taken over is as it was: what the rows ask for besides comes now.
-            live, adopted = _found(ports, hold, rows, request, cloud, conf, facts)
+            live, adopted = _found(ports, hold, rows, request, cloud, conf, created)
             goes_on = adopted and not is_deployed(live, request, record)
         if goes_on:
             live = _bring_on(ports, hold, rows, request, live, record, cloud, conf)
-            # New nodegroups may have joined an upgrade, and refused changes are off the record.
-            record = ports.leases.read(request.namespace, request.release)
+            if upgrade.pending(record) or autoscaling.is_due(record):
+                # New nodegroups may have joined it, and refused changes are off the record.
+                record = ports.leases.read(request.namespace, request.release)
     if live is not None and record is not None and autoscaling.is_due(record):
         autoscaling.hand_over_size(ports, live, record)
     if live is not None and upgrade.is_due(ports, record, live, request):
-        _upgrade(ports, hold, rows, live, record, cloud, conf)
+        live = _upgrade(ports, hold, rows, live, record, cloud, conf)
+    return live
 
 
 def _upgrade(
@@ -147,11 +156,11 @@ def _upgrade(
     record: ReleaseRecord | None,
     cloud: Callable[[], Cloud],
     conf: Any,
-) -> None:
+) -> LiveRelease:
     """Take the next step of an upgrade: begin with the control plane, or let the groups follow."""
     operation = upgrade.pending(record)
     if operation is None or record is None:
-        return
+        return live
     request, owing = model_operation.without_deleted(rows.request(), record), record.deferred
     if operation.accepted:
         groups = rollout.due_nodegroups(live.values, operation, request, owing)
@@ -161,10 +170,10 @@ def _upgrade(
         )
         if values != live.values:
             old = ports.charts.of_release(live, hold.record.chart_digest)
-            apply.apply_release(ports, hold, request, old, values, (operation,), conf)
+            live = apply.apply_release(ports, hold, request, old, values, (operation,), conf)
         left = deferred.remaining(owing, groups, values, shared=whole)
         ports.leases.defer(live.namespace, live.name, left)
-        return
+        return live
     target = rows.target(operation)
     operation = upgrade.with_deferred(operation, request, live.values, target)
     facts = upgrade.software_facts(cloud(), target, operation, conf)
@@ -175,15 +184,16 @@ def _upgrade(
     chart = new or ports.charts.of_release(live, hold.record.chart_digest)
     # Once Helm has it and the rows follow, they do not tell any more what is new.
     ports.leases.defer(live.namespace, live.name, owing)
+    own = upgrade.own_images(request, live.values)
     if values != live.values or chart.digest != hold.record.chart_digest:
-        apply.apply_release(ports, hold, request, chart, values, (operation,), conf)
+        live = apply.apply_release(ports, hold, request, chart, values, (operation,), conf)
     ports.leases.defer(
         live.namespace, live.name, upgrade.waiting_nodegroups(owing, operation, values)
     )
-    kept = upgrade.own_images(request, live.values) - frozenset(operation.groups)
     hold.check()
-    rows.accept(operation, target, kept)
+    rows.accept(operation, target, own - frozenset(operation.groups))
     ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
+    return live
 
 
 def is_deployed(
@@ -224,14 +234,14 @@ def _found(
     request: ClusterRequest,
     cloud: Callable[[], Cloud],
     conf: Any,
-    facts: CloudFacts | None,
+    created: install.CreatedCluster | None,
 ) -> tuple[LiveRelease, bool]:
     """Create a release that does not exist (any more).
 
     :returns: the release, and whether its objects existed and were adopted.
     """
     request = model_request.initial_nodegroups(request)
-    plan = install.plan_install(ports, hold.record, request, rows.whole, cloud, conf, facts)
+    plan = install.plan_install(ports, hold.record, request, rows.whole, cloud, conf, created)
     prerequisites.record_start(ports, request, plan.chart, hold.record)
     asked = () if plan.adopts else change.pending_changes(None, request)
     done = apply.apply_release(

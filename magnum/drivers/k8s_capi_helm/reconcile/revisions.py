@@ -22,6 +22,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, names, ReleaseRecord, Revisions
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
 
 LOG = logging.getLogger(__name__)
 
@@ -71,14 +72,15 @@ def unrecorded_revisions(
 
 
 def read_record_and_release(
-    ports: Clients, namespace: str, release: str
+    ports: Clients, namespace: str, release: str, record: ReleaseRecord | None = None
 ) -> tuple[ReleaseRecord | None, LiveRelease | None]:
     """The Lease's record and the live release, whose revision is noted.
 
+    :param record: as it was read a moment ago; None to read it.
     :raises errors.ReleaseOutdated: the release is older than the Lease says.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    record = ports.leases.read(namespace, release)
+    record = record or ports.leases.read(namespace, release)
     live = ports.helm.live(namespace, release)
     if outdated(record, live):
         # Somebody may have begun to count anew between the two.
@@ -92,22 +94,41 @@ def read_record_and_release(
     return record, live
 
 
-def deployed_release(ports: Clients, namespace: str, release: str) -> LiveRelease | None:
+def read_for_request(
+    ports: Clients, namespace: str, release: str, record: ReleaseRecord | None
+) -> tuple[ReleaseSnapshot, errors.DriverError | None]:
+    """Record and release for a request, and why the release is not known, None if it is.
+
+    :param record: as the request has read it a moment ago.
+    """
+    try:
+        return ReleaseSnapshot(*read_record_and_release(ports, namespace, release, record)), None
+    except errors.DriverError as error:
+        return ReleaseSnapshot(record, None), error
+
+
+def deployed_release(
+    ports: Clients, namespace: str, release: str, record: ReleaseRecord | None = None
+) -> LiveRelease | None:
     """The live release, None without one.
 
+    :param record: as it was read a moment ago; None to read it.
     :raises errors.ReleaseOutdated: it is older than the Lease says.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    return read_record_and_release(ports, namespace, release)[1]
+    return read_record_and_release(ports, namespace, release, record)[1]
 
 
-def require(ports: Clients, namespace: str, release: str) -> None:
+def require(
+    ports: Clients, namespace: str, release: str, record: ReleaseRecord | None = None
+) -> None:
     """Refuse a request as long as the release is older than the Lease says.
 
     While the management cluster does not answer nobody can tell; the passes that act look again.
 
+    :param record: as it was read a moment ago; None to read it.
     :raises errors.ReleaseOutdated: it is.
     :raises errors.DriverError: the management cluster refuses.
     """
     with contextlib.suppress(errors.ManagementUnreachable):
-        read_record_and_release(ports, namespace, release)
+        read_record_and_release(ports, namespace, release, record)

@@ -337,13 +337,13 @@ class TestRecovery(suites_helm.HelmSuite, HelmCase):
 #: A conductor that is in the middle of a helm run; killed by its test.
 CONDUCTOR = """
 import sys
-from magnum.drivers.k8s_capi_helm.chart_store import files
-from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm.chart_store import archive
+from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 import pathlib
 config, helm, chart, namespace, release = sys.argv[1:]
 HelmClient(KubeClient(config), executable=helm, timeout=300).apply(
-    namespace, release, files.read(pathlib.Path(chart)), {"text": "b", "hang": True}
+    namespace, release, archive.read_chart(pathlib.Path(chart)), {"text": "b", "hang": True}
 )
 """
 

@@ -91,7 +91,7 @@ class Lost:
     """A lock that is lost when something has happened."""
 
     def __init__(self, happened: Any) -> None:
-        self.lost = happened
+        self.is_lost = happened
 
 
 class TestHalfDone(helm.HelmSuite, HelmCase):

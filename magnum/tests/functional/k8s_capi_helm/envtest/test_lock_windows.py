@@ -36,25 +36,25 @@ _DAY = 86400
 CONDUCTOR = """
 import datetime, json, pathlib, sys, time
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.chart_store import files
-from magnum.drivers.k8s_capi_helm.helm_client import HelmClient
+from magnum.drivers.k8s_capi_helm.chart_store import archive
+from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.operations import lease, Operations
+from magnum.drivers.k8s_capi_helm.lease import codec, ReleaseLeases
 config, helm, chart, namespace, release, duration, values, ahead = sys.argv[1:]
-now, ahead = lease._now, int(ahead)
+now, ahead = codec._now, int(ahead)
 def clock_of_this_host():
     then = datetime.datetime.fromisoformat(now()) + datetime.timedelta(seconds=ahead)
     return then.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-lease._now = clock_of_this_host
+codec._now = clock_of_this_host
 kube = KubeClient(config, breaker_failures=0)
-operations = Operations(
+operations = ReleaseLeases(
     kube, holder="one", lease_duration=int(duration), clock=lambda: time.monotonic() + ahead
 )
 client = HelmClient(kube, executable=helm, timeout=300)
 try:
     with operations.hold(namespace, release, wait=0) as hold:
         client.apply(
-            namespace, release, files.read(pathlib.Path(chart)), json.loads(values), hold=hold
+            namespace, release, archive.read_chart(pathlib.Path(chart)), json.loads(values), hold=hold
         )
 except errors.DriverError as error:
     print(type(error).__name__)
