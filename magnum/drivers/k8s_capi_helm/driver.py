@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnum's verbs: read, decide, act, record. The only module that saves or destroys Magnum objects.
+"""Driver: Magnum's driver interface; each verb is one call into handlers/.
 
 What Magnum has saved before it calls a verb and what it does with an exception differs from verb to
 verb (``magnum/conductor/handlers``). So each verb saves what is intended first, raises only what
@@ -9,7 +9,6 @@ on.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from oslo_log import log as logging
@@ -17,15 +16,13 @@ from oslo_log import log as logging
 from magnum.common import exception
 import magnum.conf
 from magnum.drivers.common import driver
-from magnum.drivers.k8s_capi_helm import conf, deadline, errors
-from magnum.drivers.k8s_capi_helm.cloud import provision
+from magnum.drivers.k8s_capi_helm import conf
 from magnum.drivers.k8s_capi_helm.handlers import (
     create,
     delete,
-    federation,
     health_task,
-    pending_operation,
     resize,
+    rotate_credential,
     rpc,
     status_task,
     upgrade,
@@ -35,30 +32,17 @@ from magnum.drivers.k8s_capi_helm.handlers import nodegroup as handlers_nodegrou
 from magnum.drivers.k8s_capi_helm.handlers.monitor import Monitor
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     certificates,
-    refresh,
-    saving,
-    state,
     template,
-    writer,
 )
-from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
-from magnum.drivers.k8s_capi_helm.model import clock, Verb, Verdict
 from magnum.drivers.k8s_capi_helm.model import cloud as model_cloud
-from magnum.drivers.k8s_capi_helm.reconcile import (
-    clients,
-    credential_rotation,
-    ownership,
-    prerequisites,
-    reconciler,
-)
-from magnum.drivers.k8s_capi_helm.status import deletion
+from magnum.drivers.k8s_capi_helm.model import Verdict
 
 CONF = magnum.conf.CONF
 LOG = logging.getLogger(__name__)
 conf.register_opts(CONF)
 
 
-class Driver(federation.UnsupportedFederations, driver.Driver):  # type: ignore[misc]
+class Driver(driver.Driver):  # type: ignore[misc]
     """Kubernetes clusters by Cluster API and Helm charts."""
 
     @property
@@ -76,54 +60,7 @@ class Driver(federation.UnsupportedFederations, driver.Driver):  # type: ignore[
 
         :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
         """
-        # Magnum has made certificates and not saved yet which: nobody else would ever find them.
-        try:
-            is_there = delete.save_created(context, cluster)
-        except Exception as error:  # Magnum writes its words, whatever they are
-            raise rpc.as_driver_error(error, cluster.uuid) from error
-        if not is_there:
-            return
-        groups = list(cluster.nodegroups)
-        try:
-            self._create(context, cluster, groups, cluster_create_timeout)
-        except Exception as error:  # whatever it is, no row may stay CREATE_IN_PROGRESS
-            known = rpc.as_driver_error(error, cluster.uuid)
-            if delete.is_leaving(context, cluster):  # Magnum would write CREATE_FAILED over that
-                return
-            for group in groups:
-                saving.save(group, status=Status.CREATE_FAILED, status_reason=str(known))
-            raise known from error
-
-    def _create(self, context: Any, cluster: Any, groups: list[Any], timeout: int) -> None:
-        ports, cloud, end = clients.ports(CONF), clients.cloud(context), rpc.deadline_of_request()
-        plan = create.plan_create(ports, cloud, context, cluster, groups, CONF)
-        request = plan.rendered.request
-        release = request.release
-        level = CONF.capi_helm.pod_security_level
-        prerequisites.ensure_namespace(ports, request.namespace, request.project_id, level)
-        now = clock.utc_now()
-        limit = state.deadline(now, timeout or cluster.create_timeout)
-        # The Lease comes first: nothing proves a release without one, and a row with its name could
-        # not be deleted. A Lease whose row does not know its name is found by its label.
-        prerequisites.ensure_lease(ports, request, plan.rendered.facts, now, limit)
-        if not delete.name_release(context, cluster, release, CONF):
-            return
-        with ports.leases.hold(request.namespace, release, wait=CONF.capi_helm.lock_wait) as hold:
-            pairs = certificates.key_pairs(context, cluster)
-            facts = provision.create(cloud, request, plan.rendered.facts)
-            created = dataclasses.replace(plan.rendered, facts=facts)
-            prerequisites.save_secrets(ports, hold, cloud, request, facts, pairs, plan.grants, CONF)
-            try:
-                # What comes before cannot be left to a pass, and nobody waits for a creation.
-                wanted = status_task.without_changes(context, cluster, CONF)
-                with deadline.end_at(end):
-                    reconciler.reconcile_held(
-                        ports, hold, wanted, lambda: cloud, CONF, created=created
-                    )
-            except errors.DriverError as error:
-                if not error.retryable:
-                    raise
-                LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        create.create(context, cluster, cluster_create_timeout, CONF)
 
     @rpc.with_deadline
     def update_cluster(
@@ -136,14 +73,7 @@ class Driver(federation.UnsupportedFederations, driver.Driver):  # type: ignore[
 
         :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
         """
-        group = cluster.default_ng_worker
-        before = {"status": group.status, "status_reason": group.status_reason}
-        writer.mark_in_progress(group, Status.UPDATE_IN_PROGRESS)
-        try:
-            resize.resize(context, cluster, group, None, CONF)
-        except Exception:  # whatever it is, Magnum puts the count back and says it of the cluster
-            saving.save(group, **before)
-            raise
+        resize.update_count(context, cluster, CONF)
 
     @rpc.with_deadline
     def resize_cluster(
@@ -181,10 +111,7 @@ class Driver(federation.UnsupportedFederations, driver.Driver):  # type: ignore[
 
         :raises exception.NotSupported: with the reason; Magnum then leaves the cluster as it is.
         """
-        try:
-            upgrade.begin(context, cluster, cluster_template, max_batch_size, nodegroup, CONF)
-        except Exception as error:  # of anything else Magnum makes UPDATE_FAILED, with its words
-            raise rpc.refused(rpc.as_driver_error(error, cluster.uuid)) from error
+        upgrade.request(context, cluster, cluster_template, max_batch_size, nodegroup, CONF)
 
     @rpc.with_deadline
     def delete_cluster(self, context: Any, cluster: Any) -> None:
@@ -192,18 +119,7 @@ class Driver(federation.UnsupportedFederations, driver.Driver):  # type: ignore[
 
         :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
         """
-        if cluster.stack_id:
-            try:
-                ownership.require(clients.ports(CONF), cluster, CONF)
-            except errors.NotHere as error:
-                raise errors.NotHere(deletion.NO_PROOF_SENTENCE) from error
-            pending_operation.begin(cluster, CONF, Verb.DELETE)
-        else:
-            writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
-        # Nodegroup verbs overwrite the cluster's status, also while nothing can be written on the
-        # management cluster; the control plane's row, which nobody can delete alone, keeps it.
-        for group in cluster.nodegroups:
-            writer.mark_in_progress(group, Status.DELETE_IN_PROGRESS)
+        delete.begin(cluster, CONF)
 
     def validate_master_resize(self, node_count: int) -> None:
         """Control planes can be resized to any odd number, which etcd's quorum asks for."""
@@ -238,15 +154,7 @@ class Driver(federation.UnsupportedFederations, driver.Driver):  # type: ignore[
 
         :raises exception.NotSupported: with the reason; the cluster keeps the one that it has.
         """
-        ports = clients.ports(CONF)
-        try:
-            ownership.require(ports, cluster, CONF)
-            owner, now = ownership.owner(cluster, CONF), clock.utc_now()
-            credential_rotation.rotate(ports, clients.cloud(context), owner, context, CONF, now)
-        except errors.DriverError as error:
-            LOG.warning("Credential of cluster %s: %s %s", cluster.uuid, error, error.detail)
-            raise rpc.refused(error) from error
-        saving.save(cluster, user_id=context.user_id)
+        rotate_credential.rotate(context, cluster, CONF)
 
     def rotate_ca_certificate(self, context: Any, cluster: Any) -> None:
         """Refused, so that Magnum goes on handing out certificates that the cluster accepts.
@@ -259,24 +167,32 @@ class Driver(federation.UnsupportedFederations, driver.Driver):  # type: ignore[
         certificates.restore(context, cluster)
         raise exception.NotSupported(certificates.ROTATION_REFUSED)
 
+    # Federations ----------------------------------------------------------------------------------
+    def create_federation(self, context: Any, federation: Any) -> None:
+        """Refused: this driver creates clusters, not federations of clusters."""
+        raise exception.NotSupported(operation="Creating a federation")
+
+    def update_federation(self, context: Any, federation: Any) -> None:
+        """Refused: this driver creates clusters, not federations of clusters."""
+        raise exception.NotSupported(operation="Updating a federation")
+
+    def delete_federation(self, context: Any, federation: Any) -> None:
+        """Refused: this driver creates clusters, not federations of clusters."""
+        raise exception.NotSupported(operation="Deleting a federation")
+
     # Magnum's periodic tasks ----------------------------------------------------------------------
     def update_cluster_status(
         self, context: Any, cluster: Any, use_admin_ctx: bool = False
     ) -> None:
         """Carry on what is in progress and write what is true; called every ten seconds or so."""
         watch_trigger.start(CONF, cluster.stack_id)
-        if not refresh.is_unchanged(cluster, context):
-            return
-        if cluster.status == Status.DELETE_IN_PROGRESS:
-            status_task.continue_deletion(context, cluster, CONF)
-        else:
-            status_task.advance(context, cluster, CONF)
+        status_task.update_status(context, cluster, CONF)
 
     def get_monitor(self, context: Any, cluster: Any) -> Monitor:
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""
 
-        def judge() -> Verdict | None:
+        def evaluate() -> Verdict | None:
             watch_trigger.start(CONF)
             return health_task.repair(context, cluster, CONF)
 
-        return Monitor(context, cluster, judge)
+        return Monitor(context, cluster, evaluate)

@@ -13,6 +13,7 @@ from oslo_config import cfg
 
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.conf import management
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 
 GROUP = cfg.OptGroup(
     "capi_helm",
@@ -251,7 +252,7 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
             ) from error
 
 
-def label_defaults(conf: cfg.ConfigOpts) -> dict[str, str]:
+def label_defaults(conf: Settings) -> dict[str, str]:
     """The site's defaults as texts for :func:`labels.parse`.
 
     Boot volumes fall back to Magnum's own [cinder] default_boot_volume_size and _type, as they do

@@ -6,16 +6,39 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.handlers import preflight
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.handlers import (
+    finalize_deletion,
+    preflight,
+    rpc,
+    status_task,
+)
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
+    certificates,
     reader,
+    saving,
+    state,
     validate_cluster,
     validate_labels,
     validate_nodegroup,
 )
-from magnum.drivers.k8s_capi_helm.model import CredentialRoles, names
-from magnum.drivers.k8s_capi_helm.reconcile import clients, credentials, install, upgrade
+from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
+from magnum.drivers.k8s_capi_helm.model import clock, CredentialRoles, names
+from magnum.drivers.k8s_capi_helm.reconcile import (
+    clients,
+    credentials,
+    install,
+    prerequisites,
+    reconciler,
+    upgrade,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,7 +54,12 @@ class CreatePlan:
 
 
 def plan_create(
-    ports: clients.Clients, cloud: Cloud, context: Any, cluster: Any, groups: list[Any], conf: Any
+    ports: clients.Clients,
+    cloud: Cloud,
+    context: Any,
+    cluster: Any,
+    groups: list[Any],
+    conf: Settings,
 ) -> CreatePlan:
     """The plan of a cluster, under a name that no release has yet.
 
@@ -54,3 +82,60 @@ def plan_create(
     facts = preflight.for_cluster(cloud, request, conf)
     values = install.render(request, facts, conf, chart)
     return CreatePlan(install.CreatedCluster(request, facts, chart, values), grants)
+
+
+def create(context: Any, cluster: Any, timeout: int, conf: Settings) -> None:
+    """Refuse what can be refused, then create what a release needs, and install it.
+
+    :param timeout: minutes that Magnum gives it, 0 for the cluster's own.
+    :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
+    """
+    # Magnum has made certificates and not saved yet which: nobody else would ever find them.
+    try:
+        is_there = finalize_deletion.save_created(context, cluster)
+    except Exception as error:  # Magnum writes its words, whatever they are
+        raise rpc.as_driver_error(error, cluster.uuid) from error
+    if not is_there:
+        return
+    groups = list(cluster.nodegroups)
+    try:
+        _create(context, cluster, groups, timeout, conf)
+    except Exception as error:  # whatever it is, no row may stay CREATE_IN_PROGRESS
+        known = rpc.as_driver_error(error, cluster.uuid)
+        if finalize_deletion.is_leaving(
+            context, cluster
+        ):  # Magnum would write CREATE_FAILED over that
+            return
+        for group in groups:
+            saving.save(group, status=Status.CREATE_FAILED, status_reason=str(known))
+        raise known from error
+
+
+def _create(context: Any, cluster: Any, groups: list[Any], timeout: int, conf: Settings) -> None:
+    ports, cloud, end = clients.ports(conf), clients.cloud(context), rpc.deadline_of_request()
+    plan = plan_create(ports, cloud, context, cluster, groups, conf)
+    request = plan.rendered.request
+    release, level = request.release, conf.capi_helm.pod_security_level
+    prerequisites.ensure_namespace(ports, request.namespace, request.project_id, level)
+    now = clock.utc_now()
+    limit = state.deadline(now, timeout or cluster.create_timeout)
+    # The Lease comes first: nothing proves a release without one, and a row with its name could
+    # not be deleted. A Lease whose row does not know its name is found by its label.
+    prerequisites.ensure_lease(ports, request, plan.rendered.facts, now, limit)
+    if not finalize_deletion.name_release(context, cluster, release, conf):
+        return
+    with ports.leases.hold(request.namespace, release, wait=conf.capi_helm.lock_wait) as hold:
+        pairs = certificates.key_pairs(context, cluster)
+        facts = provision.create(cloud, request, plan.rendered.facts)
+        created = dataclasses.replace(plan.rendered, facts=facts)
+        prerequisites.save_secrets(ports, hold, cloud, request, facts, pairs, plan.grants, conf)
+        try:
+            # What comes before cannot be left to a pass, and nobody waits for a creation.
+            rows = status_task.magnum_rows(context, cluster, conf)
+            run = Reconciliation(ports, conf, lambda: cloud, now)
+            with deadline.end_at(end):
+                reconciler.reconcile_held(run, hold, rows, created=created)
+        except errors.DriverError as error:
+            if not error.retryable:
+                raise
+            LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)

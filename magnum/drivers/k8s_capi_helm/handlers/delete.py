@@ -1,112 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The very end of a cluster: its Lease and its row, in an order that leaves neither behind."""
+"""A request to delete a cluster: it is recorded, and the status task deletes in order."""
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.common import context as magnum_context
-from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.magnum_objects import certificates, reader, refresh, saving
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.handlers import pending_operation
+from magnum.drivers.k8s_capi_helm.magnum_objects import (
+    writer,
+)
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
-from magnum.drivers.k8s_capi_helm.model import secrets
+from magnum.drivers.k8s_capi_helm.model import Verb
 from magnum.drivers.k8s_capi_helm.reconcile import clients, ownership
-from magnum.objects import cluster as cluster_object
+from magnum.drivers.k8s_capi_helm.status import deletion
 
 LOG = logging.getLogger(__name__)
 
 
-def save_created(context: Any, cluster: Any) -> bool:
-    """Save what Magnum has made for a new cluster; False if its row has gone, and that with it."""
-    try:
-        saving.save(cluster)
-    except exception.ClusterNotFound:
-        certificates.delete(context, cluster)
-        return False
-    return True
+def begin(cluster: Any, conf: Settings) -> None:
+    """Record the deletion of a cluster.
 
-
-def is_leaving(context: Any, cluster: Any) -> bool:
-    """Whether a cluster was asked to go, or has gone, since the request for it came."""
-    try:
-        current = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
-    except exception.ClusterNotFound:
-        return True
-    return current.status.startswith("DELETE_") or ownership.is_cluster_deleting(current.nodegroups)
-
-
-def name_release(context: Any, cluster: Any, release: str, conf: Any) -> bool:
-    """Give the row of a new cluster the name of its release; False if it was asked to go before.
-
-    A pass that saw the row without a release takes the Lease away at most, and then the row. So
-    nothing may be made for it any more, and a Lease that came after that pass goes with this.
+    :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
     """
-    with contextlib.suppress(exception.ClusterNotFound):
-        saving.save(cluster, stack_id=release)
-        if not is_leaving(context, cluster):
-            return True
-        saving.save(cluster, stack_id=None)
-    discard_lease(cluster, conf)
-    return False
-
-
-def release_lease(context: Any, ports: clients.Clients, cluster: Any, owner: secrets.Owner) -> bool:
-    """Take away the Lease of a cluster of which nothing else is left; False if the row has to wait.
-
-    The row forgets its release first: one that has none needs no proof any more. So a conductor may
-    die at any moment, and neither a row nor a Lease stays behind. Magnum removes the row after it.
-    """
-    saving.save(cluster, stack_id=None)
-    try:
-        ports.leases.delete_finished(owner.namespace, owner.release)
-    except errors.DriverError as error:
-        LOG.warning("Cluster %s: its Lease: %s %s", cluster.uuid, error, error.detail)
-        saving.save(cluster, status_reason=str(error))
-        return False
-    delete_leases(ports, owner.namespace)
-    # Another pass that saw the row without a release has perhaps ended it meanwhile.
-    return refresh.is_unchanged(cluster, context)
-
-
-def finalize(context: Any, ports: clients.Clients, cluster: Any) -> None:
-    """Tell Magnum to destroy the row, once. Nothing is saved: should this conductor die before
-    Magnum has, the row is still DELETE_IN_PROGRESS and the next pass comes here again.
-    """
-    if not ports.finished.is_first(cluster.uuid):
-        return
-    certificates.delete_unreferenced(context, cluster)
-    cluster.status, cluster.status_reason = Status.DELETE_COMPLETE, None
-
-
-def discard_lease(cluster: Any, conf: Any) -> None:
-    """Take away the Lease of a row that does not know the name of its release.
-
-    Its create died before that, or its deletion after it. A Lease is all that there can be, and
-    does no harm: a management cluster that does not answer keeps nobody from deleting a cluster
-    that was refused.
-    """
-    namespace = reader.namespace(cluster, conf)
-    try:
-        clients.ports(conf).leases.delete(namespace, cluster.uuid)
-    except errors.DriverError as error:
-        LOG.info("Whether cluster %s has left a Lease: %s", cluster.uuid, error.detail)
-
-
-def delete_leases(ports: clients.Clients, namespace: str) -> None:
-    """Remove the tombstones of a namespace whose clusters Magnum does not know any more.
-
-    None is left but by a management cluster that went away at the very end, or by an older driver.
-    """
-    admin = magnum_context.make_admin_context(all_tenants=True)
-    try:
-        for release, uuid in ports.leases.tombstones(namespace).items():
-            try:
-                cluster_object.Cluster.get_by_uuid(admin, uuid)
-            except exception.ClusterNotFound:
-                ports.leases.delete_finished(namespace, release)
-    except errors.DriverError as error:
-        LOG.warning("Leases of deleted clusters in %s stay behind: %s", namespace, error)
+    if cluster.stack_id:
+        try:
+            ownership.require(clients.ports(conf), cluster, conf)
+        except errors.NotHere as error:
+            raise errors.NotHere(deletion.NO_PROOF_SENTENCE) from error
+        pending_operation.begin(cluster, conf, pending_operation.NewOperation(Verb.DELETE))
+    else:
+        writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
+    # Nodegroup verbs overwrite the cluster's status, also while nothing can be written on the
+    # management cluster; the control plane's row, which nobody can delete alone, keeps it.
+    for group in cluster.nodegroups:
+        writer.mark_in_progress(group, Status.DELETE_IN_PROGRESS)

@@ -10,11 +10,15 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.handlers import pending_operation, status_task, write_status
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.handlers import (
+    pending_operation,
+    status_task,
+    write_status,
+)
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, state, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import (
-    clock,
     conditions,
     Operation,
     ReleaseRecord,
@@ -31,6 +35,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     reconciler,
     upgrade,
 )
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.objects import fields
 
 LOG = logging.getLogger(__name__)
@@ -40,7 +45,7 @@ _REFUSAL_SHOWN = datetime.timedelta(minutes=10)
 _REQUEST, _REFUSED = "request", "refused, UPDATE_FAILED since "
 
 
-def repair(context: Any, cluster: Any, conf: Any) -> Verdict | None:
+def repair(context: Any, cluster: Any, conf: Settings) -> Verdict | None:
     """The health poll, which also brings FAILED clusters back that have come good."""
     if sentence := ownership.why_foreign(cluster):
         return _unknown(cluster, sentence)
@@ -50,25 +55,18 @@ def repair(context: Any, cluster: Any, conf: Any) -> Verdict | None:
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
     if not cluster.stack_id:
         return None
-    ports, now = clients.ports(conf), clock.utc_now()
-    found = observe.evaluate(
-        ports, cluster, judged, conf, now, cloud=status_task.admin_cloud, polled=True
-    )
+    run = status_task.periodic(conf)
+    found = observe.evaluate(run, cluster, judged, include_health=True)
     try:
-        _go_on(context, cluster, judged, found, ports, conf, now)
+        _go_on(run, context, cluster, judged, found)
     except errors.DriverError as error:
         # What was seen is true all the same; the next poll tries again.
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-    return _with_refusal(ports, context, cluster, judged, found, now)
+    return _with_refusal(run, context, cluster, judged, found)
 
 
 def _with_refusal(
-    ports: clients.Clients,
-    context: Any,
-    cluster: Any,
-    judged: list[Any],
-    found: observe.Evaluation,
-    now: datetime.datetime,
+    run: Reconciliation, context: Any, cluster: Any, judged: list[Any], found: observe.Evaluation
 ) -> Verdict:
     """The verdict; a cluster that a refused request left UPDATE_FAILED is released after a while.
 
@@ -83,9 +81,12 @@ def _with_refusal(
     if not (whole and cluster.status == verdict.status == Status.UPDATE_FAILED):
         return verdict
     before = (cluster.health_status_reason or {}).get(_REQUEST, "")
-    since = conditions.instant(before.removeprefix(_REFUSED)) or now
+    since = conditions.instant(before.removeprefix(_REFUSED)) or run.now
     shown = f"{since:%Y-%m-%dT%H:%M:%SZ}"
-    if ports.first_seen.age((cluster.uuid, _REQUEST, shown), since, now) >= _REFUSAL_SHOWN:
+    if (
+        run.clients.first_seen.age((cluster.uuid, _REQUEST, shown), since, run.now)
+        >= _REFUSAL_SHOWN
+    ):
         write_status.reset_refused(context, cluster, judged)
         return verdict
     texts = {**verdict.health_reason, _REQUEST: f"{_REFUSED}{shown}"}
@@ -93,15 +94,10 @@ def _with_refusal(
 
 
 def _go_on(
-    context: Any,
-    cluster: Any,
-    judged: list[Any],
-    found: observe.Evaluation,
-    ports: clients.Clients,
-    conf: Any,
-    now: datetime.datetime,
+    run: Reconciliation, context: Any, cluster: Any, judged: list[Any], found: observe.Evaluation
 ) -> None:
     """What the health poll does for a cluster that Magnum's status task does not visit."""
+    ports, conf, now = run.clients, run.settings, run.now
     if found.record is not None and found.unnoted is not None:
         place = reader.namespace(cluster, conf), cluster.stack_id
         ports.leases.record_revisions(*place, found.record.revisions, found.unnoted)
@@ -127,15 +123,15 @@ def _go_on(
     elif cluster.status.endswith("_FAILED") and found.unfinished:
         status_task.advance(context, cluster, conf)
     elif found.lacking and (refused := _refused_deletions(judged)):
-        _delete_again(context, cluster, refused, ports, conf, now)
+        _delete_again(run, context, cluster, refused)
     elif cluster.status.endswith("_FAILED"):
         status_task.write(context, cluster, judged, found, ports, conf)
     elif cluster.status.endswith("_COMPLETE"):
         write_status.write_sizes(judged, list(cluster.nodegroups), found)
         status_task.forget_limit(ports, cluster, found.record, conf)
         if found.autoscaler_is_due and conf.capi_helm.correct_autoscalers:
-            wanted = status_task.without_changes(context, cluster, conf)
-            reconciler.reconcile(ports, wanted, status_task.admin_cloud, conf, now, patient=False)
+            rows = status_task.magnum_rows(context, cluster, conf)
+            reconciler.reconcile(run, rows, wait_for_lock=False)
 
 
 def _unknown(cluster: Any, sentence: str) -> Verdict:
@@ -170,24 +166,20 @@ def _refused_deletions(groups: list[Any]) -> list[Any]:
     return [row for row in groups if row.status == Status.DELETE_FAILED]
 
 
-def _delete_again(
-    context: Any,
-    cluster: Any,
-    leaving: list[Any],
-    ports: clients.Clients,
-    conf: Any,
-    now: datetime.datetime,
-) -> None:
+def _delete_again(run: Reconciliation, context: Any, cluster: Any, leaving: list[Any]) -> None:
     """Hand the deletion of nodegroups over that was refused; nobody else would ever try again.
 
     What is said stays until that is done. Then it is a request as it was, with its time anew.
 
     :raises errors.DriverError: it is refused still.
     """
-    wanted = status_task.without_changes(context, cluster, conf)
-    reconciler.reconcile(ports, wanted, status_task.admin_cloud, conf, now, patient=False)
+    rows = status_task.magnum_rows(context, cluster, run.settings)
+    reconciler.reconcile(run, rows, wait_for_lock=False)
     for row in leaving:
-        pending_operation.begin(cluster, conf, Verb.NODEGROUP_DELETE, row.name, row=row.uuid)
+        new = pending_operation.NewOperation(
+            Verb.NODEGROUP_DELETE, row.name, nodegroup_uuid=row.uuid
+        )
+        pending_operation.begin(cluster, run.settings, new)
 
 
 def _is_forgotten(
@@ -205,7 +197,7 @@ def _is_forgotten(
 
 
 def _prolong_deletion(
-    ports: clients.Clients, cluster: Any, conf: Any, now: datetime.datetime
+    ports: clients.Clients, cluster: Any, conf: Settings, now: datetime.datetime
 ) -> None:
     """Give a deletion that goes on its time anew, or the next pass would call it late again."""
     limit = state.deadline(now, conf.capi_helm.delete_timeout)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import (
     nodegroup_create,
     pending_operation,
@@ -19,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import clients, ownership, revisions
 from magnum.drivers.k8s_capi_helm.values import change
 
 
-def create(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
+def create(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
     """Add a nodegroup. One that cannot be made fails alone; the cluster stays as it is."""
     ports = clients.ports(conf)
     try:
@@ -27,24 +28,22 @@ def create(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
         ownership.refuse_deleting(cluster)
         checked = nodegroup_create.check(ports, context, cluster, nodegroup, conf, record)
         # Its row follows the autoscaler from the beginning, so only the record keeps a number.
-        verb, name, row = Verb.NODEGROUP_CREATE, nodegroup.name, nodegroup.uuid
-        pending_operation.begin(
-            cluster,
-            conf,
-            verb,
-            name,
+        new = pending_operation.NewOperation(
+            Verb.NODEGROUP_CREATE,
+            nodegroup.name,
             must_be_known=checked.count is not None,
-            count=checked.count,
-            row=row,
+            target_node_count=checked.count,
+            nodegroup_uuid=nodegroup.uuid,
             resolved=checked.resolved,
         )
+        pending_operation.begin(cluster, conf, new)
     except errors.DriverError as error:
         nodegroup_create.refuse_nodegroup(ports, cluster, nodegroup, conf, error)
         return
     pending_operation.reconcile_now(context, cluster, conf)
 
 
-def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
+def update(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
     """Change bounds, labels and taints of a nodegroup. One that cannot be changed fails alone.
 
     Magnum would save the wanted fields with whatever it is told; so refused ones are dropped
@@ -72,17 +71,16 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     # new defaults; only the record does.
     must_be_known = bounds.must_be_known or writer.clears_metadata(nodegroup)
     try:
-        operation = pending_operation.begin(
-            cluster,
-            conf,
+        new = pending_operation.NewOperation(
             Verb.NODEGROUP_UPDATE,
             nodegroup.name,
             must_be_known=must_be_known,
-            count=bounds.count,
+            target_node_count=bounds.count,
             fields=fields,
-            bounds=writer.bounds(old) if set(fields) & set(change.BOUNDS) else None,
+            previous_bounds=writer.bounds(old) if set(fields) & set(change.BOUNDS) else None,
             resolved=preflight.flavor(context, cluster, nodegroup) if bounds.scales else NOTHING,
         )
+        operation = pending_operation.begin(cluster, conf, new)
     except errors.DriverError as refusal:
         writer.set_update_failed(nodegroup, refusal, **before)
         return
@@ -91,7 +89,7 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     pending_operation.reconcile_now(context, cluster, conf, record)
 
 
-def delete(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
+def delete(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
     """Take a nodegroup away; its row goes when its last machine has.
 
     :raises errors.DriverError: nothing proves that the cluster is of this driver and here, its
@@ -101,7 +99,8 @@ def delete(context: Any, cluster: Any, nodegroup: Any, conf: Any) -> None:
     record = ownership.require(ports, cluster, conf)
     revisions.require(ports, reader.namespace(cluster, conf), cluster.stack_id, record)
     writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
-    pending_operation.begin(
-        cluster, conf, Verb.NODEGROUP_DELETE, nodegroup.name, row=nodegroup.uuid
+    new = pending_operation.NewOperation(
+        Verb.NODEGROUP_DELETE, nodegroup.name, nodegroup_uuid=nodegroup.uuid
     )
+    pending_operation.begin(cluster, conf, new)
     pending_operation.reconcile_now(context, cluster, conf)

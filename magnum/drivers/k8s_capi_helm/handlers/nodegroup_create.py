@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import preflight, status_task, write_status
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
@@ -58,7 +59,7 @@ def check(
     context: Any,
     cluster: Any,
     row: Any,
-    conf: Any,
+    conf: Settings,
     record: ReleaseRecord | None,
 ) -> CheckedNodegroup:
     """Refuse a nodegroup that cannot be, or else make its server group.
@@ -93,7 +94,7 @@ def _make(
     mine: list[NodeGroupRequest],
     row: Any,
     live: LiveRelease | None,
-    conf: Any,
+    conf: Settings,
 ) -> Resolved:
     """Look whether the cloud has what a nodegroup needs, and make its server group.
 
@@ -119,14 +120,14 @@ def _make(
 
 
 def refuse_nodegroup(
-    ports: clients.Clients, cluster: Any, row: Any, conf: Any, error: errors.DriverError
+    ports: clients.Clients, cluster: Any, row: Any, conf: Settings, error: errors.DriverError
 ) -> None:
     """Say that a new nodegroup cannot be made, unless it was deleted meanwhile and goes anyway."""
     if not _is_leaving(ports, cluster, row, conf):
         saving.save(row, status=Status.CREATE_FAILED, status_reason=str(error))
 
 
-def _withdraw(cluster: Any, row: Any, conf: Any) -> None:
+def _withdraw(cluster: Any, row: Any, conf: Settings) -> None:
     """Take back what was made for a nodegroup that was deleted while its request was checked.
 
     The pass that removes its row looks for its server group first; it may have been there before
@@ -143,7 +144,7 @@ def _withdraw(cluster: Any, row: Any, conf: Any) -> None:
         LOG.warning("Server group of nodegroup %s, which goes: %s", row.uuid, error.detail)
 
 
-def _is_leaving(ports: clients.Clients, cluster: Any, row: Any, conf: Any) -> bool:
+def _is_leaving(ports: clients.Clients, cluster: Any, row: Any, conf: Settings) -> bool:
     """Whether a nodegroup was asked to go, or has gone, since the request for it came.
 
     Its row says so then, if a request that came after that has overwritten it.
@@ -159,7 +160,7 @@ def _is_leaving(ports: clients.Clients, cluster: Any, row: Any, conf: Any) -> bo
 
 
 def deployed_release(
-    ports: clients.Clients, cluster: Any, conf: Any, record: ReleaseRecord | None
+    ports: clients.Clients, cluster: Any, conf: Settings, record: ReleaseRecord | None
 ) -> LiveRelease | None:
     """The live release; None where there is none, and while nobody can read it.
 

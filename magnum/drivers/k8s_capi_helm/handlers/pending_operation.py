@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import status_task
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, state, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
@@ -33,75 +35,92 @@ LOG = logging.getLogger(__name__)
 _WRITING = 2.0
 
 
-def begin(
-    cluster: Any,
-    conf: Any,
-    verb: Verb,
-    *groups: str,
-    must_be_known: bool = False,
-    count: int | None = None,
-    fields: tuple[str, ...] = (),
-    bounds: tuple[int | None, int | None] | None = None,
-    row: str = "",
-    resolved: Resolved = NOTHING,
-) -> Operation:
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewOperation:
+    """What a request asks for, besides what Magnum's objects say.
+
+    :ivar nodegroup: name of the nodegroup that it is about, "" for the cluster.
+    :ivar must_be_known: the rows alone do not say what is asked for.
+    :ivar target_node_count: machines that an autoscaled nodegroup is to be given.
+    :ivar fields: of a nodegroup's update, the fields that it changes.
+    :ivar previous_bounds: of an update that changes them, what they were.
+    :ivar nodegroup_uuid: of a nodegroup's creation or deletion, uuid of its row.
+    :ivar resolved: what the names of the request stand for, as the person who asks sees it.
+    """
+
+    verb: Verb
+    nodegroup: str = ""
+    must_be_known: bool = False
+    target_node_count: int | None = None
+    fields: tuple[str, ...] = ()
+    previous_bounds: tuple[int | None, int | None] | None = None
+    nodegroup_uuid: str = ""
+    resolved: Resolved = NOTHING
+
+
+def begin(cluster: Any, conf: Settings, new: NewOperation) -> Operation:
     """Save the intent: Magnum's status first, then the pending operation.
 
     The rows are what is carried out; the operation adds when it began and when it has to be
     through. When the management cluster is away the operation is simply not known there, and
     the periodic pass works from the rows.
 
-    :param must_be_known: the rows alone do not say what is asked for.
-    :param count: machines that an autoscaled nodegroup is to be given.
-    :param fields: of a nodegroup's update, the fields that it changes.
-    :param bounds: of an update that changes them, what they were.
-    :param row: of a nodegroup's creation or deletion, uuid of its row.
-    :param resolved: what the names of the request stand for, as the person who asks sees it.
     :returns: the operation.
     :raises errors.DriverError: the operation could not be written down, and had to be.
     """
-    deleting = verb is Verb.DELETE
+    operation = _operation(cluster, conf, new)
+    try:
+        _write_down(cluster, conf, operation)
+    except errors.DriverError as error:
+        if new.must_be_known or not error.retryable:
+            raise
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        if new.verb is Verb.NODEGROUP_CREATE:
+            # Off the record and without a reason it would be one that is still being checked.
+            for one in _rows(cluster, new.nodegroup_uuid):
+                saving.save(one, status_reason=str(error))
+    if new.verb is Verb.NODEGROUP_DELETE:
+        # A request at another worker that came first may have written its own status since.
+        for one in _rows(cluster, new.nodegroup_uuid):
+            writer.mark_in_progress(one, Status.DELETE_IN_PROGRESS)
+    if new.verb is Verb.NODEGROUP_CREATE and not _rows(cluster, new.nodegroup_uuid):
+        # It was deleted meanwhile, and nobody else would ever take this off the record.
+        namespace = reader.namespace(cluster, conf)
+        clients.ports(conf).leases.finish(namespace, cluster.stack_id, [operation.id])
+    return operation
+
+
+def _operation(cluster: Any, conf: Settings, new: NewOperation) -> Operation:
+    """The pending operation, and Magnum's status that says so."""
+    deleting = new.verb is Verb.DELETE
     writer.mark_in_progress(
         cluster, Status.DELETE_IN_PROGRESS if deleting else Status.UPDATE_IN_PROGRESS
     )
     now = clock.utc_now()
     minutes = conf.capi_helm.delete_timeout if deleting else conf.capi_helm.update_timeout
     called = reader.values_names(cluster.nodegroups)
-    operation = Operation(
-        id=str(verb) if deleting else f"{verb}-{uuidutils.generate_uuid()[:8]}",
-        verb=verb,
+    return Operation(
+        id=str(new.verb) if deleting else f"{new.verb}-{uuidutils.generate_uuid()[:8]}",
+        verb=new.verb,
         started=now,
-        # One whose row has gone by now is about nobody any more; the next pass ends it.
-        groups=tuple(called.get(name, name) for name in groups),
+        # One whose row has gone by now is about nobody any more.
+        groups=(called.get(new.nodegroup, new.nodegroup),) if new.nodegroup else (),
         deadline=state.deadline(now, minutes),
-        target_node_count=count,
-        fields=fields,
-        previous_bounds=bounds,
-        nodegroup_uuid=row,
-        resolved=resolved,
+        target_node_count=new.target_node_count,
+        fields=new.fields,
+        previous_bounds=new.previous_bounds,
+        nodegroup_uuid=new.nodegroup_uuid,
+        resolved=new.resolved,
     )
-    try:
-        _write_down(cluster, conf, operation)
-    except errors.DriverError as error:
-        if must_be_known or not error.retryable:
-            raise
-        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        if verb is Verb.NODEGROUP_CREATE:
-            # Off the record and without a reason it would be one that is still being checked.
-            for one in _rows(cluster, row):
-                saving.save(one, status_reason=str(error))
-    if verb is Verb.NODEGROUP_DELETE:
-        # A request at another worker that came first may have written its own status since.
-        for one in _rows(cluster, row):
-            writer.mark_in_progress(one, Status.DELETE_IN_PROGRESS)
-    return operation
 
 
 def _rows(cluster: Any, uuid: str) -> list[Any]:
     return [row for row in cluster.nodegroups if row.uuid == uuid]
 
 
-def retry(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> ReleaseRecord | None:
+def retry(
+    cluster: Any, nodegroup: Any, conf: Settings, operation: Operation
+) -> ReleaseRecord | None:
     """Write an operation down again, now that the row says what it is about.
 
     A pass that looked in between has found nothing to do, and may have taken it off the record.
@@ -122,14 +141,14 @@ def retry(cluster: Any, nodegroup: Any, conf: Any, operation: Operation) -> Rele
     return record
 
 
-def _write_down(cluster: Any, conf: Any, operation: Operation) -> ReleaseRecord:
+def _write_down(cluster: Any, conf: Settings, operation: Operation) -> ReleaseRecord:
     namespace = reader.namespace(cluster, conf)
     # Also when a cloud that is slow has used the time up: some requests are nowhere else.
     with deadline.at_least(_WRITING):
         return clients.ports(conf).leases.add(namespace, cluster.stack_id, operation)
 
 
-def not_allowed(cluster: Any, nodegroup: Any, conf: Any, known: ReleaseSnapshot) -> bool:
+def not_allowed(cluster: Any, nodegroup: Any, conf: Settings, known: ReleaseSnapshot) -> bool:
     """Whether a nodegroup is being deleted or was never made, so that nothing can be asked of it.
 
     Its row, whose status Magnum has overwritten, says so again, and nothing of the request is kept.
@@ -175,7 +194,7 @@ def _was_never_made(
 
 
 def reconcile_now(
-    context: Any, cluster: Any, conf: Any, record: ReleaseRecord | None = None
+    context: Any, cluster: Any, conf: Settings, record: ReleaseRecord | None = None
 ) -> None:
     """The first pass of a request that is written down; what it cannot do the periodic one does.
 

@@ -17,11 +17,11 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.cloud.preflight import (
     checks,
-    machines,
     message,
     nodegroup_images,
     quota_usage,
 )
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -30,14 +30,14 @@ from magnum.drivers.k8s_capi_helm.model import (
     NOTHING,
     Resolved,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile import clients, requirements
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import nodegroups, upgrade
 
 LOG = logging.getLogger(__name__)
 
 
-def for_cluster(cloud: Cloud, request: ClusterRequest, conf: Any) -> CloudFacts:
+def for_cluster(cloud: Cloud, request: ClusterRequest, conf: Settings) -> CloudFacts:
     """What the cloud says of a new cluster; nothing is judged yet.
 
     :raises errors.DriverError: a service does not answer, or says no.
@@ -50,7 +50,7 @@ def for_cluster(cloud: Cloud, request: ClusterRequest, conf: Any) -> CloudFacts:
 
 
 def for_group(
-    cloud: Cloud, request: ClusterRequest, group: NodeGroupRequest, live: Json, conf: Any
+    cloud: Cloud, request: ClusterRequest, group: NodeGroupRequest, live: Json, conf: Settings
 ) -> CloudFacts | None:
     """What the cloud says of a new nodegroup of a running cluster; None if it does not answer.
 
@@ -67,7 +67,7 @@ def for_group(
     if conf.capi_helm.preflight_quota:
         more = quota_usage.machine_usage([quota_usage.new_group(group, request)], facts.flavors)
         facts = dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
-    found = checks.group_problems(group, request, facts, machines.requirements(conf))
+    found = checks.group_problems(group, request, facts, requirements.requirements(conf))
     if live:
         version, distro = (
             upgrade.versions(live)[values_live.CONTROL_PLANE],
@@ -88,7 +88,7 @@ def for_resize(
     group: str | None,
     have: int,
     more: int,
-    conf: Any,
+    conf: Settings,
 ) -> None:
     """Refuse more machines than the project's quotas leave room for.
 

@@ -8,9 +8,10 @@ import dataclasses
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import pending_operation, preflight, status_task
 from magnum.drivers.k8s_capi_helm.kube import snapshot
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_cluster, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, validate_cluster, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import clock, LiveRelease, Verb
 from magnum.drivers.k8s_capi_helm.reconcile import (
@@ -41,7 +42,7 @@ class BoundsChange:
 
 
 def resize(
-    context: Any, cluster: Any, nodegroup: Any, nodes_to_remove: list[str] | None, conf: Any
+    context: Any, cluster: Any, nodegroup: Any, nodes_to_remove: list[str] | None, conf: Settings
 ) -> None:
     """Resize one nodegroup, also one that the autoscaler sizes, within its bounds.
 
@@ -81,14 +82,13 @@ def resize(
         nodegroup, Status.CREATE_IN_PROGRESS if making else Status.UPDATE_IN_PROGRESS
     )
     try:
-        operation = pending_operation.begin(
-            cluster,
-            conf,
+        new = pending_operation.NewOperation(
             Verb.RESIZE,
             nodegroup.name,
             must_be_known=scaled,
-            count=nodegroup.node_count if scaled else None,
+            target_node_count=nodegroup.node_count if scaled else None,
         )
+        operation = pending_operation.begin(cluster, conf, new)
     except errors.DriverError:
         node_removal.remove_annotations(ports.kube, request.namespace, chosen)
         raise
@@ -96,12 +96,27 @@ def resize(
     pending_operation.reconcile_now(context, cluster, conf, record)
 
 
+def update_count(context: Any, cluster: Any, conf: Settings) -> None:
+    """Resize the default worker group to the count that Magnum has saved (``PATCH node_count``).
+
+    :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
+    """
+    group = cluster.default_ng_worker
+    before = {"status": group.status, "status_reason": group.status_reason}
+    writer.mark_in_progress(group, Status.UPDATE_IN_PROGRESS)
+    try:
+        resize(context, cluster, group, None, conf)
+    except Exception:  # whatever it is, Magnum puts the count back and says it of the cluster
+        saving.save(group, **before)
+        raise
+
+
 def change_bounds(
     ports: clients.Clients,
     cluster: Any,
     nodegroup: Any,
     fields: Iterable[str],
-    conf: Any,
+    conf: Settings,
     known: ReleaseSnapshot,
 ) -> BoundsChange:
     """What new bounds of a nodegroup mean.

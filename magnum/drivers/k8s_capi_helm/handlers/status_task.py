@@ -10,10 +10,10 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.common import context as magnum_context
-from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
-from magnum.drivers.k8s_capi_helm.handlers import delete, write_status
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion, write_status
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
     refresh,
@@ -22,6 +22,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     validate_cluster,
     writer,
 )
+from magnum.drivers.k8s_capi_helm.magnum_objects.cluster_rows import MagnumRows
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import (
     clock,
@@ -40,9 +41,8 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     reconciler,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
-from magnum.drivers.k8s_capi_helm.reconcile.reconciler import ClusterRows
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import deletion as status_deletion
-from magnum.objects import cluster_template as template_object
 
 LOG = logging.getLogger(__name__)
 
@@ -61,38 +61,20 @@ _OPERATORS_TURN = (
 )
 
 
-def request(cluster: Any, conf: Any) -> ClusterRequest:
-    """What the rows ask for, read now.
-
-    Whoever has waited for the lock may have read the cluster before an upgrade was accepted.
-    """
-    refresh.refresh(cluster, cluster.obj_context)
+def magnum_rows(context: Any, cluster: Any, conf: Settings) -> MagnumRows:
+    """The rows of a cluster, for a reconciliation."""
     recent = nodegroups.is_recent(clients.ports(conf), clock.utc_now())
-    return reader.cluster_request(cluster, cluster.nodegroups, conf, is_recent=recent)
+    return MagnumRows(context, cluster, conf, recent)
 
 
-def without_changes(context: Any, cluster: Any, conf: Any) -> ClusterRows:
-    """The rows of a cluster, for a pass."""
+def request(cluster: Any, conf: Settings) -> ClusterRequest:
+    """What the rows ask for, read now."""
+    return magnum_rows(cluster.obj_context, cluster, conf).request()
 
-    def template(operation: Operation) -> Any:
-        try:
-            return template_object.ClusterTemplate.get_by_uuid(context, operation.template)
-        except exception.ClusterTemplateNotFound:
-            raise errors.InvalidRequest(
-                f"The cluster template '{operation.template}' of the upgrade was deleted before "
-                "the upgrade had begun. Upgrade to another template."
-            ) from None
 
-    return ClusterRows(
-        request=lambda: request(cluster, conf),
-        whole=lambda: reader.cluster_request(cluster, cluster.nodegroups, conf, leaving=True),
-        target=lambda one: reader.upgrade_target(cluster, cluster.nodegroups, conf, template(one)),
-        accept=lambda one, target, kept: writer.accept_upgrade(
-            cluster, template(one), target, kept
-        ),
-        refuse=lambda name, error: writer.set_create_failed(cluster, name, error),
-        restore=lambda name, error, fields: writer.restore_nodegroup(cluster, name, error, fields),
-    )
+def periodic(conf: Settings) -> Reconciliation:
+    """A reconciliation of a periodic task, with the cloud of Magnum's service user."""
+    return Reconciliation(clients.ports(conf), conf, admin_cloud, clock.utc_now())
 
 
 def admin_cloud() -> Cloud:
@@ -100,10 +82,20 @@ def admin_cloud() -> Cloud:
     return clients.cloud(magnum_context.make_admin_context(all_tenants=True))
 
 
+def update_status(context: Any, cluster: Any, conf: Settings) -> None:
+    """Carry on what is in progress and write what is true."""
+    if not refresh.is_unchanged(cluster, context):
+        return
+    if cluster.status == Status.DELETE_IN_PROGRESS:
+        continue_deletion(context, cluster, conf)
+    else:
+        advance(context, cluster, conf)
+
+
 def advance(
     context: Any,
     cluster: Any,
-    conf: Any,
+    conf: Settings,
     *,
     ends: bool = True,
     record: ReleaseRecord | None = None,
@@ -122,7 +114,8 @@ def advance(
     if not cluster.stack_id:
         _fail_unfounded(cluster, conf)
         return
-    ports, now = clients.ports(conf), clock.utc_now()
+    run = periodic(conf)
+    ports, now = run.clients, run.now
     namespace = reader.namespace(cluster, conf)
     waiting, refusal, known = None, "", None
     try:
@@ -139,10 +132,8 @@ def advance(
         write_status.reassert_deleting(cluster.nodegroups, record)
         if ends:
             record = _limit_update(context, ports, cluster, record, conf, now)
-        wanted = without_changes(context, cluster, conf)
-        known = reconciler.reconcile(
-            ports, wanted, admin_cloud, conf, now, patient=ends, record=record
-        )
+        rows = magnum_rows(context, cluster, conf)
+        known = reconciler.reconcile(run, rows, wait_for_lock=ends, record=record)
     except errors.DriverError as error:
         if not ends:
             LOG.debug("Cluster %s was not looked at out of turn: %s", cluster.uuid, error.detail)
@@ -156,31 +147,21 @@ def advance(
         # Whoever asked is to have his answer; what a look would need has no time left either.
         return
     judged = list(cluster.nodegroups)
-    found = observe.evaluate(
-        ports,
-        cluster,
-        judged,
-        conf,
-        now,
-        cloud=admin_cloud,
-        refusal=refusal,
-        waiting=waiting,
-        ends=ends,
-        known=known,
-    )
+    outcome = observe.ApplyOutcome(refusal, waiting, known)
+    found = observe.evaluate(run, cluster, judged, outcome, may_finish=ends)
     write(context, cluster, judged, found, ports, conf)
 
 
-def continue_deletion(context: Any, cluster: Any, conf: Any) -> None:
+def continue_deletion(context: Any, cluster: Any, conf: Settings) -> None:
     """One pass of a deletion; only here a cluster becomes DELETE_COMPLETE.
 
     Passes of one cluster meet. What one finds after another has ended the deletion, a Lease that is
     not there, proves nothing: it says nothing then.
     """
     if not cluster.stack_id:
-        delete.discard_lease(cluster, conf)
+        finalize_deletion.discard_lease(cluster, conf)
         if refresh.is_unchanged(cluster, context):
-            delete.finalize(context, clients.ports(conf), cluster)
+            finalize_deletion.finalize(context, clients.ports(conf), cluster)
         return
     if _is_left_alone(cluster):
         return
@@ -195,8 +176,8 @@ def continue_deletion(context: Any, cluster: Any, conf: Any) -> None:
     if not refresh.is_unchanged(cluster, context):
         return
     if step.action is status_deletion.DeletionAction.DONE:
-        if delete.release_lease(context, ports, cluster, owner):
-            delete.finalize(context, ports, cluster)
+        if finalize_deletion.release_lease(context, ports, cluster, owner):
+            finalize_deletion.finalize(context, ports, cluster)
     elif step.action is status_deletion.DeletionAction.NO_PROOF or _is_late(ports, owner, now):
         saving.save(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
     else:
@@ -209,7 +190,7 @@ def write(
     judged: list[Any],
     found: observe.Evaluation,
     ports: clients.Clients,
-    conf: Any,
+    conf: Settings,
 ) -> None:
     """Write a verdict; a nodegroup that is gone takes its server group along."""
     if any(one.gone for one in found.verdict.groups):
@@ -232,7 +213,7 @@ def _limit_update(
     ports: clients.Clients,
     cluster: Any,
     record: ReleaseRecord,
-    conf: Any,
+    conf: Settings,
     now: datetime.datetime,
 ) -> ReleaseRecord:
     """Give an update that could not be written down when it was asked for its time from now on.
@@ -252,7 +233,7 @@ def _limit_update(
 
 
 def forget_limit(
-    ports: clients.Clients, cluster: Any, record: ReleaseRecord | None, conf: Any
+    ports: clients.Clients, cluster: Any, record: ReleaseRecord | None, conf: Settings
 ) -> None:
     """Take off the record what a pass has written there as another one ended the update.
 
@@ -277,13 +258,13 @@ def _is_to_be_waited_for(error: errors.DriverError, cluster: Any, now: datetime.
     return error.retryable or isinstance(error, _OPERATORS_TURN)
 
 
-def _has_just_begun(cluster: Any, conf: Any) -> bool:
+def _has_just_begun(cluster: Any, conf: Settings) -> bool:
     """Whether the create may still be on its way to what has to be there first."""
     seen = clients.ports(conf).first_seen
     return seen.age(cluster.uuid, cluster.created_at, clock.utc_now()) < _CREATE_START_LIMIT
 
 
-def _fail_unfounded(cluster: Any, conf: Any) -> None:
+def _fail_unfounded(cluster: Any, conf: Settings) -> None:
     """A row without a release: its create has just begun, or its conductor died.
 
     Or Magnum itself stumbled over a label that is no number before it called the driver. Where all

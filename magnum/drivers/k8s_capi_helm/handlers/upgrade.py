@@ -10,7 +10,8 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.handlers import status_task
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.handlers import rpc, status_task
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
     saving,
@@ -40,6 +41,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade as reconcile_upgrade
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.values import chart_family, rollout
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
@@ -47,7 +49,22 @@ from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 LOG = logging.getLogger(__name__)
 
 
-def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any, conf: Any) -> None:
+def request(
+    context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any, conf: Settings
+) -> None:
+    """Upgrade a cluster, its control plane or one nodegroup, inside the tenant's request.
+
+    :raises exception.NotSupported: with the reason; Magnum then leaves the cluster as it is.
+    """
+    try:
+        begin(context, cluster, template, batch, nodegroup, conf)
+    except Exception as error:  # of anything else Magnum makes UPDATE_FAILED, with its words
+        raise rpc.refused(rpc.as_driver_error(error, cluster.uuid)) from error
+
+
+def begin(
+    context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any, conf: Settings
+) -> None:
     """Check an upgrade, write it down, and take its first step.
 
     :raises errors.DriverError: it was refused, and nothing has changed.
@@ -102,8 +119,9 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
     record = ports.leases.add(request.namespace, request.release, operation, alone=True)
     before = _intend(cluster, operation)
     try:
-        reads = status_task.without_changes(context, cluster, conf)
-        reconciler.reconcile(ports, reads, lambda: cloud, conf, now, record=record)
+        rows = status_task.magnum_rows(context, cluster, conf)
+        run = Reconciliation(ports, conf, lambda: cloud, now)
+        reconciler.reconcile(run, rows, record=record)
     except errors.DriverError as error:
         if error.retryable or _has_moved(ports, live):
             LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
@@ -122,7 +140,7 @@ def begin(context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any,
 
 
 def _foresee(
-    ports: clients.Clients, request: ClusterRequest, chart: Chart, values: Json, conf: Any
+    ports: clients.Clients, request: ClusterRequest, chart: Chart, values: Json, conf: Settings
 ) -> None:
     """Refuse now what the chart's schema would refuse when the nodegroups follow.
 

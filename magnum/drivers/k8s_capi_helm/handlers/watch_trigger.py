@@ -19,11 +19,11 @@ import functools
 import math
 import threading
 import time
-from typing import Any
 
 from oslo_log import log as logging
 
 from magnum.common import context as magnum_context
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import status_task
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
@@ -121,7 +121,7 @@ class WatchTriggers:
         return release not in self._synced or now - self._synced[release] >= _APART
 
 
-def start(conf: Any, release: str | None = None) -> None:
+def start(conf: Settings, release: str | None = None) -> None:
     """There was a periodic question: watch, if that has not begun.
 
     Only one process of a service is asked periodically. Its workers and magnum-api never come here;
@@ -142,7 +142,7 @@ def start(conf: Any, release: str | None = None) -> None:
         prompts.visited(release)
 
 
-def sync(conf: Any, release: str) -> None:
+def sync(conf: Settings, release: str) -> None:
     """One pass of what is being created or changed, that ends nothing."""
     context = magnum_context.make_admin_context(all_tenants=True)
     wanted = {"stack_id": release, "status": [Status.CREATE_IN_PROGRESS, Status.UPDATE_IN_PROGRESS]}

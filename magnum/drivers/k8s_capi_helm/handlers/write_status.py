@@ -60,7 +60,8 @@ def write(
     readable = found.record is not None and not found.unreachable
     if readable and _says_nothing_new(cluster, judged, found):
         return
-    if readable and not _settle(cluster, found, ports, namespace):
+    latest = _settle(cluster, found, ports, namespace) if readable else None
+    if readable and latest is None:
         return
     # To settle takes time, and passes of one process meet: none writes after one that has ended it.
     with _writing(cluster.uuid):
@@ -73,13 +74,16 @@ def write(
         for row in fresh:
             if called[row.name] in verdicts:
                 own, name = verdicts[called[row.name]], called[row.name]
+                if own.gone and latest is not None and latest.holder:
+                    # Who has the lock may be about to create it: its row stays until then.
+                    continue
                 asked = operation.is_creation_recorded(noted, name, row.uuid)
                 if _is_unheard(cluster, row) and not asked:
                     own = dataclasses.replace(own, reason=None)
                 _write_group(row, own)
         verdict = found.verdict
         over = [op.id for op in noted if op.id not in found.unfinished and _is_over(op, verdict)]
-        if readable and over:
+        if latest is not None and not latest.holder and over:
             # Off the record last: as long as its row is there, its deletion stands.
             ports.leases.finish(namespace, cluster.stack_id, over)
         put(
@@ -156,15 +160,20 @@ def _is_as_written(row: Any, verdict: GroupVerdict) -> bool:
     )
 
 
-def _settle(cluster: Any, found: Evaluation, ports: Clients, namespace: str) -> bool:
-    """Keep what the verdict leaves in the record; False when an operation has come in since."""
+def _settle(
+    cluster: Any, found: Evaluation, ports: Clients, namespace: str
+) -> ReleaseRecord | None:
+    """Keep what the verdict leaves in the record.
+
+    :returns: the record as it was read for that; None when an operation has come in since.
+    """
     release, verdict = cluster.stack_id, found.verdict
     latest = ports.leases.read(namespace, release)
     if latest is None or found.record is None or latest.operations != found.record.operations:
-        return False
+        return None
     fresh = list(cluster.nodegroups)
     if reassert_deleting(fresh, latest):
-        return False
+        return None
     looks = {one.name: one.fingerprint for one in verdict.groups if one.fingerprint}
     if (verdict.fingerprint, looks) != (
         latest.ready_fingerprint,
@@ -177,7 +186,7 @@ def _settle(cluster: Any, found: Evaluation, ports: Clients, namespace: str) -> 
             op.id for op in latest.operations if op.id not in stays and not _is_over(op, verdict)
         ]
         ports.leases.finish(namespace, release, done)
-    return True
+    return latest
 
 
 def _handed_over_deletions(

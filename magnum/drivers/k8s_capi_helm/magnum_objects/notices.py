@@ -8,6 +8,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects.reader import workers
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import cni, CNIS
 from magnum.drivers.k8s_capi_helm.model import Json
@@ -18,7 +19,7 @@ _PORT = 6443
 
 
 def notices(
-    cluster: Any, conf: Any, live: Json | None = None, rows: Iterable[Any] = ()
+    cluster: Any, conf: Settings, live: Json | None = None, rows: Iterable[Any] = ()
 ) -> tuple[str, ...]:
     """Sentences for the tenant, () if there is nothing to say.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import cni, parts
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
@@ -29,7 +30,7 @@ _NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)
 def cluster_request(
     cluster: Any,
     nodegroups: Iterable[Any],
-    conf: Any,
+    conf: Settings,
     *,
     release: str | None = None,
     is_recent: Callable[[Any], bool] = lambda row: False,
@@ -90,7 +91,7 @@ def cluster_request(
 
 
 def upgrade_target(
-    cluster: Any, nodegroups: Iterable[Any], conf: Any, template: Any
+    cluster: Any, nodegroups: Iterable[Any], conf: Settings, template: Any
 ) -> UpgradeTarget:
     """What an upgrade of a cluster to *template* leads to.
 
@@ -140,7 +141,7 @@ def workers(rows: Iterable[Any]) -> list[Any]:
     return [row for row in rows if row.role != MASTER and row.status not in _NOT_RENDERED]
 
 
-def namespace(cluster: Any, conf: Any) -> str:
+def namespace(cluster: Any, conf: Settings) -> str:
     """The namespace in which everything of a cluster lives."""
     return names.namespace(conf.capi_helm.namespace_prefix, cluster.project_id)
 
@@ -167,7 +168,9 @@ def docker_volume_size(row: Any, cluster: Any) -> int:
     return row.docker_volume_size or cluster.docker_volume_size or 0
 
 
-def _group_labels(own: Mapping[str, str], texts: Mapping[str, str], conf: Any) -> labels.Labels:
+def _group_labels(
+    own: Mapping[str, str], texts: Mapping[str, str], conf: Settings
+) -> labels.Labels:
     """The typed labels that hold for a nodegroup of a cluster with the labels *texts*."""
     defaults = conf_module.label_defaults(conf)
     return labels.parse_node_group(own, texts, defaults, running=True)
@@ -176,7 +179,7 @@ def _group_labels(own: Mapping[str, str], texts: Mapping[str, str], conf: Any) -
 def _group_request(
     row: Any,
     cluster: Any,
-    conf: Any,
+    conf: Settings,
     called: Mapping[str, str],
     is_recent: Callable[[Any], bool] = lambda row: False,
 ) -> NodeGroupRequest:
@@ -233,7 +236,7 @@ def _changeable(template: Any) -> dict[str, Any]:
     }
 
 
-def _start_timeout(template: Any, conf: Any) -> int:
+def _start_timeout(template: Any, conf: Settings) -> int:
     """Seconds after which a server that never came up is replaced."""
     if template.server_type == "bm":
         return int(conf.capi_helm.bare_metal_start_timeout)

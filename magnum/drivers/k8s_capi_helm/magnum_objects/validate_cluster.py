@@ -8,6 +8,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects import validate_nodegroup
 from magnum.drivers.k8s_capi_helm.magnum_objects.reader import cluster_request, MASTER, values_names
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import check_template
@@ -19,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 _KIND = ("coe", "server_type")
 
 
-def validate_new_cluster(cluster: Any, rows: list[Any], conf: Any) -> None:
+def validate_new_cluster(cluster: Any, rows: list[Any], conf: Settings) -> None:
     """Refuse what a new cluster asks for and this version cannot do.
 
     :raises errors.InvalidRequest: naming field and value.
@@ -44,7 +45,7 @@ def validate_new_cluster(cluster: Any, rows: list[Any], conf: Any) -> None:
         validate_nodegroup.validate_new_nodegroup(row, cluster, conf)
 
 
-def validate_labels(cluster: Any, conf: Any) -> None:
+def validate_labels(cluster: Any, conf: Settings) -> None:
     """Refuse labels of a new cluster that say nothing this version understands.
 
     :raises errors.InvalidRequest: naming label, value and form.

@@ -8,6 +8,7 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.labels import kubernetes
 from magnum.drivers.k8s_capi_helm.magnum_objects.reader import docker_volume_size, MASTER
 from magnum.drivers.k8s_capi_helm.model import names, NodeGroupRequest, request
@@ -18,7 +19,7 @@ _CONTROL_PLANE_ROLES = (MASTER, "control-plane")
 _MOST_MARKS = 256
 
 
-def validate_new_nodegroup(row: Any, cluster: Any, conf: Any) -> None:
+def validate_new_nodegroup(row: Any, cluster: Any, conf: Settings) -> None:
     """Refuse what no nodegroup can be.
 
     :raises errors.InvalidRequest: naming group, field and value.
@@ -62,7 +63,7 @@ def validate_details(row: Any) -> None:
         _check_mark(row.name, "node_taints", taint["key"], taint.get("value") or "")
 
 
-def validate_chart(row: Any, cluster: Any, conf: Any, family: str) -> None:
+def validate_chart(row: Any, cluster: Any, conf: Settings, family: str) -> None:
     """Refuse what only this project's chart can do for a nodegroup, where the chart is another.
 
     :param family: of the chart that makes it, "" for a foreign one.
@@ -124,12 +125,12 @@ def validate_taints(row: Any, family: str) -> None:
         _cannot(row, "node_taints", row.node_taints)
 
 
-def _labels(row: Any, cluster: Any, conf: Any) -> labels.Labels:
+def _labels(row: Any, cluster: Any, conf: Settings) -> labels.Labels:
     defaults = conf_module.label_defaults(conf)
     return labels.parse_node_group(row.labels or {}, cluster.labels or {}, defaults)
 
 
-def _check_labels(row: Any, cluster: Any, conf: Any) -> None:
+def _check_labels(row: Any, cluster: Any, conf: Settings) -> None:
     own, copied = row.labels or {}, cluster.labels or {}
     # Magnum copies the cluster's, which may have more from before and from upgrades.
     new = {name: text for name, text in own.items() if copied.get(name) != text}

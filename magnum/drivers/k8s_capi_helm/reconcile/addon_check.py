@@ -92,8 +92,7 @@ class AddonCheck:
         :param said: what the cluster's row says of it: what was seen last, while this process has
             not looked itself. Where something was missing it looks at once.
         """
-        # No more than is looked for: the list may be as long as the tenant likes.
-        wanted = workload_addons.expected(observed.addons)[: workload_addons.MOST]
+        wanted = workload_addons.expected(observed.addons)
         if not self._every or not wanted or not _is_reached(observed):
             return None
         with self._lock:

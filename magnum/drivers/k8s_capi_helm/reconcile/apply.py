@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
 
 from oslo_log import log as logging
 
@@ -23,34 +23,39 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaler_deployment,
     render,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import generations
 
 LOG = logging.getLogger(__name__)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Revision:
+    """A revision of a release that Helm is to make.
+
+    :ivar operations: that the values carry out, for the log.
+    :ivar adopts: whether objects that exist are made the release's.
+    """
+
+    chart: Chart
+    values: Json
+    operations: tuple[Operation, ...] = ()
+    adopts: bool = False
+
+
 def apply_release(
-    ports: Clients,
-    hold: HeldLease,
-    request: ClusterRequest,
-    chart: Chart,
-    values: Json,
-    operations: tuple[Operation, ...],
-    conf: Any,
-    *,
-    adopt: bool = False,
+    run: Reconciliation, hold: HeldLease, request: ClusterRequest, revision: Revision
 ) -> LiveRelease:
     """Install or upgrade the release by Helm, and record in the Lease what Helm has written.
 
-    :param operations: that these values carry out, for the log.
-    :param adopt: whether objects that exist are made the release's.
     :raises errors.DriverError: as ``HelmClient.apply``, and where the lock is lost afterwards.
     """
+    ports, conf, chart = run.clients, run.settings, revision.chart
     place = request.namespace, request.release
-    values = autoscaler_deployment.with_operators_settings(values, chart, conf)
+    values = autoscaler_deployment.with_operators_settings(revision.values, chart, conf)
     ports.charts.secure(request.namespace, chart)
     try:
-        done = ports.helm.apply(*place, chart, values, hold=hold, adopt=adopt)
+        done = ports.helm.apply(*place, chart, values, hold=hold, adopt=revision.adopts)
     except errors.ValuesRefused as error:
         raise render.explain_refusal(error, request, conf) from None
     autoscaler_deployment.enforce_pod_security(ports, request.namespace, conf)
@@ -65,7 +70,9 @@ def apply_release(
         chart_digest=chart.digest,
         revisions=Revisions(newest=done.revision, applied=done.revision),
     )
-    told = ", ".join(operation.id for operation in operations) or "an interrupted run"
+    carried_out = (
+        ", ".join(operation.id for operation in revision.operations) or "an interrupted run"
+    )
     release = f"{request.release} is at revision {done.revision}"
-    LOG.info("Release %s, chart %s %s, for %s.", release, chart.name, chart.version, told)
+    LOG.info("Release %s, chart %s %s, for %s.", release, chart.name, chart.version, carried_out)
     return done

@@ -15,6 +15,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import chart_store, errors
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
 from magnum.drivers.k8s_capi_helm.reconcile import prerequisites
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
@@ -36,7 +37,7 @@ _SENTENCE = (
 )
 
 
-def with_operators_settings(values: Json, chart: Chart, conf: Any) -> Json:
+def with_operators_settings(values: Json, chart: Chart, conf: Settings) -> Json:
     """The values for a run of Helm, with the autoscaler as the operator has it.
 
     :returns: new values, or the very ones where the chart makes no autoscaler of them.
@@ -48,7 +49,7 @@ def with_operators_settings(values: Json, chart: Chart, conf: Any) -> Json:
     return _as_set(values, chart.family, chart.version, conf)
 
 
-def is_due(live: LiveRelease | None, conf: Any) -> bool:
+def is_due(live: LiveRelease | None, conf: Settings) -> bool:
     """Whether the autoscaler of a release is another one than the operator has set.
 
     Not where that cannot be told because an option cannot be used: the next run of Helm says so.
@@ -67,12 +68,12 @@ def is_due(live: LiveRelease | None, conf: Any) -> bool:
     return wanted != live.values
 
 
-def is_in_place(live: LiveRelease, values: Json, conf: Any) -> bool:
+def is_in_place(live: LiveRelease, values: Json, conf: Settings) -> bool:
     """Whether a release has these values, and its autoscaler is the operator's."""
     return live.status == "deployed" and live.values == values and not is_due(live, conf)
 
 
-def notice(live: LiveRelease | None, conf: Any) -> str:
+def notice(live: LiveRelease | None, conf: Settings) -> str:
     """What is to be said of a release whose autoscaler is another one, "" for all others."""
     if not is_due(live, conf):
         return ""
@@ -83,7 +84,7 @@ def notice(live: LiveRelease | None, conf: Any) -> str:
     )
 
 
-def enforce_pod_security(ports: Clients, namespace: str, conf: Any) -> None:
+def enforce_pod_security(ports: Clients, namespace: str, conf: Settings) -> None:
     """Have Kubernetes enforce the operator's level in a namespace that was there before it could.
 
     Helm is through by then, so trouble is for the log: the next run tries again.
@@ -99,7 +100,7 @@ def enforce_pod_security(ports: Clients, namespace: str, conf: Any) -> None:
         )
 
 
-def _as_set(values: Json, family: str, version: str, conf: Any) -> Json:
+def _as_set(values: Json, family: str, version: str, conf: Settings) -> Json:
     """The values with the autoscaler as it is set, for a chart of that family and version."""
     if family == names.CHART_FAMILY and not _autoscales(values):
         return values
@@ -136,7 +137,7 @@ def _runs(values: Mapping[str, Any]) -> bool:
     return _autoscales(values) or autoscaler.names_image(values)
 
 
-def _image(values: Mapping[str, Any], conf: Any) -> dict[str, str]:
+def _image(values: Mapping[str, Any], conf: Settings) -> dict[str, str]:
     name, found = conf.capi_helm.autoscaler_image, {}
     if name:
         if not _NAME.fullmatch(name):

@@ -8,7 +8,7 @@ refused never enters the release; one that is there stays as it is, and its row 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 import dataclasses
 from typing import Any
 
@@ -17,6 +17,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
+    Json,
     LiveRelease,
     NodeGroupRequest,
     Operation,
@@ -73,7 +74,7 @@ def without(operations: Iterable[Operation], left_out: Collection[str]) -> tuple
 def apply_with_bisect(
     groups: Sequence[str],
     attempt: Callable[[Collection[str]], LiveRelease],
-    sound: Callable[[], Any],
+    known_good: Callable[[], Any],
     refuse: Callable[[str, errors.DriverError], None],
 ) -> LiveRelease:
     """Bring the release to what is asked for, as far as Helm takes it.
@@ -81,7 +82,7 @@ def apply_with_bisect(
     :param groups: of which something is wanted, new ones and others.
     :param attempt: brings it there with what is wanted of these and no others; does nothing when
         it is there already.
-    :param sound: the same with none of them; called when something was refused.
+    :param known_good: the same with none of them; called when something was refused.
     :param refuse: called with each group of which Helm does not take what is wanted, and with why.
     :raises errors.DriverError: it is refused without any of it, too.
     """
@@ -94,7 +95,7 @@ def apply_with_bisect(
         except errors.HelmRefused as error:
             if len(some) == len(groups):
                 # Chart, release or management cluster may be to blame; that raises here.
-                sound()
+                known_good()
             if len(some) == 1:
                 refuse(some[0], error)
             else:
@@ -105,39 +106,45 @@ def apply_with_bisect(
     return attempt(accepted)
 
 
-def roll_back(
-    ports: Clients,
-    request: ClusterRequest,
-    current: ClusterRequest,
+def is_requested_anew(tried: ClusterRequest, current: ClusterRequest, name: str) -> bool:
+    """Whether something else was asked for of a nodegroup since: then nothing is rolled back.
+
+    :param name: of the nodegroup, or ``values.live.CONTROL_PLANE``.
+    """
+    if _asked(current, name) == _asked(tried, name):
+        return False
+    LOG.info("Release %s: %s was asked for anew meanwhile.", tried.release, name)
+    return True
+
+
+def fields_before(
     live: LiveRelease,
-    operations: Sequence[Operation],
+    request: ClusterRequest,
+    recorded: Sequence[Operation],
     tried: Sequence[Operation],
     name: str,
-    restore: Callable[[Mapping[str, Any]], None],
-) -> None:
-    """Take back what was wanted of a nodegroup that stays as it is.
+) -> tuple[Json, list[str]]:
+    """The fields of a nodegroup's row as the release has them, and the operations about it.
 
-    Nothing is taken back when somebody has asked for something else meanwhile.
-
-    :param request: what was tried; *current* is what the rows ask for now.
     :param live: the release before.
-    :param operations: on record when it was tried.
+    :param recorded: operations on record when it was tried.
     :param tried: what the release lacked; a conductor may have died before it was on record.
-    :param name: of the nodegroup, or :data:`change.CONTROL_PLANE`.
-    :param restore: puts these fields of its row back, and says why.
-    :raises errors.DriverError: the management cluster cannot be used.
+    :param name: of the nodegroup, or ``values.live.CONTROL_PLANE``.
     """
-    if _asked(current, name) != _asked(request, name):
-        LOG.info("Release %s: %s was asked for anew meanwhile.", request.release, name)
-        return
     group = None if name == values_live.CONTROL_PLANE else name
     called = request.control_plane.name if group is None else name
-    mine = [one for one in operations if one.verb in _CHANGES and one.groups == (called,)]
-    node_removal.remove_group_annotations(ports.kube, request.namespace, request.release, group)
+    mine = [one for one in recorded if one.verb in _CHANGES and one.groups == (called,)]
     asked = [dataclasses.replace(one, groups=(called,)) for one in tried if name in one.groups]
-    restore(change.row_of(live.values, group, [*mine, *asked]))
-    # Off the record last: as long as it is on it, the next pass finds out what is to be restored.
-    ports.leases.finish(request.namespace, request.release, [one.id for one in mine])
+    return change.row_of(live.values, group, [*mine, *asked]), [one.id for one in mine]
+
+
+def remove_node_annotations(ports: Clients, request: ClusterRequest, name: str) -> None:
+    """Take the marks of nodes that were to be removed off a nodegroup's machines.
+
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    group = None if name == values_live.CONTROL_PLANE else name
+    node_removal.remove_group_annotations(ports.kube, request.namespace, request.release, group)
 
 
 def _asked(request: ClusterRequest, name: str) -> NodeGroupRequest | None:

@@ -22,6 +22,7 @@ from oslo_utils import uuidutils
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, errors, kube_client
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, endpoints
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.helm import HelmClient, MARGIN
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
 from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
@@ -71,7 +72,7 @@ class Clients:
         return self.informers.view()
 
 
-def ports(conf: Any) -> Clients:
+def ports(conf: Settings) -> Clients:
     """This process's ports. No I/O happens here: each port connects when it is used."""
     pid = os.getpid()
     with _locks.setdefault(pid, threading.Lock()):
@@ -86,7 +87,7 @@ def cloud(context: Any) -> Cloud:
     return Cloud(endpoints.MagnumClients(context), sees_all=bool(context.is_admin))
 
 
-def ca_bundle(conf: Any) -> str:
+def ca_bundle(conf: Settings) -> str:
     """PEM text with which the cloud's endpoints are verified: the operator's, else Mozilla's.
 
     :raises errors.Misconfigured: the operator's file cannot be read.
@@ -102,7 +103,7 @@ def ca_bundle(conf: Any) -> str:
         ) from None
 
 
-def build(conf: Any) -> Clients:
+def build(conf: Settings) -> Clients:
     """A new set of ports.
 
     :raises errors.Misconfigured: options contradict each other.

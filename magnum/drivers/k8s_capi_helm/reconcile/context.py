@@ -1,11 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one reconciliation has read of its release, handed down instead of read again."""
+"""What one reconciliation works with, and what it has read, handed down instead of read again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import dataclasses
+import datetime
 
+from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """The clients, the settings, the cloud and the time of one reconciliation.
+
+    :ivar cloud: the cloud as the person who asks, or Magnum's service user, sees it; called only
+        when something has to be asked there.
+    :ivar now: its time (aware, UTC).
+    """
+
+    clients: Clients
+    settings: Settings
+    cloud: Callable[[], Cloud]
+    now: datetime.datetime
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import names, ReleaseRecord, RetiredCredential, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, credentials, prerequisites
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
@@ -29,7 +30,7 @@ def rotate(
     cloud: Cloud,
     owner: secrets.Owner,
     asking: Any,
-    conf: Any,
+    conf: Settings,
     now: datetime.datetime,
 ) -> None:
     """Give a cluster new application credentials, as many as it has, of the user who asks for them.

@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.cloud.roles import credential_roles
 from magnum.drivers.k8s_capi_helm.cloud.services import still_there
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
     ClusterRequest,
@@ -44,7 +45,7 @@ def check_chart(request: ClusterRequest, chart: Chart) -> None:
         )
 
 
-def roles_for(asking: Any, conf: Any, *, separate: bool) -> CredentialRoles:
+def roles_for(asking: Any, conf: Settings, *, separate: bool) -> CredentialRoles:
     """What the credentials of a cluster may do that a person makes or takes over.
 
     :param asking: Magnum's context of that person.

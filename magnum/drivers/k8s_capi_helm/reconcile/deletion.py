@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
 import datetime
-from typing import Any
 
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, ReleaseRecord, secrets
@@ -33,7 +33,7 @@ def advance(
     ports: Clients,
     owner: secrets.Owner,
     cloud: Callable[[], Cloud],
-    conf: Any,
+    conf: Settings,
     now: datetime.datetime,
     said: str = "",
 ) -> deletion.DeletionStep:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import dataclasses
-from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, helm_values
-from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
-from magnum.drivers.k8s_capi_helm.cloud.preflight import checks, machines, message, nodegroup_images
+from magnum.drivers.k8s_capi_helm.cloud import provision
+from magnum.drivers.k8s_capi_helm.cloud.preflight import checks, message, nodegroup_images
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
     CloudFacts,
@@ -22,9 +22,14 @@ from magnum.drivers.k8s_capi_helm.model import (
     secrets,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import adoption, credential_secret, upgrade
+from magnum.drivers.k8s_capi_helm.reconcile import (
+    adoption,
+    credential_secret,
+    requirements,
+    upgrade,
+)
 from magnum.drivers.k8s_capi_helm.reconcile import render as reconcile_render
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.values import chart_family
 
 
@@ -56,12 +61,10 @@ class InstallPlan:
 
 
 def plan_install(
-    ports: Clients,
+    run: Reconciliation,
     record: ReleaseRecord,
     request: ClusterRequest,
     whole: Callable[[], ClusterRequest],
-    cloud: Callable[[], Cloud],
-    conf: Any,
     created: CreatedCluster | None = None,
 ) -> InstallPlan:
     """What to install, with the whole of the rows; nothing is touched.
@@ -72,6 +75,7 @@ def plan_install(
     :raises errors.NotOurs: one of them is somebody else's.
     :raises errors.DriverError: it cannot be made, or not now.
     """
+    ports, conf = run.clients, run.settings
     adopts = adoption.is_requested(ports, record, request)
     if adopts:
         request = adoption.deployed_values(ports, whole())
@@ -81,7 +85,7 @@ def plan_install(
     if created is not None:
         facts = created.facts
     else:
-        service = cloud()
+        service = run.cloud()
         interface, known = conf.capi_helm.app_cred_interface_type, _resolved(record)
         facts = service.facts(request, interface=interface, known=known)
         facts = provision.find(service, request, facts)
@@ -109,7 +113,7 @@ def plan_install(
 
 
 def _values(
-    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart, place: str | None
+    request: ClusterRequest, facts: CloudFacts, conf: Settings, chart: Chart, place: str | None
 ) -> Json:
     """
     :param place: Secret of the credential, None where it goes where it always goes.
@@ -125,7 +129,7 @@ def _resolved(record: ReleaseRecord) -> Resolved:
 
 
 def render(
-    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart | None = None
+    request: ClusterRequest, facts: CloudFacts, conf: Settings, chart: Chart | None = None
 ) -> Json:
     """The values of a new cluster; nothing is touched.
 
@@ -133,7 +137,7 @@ def render(
     :raises errors.DoesNotFit: with everything that keeps the cluster from being built.
     :raises errors.InvalidRequest: rows and cloud contradict each other, or the chart cannot do it.
     """
-    found = checks.problems(request, facts, machines.requirements(conf))
+    found = checks.problems(request, facts, requirements.requirements(conf))
     version = request.labels.kube_tag or facts.kubernetes_version
     groups = nodegroup_images.with_own_images(request.node_groups, facts.images, facts.image_id)
     if facts.image_id and version:

@@ -12,8 +12,8 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
-from magnum.drivers.k8s_capi_helm.cloud.preflight import machines as preflight_machines
 from magnum.drivers.k8s_capi_helm.cloud.preflight import nodegroup_images
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     conditions,
@@ -25,6 +25,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     operation,
     Resolved,
 )
+from magnum.drivers.k8s_capi_helm.reconcile import requirements
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import machines as status_machines
 from magnum.drivers.k8s_capi_helm.values import live as values_live
@@ -93,7 +94,7 @@ def render_new(
     request: ClusterRequest,
     noted: Iterable[Operation],
     cloud: Callable[[], Cloud],
-    conf: Any,
+    conf: Settings,
     live: LiveRelease,
 ) -> NodegroupEntries:
     """The entry of each new nodegroup, or what is wrong with it.
@@ -148,7 +149,7 @@ def _entries(
     groups: Sequence[NodeGroupRequest],
     noted: Iterable[Operation],
     service: Cloud,
-    conf: Any,
+    conf: Settings,
 ) -> list[Json]:
     """The entries of nodegroups, each of what its names stand for on record or else now.
 
@@ -190,7 +191,7 @@ def new_entries(
     request: ClusterRequest,
     groups: Sequence[NodeGroupRequest],
     found: Resolved,
-    conf: Any,
+    conf: Settings,
 ) -> list[Json]:
     """The entries of nodegroups that are to be added to a cluster; nothing is touched.
 
@@ -199,7 +200,7 @@ def new_entries(
     :raises errors.DriverError: the cloud or the cluster does not have what they need.
     """
     images, labels = found.images, request.labels
-    preflight_machines.check_flavors(found.flavors, conf)
+    requirements.check_flavors(found.flavors, conf)
     groups = nodegroup_images.with_own_images(
         groups, images, str(live.values.get("machineImageId") or "")
     )

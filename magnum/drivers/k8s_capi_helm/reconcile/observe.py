@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 import dataclasses
 import datetime
 from typing import Any
@@ -11,18 +11,16 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors, status
-from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.magnum_objects import notices
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
 from magnum.drivers.k8s_capi_helm.magnum_objects import state as magnum_state_reader
 from magnum.drivers.k8s_capi_helm.model import (
-    GroupVerdict,
+    Json,
     LiveRelease,
     MagnumState,
     names,
     Observed,
-    operation,
     ReleaseRecord,
     Revisions,
     Verdict,
@@ -30,17 +28,15 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.reconcile import (
     adoption,
     autoscaler_deployment,
-    nodegroups,
     observe_cloud,
     orphans,
     ownership,
-    reconciler,
+    read_release,
     revisions,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.status import news, withheld
 from magnum.drivers.k8s_capi_helm.status import nodegroups as status_nodegroups
-from magnum.drivers.k8s_capi_helm.status import withheld
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import rollout
 
@@ -70,133 +66,175 @@ class Evaluation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Release:
-    """What was read of a release.
+class ApplyOutcome:
+    """What became of applying what Magnum's objects ask for.
 
-    :ivar applied: whether that is all that was asked for.
-    :ivar joining: whether it is all but for nodegroups whose requests are still being checked.
-    :ivar answered: whether there was an answer.
-    :ivar kept: it was not read now, but a while ago.
-    :ivar outdated: why the release that is there is not believed; there is none in *live* then.
+    :ivar refusal: why it can not be carried out, "" if it can.
+    :ivar waiting: why it is not applied yet, None if it is.
+    :ivar known: record and release, as they were read for it; None to read them.
     """
 
-    record: ReleaseRecord | None = None
-    live: LiveRelease | None = None
-    applied: bool = False
-    joining: bool = False
-    answered: bool = False
-    kept: bool = False
-    outdated: errors.ReleaseOutdated | None = None
+    refusal: str = ""
+    waiting: errors.DriverError | None = None
+    known: ReleaseSnapshot | None = None
 
-    @property
-    def is_lost(self) -> bool:
-        """Whether there is no release, not even one that is refused."""
-        return self.answered and self.live is None and self.outdated is None
+
+NOT_APPLIED = ApplyOutcome()
 
 
 def evaluate(
-    ports: Clients,
+    run: Reconciliation,
     cluster: Any,
     rows: Iterable[Any],
-    conf: Any,
-    now: datetime.datetime,
+    outcome: ApplyOutcome = NOT_APPLIED,
     *,
-    cloud: Callable[[], Cloud],
-    refusal: str = "",
-    waiting: errors.DriverError | None = None,
-    polled: bool = False,
-    ends: bool = True,
-    known: ReleaseSnapshot | None = None,
+    include_health: bool = False,
+    may_finish: bool = True,
 ) -> Evaluation:
-    """Look and judge: by what is watched while that is no news, else by a look of its own.
+    """Observe and evaluate: by what is watched while that changes nothing, else by a snapshot.
 
-    :param refusal: why what was asked for can not be carried out, "" if it can.
-    :param waiting: why it is not applied yet, None if it is.
-    :param polled: whether the health is asked for as well.
-    :param ends: whether the verdict may end what is in progress, or be one of the looks for that.
-    :param known: record and release, as this pass has read them; None to read them.
+    :param outcome: of applying what the rows ask for.
+    :param include_health: whether the health is asked for as well.
+    :param may_finish: whether the verdict may end what is in progress, or be one of the snapshots
+        for that.
     """
-    namespace, release = magnum_reader.namespace(cluster, conf), cluster.stack_id
-    rows = list(rows)
+    rows, ports = list(rows), run.clients
     view = ports.reader()
-    at_rest = polled and all(_rests(one) for one in (cluster, *rows))
-    whole = at_rest and ports.informers is not None and ports.informers.is_whole(view)
+    at_rest = include_health and all(read_release.is_settled(one) for one in (cluster, *rows))
     if not at_rest:
-        ports.settled.forget(release)
-    place = view.place if at_rest else None
-    read = _read(ports, cluster, rows, conf, now, place=place, whole=whole, known=known)
-    record, live = read.record, read.live
-    state = magnum_state_reader.magnum_state(
-        cluster,
-        rows,
-        record,
-        live,
-        applied=read.applied,
-        joining=read.joining,
-        refusal=refusal,
-        waiting=waiting or read.outdated,
-    )
+        ports.settled.forget(cluster.stack_id)
+    for _ in range(2):
+        read = read_release.read_release(
+            run, cluster, rows, outcome.known, view if at_rest else None
+        )
+        subject = _Subject(run, cluster, rows, read, outcome, include_health)
+        behind = datetime.timedelta(seconds=view.behind)
+        observed, verdict = subject.observe(view, run.now - behind)
+        changes = not read.answered or (
+            may_finish and news.is_change(verdict, subject.state, subject.health_of(verdict))
+        )
+        if not (read.kept and (changes or not verdict.fingerprint)):
+            break
+        # Record and release may be older than the change, or than what is not in place by them.
+        ports.settled.forget(cluster.stack_id)
+    if view.watched and changes:
+        observed, verdict = subject.observe(ports.kube, run.now)
+    if not may_finish:
+        verdict = news.without_ends(verdict, subject.state)
+    _keep_in_log(cluster, observed, withheld.new_messages(verdict, subject.state, include_health))
+    return _evaluation(subject, observed, verdict)
 
-    def judged(reader: snapshot.Reader, at: datetime.datetime) -> tuple[Observed, Verdict]:
-        observed = snapshot.take_snapshot(reader, namespace, release, at)
+
+class _Subject:
+    """A cluster that is evaluated: its rows, its release and what Magnum shows of it."""
+
+    def __init__(
+        self,
+        run: Reconciliation,
+        cluster: Any,
+        rows: list[Any],
+        read: read_release.ReadRelease,
+        outcome: ApplyOutcome,
+        include_health: bool,
+    ) -> None:
+        self.run = run
+        self.cluster = cluster
+        self.rows = rows
+        self.read = read
+        self.include_health = include_health
+        self.state = magnum_state_reader.magnum_state(
+            cluster,
+            rows,
+            read.record,
+            read.live,
+            applied=read.applied,
+            joining=read.joining,
+            refusal=outcome.refusal,
+            waiting=outcome.waiting or read.outdated,
+        )
+
+    def health_of(self, verdict: Verdict) -> str | None:
+        """The health that Magnum shows, as far as the verdict is about it."""
+        return self.cluster.health_status if self.include_health else verdict.health
+
+    @property
+    def values(self) -> Json:
+        """The values of the deployed release, {} without one."""
+        return self.read.live.values if self.read.live else {}
+
+    @property
+    def own_images(self) -> frozenset[str]:
+        """Nodegroups whose rows have an image of their own, by their names in the values."""
+        return magnum_reader.own_images(self.cluster, self.rows)
+
+    def observe(self, reader: snapshot.Reader, at: datetime.datetime) -> tuple[Observed, Verdict]:
+        """A snapshot with what others than Cluster API know, and the verdict on it."""
+        namespace = magnum_reader.namespace(self.cluster, self.run.settings)
+        observed = snapshot.take_snapshot(reader, namespace, self.cluster.stack_id, at)
         if not observed.unreachable:
-            observed = ports.controller_check.heard(ports.kube, observed, _said(state))
-            owner, resting = ownership.owner(cluster, conf), cluster.status.endswith("_COMPLETE")
-            said = state.health_reason.get("credential", "")
-            observed = observe_cloud.add_cloud_observations(
-                ports, observed, owner, live, cloud, resting=resting, said=said
-            )
-            if polled and resting:
-                said = state.health_reason.get("inside", "")
-                inside = ports.addon_check.inside(ports.kube, namespace, release, observed, said)
-                observed = dataclasses.replace(observed, inside=inside)
-        return observed, status.evaluate(observed, state, now)
+            observed = self._with_others(observed, namespace)
+        return observed, status.evaluate(observed, self.state, self.run.now)
 
-    observed, verdict = judged(view, now - datetime.timedelta(seconds=view.behind))
-    health = cluster.health_status if polled else verdict.health
-    news = not read.answered or (ends and _is_news(verdict, state, health))
-    if read.kept and (news or not verdict.fingerprint):
-        # Record and release may be older than the news, or than what is not in place by them.
-        ports.settled.forget(release)
-        return evaluate(ports, cluster, rows, conf, now, cloud=cloud, polled=polled)
-    if view.watched and news:
-        observed, verdict = judged(ports.kube, now)
-    if not ends:
-        verdict = _refreshed(verdict, state)
-    _keep_in_log(cluster, observed, withheld.new_messages(verdict, state, polled))
-    values = live.values if live else {}
-    verdict = _with(verdict, "labels", _labels(live, state))
-    own = magnum_reader.own_images(cluster, rows)
-    told = (
-        *notices.notices(cluster, conf, values, rows),
-        rollout.version_skew(record, values, own),
-        rollout.missing_template_changes(record, values),
-        orphans.notice(observed, state.health_reason.get("notice", "")),
-        status_nodegroups.drifted_replicas(observed, state),
-        autoscaler_deployment.notice(live, conf),
-        adoption.notice(record, observed) if read.is_lost else revisions.notice(read.outdated),
-    )
-    verdict = _with(verdict, "notice", " ".join(one for one in told if one))
+    def _with_others(self, observed: Observed, namespace: str) -> Observed:
+        ports, said = self.run.clients, self.state.health_reason
+        observed = ports.controller_check.heard(ports.kube, observed, _said(self.state))
+        owner = ownership.owner(self.cluster, self.run.settings)
+        resting = self.cluster.status.endswith("_COMPLETE")
+        observed = observe_cloud.add_cloud_observations(
+            self.run,
+            observed,
+            owner,
+            self.read.live,
+            resting=resting,
+            said=said.get("credential", ""),
+        )
+        if not (self.include_health and resting):
+            return observed
+        inside = ports.addon_check.inside(
+            ports.kube, namespace, self.cluster.stack_id, observed, said.get("inside", "")
+        )
+        return dataclasses.replace(observed, inside=inside)
+
+
+def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Evaluation:
+    """The verdict with its notices, and what the passes have to know besides."""
+    read, values, own = subject.read, subject.values, subject.own_images
+    record, live = read.record, read.live
+    verdict = _with(verdict, "labels", _labels(live, subject.state))
+    verdict = _with(verdict, "notice", " ".join(_notices(subject, observed)))
     unfinished = rollout.unfinished(record, values, own)
-    failed = verdict.status.endswith("_FAILED") and not state.refusal
+    failed = verdict.status.endswith("_FAILED") and not subject.state.refusal
     if failed and (live is not None or read.outdated) and not read.applied:
         # Its time is over, and Helm has not taken it yet: no row may say that it is done.
         unfinished |= rollout.continued(record)
-    # Of a cluster that was taken over nobody knows what its rows mean, until Helm has run for it.
+    # Of a cluster that was adopted nobody knows what its rows mean, until Helm has run for it.
     has_run = live is not None and record is not None and bool(record.chart_digest)
-    lacking = has_run and not read.applied
-    rendered = frozenset(values_live.node_groups(values))
-    unreachable = bool(observed.unreachable)
     return Evaluation(
         verdict,
         record,
-        unreachable,
-        unfinished,
-        lacking,
-        rendered,
+        unreachable=bool(observed.unreachable),
+        unfinished=unfinished,
+        lacking=has_run and not read.applied,
+        rendered=frozenset(values_live.node_groups(values)),
         unnoted=revisions.unrecorded_revisions(record, live),
-        autoscaler_is_due=autoscaler_deployment.is_due(live, conf),
+        autoscaler_is_due=autoscaler_deployment.is_due(live, subject.run.settings),
     )
+
+
+def _notices(subject: _Subject, observed: Observed) -> Iterator[str]:
+    """What the tenant should know of a cluster, whatever its health is."""
+    read, values, settings = subject.read, subject.values, subject.run.settings
+    record, state = read.record, subject.state
+    found = (
+        *notices.notices(subject.cluster, settings, values, subject.rows),
+        rollout.version_skew(record, values, subject.own_images),
+        rollout.missing_template_changes(record, values),
+        orphans.notice(observed, state.health_reason.get("notice", "")),
+        status_nodegroups.drifted_replicas(observed, state),
+        autoscaler_deployment.notice(read.live, settings),
+        adoption.notice(record, observed) if read.is_lost else revisions.notice(read.outdated),
+    )
+    yield from (one for one in found if one)
 
 
 def _said(state: MagnumState) -> str:
@@ -208,102 +246,6 @@ def _keep_in_log(cluster: Any, observed: Observed, told: set[str]) -> None:
     """Log in whole what the tenant is told a part of, when that is new."""
     for message in withheld.withheld_messages(observed, told) if told else ():
         LOG.info("Cluster %s: the whole of what is told of it: %s", cluster.uuid, message)
-
-
-def _rests(row: Any) -> bool:
-    """Whether nothing is to be done about it; a nodegroup's row of long ago may have no status."""
-    return (row.status or "").endswith("_COMPLETE")
-
-
-def _is_news(verdict: Verdict, state: MagnumState, health: str | None) -> bool:
-    """Whether a verdict changes what Magnum says: then it is not made by what was watched alone.
-
-    A watch may be behind, also behind what this very pass has just had Helm write.
-    """
-    rows = {one.name: one for one in state.groups}
-    return (
-        (verdict.status, verdict.health) != (state.status, health)
-        # One of the two looks that an end asks for, as below.
-        or bool(verdict.fingerprint and not state.status.endswith("_COMPLETE"))
-        or any(
-            one.gone
-            or one.status != rows[one.name].status
-            or one.node_count not in (None, rows[one.name].count)
-            or (one.fingerprint and not one.status.endswith("_COMPLETE"))
-            for one in verdict.groups
-        )
-    )
-
-
-def _refreshed(verdict: Verdict, state: MagnumState) -> Verdict:
-    """What a verdict says anew of what goes on: it ends nothing, and is none of the two looks.
-
-    An earlier look that it agrees with is kept, so that it counts; one that it does not is dropped.
-    """
-    rows = {one.name: one for one in state.groups}
-
-    def group(one: GroupVerdict) -> GroupVerdict:
-        row = rows[one.name]
-        goes_on = one.status == row.status and not one.gone
-        return dataclasses.replace(
-            one,
-            status=row.status,
-            reason=one.reason if goes_on else row.reason,
-            gone=False,
-            fingerprint=one.fingerprint if one.fingerprint == row.ready_fingerprint else "",
-        )
-
-    goes_on = verdict.status == state.status
-    return dataclasses.replace(
-        verdict,
-        status=state.status,
-        reason=verdict.reason if goes_on else state.status_reason,
-        groups=tuple(group(one) for one in verdict.groups),
-        fingerprint=verdict.fingerprint if verdict.fingerprint == state.ready_fingerprint else "",
-    )
-
-
-def _read(
-    ports: Clients,
-    cluster: Any,
-    rows: list[Any],
-    conf: Any,
-    now: datetime.datetime,
-    *,
-    place: str | None,
-    whole: bool,
-    known: ReleaseSnapshot | None,
-) -> _Release:
-    """What there is of a release.
-
-    :param place: of which management cluster it may be kept for the next pass; None if not.
-    :param whole: whether everything else is watched, so that what was kept may be used.
-    :param known: as this pass has read it, None to read it.
-    """
-    namespace, release = magnum_reader.namespace(cluster, conf), cluster.stack_id
-    try:
-        recent = nodegroups.is_recent(ports, now)
-        request = magnum_reader.cluster_request(cluster, rows, conf, is_recent=recent)
-        kept = ports.settled.get(request, place) if whole and place is not None else None
-        if kept is not None and reconciler.is_applied(kept[1], request, kept[0]):
-            return _Release(*kept, applied=True, answered=True, kept=True)
-        if known is None:
-            known = ReleaseSnapshot(
-                ports.leases.read(namespace, release), ports.helm.live(namespace, release)
-            )
-        record, live = known.record, known.live
-        if outdated := revisions.outdated(record, live):
-            LOG.warning("Cluster %s: %s %s", cluster.uuid, outdated, outdated.detail)
-            return _Release(record, answered=True, outdated=outdated)
-        if place is not None and revisions.unrecorded_revisions(record, live) is None:
-            ports.settled.keep(request, place, record, live)
-        request = operation.without_deleted(request, record)
-        applied = reconciler.is_applied(live, request, record)
-        joining = not applied and reconciler.is_joining(live, request, record)
-        return _Release(record, live, applied, joining, answered=True)
-    except errors.DriverError as error:
-        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        return _Release()
 
 
 def _labels(live: LiveRelease | None, state: MagnumState) -> str:

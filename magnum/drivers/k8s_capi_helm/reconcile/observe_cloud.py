@@ -12,6 +12,7 @@ from magnum.drivers.k8s_capi_helm import errors, status
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.model import Json, LiveRelease, Missing, names, Observed, secrets
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import infrastructure
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
@@ -19,11 +20,10 @@ LOG = logging.getLogger(__name__)
 
 
 def add_cloud_observations(
-    ports: Clients,
+    run: Reconciliation,
     observed: Observed,
     owner: secrets.Owner,
     live: LiveRelease | None,
-    cloud: Callable[[], Cloud],
     *,
     resting: bool,
     said: str = "",
@@ -34,6 +34,7 @@ def add_cloud_observations(
     :param resting: whether the cluster is complete; then its credential is tried less often.
     :param said: what its row says of its credential.
     """
+    ports, cloud = run.clients, run.cloud
     observed = _with_faults(observed, cloud)
     observed = _with_balancer(observed, owner, cloud)
     if live is None:

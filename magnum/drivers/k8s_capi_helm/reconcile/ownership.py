@@ -13,6 +13,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import names, ReleaseRecord, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret
@@ -21,7 +22,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 LOG = logging.getLogger(__name__)
 
 
-def owner(cluster: Any, conf: Any) -> secrets.Owner:
+def owner(cluster: Any, conf: Settings) -> secrets.Owner:
     """Whom the objects of a cluster belong to."""
     return secrets.Owner(
         release=cluster.stack_id,
@@ -42,7 +43,7 @@ def why_foreign(cluster: Any) -> str:
     )
 
 
-def require(ports: Clients, cluster: Any, conf: Any) -> ReleaseRecord | None:
+def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | None:
     """Refuse a cluster of another driver, or one that is not on this management cluster.
 
     When the management cluster does not answer nobody can tell; the passes that act look again.

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import contextlib
 import dataclasses
 import datetime
-from typing import Any
 
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
@@ -133,7 +133,7 @@ def save_secrets(
     facts: CloudFacts,
     pairs: Mapping[str, secrets.KeyPair],
     grants: CredentialRoles,
-    conf: Any,
+    conf: Settings,
 ) -> None:
     """Make the application credentials and save them and the CAs as Secrets.
 
@@ -157,7 +157,7 @@ def save_credentials(
     name: str,
     auth_url: str,
     grants: CredentialRoles,
-    conf: Any,
+    conf: Settings,
     *,
     secret_name: str | None = None,
 ) -> None:

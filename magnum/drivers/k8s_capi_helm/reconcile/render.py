@@ -17,6 +17,7 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, helm_values, labels
 from magnum.drivers.k8s_capi_helm.conf import overlay_files, overlay_template, overlay_yaml
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import Chart, CloudFacts, ClusterRequest, Json, names
 from magnum.drivers.k8s_capi_helm.values import merge, reserved_keys
 
@@ -29,7 +30,7 @@ _ELSEWHERE = {
 def render_values(
     request: ClusterRequest,
     facts: CloudFacts,
-    conf: Any,
+    conf: Settings,
     chart: Chart | None = None,
     *,
     running: str = "",
@@ -56,7 +57,7 @@ def render_values(
 
 
 def explain_refusal(
-    error: errors.ValuesRefused, request: ClusterRequest, conf: Any
+    error: errors.ValuesRefused, request: ClusterRequest, conf: Settings
 ) -> errors.DriverError:
     """The error of a chart that refused values, with the overlay that set them, if one did."""
     name = request.labels.capi_helm_overlay
@@ -67,7 +68,9 @@ def explain_refusal(
     return overlay_files.invalid_overlay(overlay, f"{place}: {error} {error.detail}")
 
 
-def _render(request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart | None) -> Json:
+def _render(
+    request: ClusterRequest, facts: CloudFacts, conf: Settings, chart: Chart | None
+) -> Json:
     return helm_values.render(
         request,
         facts,
@@ -109,7 +112,7 @@ def _at(values: Any, path: tuple[str, ...]) -> Any:
 
 
 def _unasked(
-    request: ClusterRequest, facts: CloudFacts, conf: Any
+    request: ClusterRequest, facts: CloudFacts, conf: Settings
 ) -> tuple[ClusterRequest, CloudFacts]:
     """The cluster as if nobody had asked for anything that an overlay may say as well."""
     site = labels.parse({}, conf_module.label_defaults(conf))
@@ -132,7 +135,7 @@ def _unasked(
 
 
 def _otherwise(
-    request: ClusterRequest, facts: CloudFacts, conf: Any, chart: Chart | None
+    request: ClusterRequest, facts: CloudFacts, conf: Settings, chart: Chart | None
 ) -> Iterator[Json]:
     """Renders with another value of each label that was given, one at a time."""
     site = labels.parse({}, conf_module.label_defaults(conf))

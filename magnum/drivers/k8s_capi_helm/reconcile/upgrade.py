@@ -9,7 +9,8 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors, labels, status
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.cloud.preflight import checks, machines, message
+from magnum.drivers.k8s_capi_helm.cloud.preflight import checks, message
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import (
@@ -27,7 +28,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     UpgradeTarget,
     Verb,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import render
+from magnum.drivers.k8s_capi_helm.reconcile import render, requirements
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.values import deferred, rollout, upgrade
 from magnum.drivers.k8s_capi_helm.values import live as values_live
@@ -97,7 +98,7 @@ def with_new_nodegroups(
 
 
 def software_facts(
-    cloud: Cloud, target: UpgradeTarget, operation: Operation, conf: Any
+    cloud: Cloud, target: UpgradeTarget, operation: Operation, conf: Settings
 ) -> CloudFacts:
     """What the cloud says of an upgrade, with what its names stood for when it was asked for."""
     interface = conf.capi_helm.app_cred_interface_type
@@ -110,7 +111,7 @@ def begin_upgrade(
     target: UpgradeTarget,
     operation: Operation,
     facts: CloudFacts,
-    conf: Any,
+    conf: Settings,
     owing: tuple[DeferredChange, ...] = (),
 ) -> tuple[Json, tuple[DeferredChange, ...]]:
     """The values with which an upgrade begins, and what is owed with it; nothing is touched.
@@ -120,7 +121,7 @@ def begin_upgrade(
     :param facts: as :meth:`cloud.Cloud.software` gives them for the target.
     :raises errors.InvalidRequest: the cluster cannot go there.
     """
-    terms = machines.requirements(conf)
+    terms = requirements.requirements(conf)
     message.refuse(checks.software_problems(target.request, facts, terms, operation.groups))
     theirs = render.render_values(_as_made(target.request, live), facts, conf)
     _check_distro(live, target.request.image, theirs["osDistro"])
@@ -186,7 +187,7 @@ def new_chart(ports: Clients, wanted: labels.Labels) -> Chart:
 
 
 def chart(
-    ports: Clients, operation: Operation, target: UpgradeTarget, live: LiveRelease, conf: Any
+    ports: Clients, operation: Operation, target: UpgradeTarget, live: LiveRelease, conf: Settings
 ) -> Chart | None:
     """The chart that an upgrade leads to; None if it keeps the live one, as for a nodegroup alone.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 import re
-from typing import Any
 
 from magnum.drivers.k8s_capi_helm.model import (
     AddonInventory,
@@ -42,23 +41,34 @@ def expected(found: tuple[Json, ...] | Missing) -> tuple[WorkloadObject, ...]:
     """What of the core addons that are deployed has to be in the cluster; what runs first.
 
     :param found: HelmRelease and Manifests objects.
+    :returns: at most :data:`MOST`.
     """
     if isinstance(found, Missing):
         return ()
-    core = [one for one in found if addons.is_core(one) and addons.done(one)]
-    things = {thing for one in core for thing in _things(one)}
-    return tuple(sorted(things, key=lambda one: (one.kind.group == "", one.addon, one.title)))
+    listed: set[tuple[bool, str, str, str, str, str]] = set()
+    for addon in found:
+        if addons.is_core(addon) and addons.done(addon):
+            listed.update(_listed(addon))
+    return tuple(
+        WorkloadObject(component, KINDS[version, kind], namespace, name)
+        for _, component, kind, version, namespace, name in sorted(listed)[:MOST]
+    )
 
 
-def _things(addon: Json) -> Iterable[WorkloadObject]:
-    listed = conditions.at_path(addon, "status", "resources")
-    target = conditions.at_path(addon, "spec", "targetNamespace")
-    for entry in listed[: observed.LONGEST_LIST] if isinstance(listed, list) else ():
-        made: dict[str, Any] = entry if isinstance(entry, dict) else {}
-        kind = KINDS.get((str(made.get("apiVersion")), str(made.get("kind"))))
-        namespace, name = str(made.get("namespace") or target), str(made.get("name"))
-        if kind is not None and _NAME.match(namespace) and _NAME.match(name):
-            yield WorkloadObject(addons.component(addon), kind, namespace, name)
+def _listed(addon: Json) -> Iterable[tuple[bool, str, str, str, str, str]]:
+    """For each object: whether it is only read, addon, kind, API version, namespace and name."""
+    resources = conditions.at_path(addon, "status", "resources")
+    target = str(conditions.at_path(addon, "spec", "targetNamespace"))
+    component = addons.component(addon)
+    for entry in resources[: observed.LONGEST_LIST] if isinstance(resources, list) else ():
+        if not isinstance(entry, dict):
+            continue
+        version, kind = str(entry.get("apiVersion")), str(entry.get("kind"))
+        if (version, kind) not in KINDS:
+            continue
+        namespace, name = str(entry.get("namespace") or target), str(entry.get("name"))
+        if _NAME.match(name) and _NAME.match(namespace):
+            yield version == "v1", component, kind, version, namespace, name
 
 
 def describe(inside: AddonInventory) -> str:

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 import dataclasses
-from typing import Any
 
-from magnum.drivers.k8s_capi_helm.cloud.preflight import message
 from magnum.drivers.k8s_capi_helm.cloud.preflight.message import quoted
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
@@ -16,7 +14,6 @@ from magnum.drivers.k8s_capi_helm.model import (
     Image,
     NodeGroupRequest,
 )
-from magnum.drivers.k8s_capi_helm.model.cloud import DISTROS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,17 +160,3 @@ def keypair_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
             f"Keypair {quoted(request.keypair)} does not exist, or belongs to another user. Choose "
             "one that 'openstack keypair list' shows."
         )
-
-
-def requirements(conf: Any) -> MachineRequirements:
-    """What the operator and this version of the driver ask of images and flavors."""
-    group = conf.capi_helm
-    return MachineRequirements(DISTROS, group.minimum_flavor_ram, group.minimum_flavor_vcpus)
-
-
-def check_flavors(flavors: Mapping[str, Flavor], conf: Any) -> None:
-    """Refuse flavors that are too small for a node.
-
-    :raises errors.InvalidRequest: one is below the operator's minimum.
-    """
-    message.refuse(list(size_problems(flavors.values(), requirements(conf))))

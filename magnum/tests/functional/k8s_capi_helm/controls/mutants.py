@@ -134,8 +134,11 @@ _STATUS = (
         "watched-alone",
         "what was watched alone makes COMPLETE and HEALTHY, however far the watch is behind",
         f"{DRIVER}/reconcile/observe.py",
-        "news = not read.answered or (ends and _is_news(verdict, state, health))",
-        "news = not read.answered",
+        "        changes = not read.answered or (\n"
+        "            may_finish and news.is_change("
+        "verdict, subject.state, subject.health_of(verdict))\n"
+        "        )\n",
+        "        changes = not read.answered\n",
         Suite.UNIT,
         ("test_status_task_with_watches.TestWatching",),
     ),
@@ -170,7 +173,7 @@ _STATUS = (
         "prompted-end",
         "a look out of turn ends what is in progress",
         f"{DRIVER}/reconcile/observe.py",
-        "    if not ends:\n        verdict = _refreshed(verdict, state)\n",
+        "    if not may_finish:\n        verdict = news.without_ends(verdict, subject.state)\n",
         "",
         Suite.UNIT,
         ("test_status_task_with_watches.TestPrompts",),
@@ -510,8 +513,8 @@ _DELETION = (
         "refusal-for-ever",
         "a refused request leaves a cluster UPDATE_FAILED for ever",
         f"{DRIVER}/handlers/health_task.py",
-        "since, now) >= _REFUSAL_SHOWN:",
-        "since, now) is None:",
+        "        >= _REFUSAL_SHOWN\n",
+        "        is None\n",
         Suite.UNIT,
         ("test_health_task",),
     ),
@@ -1055,7 +1058,7 @@ _FUNCTIONAL = (
     Mutant(
         "lease-left",
         "the Lease of a deleted cluster stays behind",
-        f"{DRIVER}/handlers/delete.py",
+        f"{DRIVER}/handlers/finalize_deletion.py",
         "        ports.leases.delete_finished(owner.namespace, owner.release)",
         "        assert owner",
         Suite.FUNCTIONAL,
@@ -1235,10 +1238,10 @@ _HOSTILE = (
     Mutant(
         "two-revisions",
         "the first change of a release of another family runs Helm twice",
-        f"{DRIVER}/reconcile/reconciler.py",
-        "        values = autoscaler_deployment.with_operators_settings(values, chart, conf)\n"
-        "        deployed = None",
-        "        deployed = None",
+        f"{DRIVER}/reconcile/changes.py",
+        "    values = autoscaler_deployment.with_operators_settings("
+        "values, plan.chart, run.settings)\n",
+        "",
         Suite.UNIT,
         ("test_autoscaler_deployment",),
     ),

@@ -54,7 +54,11 @@ client = HelmClient(kube, executable=helm, timeout=300)
 try:
     with operations.hold(namespace, release, wait=0) as hold:
         client.apply(
-            namespace, release, archive.read_chart(pathlib.Path(chart)), json.loads(values), hold=hold
+            namespace,
+            release,
+            archive.read_chart(pathlib.Path(chart)),
+            json.loads(values),
+            hold=hold,
         )
 except errors.DriverError as error:
     print(type(error).__name__)

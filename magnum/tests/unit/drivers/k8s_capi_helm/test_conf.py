@@ -11,6 +11,7 @@ import testtools
 import yaml
 
 from magnum.drivers.k8s_capi_helm import conf, errors, labels
+from magnum.drivers.k8s_capi_helm.conf import settings
 
 #: Options of magnum-capi-helm 1.4 and the type of their value.
 KNOWN = {
@@ -46,6 +47,21 @@ class TestOptions(testtools.TestCase):
         self.assertEqual(KNOWN, {name: type(getattr(group, name)) for name in KNOWN})
         self.assertEqual("magnum", group.namespace_prefix)
         self.assertEqual((2048, 2), (group.minimum_flavor_ram, group.minimum_flavor_vcpus))
+
+    def test_the_settings_are_the_options_with_their_types(self) -> None:
+        types = {
+            cfg.BoolOpt: "bool",
+            cfg.FloatOpt: "float",
+            cfg.IntOpt: "int",
+            cfg.ListOpt: "list[str]",
+            cfg.StrOpt: "str",
+        }
+        [options] = [found for group, found in conf.list_opts() if str(group) == "capi_helm"]
+        wanted = {
+            one.name: types[type(one)] + (" | None" if one.default is None else "")
+            for one in options
+        }
+        self.assertEqual(wanted, settings.CapiHelm.__annotations__)
 
     def test_the_bundled_chart_is_the_default(self) -> None:
         group = config(self).capi_helm

@@ -11,7 +11,7 @@ from oslo_service import loopingcall
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.handlers import delete
+from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile.finished_once import FinishedOnce
 from magnum.service import periodic
@@ -127,13 +127,13 @@ class TestLease(Case):
     def test_a_tombstone_whose_row_is_there_stays(self) -> None:
         self.made()
         self.bury(_OTHER, self.cluster().uuid)
-        delete.delete_leases(self.ports, NAMESPACE)
+        finalize_deletion.delete_leases(self.ports, NAMESPACE)
         self.assertIn(_TOMBSTONE, self.left())
 
     def test_a_lease_that_is_no_tombstone_stays(self) -> None:
         self.ports.kube.put(names.NAMESPACE, {"metadata": {"name": NAMESPACE}})
         self.ports.leases.open(NAMESPACE, _OTHER, cluster_uuid="gone", project_id="p1")
-        delete.delete_leases(self.ports, NAMESPACE)
+        finalize_deletion.delete_leases(self.ports, NAMESPACE)
         self.assertEqual([_TOMBSTONE], self.left())
 
 

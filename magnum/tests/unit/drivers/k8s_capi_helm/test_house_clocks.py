@@ -33,7 +33,6 @@ ALLOWED = {
     "status/reasons.py:late": _DEADLINE,
     "handlers/status_task.py:_is_late": _DEADLINE,
     "handlers/status_task.py:_is_to_be_waited_for": _DEADLINE,
-    "reconcile/observe.py:evaluate": "how far the watch of this process is behind",
     "reconcile/addon_check.py:_forget": _PROCESS,
     "reconcile/addon_check.py:inside": _PROCESS,
     "lease/lock.py:_expired": _PROCESS,

@@ -26,7 +26,7 @@ import fixtures
 from magnum import objects
 from magnum.conductor.handlers import credential_conductor
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.handlers import delete
+from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import codec
@@ -356,7 +356,7 @@ class Case(MoodyWorld):
             self.minutes += 2
         assert not self.rows(), [(one.status, one.status_reason) for one in self.rows()]
         # As the next deletion in the namespace does.
-        delete.delete_leases(self.ports, NAMESPACE)
+        finalize_deletion.delete_leases(self.ports, NAMESPACE)
         assert not self.own(), self.own()
 
 

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A request to rotate the application credential of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.handlers import rpc
+from magnum.drivers.k8s_capi_helm.magnum_objects import saving
+from magnum.drivers.k8s_capi_helm.model import clock
+from magnum.drivers.k8s_capi_helm.reconcile import clients, credential_rotation, ownership
+
+LOG = logging.getLogger(__name__)
+
+
+def rotate(context: Any, cluster: Any, conf: Settings) -> None:
+    """Give a cluster a credential of the user who asks; the cluster is that user's then.
+
+    :raises exception.NotSupported: with the reason; the cluster keeps the one that it has.
+    """
+    ports = clients.ports(conf)
+    try:
+        ownership.require(ports, cluster, conf)
+        owner, now = ownership.owner(cluster, conf), clock.utc_now()
+        credential_rotation.rotate(ports, clients.cloud(context), owner, context, conf, now)
+    except errors.DriverError as error:
+        LOG.warning("Credential of cluster %s: %s %s", cluster.uuid, error, error.detail)
+        raise rpc.refused(error) from error
+    saving.save(cluster, user_id=context.user_id)

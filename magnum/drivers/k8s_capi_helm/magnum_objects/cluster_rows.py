@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Magnum's objects of one cluster for a reconciliation: what they ask for, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from magnum.common import exception
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, writer
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Operation, UpgradeTarget
+from magnum.objects import cluster_template as template_object
+
+
+class MagnumRows:
+    """``reconcile.cluster_rows.ClusterRows`` of a Magnum cluster.
+
+    :param is_recent: whether a nodegroup's row is so young that its request may still be validated.
+    """
+
+    def __init__(
+        self, context: Any, cluster: Any, settings: Settings, is_recent: Callable[[Any], bool]
+    ) -> None:
+        self._context = context
+        self._cluster = cluster
+        self._settings = settings
+        self._is_recent = is_recent
+
+    def request(self) -> ClusterRequest:
+        """What they ask for now.
+
+        Who has waited for the lock may have read the cluster before an upgrade was accepted.
+        """
+        refresh.refresh(self._cluster, self._cluster.obj_context)
+        return reader.cluster_request(
+            self._cluster, self._cluster.nodegroups, self._settings, is_recent=self._is_recent
+        )
+
+    def request_with_deleted(self) -> ClusterRequest:
+        """The same, as if no nodegroup was being deleted."""
+        rows = self._cluster.nodegroups
+        return reader.cluster_request(self._cluster, rows, self._settings, leaving=True)
+
+    def upgrade_target(self, operation: Operation) -> UpgradeTarget:
+        """What a pending upgrade leads to."""
+        return reader.upgrade_target(
+            self._cluster, self._cluster.nodegroups, self._settings, self._template(operation)
+        )
+
+    def accept_upgrade(
+        self, operation: Operation, target: UpgradeTarget, kept: Collection[str]
+    ) -> None:
+        """Save what an upgrade leads to."""
+        writer.accept_upgrade(self._cluster, self._template(operation), target, kept)
+
+    def reject_nodegroup(self, name: str, error: errors.DriverError) -> None:
+        """Set a new nodegroup CREATE_FAILED."""
+        writer.set_create_failed(self._cluster, name, error)
+
+    def restore_nodegroup(
+        self, name: str, error: errors.DriverError, fields: Mapping[str, Any]
+    ) -> None:
+        """Set a nodegroup UPDATE_FAILED, with its fields as the release has them."""
+        writer.restore_nodegroup(self._cluster, name, error, fields)
+
+    def _template(self, operation: Operation) -> Any:
+        try:
+            return template_object.ClusterTemplate.get_by_uuid(self._context, operation.template)
+        except exception.ClusterTemplateNotFound:
+            raise errors.InvalidRequest(
+                f"The cluster template '{operation.template}' of the upgrade was deleted before "
+                "the upgrade had begun. Upgrade to another template."
+            ) from None
