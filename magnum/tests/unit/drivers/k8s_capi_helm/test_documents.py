@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contributors' pages: what they name exists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import re
+import unittest
+
+from magnum.tests.unit.drivers.k8s_capi_helm import test_house
+
+ROOT = Path(__file__).parents[5]
+PAGES = ROOT / "doc" / "source" / "contributor"
+LITERAL = re.compile(r"``([^`\n]+)``")
+#: A path of the repository's or the driver's, as a page writes it: with a directory, or a module.
+PATH = re.compile(r"[\w.-]+/[\w./-]*\w|\w+\.py")
+
+
+def page(name: str) -> str:
+    return (PAGES / name).read_text(encoding="utf-8")
+
+
+def named_paths(text: str) -> list[str]:
+    return [literal for literal in LITERAL.findall(text) if PATH.fullmatch(literal)]
+
+
+def exists(path: str) -> bool:
+    """Whether there is such a file or directory, below the driver or the whole repository."""
+    return (test_house.ROOT / path).exists() or (ROOT / path).exists()
+
+
+class TestWhere(unittest.TestCase):
+    def test_every_path_exists(self) -> None:
+        paths = named_paths(page("where.rst"))
+        self.assertGreaterEqual(len(paths), 30)
+        self.assertEqual([], [path for path in paths if not exists(path)])
+
+    def test_every_test_module_exists(self) -> None:
+        modules = re.findall(r"``(test_\w+)``", page("where.rst"))
+        self.assertGreaterEqual(len(modules), 20)
+        here = Path(__file__).parent
+        self.assertEqual([], [one for one in modules if not (here / f"{one}.py").is_file()])
+
+    def test_there_are_thirty_changes_and_none_twice(self) -> None:
+        changes = re.findall(r"^   \* - (.+)$", page("where.rst"), re.MULTILINE)
+        changes = [change for change in changes if change != "Change"]
+        self.assertEqual(30, len(changes))
+        self.assertEqual(30, len(set(changes)))
+
+    def test_a_wrong_path_is_seen(self) -> None:
+        text = "``labels/addons.py``, ``labels/owed.py``, ``tox -e charts``, ``charts/none/a.yaml``"
+        missing = [path for path in named_paths(text) if not exists(path)]
+        self.assertEqual(["labels/owed.py", "charts/none/a.yaml"], missing)
