@@ -15,6 +15,7 @@ extensions = [
     "ext.fields",
     "ext.house",
     "ext.labels",
+    "ext.walk",
 ]
 
 project = "magnum-k8s-capi-helm"

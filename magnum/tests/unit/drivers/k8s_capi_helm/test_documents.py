@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 import re
 import unittest
@@ -14,6 +15,8 @@ PAGES = ROOT / "doc" / "source" / "contributor"
 LITERAL = re.compile(r"``([^`\n]+)``")
 #: A path of the repository's or the driver's, as a page writes it: with a directory, or a module.
 PATH = re.compile(r"[\w.-]+/[\w./-]*\w|\w+\.py")
+#: A step of a walk: a file, and what in it does the work.
+STEP = re.compile(r"^   (?P<path>[\w-]+[\w./-]*\.\w+)(?: (?P<name>[\w.]+))?: ", re.MULTILINE)
 
 
 def page(name: str) -> str:
@@ -27,6 +30,13 @@ def named_paths(text: str) -> list[str]:
 def exists(path: str) -> bool:
     """Whether there is such a file or directory, below the driver or the whole repository."""
     return (test_house.ROOT / path).exists() or (ROOT / path).exists()
+
+
+def functions(path: Path) -> set[str]:
+    """Functions, methods and classes of a module."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
 
 
 class TestWhere(unittest.TestCase):
@@ -51,3 +61,28 @@ class TestWhere(unittest.TestCase):
         text = "``labels/addons.py``, ``labels/owed.py``, ``tox -e charts``, ``charts/none/a.yaml``"
         missing = [path for path in named_paths(text) if not exists(path)]
         self.assertEqual(["labels/owed.py", "charts/none/a.yaml"], missing)
+
+
+class TestWalks(unittest.TestCase):
+    def setUp(self) -> None:
+        self.text = page("walks.rst")
+        self.steps = [(step["path"], step["name"]) for step in STEP.finditer(self.text)]
+
+    def test_every_walk_has_steps(self) -> None:
+        self.assertEqual(4, self.text.count(".. walk::"))
+        for walk in self.text.split(".. walk::")[1:]:
+            self.assertGreater(len(STEP.findall(walk)), 8)
+
+    def test_every_file_exists(self) -> None:
+        paths = [path for path, _ in self.steps] + named_paths(self.text)
+        self.assertEqual([], [path for path in paths if not exists(path)])
+
+    def test_every_function_exists(self) -> None:
+        modules = [(path, name) for path, name in self.steps if path.endswith(".py")]
+        self.assertNotEqual([], modules)
+        missing = [
+            f"{path} {name}"
+            for path, name in modules
+            if name not in functions(test_house.ROOT / path)
+        ]
+        self.assertEqual([], missing)
