@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contributors' pages: what they name exists."""
+"""The contributors' pages: what they name exists, and the glossary is in order."""
 
 from __future__ import annotations
 
@@ -86,3 +86,18 @@ class TestWalks(unittest.TestCase):
             if name not in functions(test_house.ROOT / path)
         ]
         self.assertEqual([], missing)
+
+
+class TestGlossary(unittest.TestCase):
+    def setUp(self) -> None:
+        entries = re.split(r"\n\n(?=   \S)", page("glossary.rst").partition("\n   :sorted:\n\n")[2])
+        self.entries = [entry.strip("\n").split("\n") for entry in entries]
+
+    def test_it_is_sorted_and_says_nothing_twice(self) -> None:
+        terms = [lines[0].strip().lower() for lines in self.entries]
+        self.assertGreater(len(terms), 60)
+        self.assertEqual(sorted(set(terms)), terms)
+
+    def test_each_word_has_a_public_source(self) -> None:
+        without = [lines[0] for lines in self.entries if "<https://" not in " ".join(lines[1:])]
+        self.assertEqual([], without)
