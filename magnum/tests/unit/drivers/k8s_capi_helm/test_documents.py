@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contributors' pages: what they name exists, and the glossary is in order."""
+"""Pages for contributors and the picture: what they name exists, and the glossary is in order."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm import test_house
 
 ROOT = Path(__file__).parents[5]
 PAGES = ROOT / "doc" / "source" / "contributor"
+PICTURE = ROOT / "doc" / "source" / "images" / "architecture.svg"
 LITERAL = re.compile(r"``([^`\n]+)``")
 #: A path of the repository's or the driver's, as a page writes it: with a directory, or a module.
 PATH = re.compile(r"[\w.-]+/[\w./-]*\w|\w+\.py")
@@ -28,8 +29,8 @@ def named_paths(text: str) -> list[str]:
 
 
 def exists(path: str) -> bool:
-    """Whether there is such a file or directory, below the driver or the whole repository."""
-    return (test_house.ROOT / path).exists() or (ROOT / path).exists()
+    """Whether there is such a file or directory: in the driver, beside this, or at the top."""
+    return any((place / path).exists() for place in (test_house.ROOT, Path(__file__).parent, ROOT))
 
 
 def functions(path: Path) -> set[str]:
@@ -86,6 +87,13 @@ class TestWalks(unittest.TestCase):
             if name not in functions(test_house.ROOT / path)
         ]
         self.assertEqual([], missing)
+
+
+class TestPicture(unittest.TestCase):
+    def test_it_shows_each_room_on_its_floor(self) -> None:
+        shown = re.findall(r'data-floor="(\d)">([^<]+)<', PICTURE.read_text(encoding="utf-8"))
+        found = {room: int(floor) for floor, rooms in shown for room in rooms.split()}
+        self.assertEqual(test_house.FLOORS, found)
 
 
 class TestGlossary(unittest.TestCase):
