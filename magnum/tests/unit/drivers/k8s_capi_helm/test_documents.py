@@ -20,6 +20,10 @@ PATH = re.compile(r"[\w.-]+/[\w./-]*\w|\w+\.py")
 STEP = re.compile(r"^   (?P<path>[\w-]+[\w./-]*\.\w+)(?: (?P<name>[\w.]+))?: ", re.MULTILINE)
 
 
+#: What only a build makes.
+BUILT = (".tox", "doc/build")
+
+
 def page(name: str) -> str:
     return (PAGES / name).read_text(encoding="utf-8")
 
@@ -94,6 +98,30 @@ class TestPicture(unittest.TestCase):
         shown = re.findall(r'data-floor="(\d)">([^<]+)<', PICTURE.read_text(encoding="utf-8"))
         found = {room: int(floor) for floor, rooms in shown for room in rooms.split()}
         self.assertEqual(test_house.FLOORS, found)
+
+
+class TestContributing(unittest.TestCase):
+    def setUp(self) -> None:
+        self.text = (ROOT / "CONTRIBUTING.rst").read_text(encoding="utf-8")
+
+    def test_every_link_and_every_path_exists(self) -> None:
+        links = re.findall(r"<((?!https:)[^>\s]+)>`__", self.text)
+        paths = links + [path for path in named_paths(self.text) if not path.startswith(BUILT)]
+        self.assertGreater(len(paths), 10)
+        self.assertEqual([], [path for path in paths if not exists(path)])
+
+    def test_the_sentence_to_change_is_there(self) -> None:
+        """Both commands of the first change to try find what they replace."""
+        commands = re.findall(r"sed -i 's/([^/]+)/[^/]+/' (\S+)", self.text)
+        self.assertEqual(2, len(commands))
+        for sentence, path in commands:
+            self.assertIn(sentence, (ROOT / path).read_text(encoding="utf-8"))
+
+    def test_the_readme_links_to_what_there_is(self) -> None:
+        text = (ROOT / "README.rst").read_text(encoding="utf-8")
+        links = re.findall(r"<((?!https:)[^>\s]+)>`__|image:: (\S+)", text)
+        self.assertGreater(len(links), 4)
+        self.assertEqual([], [one for one in links if not exists("".join(one))])
 
 
 class TestGlossary(unittest.TestCase):
