@@ -46,7 +46,7 @@ def read_chart(directory: pathlib.Path) -> Chart:
         )
     except (OSError, yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
         raise not_found(
-            "There is no usable chart where this Magnum looks for one",
+            "This Magnum service has no usable chart",
             f"{directory}: {type(error).__name__}: {error}",
         ) from None
 
@@ -89,7 +89,7 @@ def store_chart(directory: pathlib.Path, store: pathlib.Path) -> Chart:
             _copy(directory, place)
         except OSError as error:
             raise not_found(
-                "This Magnum conductor cannot keep the chart of this cluster",
+                "This Magnum conductor cannot store the chart of this cluster",
                 f"{place}: {error}",
             ) from None
     return dataclasses.replace(chart, path=str(place))
@@ -118,7 +118,7 @@ def unpack(archive: pathlib.Path, into: pathlib.Path) -> pathlib.Path:
             tar.extractall(into, filter="data")
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise not_found(
-            "There is no usable chart where this Magnum looks for one",
+            "This Magnum service has no usable chart",
             f"{archive}: {type(error).__name__}: {error}",
         ) from None
     return chart_in(into)
@@ -132,7 +132,7 @@ def chart_in(directory: pathlib.Path) -> pathlib.Path:
     found = sorted(directory.glob("*/Chart.yaml"))
     if len(found) != 1:
         raise not_found(
-            "There is no usable chart where this Magnum looks for one",
+            "This Magnum service has no usable chart",
             f"{directory}: {len(found)} charts instead of one",
         )
     return found[0].parent

@@ -45,7 +45,7 @@ def with_operators_image(chart: Chart, store: pathlib.Path, scratch: pathlib.Pat
             place.write_text(autoscaler.without_prefix(text), encoding="utf-8")
     except OSError as error:
         raise archive.not_found(
-            "This Magnum conductor cannot keep the chart of this cluster", f"{copy}: {error}"
+            "This Magnum conductor cannot store the chart of this cluster", f"{copy}: {error}"
         ) from None
     return dataclasses.replace(archive.store_chart(copy, store), source=chart.source)
 

@@ -51,7 +51,7 @@ def allowed(entries: Iterable[str], default: ChartSource) -> tuple[ChartSource, 
             found.append(ChartSource(default.repository, words[0]))
         else:
             raise errors.Misconfigured(
-                "This Magnum service cannot make clusters because of its configuration. Ask its "
+                "This Magnum service cannot create clusters because of its configuration. Ask its "
                 "operator to look into the log.",
                 f"[capi_helm] allowed_charts has {entry!r}: expected NAME, or REPOSITORY NAME",
             )
@@ -68,10 +68,10 @@ def check_version(version: str, patterns: Iterable[str]) -> None:
     plain, known = version.removeprefix("v"), [one.removeprefix("v") for one in patterns if one]
     if not any(fnmatch.fnmatchcase(plain, one) for one in known):
         raise errors.InvalidRequest(
-            f"The template asks for version '{version}' of its chart by the label "
-            "capi_helm_chart_version, which is not among those that this cloud lets templates "
-            f"name: {', '.join(dict.fromkeys(known))}. Use a template without that label or with "
-            "another version."
+            "The template asks for a chart version that this cloud does not allow. Its label "
+            f"capi_helm_chart_version is '{version}', and these are allowed: "
+            f"{', '.join(dict.fromkeys(known))}. Use a template without that label or with another "
+            "version."
         )
 
 
@@ -95,8 +95,8 @@ def source_of(
         if text is not None
     )
     raise errors.InvalidRequest(
-        f"The template asks for a chart by {given}, which is not among those that this cloud lets "
-        "templates name. Use a template without, or ask the operator to allow that chart.",
+        f"The template asks for a chart that this cloud does not allow. It has {given}: use a "
+        "template without, or ask the operator to allow that chart.",
         f"[capi_helm] allowed_charts has {len(others)} others; wanted {wanted.name} in "
         f"{wanted.repository}",
     )

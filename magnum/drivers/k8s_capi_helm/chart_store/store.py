@@ -196,7 +196,8 @@ class ChartStore:
             chart = chart_archive.read_chart(source)
             if version is not None and _plain(chart.version) != _plain(version):
                 raise errors.ChartNotFound(
-                    f"Chart '{chart.name}' is here in version {chart.version}, not {version}. "
+                    "The chart is not available in the wanted version. Chart "
+                    f"'{chart.name}' is available in version {chart.version}, not {version}. "
                     "Correct the label 'capi_helm_chart_version', or ask the operator for that "
                     "version.",
                     f"{source}",
@@ -244,7 +245,7 @@ class ChartStore:
                     yield chart_archive.unpack(archive, scratch)
                 return
         raise chart_archive.not_found(
-            "There is no chart where this Magnum looks for one",
+            "This Magnum service has no chart",
             ", ".join(str(archive) for archive in archives),
         )
 
@@ -275,8 +276,8 @@ def _plain(version: str) -> str:
 
 def _lost(live: LiveRelease, digest: str, detail: str) -> errors.ChartNotFound:
     return errors.ChartNotFound(
-        f"The chart '{live.chart_name}' {live.chart_version} that this cluster was made with is "
-        "not to be had here in the same form, and another one could replace its machines. Ask the "
+        "The chart that this cluster was created with is not available in the same form. Another "
+        f"one than '{live.chart_name}' {live.chart_version} could replace its machines. Ask the "
         "operator to make it available again.",
         f"wanted family '{live.chart_family}', digest {digest or 'unknown'}: {detail}",
     )

@@ -67,7 +67,7 @@ def complete(
     for name in wanted:
         if name not in found:
             raise errors.CloudRefused(
-                f"{kind.capitalize()} '{name}' does not exist or is not visible to this project. "
-                f"Choose one that 'openstack {kind} list' shows."
+                f"The {kind} does not exist or is not visible to this project. The {kind} is "
+                f"'{name}': choose one that 'openstack {kind} list' shows."
             )
     return found

@@ -224,7 +224,7 @@ def address(url: str, service_type: str, project_id: str | None) -> str | None:
 
 def _misconfigured(detail: str) -> errors.Misconfigured:
     return errors.Misconfigured(
-        "This Magnum service cannot work on clusters because of its configuration. Ask its "
+        "This Magnum service cannot manage clusters because of its configuration. Ask its "
         "operator to look into the log.",
         detail,
     )

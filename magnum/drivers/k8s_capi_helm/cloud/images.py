@@ -48,8 +48,8 @@ def _find(services: Services, name: str, project_id: str) -> Any:
     if len(named) > 1:
         ids = ", ".join(sorted(str(one.id) for one in named))
         raise errors.CloudRefused(
-            f"Image '{name}' is not unique: {len(named)} have it ({ids}). Use a cluster template "
-            "that gives its id."
+            f"The name of the image is not unique. {len(named)} images are named '{name}' ({ids}). "
+            "Use a cluster template that gives the id."
         )
     return named[0] if named else None
 

@@ -47,7 +47,7 @@ def _chosen(held: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
         return found
     asked = f"one of the roles {', '.join(wanted)}" if wanted else f"a role besides '{_NEVER}'"
     raise errors.InvalidRequest(
-        f"A cluster is built with an application credential of yours, for which you need {asked} "
-        f"in this project. You have: {', '.join(held) or 'none'}. Ask an administrator of the "
-        "project for the role."
+        "You do not have the role that the cluster's application credential needs. It needs "
+        f"{asked} in this project, and you have: {', '.join(held) or 'none'}. Ask an administrator "
+        "of the project for the role."
     )

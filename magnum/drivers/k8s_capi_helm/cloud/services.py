@@ -134,39 +134,50 @@ def translate_errors(service: str, what: str) -> Iterator[None]:
         raise not_owned(service, what, repr(error)[:_DETAIL_LIMIT]) from error
     except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:
         raise errors.CloudUnreachable(
-            f"{service} does not answer; {what} could not be read. Try again in some minutes.",
+            f"{service} does not answer. The request for {what} failed; try again in some minutes.",
             repr(error),
         ) from error
     except ka_exceptions.EndpointNotFound as error:
         raise errors.CloudLacks(f"This cloud has no {service}.", repr(error)) from error
     except ka_exceptions.SSLError as error:
         raise errors.CloudUnreachable(
-            f"{service} has a certificate that Magnum does not accept; {what} could not be read. "
-            "Ask the cloud's operator to check it.",
+            f"{service} has a certificate that Magnum does not accept. The request about {what} "
+            "failed; ask the cloud's operator to check the certificate.",
             repr(error),
         ) from error
     except (sdk_exceptions.HttpException, ka_exceptions.HttpError) as error:
         status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
         if status >= 500 or status == 429:
             raise errors.CloudUnreachable(
-                f"{service} answered HTTP {status} for {what}. Try again in some minutes.",
+                f"{service} answered HTTP {status}. The request for {what} failed; try again in "
+                "some minutes.",
                 repr(error),
             ) from error
         said = getattr(error, "details", None) or getattr(error, "message", None) or str(error)
         raise errors.CloudRefused(
-            f"{service} refused {what}: {public(str(said))}", f"{error!r} {said}"
+            f"{service} refused a request ({_noun(what)}). The answer for {what}: "
+            f"{public(str(said))}",
+            f"{error!r} {said}",
         ) from error
     except (sdk_exceptions.SDKException, ka_exceptions.ClientException) as error:
         raise errors.CloudRefused(
-            f"{service} refused {what}: {public(str(error))}", f"{error!r} {error}"
+            f"{service} refused a request ({_noun(what)}). The answer for {what}: "
+            f"{public(str(error))}",
+            f"{error!r} {error}",
         ) from error
+
+
+def _noun(what: str) -> str:
+    """What a request is about, without its name, which may have dots."""
+    return what.partition(" '")[0].removeprefix("the ")
 
 
 def not_owned(service: str, what: str, detail: str) -> errors.CloudUnreachable:
     """The error for an answer that cannot be the service's: a proxy's, a cut one, another's."""
     return errors.CloudUnreachable(
-        f"{service} returned an unexpected answer for {what}. Try again in some minutes; if this "
-        "stays, ask the operator to check what stands between Magnum and this service.",
+        f"{service} returned an unexpected answer. The request for {what} failed; try again in "
+        "some minutes. If this persists, ask the operator to check the proxies between Magnum and "
+        "this service.",
         detail,
     )
 
@@ -174,7 +185,7 @@ def not_owned(service: str, what: str, detail: str) -> errors.CloudUnreachable:
 def still_there(service: str, what: str) -> errors.CloudUnreachable:
     """The error for a thing that was told to go, and that a service still has."""
     return errors.CloudUnreachable(
-        f"{service} still has {what}, which was deleted a moment ago. The deletion continues when "
+        f"{service} has not finished a deletion. It still has {what}; the deletion continues when "
         "that is gone."
     )
 

@@ -13,8 +13,8 @@ from magnum.drivers.k8s_capi_helm.conf.overlay_yaml import Overlay
 #: The overlay of every cluster, if there is one.
 SITE = "site"
 _SENTENCE = (
-    "What this cloud's operator has set for clusters ({name}) cannot be used. Ask the operator to "
-    "look into the log of the Magnum conductor."
+    "The operator's configuration for clusters ({name}) cannot be used. Ask the operator to look "
+    "into the log of the Magnum conductor."
 )
 _LARGEST = 1 << 20
 

@@ -34,6 +34,10 @@ class Cause(enum.StrEnum):
 class DriverError(Exception):
     """Base of everything this driver raises; a library's own error never crosses a port.
 
+    Magnum's API hands on the text before the first full stop as the title of a refusal, and
+    ``openstack`` prints nothing else. So the first sentence says what is wrong without anything
+    that has a dot in it: versions, addresses and names come in the second one.
+
     :param sentence: for the tenant: what is wrong, with which value, and what to do. No secrets.
         Magnum saves it as it is, so it is kept as a database takes it.
     :param detail: for the operator's log: the other side's words, exit codes, paths. No secrets.
@@ -71,7 +75,7 @@ class InvalidLabel(InvalidRequest):
 
     def __init__(self, label: str, value: str, expected: str) -> None:
         super().__init__(
-            f"Label '{label}' has the value '{value}': expected {expected}. "
+            f"Label '{label}' has an invalid value. The value is '{value}': expected {expected}. "
             "Correct the label and send the request again."
         )
         self.label = label

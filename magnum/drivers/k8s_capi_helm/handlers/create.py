@@ -128,11 +128,11 @@ def _create(context: Any, cluster: Any, groups: list[Any], timeout: int, conf: S
         pairs = certificates.key_pairs(context, cluster)
         facts = provision.create(cloud, request, plan.rendered.facts)
         created = dataclasses.replace(plan.rendered, facts=facts)
-        prerequisites.save_secrets(ports, hold, cloud, request, facts, pairs, plan.grants, conf)
+        run = Reconciliation(ports, conf, lambda: cloud, now)
+        prerequisites.save_secrets(run, hold, request, facts, pairs, plan.grants)
         try:
             # What comes before cannot be left to a pass, and nobody waits for a creation.
             rows = status_task.magnum_rows(context, cluster, conf)
-            run = Reconciliation(ports, conf, lambda: cloud, now)
             with deadline.end_at(end):
                 reconciler.reconcile_held(run, hold, rows, created=created)
         except errors.DriverError as error:

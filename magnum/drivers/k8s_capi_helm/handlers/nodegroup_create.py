@@ -82,7 +82,9 @@ def check(
         resolved = _make(clients.cloud(context), request, mine, row, live, conf)
     if _is_leaving(ports, cluster, row, conf):
         _withdraw(cluster, row, conf)
-        raise errors.InvalidRequest(f"Nodegroup '{row.name}' was deleted while it was being made.")
+        raise errors.InvalidRequest(
+            f"Nodegroup '{row.name}' was deleted while it was being created."
+        )
     return CheckedNodegroup(
         next(iter(autoscaling.first_replicas(mine, request.labels).values()), None), resolved
     )
@@ -111,7 +113,8 @@ def _make(
     except errors.CloudUnreachable as error:
         # Only the person who asks can make one in the project, and no later pass is that person.
         raise errors.CloudUnreachable(
-            f"Nodegroup '{row.name}' was not made, because its server group could not be: {error} "
+            f"Nodegroup '{row.name}' was not created, because its server group could not be: "
+            f"{error} "
             "Then delete the nodegroup and create it again, or give it the label "
             "server_group_policies=none.",
             error.detail,

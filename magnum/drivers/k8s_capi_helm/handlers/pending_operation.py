@@ -164,7 +164,10 @@ def not_allowed(cluster: Any, nodegroup: Any, conf: Settings, known: ReleaseSnap
     if model_operation.is_nodegroup_deleted(known.record, nodegroup, name):
         status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
     elif _was_never_made(ports, nodegroup, name, known.live, known.record):
-        status, sentence = Status.CREATE_FAILED, "was never made. Delete it, and create it again."
+        status, sentence = (
+            Status.CREATE_FAILED,
+            "was never created. Delete it, and create it again.",
+        )
     else:
         return False
     nodegroup.obj_reset_changes()

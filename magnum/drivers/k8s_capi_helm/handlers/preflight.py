@@ -84,21 +84,15 @@ def for_group(
 def for_resize(
     context: Any,
     request: ClusterRequest,
-    live: Json,
-    group: str | None,
-    have: int,
-    more: int,
+    growth: quota_usage.MachineDemand | None,
     conf: Settings,
 ) -> None:
     """Refuse more machines than the project's quotas leave room for.
 
-    :param live: values of the release; {} when nobody can read them, and then nothing is checked.
-    :param group: name of the nodegroup, None for the control plane.
-    :param have: machines that it has.
-    :param more: machines that it is to get.
+    :param growth: machines that are asked for; None where that is not known, and then nothing is
+        checked.
     :raises errors.DoesNotFit: naming what is needed and what is free.
     """
-    growth = quota_usage.resized(live, group, have, more)
     if growth is None or not conf.capi_helm.preflight_quota:
         return
     cloud = clients.cloud(context)

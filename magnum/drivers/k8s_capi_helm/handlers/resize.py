@@ -8,6 +8,7 @@ import dataclasses
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.cloud.preflight import quota_usage
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import pending_operation, preflight, status_task
 from magnum.drivers.k8s_capi_helm.kube import snapshot
@@ -66,7 +67,8 @@ def resize(
     have = values_live.count(values, group)
     if scaled and live is not None:
         have = autoscaling.replicas(ports, request.namespace, request.release, name) or 0
-    preflight.for_resize(context, request, values, group, have, nodegroup.node_count - have, conf)
+    growth = quota_usage.resized(values, group, have, nodegroup.node_count - have)
+    preflight.for_resize(context, request, growth, conf)
     chosen: tuple[str, ...] = ()
     if nodes_to_remove:
         look = snapshot.take_snapshot(

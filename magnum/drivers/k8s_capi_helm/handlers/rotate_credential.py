@@ -13,6 +13,7 @@ from magnum.drivers.k8s_capi_helm.handlers import rpc
 from magnum.drivers.k8s_capi_helm.magnum_objects import saving
 from magnum.drivers.k8s_capi_helm.model import clock
 from magnum.drivers.k8s_capi_helm.reconcile import clients, credential_rotation, ownership
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 LOG = logging.getLogger(__name__)
 
@@ -25,8 +26,9 @@ def rotate(context: Any, cluster: Any, conf: Settings) -> None:
     ports = clients.ports(conf)
     try:
         ownership.require(ports, cluster, conf)
-        owner, now = ownership.owner(cluster, conf), clock.utc_now()
-        credential_rotation.rotate(ports, clients.cloud(context), owner, context, conf, now)
+        cloud = clients.cloud(context)
+        run = Reconciliation(ports, conf, lambda: cloud, clock.utc_now())
+        credential_rotation.rotate(run, ownership.owner(cluster, conf), context)
     except errors.DriverError as error:
         LOG.warning("Credential of cluster %s: %s %s", cluster.uuid, error, error.detail)
         raise rpc.refused(error) from error

@@ -68,7 +68,7 @@ def as_driver_error(error: Exception, uuid: str) -> errors.DriverError:
             type(error).__name__,
         )
     return errors.DriverError(
-        f"{errors.Cause.INTERNAL}: the request met an error that nobody foresaw. Ask the cloud's "
+        f"{errors.Cause.INTERNAL}: the request failed with an unexpected error. Ask the cloud's "
         f"operator to look into the log of the Magnum conductor, for cluster {uuid}.",
         type(error).__name__,
     )

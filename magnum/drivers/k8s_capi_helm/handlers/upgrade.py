@@ -30,6 +30,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     LiveRelease,
     names,
     Operation,
+    UpgradeTarget,
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
@@ -41,12 +42,18 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade as reconcile_upgrade
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.values import chart_family, rollout
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 
 LOG = logging.getLogger(__name__)
+
+_NO_RELEASE = (
+    "The cluster has no release on the management cluster, so it is not known what it runs. Resize "
+    "it to the size that it has, which takes its objects over as they are, and upgrade it when its "
+    "status is COMPLETE again."
+)
 
 
 def request(
@@ -69,35 +76,73 @@ def begin(
 
     :raises errors.DriverError: it was refused, and nothing has changed.
     """
-    ports = clients.ports(conf)
+    ports, cloud = clients.ports(conf), clients.cloud(context)
     record = ownership.require(ports, cluster, conf)
     validate_cluster.validate_upgrade(cluster, template)
     _refuse_leaving(nodegroup)
     request = status_task.request(cluster, conf)
-    record, live = revisions.read_record_and_release(
-        ports, request.namespace, request.release, record
-    )
+    place = request.namespace, request.release
+    record, live = revisions.read_record_and_release(ports, *place, record)
     if live is None:
-        raise errors.InvalidRequest(
-            "The cluster has no release on the management cluster, so it is not known what it "
-            "runs. Resize it to the size that it has, which takes its objects over as they are, "
-            "and upgrade it when its status is COMPLETE again."
-        )
+        raise errors.InvalidRequest(_NO_RELEASE)
     if _follow_autoscaler(ports, cluster, live):
         request = status_task.request(cluster, conf)
-    now, name = clock.utc_now(), reader.values_names(cluster.nodegroups)[nodegroup.name]
-    operation = Operation(
+    run = Reconciliation(ports, conf, lambda: cloud, clock.utc_now())
+    groups = reconcile_upgrade.groups(
+        nodegroup,
+        reader.values_names(cluster.nodegroups)[nodegroup.name],
+        request,
+        live.values,
+        template.image_id,
+    )
+    operation = _operation(run, template, batch, groups)
+    target = reader.upgrade_target(cluster, cluster.nodegroups, conf, template)
+    operation = _check(run, operation, request, target, ReleaseSnapshot(record, live))
+    # Magnum refuses one while another is in progress, by a row that may be some seconds old.
+    record = ports.leases.add(*place, operation, alone=True)
+    before = _intend(cluster, operation)
+    try:
+        rows = status_task.magnum_rows(context, cluster, conf)
+        reconciler.reconcile(run, rows, record=record)
+    except errors.DriverError as error:
+        if error.retryable or _has_moved(ports, live):
+            LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
+        elif _take_back(ports, cluster, request, operation, before):
+            raise
+    except Exception:  # whatever it is, the intent stands, and a later pass meets it again
+        LOG.exception("Cluster %s: the first pass of an upgrade was cut short.", cluster.uuid)
+
+
+def _operation(
+    run: Reconciliation, template: Any, batch: int, groups: tuple[str, ...]
+) -> Operation:
+    return Operation(
         id=f"{Verb.UPGRADE}-{uuidutils.generate_uuid()[:8]}",
         verb=Verb.UPGRADE,
-        started=now,
-        groups=reconcile_upgrade.groups(nodegroup, name, request, live.values, template.image_id),
-        deadline=state.deadline(now, conf.capi_helm.update_timeout),
+        started=run.now,
+        groups=groups,
+        deadline=state.deadline(run.now, run.settings.capi_helm.update_timeout),
         template=template.uuid,
         max_batch_size=batch or 1,
     )
-    target = reader.upgrade_target(cluster, cluster.nodegroups, conf, template)
-    cloud = clients.cloud(context)
-    facts = reconcile_upgrade.software_facts(cloud, target, operation, conf)
+
+
+def _check(
+    run: Reconciliation,
+    operation: Operation,
+    request: ClusterRequest,
+    target: UpgradeTarget,
+    known: ReleaseSnapshot,
+) -> Operation:
+    """Refuse what the upgrade would meet now and when the nodegroups follow.
+
+    :param known: record and release; there is a release.
+    :returns: the operation with what the names of the template stand for.
+    :raises errors.DriverError: it is refused; nothing was touched.
+    """
+    ports, conf, live, record = run.clients, run.settings, known.live, known.record
+    assert live is not None
+    facts = reconcile_upgrade.software_facts(run.cloud(), target, operation, conf)
     operation = dataclasses.replace(operation, resolved=facts.resolved)
     first, owing = reconcile_upgrade.begin_upgrade(
         live.values, request, target, operation, facts, conf, record.deferred if record else ()
@@ -115,28 +160,26 @@ def begin(
     validate_labels.check_chart(target.request.labels, family, request.labels)
     if chart is not None:
         _foresee(ports, target.request, chart, values, conf)
-    # Magnum refuses one while another is in progress, by a row that may be some seconds old.
-    record = ports.leases.add(request.namespace, request.release, operation, alone=True)
-    before = _intend(cluster, operation)
+    return operation
+
+
+def _take_back(
+    ports: clients.Clients,
+    cluster: Any,
+    request: ClusterRequest,
+    operation: Operation,
+    before: list[tuple[Any, str, str | None]],
+) -> bool:
+    """Whether a refused upgrade is off the record, and the rows say what they said before."""
     try:
-        rows = status_task.magnum_rows(context, cluster, conf)
-        run = Reconciliation(ports, conf, lambda: cloud, now)
-        reconciler.reconcile(run, rows, record=record)
+        ports.leases.finish(request.namespace, request.release, [operation.id])
     except errors.DriverError as error:
-        if error.retryable or _has_moved(ports, live):
-            LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
-            return
-        try:
-            ports.leases.finish(request.namespace, request.release, [operation.id])
-        except errors.DriverError as second:
-            # It is on record still, so that it will be tried again: nothing is refused yet.
-            LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, second, second.detail)
-            return
-        for row, status, reason in before:
-            saving.save(row, status=status, status_reason=reason)
-        raise
-    except Exception:  # whatever it is, the intent stands, and a later pass meets it again
-        LOG.exception("Cluster %s: the first pass of an upgrade was cut short.", cluster.uuid)
+        # It is on record still, so that it will be tried again: nothing is refused yet.
+        LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
+        return False
+    for row, status, reason in before:
+        saving.save(row, status=status, status_reason=reason)
+    return True
 
 
 def _foresee(

@@ -207,8 +207,8 @@ class HelmClient:
                 pulled = self._run(command.pull(reference, repo=repository, version=version))
         except errors.HelmInterrupted as error:
             raise errors.HelmInterrupted(
-                "The repository of the chart does not answer. The request can be sent again; if "
-                "this stays, ask the operator to check [capi_helm] helm_chart_repo.",
+                "The repository of the chart does not answer. Send the request again; if this "
+                "persists, ask the operator to check [capi_helm] helm_chart_repo.",
                 error.detail,
             ) from None
         return pathlib.Path(pulled)
@@ -254,15 +254,15 @@ class HelmClient:
         after = None if newest is None else release_secret.decode(newest)
         if after is None or after.revision <= before:
             raise errors.HelmInterrupted(
-                "The release of this cluster disappeared while it was applied. It will be tried "
-                "again.",
+                "The release of this cluster disappeared while it was applied. The change will be "
+                "retried.",
                 f"{namespace}/{release}: revision {before} before, "
                 f"{after.revision if after else 'none'} after",
             )
         if after.revision != before + 1 or _plain(after.values) != _plain(values):
             raise errors.Busy(
-                "Another change of this cluster's release has come in between. It will be tried "
-                "again.",
+                "Another change of this cluster's release came in between. The change will be "
+                "retried.",
                 f"{namespace}/{release}: revision {before} before, {after.revision} after",
             )
         return after
@@ -304,7 +304,7 @@ class HelmClient:
         except ValueError:
             # pyhelm3 found something else than JSON in helm's output.
             raise errors.HelmInterrupted(
-                "Helm's answer could not be understood. It will be tried again.",
+                "Helm's answer cannot be read. The command will be retried.",
                 "helm wrote no JSON to stdout",
             ) from None
 

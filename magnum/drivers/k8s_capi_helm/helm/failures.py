@@ -45,13 +45,13 @@ def output(arguments: Sequence[str], finished: process.ProcessResult) -> bytes:
     if finished.end is process.ProcessOutcome.STOPPED:
         raise errors.HelmInterrupted(
             "Work on this cluster was stopped because another worker may have taken it over. "
-            "It will be carried on.",
+            "It continues there.",
             f"{run} was killed: its lock was lost. {words[-_DETAIL_LIMIT:]}",
         )
     if finished.end is process.ProcessOutcome.TIMED_OUT or finished.code < 0:
         raise errors.HelmInterrupted(
-            "Applying the chart took too long or was interrupted. It will be tried again; if this "
-            "stays, ask the operator to check the management cluster.",
+            "Applying the chart took too long or was interrupted. It will be retried; if this "
+            "persists, ask the operator to check the management cluster.",
             f"{run} {finished.end.value}, exit status {finished.code}: {words[-_DETAIL_LIMIT:]}",
         )
     if finished.code == 0:
@@ -81,7 +81,7 @@ def lock_lost(namespace: str, release: str, what: str) -> errors.Busy:
     :param what: what did not happen any more, as an ending of the sentence "before ...".
     """
     return errors.Busy(
-        "Another worker may have taken over this cluster. It will be carried on.",
+        "Another worker may have taken over this cluster. The work continues there.",
         f"the lock of {namespace}/{release} was lost before {what}",
     )
 
@@ -123,31 +123,31 @@ def _cannot_start(found: re.Match[str], detail: str) -> errors.DriverError:
 
 def _busy(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.Busy(
-        "Another change of this cluster's release has come in between. It will be tried again.",
+        "Another change of this cluster's release came in between. The change will be retried.",
         detail,
     )
 
 
 def _unreachable(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmInterrupted(
-        "The management cluster did not answer while the chart was applied. It will be tried "
-        "again; if this stays, ask the operator to check the management cluster.",
+        "The management cluster did not answer while the chart was applied. It will be retried; "
+        "if this persists, ask the operator to check the management cluster.",
         detail,
     )
 
 
 def _no_webhook(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmInterrupted(
-        f"Webhook '{_short(found['webhook'])}' of the management cluster does not answer, so the "
-        "chart cannot be applied. It will be tried again; if this stays, ask the operator to check "
-        "the controllers of Cluster API there.",
+        "A webhook of the management cluster does not answer, so the chart cannot be applied. The "
+        f"webhook is '{_short(found['webhook'])}'. The chart will be applied again; if this "
+        "persists, ask the operator to check the controllers of Cluster API there.",
         detail,
     )
 
 
 def _chart_not_found(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.ChartNotFound(
-        "The chart for this cluster cannot be had in the wanted version. Check the label "
+        "The chart for this cluster is not available in the wanted version. Check the label "
         "'capi_helm_chart_version', or ask the operator to check the chart repository.",
         detail,
     )
@@ -163,25 +163,26 @@ def _forbidden(found: re.Match[str], detail: str) -> errors.DriverError:
 
 def _no_namespace(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
-        f"The namespace '{_short(found['namespace'])}' is not there on the management cluster. Ask "
-        "the operator whether it was deleted.",
+        f"The namespace '{_short(found['namespace'])}' does not exist on the management cluster. "
+        "Ask the operator whether it was deleted.",
         detail,
     )
 
 
 def _no_kind(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
-        f"The management cluster does not know the kind '{_short(found['kind'])}' that the chart "
-        "needs. "
-        "Ask the operator to install Cluster API, its OpenStack provider and the addon provider "
-        "in the versions of the chart.",
+        "The management cluster does not know a kind of object that the chart needs. It is "
+        f"'{_short(found['kind'])}'. Ask the operator to install Cluster API, its OpenStack "
+        "provider and the addon provider in the versions of the chart.",
         detail,
     )
 
 
 def _denied(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
-        f"The management cluster refused a part of this cluster: {_short(found['why'])}", detail
+        f"The management cluster refused a part of this cluster. It answered: "
+        f"{_short(found['why'])}",
+        detail,
     )
 
 
@@ -191,7 +192,7 @@ def _schema(found: re.Match[str], detail: str) -> errors.DriverError:
         return _values(found, detail)
     sentences = "; ".join(f"{'.'.join(path) or 'values'}: {words}" for path, words in told)
     return errors.ValuesRefused(
-        f"The chart does not accept the values of this cluster: {_short(sentences)}",
+        f"The chart does not accept the values of this cluster. It reports: {_short(sentences)}",
         detail,
         tuple(key for path, words in told for key in _keys(path, words)),
     )
@@ -224,13 +225,14 @@ def _keys(path: tuple[str, ...], words: str) -> Iterator[tuple[str, ...]]:
 
 def _values(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
-        f"The chart does not accept the values of this cluster: {_short(found['why'])}", detail
+        f"The chart does not accept the values of this cluster. It reports: {_short(found['why'])}",
+        detail,
     )
 
 
 def _foreign_object(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
-        f"An object of this cluster is there already and belongs to something else: "
+        "An object of this cluster exists already and belongs to something else. Helm reports: "
         f"{_short(found['why'])}",
         detail,
     )

@@ -23,8 +23,9 @@ def supported(text: str) -> str:
     oldest = OLDEST.get(parts[0])
     if oldest is None or parts < oldest:
         raise errors.HelmUnusable(
-            f"Helm on this Magnum conductor is {text.strip()[:40] or 'of unknown version'}: "
-            "supported are 3.17 and later, and 4.1.1 and later. Ask the operator to install one.",
+            "Helm on this Magnum conductor has an unsupported version. It is "
+            f"{text.strip()[:40] or 'unknown'}: supported are 3.17 and later, and 4.1.1 and later. "
+            "Ask the operator to install one.",
             f"helm version says {text.strip()[:200]!r}",
         )
     return ".".join(str(part) for part in parts)

@@ -119,8 +119,8 @@ def refusal(request: Request, code: int, body: bytes) -> errors.DriverError:
         return unreachable(detail)
     if code in (409, 410):
         return errors.Conflict(
-            f"Somebody else changed or made {request.what} first. Nothing was overwritten; "
-            "the request will be tried again.",
+            "Another client changed an object on the management cluster first. Nothing of "
+            f"{request.what} was overwritten; the request will be retried.",
             detail,
         )
     if code == 401:
@@ -131,15 +131,16 @@ def refusal(request: Request, code: int, body: bytes) -> errors.DriverError:
         )
     if code == 403:
         return errors.NotAllowed(
-            f"The management cluster does not let this Magnum service {about}. Ask the operator "
-            "to check the role of the driver, or whether the namespace is being deleted.",
+            "The management cluster does not allow a request of this Magnum service. It was to "
+            f"{about}. Ask the operator to check the role of the driver, or whether the namespace "
+            "is being deleted.",
             detail,
         )
     if is_missing_kind(code, body):
         return missing_kind(request.what, detail)
     return errors.ManagementRefused(
-        f"The management cluster refused to {about} (HTTP {code}). Ask the operator to look into "
-        "the log of the Magnum conductor for the reason.",
+        f"The management cluster refused a request of this Magnum service (HTTP {code}). It was to "
+        f"{about}. Ask the operator to look into the log of the Magnum conductor for the reason.",
         detail,
     )
 
@@ -147,9 +148,10 @@ def refusal(request: Request, code: int, body: bytes) -> errors.DriverError:
 def missing_kind(what: str, detail: str) -> errors.ManagementRefused:
     """The error for a kind that the management cluster does not serve."""
     return errors.ManagementRefused(
-        f"The management cluster does not know {what}: the custom resource definition is not "
-        "installed, or not in a version that this driver understands. Ask the operator to install "
-        "Cluster API, its OpenStack provider and the addon provider.",
+        "The management cluster does not know a kind of object that this driver needs. It is asked "
+        f"for {what}, and the custom resource definition is not installed, or not in a version "
+        "that this driver understands. Ask the operator to install Cluster API, its OpenStack "
+        "provider and the addon provider.",
         detail,
     )
 
@@ -158,7 +160,7 @@ def unreachable(detail: str) -> errors.ManagementUnreachable:
     """The error for a management cluster that gives no useful answer now."""
     return errors.ManagementUnreachable(
         # Some requests go on after this and some are refused: neither is promised here.
-        "The management cluster does not answer. If this stays, ask the operator to check it.",
+        "The management cluster does not answer. If this persists, ask the operator to check it.",
         detail,
     )
 
@@ -179,7 +181,7 @@ def server_message(request: Request, body: bytes) -> str:
 def gone(kind: names.Kind, namespace: str | None, name: str | None) -> errors.Conflict:
     """The error of a write to an object that does not exist, or whose namespace does not."""
     return errors.Conflict(
-        f"{describe(kind, namespace, name)} is not there any more, or its namespace is not. "
-        "The request will be tried again.",
+        "An object of this cluster does not exist any more on the management cluster. It is "
+        f"{describe(kind, namespace, name)}; the request will be retried.",
         f"{kind.plural}: HTTP 404",
     )

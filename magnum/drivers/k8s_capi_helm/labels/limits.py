@@ -45,7 +45,7 @@ def _check(texts: Mapping[str, str], whose: str, most: int, longest: int) -> Non
     if len(texts) > most:
         raise errors.InvalidRequest(
             f"{whose} has {len(texts)} labels, and at most {most} are allowed. Leave out those "
-            "that nothing reads."
+            "that have no effect."
         )
     size = column_limits.encoded_size(dict(texts))
     if size > longest:

@@ -135,7 +135,7 @@ def of_node_groups(
         ending = "s" if len(several) > 1 else ""
         yield f"Label '{name}' of nodegroup{ending} {_listed(several)} has no effect: {reason}"
     if len(strangers) == _NAMED:
-        yield f"Of labels of nodegroups that are unknown here, the first {_NAMED} are named."
+        yield f"Only the first {_NAMED} unknown labels of nodegroups are named."
 
 
 def _idle_in_group(name: str, text: str) -> str:
@@ -144,7 +144,7 @@ def _idle_in_group(name: str, text: str) -> str:
     if label is None and name in unsupported.REFUSED:
         return unsupported.REFUSED[name] if unsupported.has_effect(name, text) else ""
     if label is None and name in unsupported.BUNDLED:
-        return "the charts and Kubernetes bring versions of their own."
+        return "the charts and Kubernetes have their own versions."
     if label is None and name in unsupported.OPERATORS:
         return unsupported.OPERATORS[name]
     if label is None and name in unsupported.HEAT:
@@ -155,7 +155,7 @@ def _idle_in_group(name: str, text: str) -> str:
     if not text.strip():
         return ""
     if labels_label.LabelScope.NODEGROUP not in label.sites:
-        return "it holds for whole clusters."
+        return "it applies to whole clusters."
     expected = parser.invalid_label(label, text)
     return f"its value '{text}' should be {expected}." if expected else ""
 
@@ -191,7 +191,7 @@ def _unavailable(texts: Mapping[str, str]) -> Iterator[str]:
             yield f"Label '{name}' has no effect. {unsupported.REFUSED[name]}"
     if bundled := sorted(unsupported.BUNDLED & set(texts)):
         yield (
-            "The charts and Kubernetes bring versions of their own, so these labels have no "
+            "The charts and Kubernetes have their own versions, so these labels have no "
             f"effect: {', '.join(bundled)}."
         )
     for name in sorted(unsupported.OPERATORS.keys() & set(texts)):

@@ -172,8 +172,8 @@ def check_node_group(
             continue
         if labels_label.LabelScope.NODEGROUP not in label.sites:
             raise errors.InvalidRequest(
-                f"Label '{name}' of the nodegroup has the value '{own[name]}', which is not the "
-                "cluster's. It holds for whole clusters; of its own a nodegroup can have: "
+                f"Label '{name}' applies to whole clusters. The nodegroup has the value "
+                f"'{own[name]}', and the cluster another one; a nodegroup can have its own of: "
                 f"{', '.join(allowed)}. Create the nodegroup without the label."
             )
     parse_node_group(own, cluster, defaults)
@@ -208,7 +208,7 @@ def _first_default(label: labels_label.Label, texts: Mapping[str, str], *, lenie
             return label.form.read(text)
         if not lenient:
             raise errors.Misconfigured(
-                f"This cloud's default for label '{label.name}' cannot be used: it is '{text}', "
+                f"This cloud's default for label '{label.name}' is invalid. It is '{text}': "
                 f"expected {expected}. Set the label yourself or ask the cloud's operator.",
                 f"option {name} in [capi_helm_cluster_labels] (or what it takes its default from)",
             )
@@ -219,7 +219,7 @@ def _refuse_unavailable(texts: Mapping[str, str]) -> None:
     for name in sorted(texts.keys() & unsupported.REFUSED.keys()):
         if unsupported.has_effect(name, texts[name]):
             raise errors.InvalidRequest(
-                f"Label '{name}' has the value '{texts[name]}', which cannot be had. "
+                f"Label '{name}' is not supported with this value. The value is '{texts[name]}'. "
                 f"{unsupported.REFUSED[name]}"
             )
 

@@ -10,8 +10,8 @@ _OFF = frozenset({"", "false", "no", "off", "0", "n", "f", "none"})
 _ON = frozenset({"", "true", "yes", "on", "1", "y", "t"})
 
 _MONITORING = (
-    "Make an Ingress for the services in the namespace monitoring-system yourself, with the "
-    "protection that you want."
+    "Create an Ingress for the services in the namespace monitoring-system yourself, with the "
+    "authentication that you want."
 )
 _ADAPTER = (
     "metrics-server gives autoscaling of pods its metrics; install prometheus-adapter yourself "
@@ -26,7 +26,7 @@ REFUSED: Mapping[str, str] = {
         "control_plane_availability_zones, and availability_zone of nodegroups."
     ),
     "flannel_network_cidr": (
-        "Flannel cannot be had. Use calico_ipv4pool or cilium_ipv4pool, with the network driver "
+        "Flannel is not supported. Use calico_ipv4pool or cilium_ipv4pool, with the network driver "
         "calico or cilium."
     ),
     "calico_ipv4pool_ipip": "Pods always reach each other through VXLAN. Leave it out.",
@@ -34,7 +34,7 @@ REFUSED: Mapping[str, str] = {
         "Nodes always need the OpenStack cloud controller. Leave it out, or set it to true."
     ),
     "grafana_admin_passwd": (
-        "Everybody who sees the cluster would see the password. Grafana makes its own, in the "
+        "Everybody who sees the cluster would see the password. Grafana creates its own, in the "
         "Secret kube-prometheus-stack-grafana of the namespace monitoring-system."
     ),
     "monitoring_ingress_enabled": _MONITORING,

@@ -192,8 +192,8 @@ def renew(lease: Json) -> str:
 def not_found(release: str) -> errors.Conflict:
     """The error for a release without a Lease."""
     return errors.Conflict(
-        f"The record of release '{release}' is not there. The request will be tried again; if "
-        "this stays, ask the operator to check that this Magnum uses the right management cluster.",
+        f"The record of release '{release}' does not exist. The request will be retried; if this "
+        "persists, ask the operator to check that this Magnum uses the right management cluster.",
         f"no Lease {names.lease(release)}",
     )
 
@@ -202,7 +202,7 @@ def too_large(release: str, attempts: int) -> errors.Conflict:
     """The error for a Lease that others were faster to change, as often as that."""
     return errors.Conflict(
         f"The record of release '{release}' is changed by too many requests at once, or its "
-        "namespace is not there. The request will be tried again.",
+        "namespace does not exist. The request will be retried.",
         f"{attempts} attempts to change the Lease",
     )
 
@@ -210,7 +210,7 @@ def too_large(release: str, attempts: int) -> errors.Conflict:
 def not_alone(operation: Operation) -> errors.InvalidRequest:
     """The error for an operation of which there can be only one of its kind at a time."""
     return errors.InvalidRequest(
-        f"Another {operation.verb} of this cluster has just begun. Ask again when that is through."
+        f"Another {operation.verb} of this cluster has just begun. Try again when it has finished."
     )
 
 

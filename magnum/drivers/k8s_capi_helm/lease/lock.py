@@ -104,8 +104,10 @@ class Lock:
             rest, is_read = give_up - self.clock(), True
             if rest <= 0:
                 raise errors.Busy(
-                    "Another request for this cluster is being carried out. This one is kept and "
-                    "will follow.",
+                    # The holder may be a run of Helm for this very request, so it is not called
+                    # another one.
+                    "A change to this cluster is being applied. What it does not include yet "
+                    "follows when it has finished.",
                     f"Lease {namespace}/{names.lease(release)} is held by {holder or 'many'}",
                 )
             poll = min(_LONGEST_POLL, self.duration / 10)
@@ -181,7 +183,7 @@ class HeldLease:
         """
         if self.is_lost():
             raise errors.Busy(
-                "Another worker may have taken over this cluster. It will be carried on.",
+                "Another worker may have taken over this cluster. The work continues there.",
                 f"the lock of {self._namespace}/{self._release} was lost",
             )
 

@@ -71,5 +71,5 @@ class MagnumRows:
         except exception.ClusterTemplateNotFound:
             raise errors.InvalidRequest(
                 f"The cluster template '{operation.template}' of the upgrade was deleted before "
-                "the upgrade had begun. Upgrade to another template."
+                "the upgrade began. Upgrade to another template."
             ) from None

@@ -33,8 +33,8 @@ def check_template(template: Any, old: Any = None) -> None:
     alone = template.no_proxy and not (template.http_proxy or template.https_proxy)
     if alone and (old is None or template.no_proxy != old.no_proxy):
         raise errors.InvalidRequest(
-            "Field 'no_proxy' of the cluster template says what is reached without a proxy, but "
-            "the template has none. Set http_proxy or https_proxy, or leave no_proxy out."
+            "Field 'no_proxy' of the cluster template is set, but the template has no proxy. Set "
+            "http_proxy or https_proxy, or leave no_proxy out."
         )
 
 
@@ -52,8 +52,8 @@ def _check_kind(field: str, known: tuple[str, ...]) -> Callable[[str], None]:
     def check(value: str) -> None:
         if value not in known:
             raise errors.InvalidRequest(
-                f"Field '{field}' of the cluster template has the value '{value}', which this "
-                f"driver cannot do. It has: {', '.join(known)}."
+                f"Field '{field}' of the cluster template has an unsupported value. The value is "
+                f"'{value}'; supported are: {', '.join(known)}."
             )
 
     return check
@@ -62,22 +62,23 @@ def _check_kind(field: str, known: tuple[str, ...]) -> Callable[[str], None]:
 def _check_port(port: int) -> None:
     if port in _TAKEN_PORTS or port in _NODE_PORTS:
         raise errors.InvalidRequest(
-            f"Field 'apiserver_port' of the cluster template has the value '{port}', which is "
-            "taken on the machines of the control plane. Choose another one, like 6443 or 8443."
+            f"Field 'apiserver_port' of the cluster template is {port}, which is in use on the "
+            "machines of the control plane. Choose another port, like 6443 or 8443."
         )
 
 
 def _refuse_registry(value: bool) -> None:
     raise errors.InvalidRequest(
-        "Field 'registry_enabled' of the cluster template is set, and this driver runs no registry "
-        "in a cluster. Leave the field out, and push images to a registry that the machines reach."
+        "Field 'registry_enabled' of the cluster template is not supported: this driver runs no "
+        "registry in a cluster. Leave the field out, and push images to a registry that the "
+        "machines can reach."
     )
 
 
 def _refuse_no_tls(value: bool) -> None:
     raise errors.InvalidRequest(
-        "Field 'tls_disabled' of the cluster template is set, and Kubernetes serves its API with "
-        "TLS only. Leave the field out."
+        "Field 'tls_disabled' of the cluster template is not supported: Kubernetes serves its API "
+        "with TLS only. Leave the field out."
     )
 
 

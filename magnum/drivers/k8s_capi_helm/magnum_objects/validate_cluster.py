@@ -34,7 +34,7 @@ def validate_new_cluster(cluster: Any, rows: list[Any], conf: Settings) -> None:
     for row in rows:
         if row.role == MASTER and row.node_count % 2 == 0:
             raise errors.InvalidRequest(
-                f"master_count is {row.node_count}: etcd needs an odd number of nodes."
+                f"master_count is {row.node_count}, and etcd needs an odd number of nodes."
             )
     validate_labels(cluster, conf)
     request = cluster_request(cluster, rows, conf)
@@ -61,8 +61,8 @@ def _refuse_no_keypair(request: ClusterRequest) -> None:
     """Refuse what cannot be the name of a Nova keypair, and cannot be written into an object."""
     if request.keypair and not request.keypair.isprintable():
         raise errors.InvalidRequest(
-            f"Keypair '{request.keypair}' has characters that cannot be shown, and no keypair has "
-            "such a name. Choose one that 'openstack keypair list' shows."
+            "The name of the keypair has unprintable characters, which no keypair can have. The "
+            f"keypair is '{request.keypair}': choose one that 'openstack keypair list' shows."
         )
 
 
@@ -85,8 +85,8 @@ def _refuse_too_many(request: ClusterRequest) -> None:
         most = nodegroups.group_counts(group, request.labels).get("machineCountMax", group.count)
         if group.count > most:
             raise errors.InvalidRequest(
-                f"node_count is {group.count}, and label 'max_node_count' lets the autoscaler keep "
-                f"{most} nodes. Ask for fewer nodes, or set the label to more."
+                f"node_count is {group.count}, and label 'max_node_count' limits the autoscaler to "
+                f"{most} nodes. Ask for fewer nodes, or raise the label."
             )
 
 
@@ -100,8 +100,8 @@ def validate_place(row: Any, rows: Iterable[Any]) -> None:
     older = {name: text for text, name in values_names(rows).items() if text != row.name}
     if row.name in older:
         raise errors.InvalidRequest(
-            f"Nodegroup name '{row.name}' is what nodegroup '{older[row.name]}' is called on the "
-            "management cluster. Choose another name."
+            "The name of the nodegroup is in use on the management cluster. Nodegroup "
+            f"'{older[row.name]}' is called '{row.name}' there. Choose another name."
         )
 
 
@@ -117,11 +117,14 @@ def validate_upgrade(cluster: Any, template: Any) -> None:
     for field, have, wanted in pairs:
         if wanted != have:
             raise errors.InvalidRequest(
-                f"Field '{field}' of template '{template.name}' is '{wanted}', and the cluster was "
-                f"made with '{have}': it cannot be upgraded to this template."
+                f"The cluster template has another {field} than the cluster. Template "
+                f"'{template.name}' has '{wanted}', and the cluster has '{have}': it cannot be "
+                "upgraded to this template."
             )
     if not template.image_id:
-        raise errors.InvalidRequest(f"Template '{template.name}' names no image.")
+        raise errors.InvalidRequest(
+            f"The cluster template names no image. The template is '{template.name}'."
+        )
     check_template(template, old)
 
 
@@ -136,8 +139,8 @@ def validate_resize(cluster: Any, row: Any, name: str, request: ClusterRequest, 
     balanced = (live.get("apiServer") or {}).get("enableLoadBalancer", cluster.master_lb_enabled)
     if name == masters.name and masters.count > 1 and not balanced:
         raise errors.InvalidRequest(
-            f"{masters.count} control plane nodes need a load balancer before them, and this "
-            "cluster was made without one (master_lb_enabled). Create a new cluster with one."
+            f"{masters.count} control plane nodes need a load balancer, and this cluster was "
+            "created without one (master_lb_enabled). Create a new cluster with one."
         )
     entry = values_live.node_groups(change.with_sizes(live, request)).get(name, {})
     if values_live.is_autoscaled(entry):

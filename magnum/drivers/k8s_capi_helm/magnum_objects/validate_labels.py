@@ -37,8 +37,9 @@ def check_chart(wanted: labels.Labels, family: str, had: labels.Labels | None = 
         name = label.name
         if label.requires_bundled_chart and name in texts and texts[name] != before.get(name):
             raise errors.InvalidRequest(
-                f"Label '{name}' has the value '{texts[name]}', and the chart of this cluster "
-                "cannot do that. Leave it out, or ask the cloud's operator for another chart."
+                f"The chart of this cluster does not support label '{name}' with this value. The "
+                f"value is '{texts[name]}'. Leave it out, or ask the cloud's operator for another "
+                "chart."
             )
 
 
@@ -70,7 +71,7 @@ def _contradictions(request: ClusterRequest) -> Iterator[tuple[str, str]]:
             "master_lb_floating_ip_enabled)",
         )
     if wanted.oidc_issuer_url and not wanted.oidc_client_id:
-        yield "oidc_issuer_url", "oidc_client_id beside it, the client for which tokens are made"
+        yield "oidc_issuer_url", "oidc_client_id beside it, the client for which tokens are issued"
     if wanted.oidc_client_id and not wanted.oidc_issuer_url:
         yield "oidc_client_id", "oidc_issuer_url beside it, the URL of the issuer"
     yield from _address_families(request)
@@ -86,11 +87,11 @@ def _allowed_networks(request: ClusterRequest) -> Iterator[tuple[str, str]]:
     if request.labels.octavia_provider == "ovn":
         yield (
             name,
-            "nothing, because load balancers of the Octavia provider ovn (octavia_provider) keep "
-            "nobody out",
+            "nothing, because load balancers of the Octavia provider ovn (octavia_provider) do not "
+            "restrict clients",
         )
     elif any(":" in network for network in request.labels.api_master_lb_allowed_cidrs):
-        yield name, "IPv4 networks, as IPv6 ones would be left out"
+        yield name, "IPv4 networks, as IPv6 ones would have no effect"
 
 
 def _pods(request: ClusterRequest) -> str:
@@ -113,7 +114,7 @@ def _address_families(request: ClusterRequest) -> Iterator[tuple[str, str]]:
             )
     if (":" in pods[0]) != (":" in services[0]):
         given = label if getattr(wanted, label) else "service_cluster_ip_range"
-        yield given, f"pods and services that begin with one IP version ({pods[0]}, {services[0]})"
+        yield given, f"pods and services with the same first IP version ({pods[0]}, {services[0]})"
 
 
 def _overlaps(request: ClusterRequest) -> Iterator[tuple[str, str]]:
@@ -132,7 +133,7 @@ def _overlaps(request: ClusterRequest) -> Iterator[tuple[str, str]]:
         clash = _clash(networks[one], networks[other])
         named = one if one in texts else other
         if clash and named in texts:
-            expected = f"a network that shares nothing with {clash[1 if named == one else 0]}"
+            expected = f"a network that does not overlap with {clash[1 if named == one else 0]}"
             yield named, f"{expected} ({other if named == one else one})"
 
 

@@ -26,8 +26,9 @@ def validate_new_nodegroup(row: Any, cluster: Any, conf: Settings) -> None:
     """
     if not names.is_node_group(row.name):
         raise errors.InvalidRequest(
-            f"Nodegroup name '{row.name}' cannot be used: expected lower-case letters, digits and "
-            "single hyphens, beginning and ending with a letter or digit, at most 63 characters."
+            f"The name of the nodegroup is invalid. The name is '{row.name}': expected lower-case "
+            "letters, digits and single hyphens, beginning and ending with a letter or digit, at "
+            "most 63 characters."
         )
     if not row.flavor_id:
         raise errors.InvalidRequest(
@@ -152,28 +153,30 @@ def _check_labels(row: Any, cluster: Any, conf: Settings) -> None:
 def _check_role(row: Any) -> None:
     if row.role in _CONTROL_PLANE_ROLES:
         raise errors.InvalidRequest(
-            f"Nodegroup '{row.name}' has the role '{row.role}', which is the control plane's. "
-            "Choose another one."
+            f"Nodegroup '{row.name}' has the role '{row.role}', which is reserved for the control "
+            "plane. Choose another one."
         )
     if not (row.role and kubernetes.is_label_value(row.role)):
         raise errors.InvalidRequest(
-            f"Nodegroup '{row.name}' has the role '{row.role}', which cannot stand in the label "
-            "node-role.kubernetes.io/ROLE of its Nodes: expected at most 63 letters, digits, '-', "
-            "'_' and '.', beginning and ending with a letter or digit."
+            f"The role of nodegroup '{row.name}' is invalid. The role is '{row.role}', which "
+            "becomes "
+            "a part of the label node-role.kubernetes.io/ROLE of its Nodes: expected at most 63 "
+            "letters, digits, '-', '_' and '.', beginning and ending with a letter or digit."
         )
 
 
 def _check_mark(group: str, field: str, key: str, value: str) -> None:
     if not (kubernetes.is_label_key(key) and kubernetes.is_label_value(value)):
         raise errors.InvalidRequest(
-            f"'{key}={value}' in {field} of nodegroup '{group}' cannot be used: a key is like "
-            "example.org/name, key and value have at most 63 letters, digits, '-', '_' and '.', "
-            "beginning and ending with a letter or digit."
+            f"An entry of {field} of nodegroup '{group}' is invalid. The entry is '{key}={value}': "
+            "a "
+            "key is like example.org/name, key and value have at most 63 letters, digits, '-', "
+            "'_' and '.', beginning and ending with a letter or digit."
         )
 
 
 def _cannot(row: Any, field: str, value: Any) -> None:
     raise errors.InvalidRequest(
-        f"Nodegroup '{row.name}' asks for {field} {value}, which the chart of this cluster cannot "
-        "set. Leave it out, or ask the cloud's operator for another chart."
+        f"The chart of this cluster does not support {field} of nodegroup '{row.name}'. The value "
+        f"is {value}. Leave it out, or ask the cloud's operator for another chart."
     )

@@ -21,8 +21,11 @@ _MARKS = ("node_labels", "node_taints")
 
 
 def mark_in_progress(row: Any, status: str) -> None:
-    """Say that something has begun, before it has: clients poll at once."""
-    saving.save(row, status=status, status_reason=None)
+    """Say that something has begun, before it has: clients poll at once.
+
+    The reason of an earlier request ends with this.
+    """
+    saving.save(row, status=status, status_reason=reasons.starting(status))
 
 
 def is_deleting(row: Any) -> bool:

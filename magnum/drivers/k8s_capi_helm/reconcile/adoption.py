@@ -59,8 +59,9 @@ def is_requested(ports: Clients, record: ReleaseRecord, request: ClusterRequest)
         )
     if conditions.paused(found):
         raise errors.Busy(
-            "The Cluster is paused on the management cluster, and its release is not there: it is "
-            "taken over when the pause is taken back."
+            "The Cluster is paused on the management cluster, and its release does not exist: it "
+            "is "
+            "adopted when the Cluster is unpaused."
         )
     return True
 

@@ -97,7 +97,7 @@ def ca_bundle(conf: Settings) -> str:
         return pathlib.Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise errors.Misconfigured(
-            "This Magnum service cannot make clusters because of its configuration. Ask its "
+            "This Magnum service cannot create clusters because of its configuration. Ask its "
             "operator to look into the log.",
             f"[drivers] openstack_ca_file is {path}: {error}",
         ) from None
@@ -165,7 +165,7 @@ def _check(group: Any) -> None:
     ):
         if group[option] >= limit:
             raise errors.Misconfigured(
-                "This Magnum service cannot work on clusters because of its configuration. Ask its "
+                "This Magnum service cannot manage clusters because of its configuration. Ask its "
                 "operator to look into the log.",
                 f"[capi_helm] {option} is {group[option]:g}: it has to be below {limit:g} (because "
                 f"lease_duration is {lease:g}), so that {why}.",
@@ -173,7 +173,7 @@ def _check(group: Any) -> None:
     for one in group.controller_leases:
         if one.count("/") != 1 or not all(one.split("/")):
             raise errors.Misconfigured(
-                "This Magnum service cannot work on clusters because of its configuration. Ask its "
+                "This Magnum service cannot manage clusters because of its configuration. Ask its "
                 "operator to look into the log.",
                 f"[capi_helm] controller_leases has '{one}': each is NAMESPACE/NAME of a Lease.",
             )

@@ -13,10 +13,10 @@ from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import names, ReleaseRecord, RetiredCredential, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, credentials, prerequisites
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 #: Longer than the resync period of the OpenStack provider, and than an addon takes to follow.
 _GRACE = datetime.timedelta(minutes=30)
@@ -25,14 +25,7 @@ _GRACE = datetime.timedelta(minutes=30)
 _TOUCHED = "k8s-capi-helm.magnum.openstack.org/credential-rotated"
 
 
-def rotate(
-    ports: Clients,
-    cloud: Cloud,
-    owner: secrets.Owner,
-    asking: Any,
-    conf: Settings,
-    now: datetime.datetime,
-) -> None:
+def rotate(run: Reconciliation, owner: secrets.Owner, asking: Any) -> None:
     """Give a cluster new application credentials, as many as it has, of the user who asks for them.
 
     :param owner: whom the cluster belongs to until now.
@@ -42,8 +35,9 @@ def rotate(
     if asking.project_id != owner.project_id:
         raise errors.InvalidRequest(
             f"The cluster belongs to project '{owner.project_id}', and your credential would be "
-            f"one for project '{asking.project_id}'. Ask again from within the cluster's project."
+            f"one for project '{asking.project_id}'. Try again from within the cluster's project."
         )
+    ports, cloud, conf, now = run.clients, run.cloud(), run.settings, run.now
     _check_keypair(ports, cloud, owner, asking)
     wait = conf.capi_helm.lock_wait
     with (
@@ -66,17 +60,10 @@ def rotate(
         begun = RetiredCredential("", asking.user_id, now, new)
         ports.leases.retire(owner.namespace, owner.release, begun)
         try:
-            prerequisites.save_credentials(
-                ports,
-                hold,
-                cloud,
-                dataclasses.replace(owner, user_id=asking.user_id),
-                new,
-                cloud.auth_url(conf.capi_helm.app_cred_interface_type),
-                roles,
-                conf,
-                secret_name=place,
-            )
+            auth_url = cloud.auth_url(conf.capi_helm.app_cred_interface_type)
+            whole = prerequisites.NewCredential(new, auth_url, roles, secret_name=place)
+            owner_then = dataclasses.replace(owner, user_id=asking.user_id)
+            prerequisites.save_credentials(run, hold, owner_then, whole)
         except (errors.ManagementUnreachable, errors.Busy):
             # The cluster may have the new ones already, or another rotation's; the clean-up looks
             # which it uses.
@@ -99,8 +86,8 @@ def _to_be_asked_again() -> Iterator[None]:
         yield
     except errors.Busy as error:
         raise errors.Busy(
-            "Another request for this cluster is being carried out, and its credential was not "
-            "exchanged. Ask again in a minute.",
+            "Another request for this cluster is in progress, and its credential was not "
+            "replaced. Try again in a minute.",
             error.detail,
         ) from None
 
@@ -120,9 +107,9 @@ def _check_keypair(ports: Clients, cloud: Cloud, owner: secrets.Owner, asking: A
     keypair = live.values.get("machineSSHKeyName") if live else None
     if keypair and not cloud.has_keypair(keypair):
         raise errors.InvalidRequest(
-            f"The machines of this cluster are made with keypair '{keypair}', and you have none of "
-            "that name: with your credential no new machine could be made. Make one first "
-            f"(openstack keypair create --public-key FILE {keypair}), then ask again."
+            "You do not have the keypair that new machines of this cluster need. The keypair is "
+            f"'{keypair}': create it first (openstack keypair create --public-key FILE {keypair}), "
+            "then try again."
         )
 
 

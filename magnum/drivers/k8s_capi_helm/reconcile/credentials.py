@@ -38,7 +38,7 @@ def check_chart(request: ClusterRequest, chart: Chart) -> None:
     """
     if request.separate_addon_credential and chart.family != names.CHART_FAMILY:
         raise errors.Misconfigured(
-            "This Magnum service cannot make clusters with this chart because of its "
+            "This Magnum service cannot create clusters with this chart because of its "
             "configuration. Ask its operator to look into the log.",
             f"[capi_helm] separate_addon_credential is true, and chart {chart.name} "
             f"{chart.version} knows nothing of it",

@@ -47,19 +47,19 @@ def nodes_to_delete(
         if text not in known:
             listed = ", ".join(sorted({one.rpartition("/")[2] for one in known})) or "none"
             raise errors.InvalidRequest(
-                f"nodes_to_remove names '{text}', which is no node of this nodegroup. Give ids or "
-                f"names of servers out of: {listed}."
+                "nodes_to_remove names a node that this nodegroup does not have. The entry is "
+                f"'{text}': give ids or names of servers out of: {listed}."
             )
         found[known[text]] = None
     if len(found) > fewer:
         raise errors.InvalidRequest(
-            f"nodes_to_remove names {len(found)} nodes, and the new node count takes away "
-            f"{max(fewer, 0)}. Lower the count by the number of nodes that are to go."
+            f"nodes_to_remove names {len(found)} nodes, and the new node count removes "
+            f"{max(fewer, 0)}. Lower the count by the number of nodes to remove."
         )
     if group is not None and _is_rolling(observed, group):
         raise errors.InvalidRequest(
-            f"Nodes of nodegroup '{group}' are being replaced, so it is not sure that the named "
-            "ones would go. Resize when the cluster is COMPLETE, or without nodes_to_remove."
+            f"Nodes of nodegroup '{group}' are being replaced, so it is not certain that the named "
+            "ones are removed. Resize when the cluster is COMPLETE, or without nodes_to_remove."
         )
     return tuple(found)
 

@@ -120,7 +120,8 @@ def render_new(
         if group.is_new and provision.lacks_server_group(request, group, ids):
             refused[group.name] = errors.CloudRefused(
                 f"The creation of nodegroup '{group.name}' was interrupted before its server group "
-                "was made, and only the request of a user of its project can make one. Delete the "
+                "was created, and only a request of a user of its project can create one. Delete "
+                "the "
                 "nodegroup and create it again."
             )
     groups = [group for group in groups if group.name not in refused]

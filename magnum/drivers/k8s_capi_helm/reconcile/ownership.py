@@ -38,8 +38,8 @@ def why_foreign(cluster: Any) -> str:
     if not cluster.stack_id or names.is_release(cluster.stack_id):
         return ""
     return (
-        f"Cluster '{cluster.name}' has the stack id '{cluster.stack_id}', which is not of this "
-        "driver. An operator has to look which driver made it."
+        f"The cluster was not created by this driver. Cluster '{cluster.name}' has the stack id "
+        f"'{cluster.stack_id}': an operator has to find out which driver created it."
     )
 
 
@@ -53,8 +53,8 @@ def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | Non
     """
     if not cluster.stack_id:
         raise errors.NotOurs(
-            f"Cluster '{cluster.name}' has no release on the management cluster: its creation was "
-            "interrupted. Delete it and create it again."
+            "The cluster has no release on the management cluster: its creation was interrupted. "
+            f"Delete cluster '{cluster.name}' and create it again."
         )
     if sentence := why_foreign(cluster):
         raise errors.NotOurs(sentence)
@@ -69,8 +69,8 @@ def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | Non
     if proof is None:
         raise errors.NotHere(
             f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs "
-            f"to cluster '{cluster.name}'. An operator has to check that the driver's kubeconfig "
-            "names the right management cluster."
+            f"to this cluster. An operator has to check, for cluster '{cluster.name}', that the "
+            "driver's kubeconfig names the right management cluster."
         )
     return proof
 
@@ -109,4 +109,4 @@ def refuse_deleting(cluster: Any) -> None:
     :raises errors.InvalidRequest: with a sentence.
     """
     if is_cluster_deleting(cluster.nodegroups):
-        raise errors.InvalidRequest(f"Cluster '{cluster.name}' is being deleted.")
+        raise errors.InvalidRequest("The cluster is being deleted.")

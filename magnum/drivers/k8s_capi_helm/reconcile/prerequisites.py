@@ -12,7 +12,6 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
@@ -34,6 +33,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.values import pod_security
 
 LOG = logging.getLogger(__name__)
@@ -125,17 +125,31 @@ def ensure_lease(
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewCredential:
+    """Application credentials that are to be created, and the Secret that they go to.
+
+    :ivar name: of the credential, which no other one of the user may have; with an ending, of the
+        one inside the cluster.
+    :ivar auth_url: of Keystone, for clouds.yaml.
+    :ivar secret_name: None for the Secret of a new cluster.
+    """
+
+    name: str
+    auth_url: str
+    roles: CredentialRoles
+    secret_name: str | None = None
+
+
 def save_secrets(
-    ports: Clients,
+    run: Reconciliation,
     hold: HeldLease,
-    cloud: Cloud,
     request: ClusterRequest,
     facts: CloudFacts,
     pairs: Mapping[str, secrets.KeyPair],
-    grants: CredentialRoles,
-    conf: Settings,
+    roles: CredentialRoles,
 ) -> None:
-    """Make the application credentials and save them and the CAs as Secrets.
+    """Create the application credentials and save them and the CAs as Secrets.
 
     :param hold: the lock; who has lost it writes nothing, the cluster may be gone by then.
     :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
@@ -144,60 +158,49 @@ def save_secrets(
     owner = secrets.Owner.of(request)
     hold.check()
     for manifest in secrets.ca_secrets(owner, pairs):
-        ports.kube.apply(names.SECRET, manifest)
+        run.clients.kube.apply(names.SECRET, manifest)
     name = names.credential(request.release)
-    save_credentials(ports, hold, cloud, owner, name, facts.auth_url, grants, conf)
+    save_credentials(run, hold, owner, NewCredential(name, facts.auth_url, roles))
 
 
 def save_credentials(
-    ports: Clients,
-    hold: HeldLease,
-    cloud: Cloud,
-    owner: secrets.Owner,
-    name: str,
-    auth_url: str,
-    grants: CredentialRoles,
-    conf: Settings,
-    *,
-    secret_name: str | None = None,
+    run: Reconciliation, hold: HeldLease, owner: secrets.Owner, new: NewCredential
 ) -> None:
-    """Make application credentials of the owner's user and save them as the cluster's Secret.
+    """Create application credentials of the owner's user and save them as the cluster's Secret.
 
     Credentials that cannot be saved are taken back: nobody would ever find them again.
 
     :param hold: the lock; who has lost it by then saves none.
-    :param name: of the credential, which no other one of the user may have; with an ending, of the
-        one inside the cluster.
-    :param secret_name: of the Secret, None for that of a new cluster.
     :raises errors.Misconfigured: the CA bundle for the cloud cannot be read, or its region is not
         clear.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
-    bundle, region = clients.ca_bundle(conf), cloud.region()
+    cloud = run.cloud()
+    bundle, region = clients.ca_bundle(run.settings), cloud.region()
     with contextlib.ExitStack() as undo:
 
-        def made(called: str, roles: Sequence[str]) -> str:
+        def clouds_yaml(name: str, roles: Sequence[str]) -> str:
             about = f"Kubernetes cluster {owner.cluster_uuid} made by Magnum"
-            credential = cloud.create_credential(owner.user_id, called, about, roles)
+            credential = cloud.create_credential(owner.user_id, name, about, roles)
             undo.callback(_take_back, cloud, owner.user_id, credential.id)
             return secrets.clouds_yaml(
                 credential,
-                auth_url=auth_url,
+                auth_url=new.auth_url,
                 region=region,
-                interface=conf.capi_helm.app_cred_interface_type,
-                verify=conf.drivers.verify_ca,
+                interface=run.settings.capi_helm.app_cred_interface_type,
+                verify=run.settings.drivers.verify_ca,
             )
 
-        clouds = made(name, grants.machines)
-        inside = None
-        if grants.addons is not None:
-            inside = made(secrets.addon_credential(name), grants.addons)
-        secret = secrets.credential_secret(owner, clouds, bundle, inside, name=secret_name)
+        clouds = clouds_yaml(new.name, new.roles.machines)
+        addons = None
+        if new.roles.addons is not None:
+            addons = clouds_yaml(secrets.addon_credential(new.name), new.roles.addons)
+        secret = secrets.credential_secret(owner, clouds, bundle, addons, name=new.secret_name)
         hold.check()
         try:
-            ports.kube.apply(names.SECRET, secret)
+            run.clients.kube.apply(names.SECRET, secret)
         except errors.ManagementUnreachable:
-            if _may_have_arrived(ports, secret):
+            if _may_have_arrived(run.clients, secret):
                 undo.pop_all()
             raise
         undo.pop_all()
@@ -256,10 +259,10 @@ def create_interrupted(
     started = min((operation.started for operation in record.operations), default=None)
     seen = ports.first_seen.age((record.cluster_uuid, "credential"), started, now)
     if started is not None and seen < _FOUNDING_TIME:
-        return errors.Busy("The cluster's credential is being made.")
+        return errors.Busy("The cluster's application credential is being created.")
     return errors.DriverError(
-        "The creation was interrupted before the cluster's credential was saved, and only the "
-        "request of its user can make one. Delete this cluster and create it again."
+        "The creation was interrupted before the cluster's credential was saved, and only a "
+        "request of its user can create one. Delete this cluster and create it again."
     )
 
 

@@ -159,7 +159,7 @@ def waiting_nodegroups(
 def _check_there(name: str, have: Mapping[str, str]) -> None:
     if name not in have:
         raise errors.InvalidRequest(
-            f"Nodegroup '{name}' was never made, so there is nothing to upgrade. Delete it, and "
+            f"Nodegroup '{name}' was never created, so there is nothing to upgrade. Delete it, and "
             "create it again."
         )
 
@@ -169,8 +169,8 @@ def _check_distro(live: Json, image: str, wanted: str) -> None:
     have = live.get("osDistro") or "ubuntu"
     if wanted != have:
         raise errors.InvalidRequest(
-            f"The machines run {have} and image '{image}' holds {wanted}: a cluster keeps "
-            "its distribution. Choose a template for it, or create a new cluster."
+            "The image has another distribution than the cluster. Image "
+            f"'{image}' has {wanted}: choose a template for {have}, or create a new cluster."
         )
 
 
@@ -200,9 +200,9 @@ def chart(
     same = found.family == live.chart_family and (found.family or found.name == live.chart_name)
     if not (same or conf.capi_helm.allow_chart_family_change):
         raise errors.InvalidRequest(
-            f"The template leads from the chart '{live.chart_name}' {live.chart_version} to one of "
-            f"another family, '{found.name}' {found.version}, which would replace all machines. "
-            "Use a template of the cluster's own chart, or ask the cloud's operator.",
+            "The template has a chart of another family, which would replace all machines. It has "
+            f"'{found.name}' {found.version}, and the cluster has '{live.chart_name}' "
+            f"{live.chart_version}. Use a template of the same chart, or ask the cloud's operator.",
             f"family '{live.chart_family}' to '{found.family}'; [capi_helm] "
             "allow_chart_family_change is false",
         )

@@ -115,7 +115,7 @@ def _missing(observed: Observed, state: MagnumState) -> Issue | None:
     None leaves no group in progress: each is judged by the same questions.
     """
     if observed.unreachable:
-        return Issue("the management cluster cannot be read", Cause.MANAGEMENT)
+        return Issue("the management cluster cannot be reached", Cause.MANAGEMENT)
     return (
         reasons.not_applied(state)
         or generations.missing(observed, state)

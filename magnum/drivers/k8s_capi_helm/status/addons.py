@@ -75,12 +75,12 @@ def core_missing(addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()
     :param without: core addons that the release switches off.
     """
     if isinstance(addons, Missing):
-        return Issue("the addons could not be read")
+        return Issue("the addons cannot be read")
     off = frozenset(without)
     for alternatives in CORE:
         there = [one for one in addons if component(one) in alternatives]
         if not there and not alternatives & off:
-            return Issue(f"addon {' or '.join(sorted(alternatives))} is not there")
+            return Issue(f"addon {' or '.join(sorted(alternatives))} does not exist")
     waiting = [one for one in addons if is_core(one) and not done(one)]
     failed = [one for one in waiting if issue_of(one)]
     if failed:
@@ -88,7 +88,9 @@ def core_missing(addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()
     if waiting:
         total = sum(1 for one in addons if is_core(one))
         listed = ", ".join(sorted(component(one) for one in waiting))
-        return Issue(f"{total - len(waiting)} of {total} core addons are deployed, not {listed}")
+        return Issue(
+            f"{total - len(waiting)} of {total} core addons are deployed, waiting for {listed}"
+        )
     return None
 
 
@@ -110,7 +112,7 @@ def not_deployed(
     :param without: core addons that the release switches off.
     """
     if isinstance(addons, Missing):
-        return ("the addons could not be read",)
+        return ("the addons cannot be read",)
     texts = []
     missing = core_missing(addons, without)
     if missing is not None:
@@ -119,6 +121,11 @@ def not_deployed(
         if is_core(one) or done(one):
             continue
         found = issue_of(one)
-        phase = conditions.words(conditions.at_path(one, "status", "phase")) or "not looked at yet"
-        texts.append(found.text if found else f"{component(one)}: {phase}")
+        texts.append(found.text if found else f"{component(one)}: {_phase(one)}")
     return tuple(sorted(texts))
+
+
+def _phase(addon: Json) -> str:
+    """How far an addon is, in the words of the addon provider; Deployed is of an older spec."""
+    phase = conditions.words(conditions.at_path(addon, "status", "phase"))
+    return "its last change is not deployed yet" if phase == "Deployed" else phase or "not started"

@@ -12,8 +12,9 @@ def issue_of(found: tuple[Json, ...] | Missing) -> str | None:
     if isinstance(found, Missing):
         return None
     if not found:
-        return "is not there: nodegroups keep their numbers"
+        return "does not exist: nodegroups keep their node counts"
     said = conditions.condition(found[0], "Available")
     if said.bad:
-        return f"does not run, nodegroups keep their numbers: {public(said.message or said.reason)}"
+        why = public(said.message or said.reason)
+        return f"does not run, nodegroups keep their node counts: {why}"
     return "" if said.good else None

@@ -21,9 +21,9 @@ def missing(group: GroupState, observed: Observed, version: str) -> Issue | None
     """
     owner = observed.control_plane
     if owner is Missing.UNREADABLE or isinstance(observed.machines, Missing):
-        return Issue("the control plane could not be read")
+        return Issue("the control plane cannot be read")
     if isinstance(owner, Missing):
-        return Issue("the control plane has not been made yet")
+        return Issue("the control plane does not exist yet")
     version = version or machines.version(conditions.at_path(owner, "spec", "version"))
     mine = machines.of_control_plane(observed.machines)
     return (
@@ -57,21 +57,21 @@ def _not_taken_up(group: GroupState, owner: Json, version: str) -> Issue | None:
     if conditions.condition(owner, "Paused").bad:
         return Issue("the control plane is paused on the management cluster")
     if conditions.at_path(owner, "spec", "replicas") != group.count:
-        return Issue(f"the control plane is not yet set to {group.count} machines")
+        return Issue(f"the control plane is not set to {group.count} machines yet")
     if machines.version(conditions.at_path(owner, "spec", "version")) != version:
-        return Issue(f"the control plane is not yet set to version {version}")
+        return Issue(f"the control plane is not set to version {version} yet")
     return None
 
 
 def _not_settled(group: GroupState, owner: Json) -> Issue | None:
     if not conditions.generation_seen(owner):
-        return Issue("the change of the control plane has not been taken up yet")
+        return Issue("Cluster API has not processed the change of the control plane yet")
     # Cluster API 1.9 says instead that the machines are up to date; later ones say both.
     rolling = conditions.condition(owner, "RollingOut")
     first = "RollingOut" if rolling.present else "MachinesUpToDate"
     for kind in (first, *_SETTLED):
         if not conditions.condition(owner, kind).good:
-            return Issue(f"the control plane is not settled: {kind}")
+            return Issue(f"the control plane is not stable yet ({kind})")
     if {conditions.counter(owner, key) for key in _COUNTERS} != {group.count}:
-        return Issue("the control plane does not count all its machines as ready and up to date")
+        return Issue("not all control plane machines are ready and up to date yet")
     return None

@@ -17,8 +17,8 @@ from magnum.drivers.k8s_capi_helm.status import deletion_progress
 
 #: Why a cluster is not given up when nothing shows that this is its management cluster.
 NO_PROOF_SENTENCE = (
-    "management: nothing here shows that this management cluster ever had the cluster, neither "
-    "its Lease nor its credential Secret. It may be on another one, so it is not taken for "
+    "management: nothing on this management cluster proves that it ever had the cluster, neither a "
+    "Lease nor a credential Secret. The cluster may be on another one, so it does not count as "
     "deleted. The operator has to check which management cluster the driver's kubeconfig names."
 )
 
@@ -83,24 +83,29 @@ def next_step(
         return DeletionStep(DeletionAction.DONE)
     if observed.unreachable or release_present is None or secrets_present is None:
         return DeletionStep(
-            DeletionAction.WAIT, "management: the management cluster cannot be read"
+            DeletionAction.WAIT, "management: the management cluster cannot be reached"
         )
     if not proof:
         return DeletionStep(DeletionAction.NO_PROOF, NO_PROOF_SENTENCE)
     start = _to_delete(observed)
     if start:
         return DeletionStep(
-            DeletionAction.DELETE_CLUSTER, f"deleting {start[0].kind.name} {start[0].name}", start
+            DeletionAction.DELETE_CLUSTER,
+            f"waiting: deletion of {start[0].kind.name} {start[0].name}",
+            start,
         )
     if observed.cluster is Missing.UNREADABLE:
         return DeletionStep(DeletionAction.WAIT, f"waiting: {deletion_progress.describe(observed)}")
     if release_present:
-        return DeletionStep(DeletionAction.UNINSTALL, "uninstalling the release")
+        return DeletionStep(
+            DeletionAction.UNINSTALL, "waiting: the Helm release is being uninstalled"
+        )
     if not is_gone(observed):
         return DeletionStep(DeletionAction.WAIT, f"waiting: {deletion_progress.describe(observed)}")
     if secrets_present:
         return DeletionStep(
-            DeletionAction.REMOVE_SECRETS, "removing Secrets and application credential"
+            DeletionAction.REMOVE_SECRETS,
+            "waiting: deletion of the Secrets and the application credential",
         )
     return DeletionStep(DeletionAction.BURY)
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
-from magnum.drivers.k8s_capi_helm.status import messages, root_cause
+from magnum.drivers.k8s_capi_helm.status import failure_events, messages
 from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
+from magnum.drivers.k8s_capi_helm.status.scope import items
 
 #: The object's own controller has done its part: whoever else holds it has to be named.
 _ENDED = "DeletionCompleted"
@@ -33,22 +34,22 @@ def remaining_objects(observed: Observed) -> Iterator[Json | Missing]:
 def describe(observed: Observed) -> str:
     """What a deletion waits for, as an ending of "waiting: ..."."""
     if observed.unreachable:
-        return "the management cluster cannot be read"
+        return "the management cluster cannot be reached"
     left = list(remaining_objects(observed))
     things = [one for one in left if not isinstance(one, Missing)]
     if not left:
-        return "the last Secrets and the application credential"
+        return "deletion of the last Secrets and the application credential"
     if not things:
-        return "what is left could not be read"
+        return "the remaining objects cannot be read"
     paused = next((one for one in things if conditions.condition(one, "Paused").bad), None)
     if paused is not None:
-        return f"{title(paused)} is paused: the deletion goes on when that is taken back"
+        return f"{title(paused)} is paused: the deletion continues when it is unpaused"
     # The first that was told to go; above it everything waits, beside it some were not told yet.
     first = next((one for one in things if conditions.deleting(one)), things[0])
     words = _words(first, observed)
-    machines = len(root_cause.items(observed.machines))
+    machines = len(items(observed.machines))
     count = f" ({machines} machines left)" if machines > 1 else ""
-    return f"{title(first)} to go{count}{': ' + words if words else ''}"
+    return f"deletion of {title(first)}{count}{': ' + words if words else ''}"
 
 
 def title(thing: Json) -> str:
@@ -61,7 +62,9 @@ def _words(thing: Json, observed: Observed) -> str:
     ready = conditions.condition(thing, "InstanceReady")
     if ready.bad and "Delete" in ready.reason and ready.message:
         return public(ready.message)
-    failed = root_cause.newest_failure(observed, {(str(thing.get("kind")), conditions.name(thing))})
+    failed = failure_events.newest_failure(
+        observed, {(str(thing.get("kind")), conditions.name(thing))}
+    )
     if failed is not None:
         return messages.of_neutron(failed.text)
     said = conditions.condition(thing, "Deleting")
@@ -72,4 +75,4 @@ def _words(thing: Json, observed: Observed) -> str:
         return ""
     listed = conditions.metadata(thing).get("finalizers")
     held = ", ".join(str(one) for one in listed) if isinstance(listed, list) else ""
-    return f"being deleted since {asked:%Y-%m-%d %H:%M} UTC{', held by ' + held if held else ''}"
+    return f"requested at {asked:%Y-%m-%d %H:%M} UTC{', held by ' + held if held else ''}"

@@ -28,7 +28,7 @@ def missing(observed: Observed, state: MagnumState) -> Issue | None:
     for one in _things(observed):
         if _generation(one) < state.applied_generations.get(_uid(one), 0):
             title = f"{one.get('kind')} {conditions.name(one)}"
-            return Issue(f"the change of {title} has not been seen yet")
+            return Issue(f"the change of {title} is not visible yet", unapplied=True)
     return None
 
 

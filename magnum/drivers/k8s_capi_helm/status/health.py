@@ -26,18 +26,21 @@ from magnum.drivers.k8s_capi_helm.status import (
     controller_leases,
     infrastructure,
     machine_deployment,
+    machine_stage,
     machines,
+    root_cause,
     workload_addons,
 )
 from magnum.drivers.k8s_capi_helm.status.issue import bounded
-from magnum.drivers.k8s_capi_helm.status.public_text import public
+from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
 
 HEALTHY = "HEALTHY"
 UNHEALTHY = "UNHEALTHY"
 UNKNOWN = "UNKNOWN"
 READY = "Ready"
 
-_UNREADABLE = "could not be read"
+_UNREADABLE = "cannot be read"
+_UNPROCESSED = "its last change is not processed yet"
 _SINCE = "unreachable since "
 #: A part's health and its text.
 Part = tuple[str, str]
@@ -59,7 +62,7 @@ def evaluate(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, 
     parts = {
         "cluster": _cluster(observed.cluster),
         "infrastructure": _infrastructure(observed.infrastructure),
-        "controlplane": _control_plane(observed),
+        "controlplane": _control_plane(observed, state.health_reason.get("controlplane", "")),
         "nodegroup": _node_groups(observed, state),
         "api": _api(observed.cluster),
     }
@@ -105,9 +108,9 @@ def _of_operators(observed: Observed) -> dict[str, Part]:
 
 def _certificates(end: datetime.datetime, node: str, now: datetime.datetime) -> Part:
     if end <= now:
-        return UNHEALTHY, f"those of {node} ended on {end:%Y-%m-%d}"
+        return UNHEALTHY, f"those of {node} expired on {end:%Y-%m-%d}"
     if end - now < certificate_expiry.NEAR:
-        return UNHEALTHY, f"those of {node} end on {end:%Y-%m-%d}, and nothing renews them"
+        return UNHEALTHY, f"those of {node} expire on {end:%Y-%m-%d}, and nothing renews them"
     return HEALTHY, READY
 
 
@@ -129,10 +132,10 @@ def _from_conditions(thing: Json, kinds: Iterable[str]) -> Part:
     for kind in kinds:
         said = conditions.condition(thing, kind)
         if said.bad:
-            return UNHEALTHY, f"{kind}: {public(said.message or said.reason) or 'no'}"
+            return UNHEALTHY, f"{kind}: {first_bullet(said.message or said.reason) or 'no'}"
         if not said.good and not unknown:
-            why = "not looked at since its last change" if said.stale else "not reported"
-            unknown = f"{kind}: {public(said.message) or why}"
+            why = _UNPROCESSED if said.stale else "not reported"
+            unknown = f"{kind}: {first_bullet(said.message) or why}"
     return (UNKNOWN, unknown) if unknown else (HEALTHY, READY)
 
 
@@ -154,7 +157,9 @@ def _cluster(owner: Json | Missing) -> Part:
         said = conditions.condition(owner, "RemoteConnectionProbe")
         return UNKNOWN, public(said.message) or "the cluster's API does not answer"
     if not conditions.generation_seen(owner):
-        return UNKNOWN, "not looked at since its last change"
+        return UNKNOWN, _UNPROCESSED
+    if not conditions.condition(owner, "ControlPlaneInitialized").good:
+        return UNKNOWN, "the control plane is not initialized yet"
     return _from_conditions(owner, ("Available",))
 
 
@@ -185,7 +190,7 @@ def _infrastructure(owner: Json | Missing) -> Part:
     return HEALTHY, READY
 
 
-def _control_plane(observed: Observed) -> Part:
+def _control_plane(observed: Observed, told: str) -> Part:
     owner = observed.control_plane
     absent = _absent(owner)
     if absent or isinstance(owner, Missing):
@@ -194,44 +199,49 @@ def _control_plane(observed: Observed) -> Part:
         return UNKNOWN, f"Machines {_UNREADABLE}"
     wanted = conditions.at_path(owner, "spec", "replicas")
     count = wanted if isinstance(wanted, int) else 0
-    part = _machines(machines.of_control_plane(observed.machines), count, observed.servers)
+    part = _machines(machines.of_control_plane(observed.machines), count, observed, told)
     if part[0] == HEALTHY and not conditions.generation_seen(owner):
-        return UNKNOWN, "not looked at since its last change"
+        return UNKNOWN, _UNPROCESSED
     if part[0] != HEALTHY:
         return part
     said = conditions.condition(owner, "Available")
     if said.good and said.message:
-        return UNHEALTHY, public(said.message)
+        return UNHEALTHY, first_bullet(said.message)
     return _from_conditions(owner, ("Available",))
 
 
-def _machines(mine: tuple[Json, ...], wanted: int, servers: tuple[Json, ...] | Missing) -> Part:
-    bad = [one for one in mine if not machines.is_ready(one)]
-    known = [one for one in bad if _known_bad(one)]
+def _machines(mine: tuple[Json, ...], wanted: int, observed: Observed, told: str) -> Part:
+    servers = observed.servers
+    bad = [_machine(one, observed, told) for one in mine if not machines.is_ready(one)]
+    known = [text for verdict, text in bad if verdict == UNHEALTHY]
     if known:
-        return UNHEALTHY, "; ".join(_of_machine(one) for one in known)
+        return UNHEALTHY, "; ".join(known)
     if len(mine) != wanted:
         return UNHEALTHY, f"{len(mine)} of {wanted} machines"
     if bad:
-        return UNKNOWN, "; ".join(_of_machine(one) for one in bad)
+        return UNKNOWN, "; ".join(text for _, text in bad)
     behind = machines.servers_missing(mine, servers)
     if behind is not None:
         return (UNKNOWN if isinstance(servers, Missing) else UNHEALTHY), behind.text
     return HEALTHY, READY
 
 
-def _known_bad(machine: Json) -> bool:
-    return conditions.deleting(machine) or conditions.condition(machine, "Ready").bad
+def _machine(machine: Json, observed: Observed, told: str) -> Part:
+    """A machine that is not ready.
 
-
-def _of_machine(machine: Json) -> str:
-    """The node's name as ``kubectl get nodes`` shows it, else the Machine's, and what is wrong."""
+    By its node's name, as ``kubectl get nodes`` shows it, where it has one. A node that never was
+    is no fault as long as nothing keeps it from coming: the lifecycle tells how far it is.
+    """
     name = conditions.at_path(machine, "status", "nodeRef", "name") or conditions.name(machine)
     if conditions.deleting(machine):
-        return f"{name}: being deleted"
+        return UNHEALTHY, f"{name}: being deleted"
+    if not machine_stage.has_node(machine):
+        fault = root_cause.machine_fault(machine, observed, told)
+        text = (fault or machine_stage.stage(machine)).text
+        return (UNHEALTHY if fault else UNKNOWN), bounded(text)
     said = conditions.condition(machine, "Ready")
-    text = next((line for line in said.message.splitlines() if line.strip()), "not ready")
-    return bounded(f"{name}: {public(text.strip().removeprefix('* '))}")
+    text = bounded(f"{name}: {first_bullet(said.message) or 'not ready'}")
+    return (UNHEALTHY if said.bad else UNKNOWN), text
 
 
 def _node_groups(observed: Observed, state: MagnumState) -> Part:
@@ -240,7 +250,9 @@ def _node_groups(observed: Observed, state: MagnumState) -> Part:
         for one in (observed.machine_deployments, observed.machine_sets, observed.machines)
     ):
         return UNKNOWN, _UNREADABLE
-    found = [_node_group(group, observed) for group in state.groups if _wanted(group, observed)]
+    told = state.health_reason.get("nodegroup", "")
+    wanted = [group for group in state.groups if _wanted(group, observed)]
+    found = [_node_group(group, observed, told) for group in wanted]
     for verdict in (UNHEALTHY, UNKNOWN):
         texts = [text for one, text in found if one == verdict]
         if texts:
@@ -257,7 +269,7 @@ def _wanted(group: GroupState, observed: Observed) -> bool:
     return bool(made) or group.status != "CREATE_FAILED"
 
 
-def _node_group(group: GroupState, observed: Observed) -> Part:
+def _node_group(group: GroupState, observed: Observed, told: str) -> Part:
     assert not isinstance(observed.machine_deployments, Missing)
     assert not isinstance(observed.machine_sets, Missing)
     assert not isinstance(observed.machines, Missing)
@@ -266,10 +278,11 @@ def _node_group(group: GroupState, observed: Observed) -> Part:
         verdict = UNHEALTHY if observed.machine_deployments else UNKNOWN
         return verdict, f"{group.name}: not found on the management cluster"
     mine = machines.of_group(observed.machines, group.name, owners)
-    verdict, text = _machines(mine, machine_deployment.replicas(owners[0]) or 0, observed.servers)
+    count = machine_deployment.replicas(owners[0]) or 0
+    verdict, text = _machines(mine, count, observed, told)
     sets = machines.of_group(observed.machine_sets, group.name, owners)
     if verdict == HEALTHY and not (
         sets and all(conditions.generation_seen(one) for one in (*owners, *sets))
     ):
-        return UNKNOWN, f"{group.name}: not looked at since its last change"
+        return UNKNOWN, f"{group.name}: {_UNPROCESSED}"
     return verdict, f"{group.name}: {text}"

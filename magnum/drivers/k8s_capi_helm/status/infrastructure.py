@@ -25,13 +25,13 @@ PARTS = (
 def openstack_missing(owner: Json | Missing) -> Issue | None:
     """What the OpenStackCluster still lacks; None when network and API endpoint are there."""
     if owner is Missing.UNREADABLE:
-        return Issue("the OpenStackCluster could not be read")
+        return Issue("the OpenStackCluster cannot be read")
     if isinstance(owner, Missing):
-        return Issue("the OpenStackCluster has not been made yet")
+        return Issue("the OpenStackCluster does not exist yet")
     if conditions.deleting(owner):
         return Issue("the OpenStackCluster is being deleted")
     if not conditions.initialized(owner, "provisioned", "ready"):
-        return Issue("the network and the API load balancer are being made")
+        return Issue("the network and the API load balancer are being created")
     if any(conditions.condition(owner, kind).bad for kind in PARTS):
         return Issue("the network or the API load balancer is not ready")
     return None
@@ -50,20 +50,20 @@ def is_balancer_awaited(observed: Observed) -> bool:
 def cluster_missing(owner: Json | Missing) -> Issue | None:
     """What the Cluster object itself still lacks; its view of machines is late: asked last."""
     if owner is Missing.UNREADABLE:
-        return Issue("the Cluster could not be read")
+        return Issue("the Cluster cannot be read")
     if isinstance(owner, Missing):
-        return Issue("the Cluster has not been made yet")
+        return Issue("the Cluster does not exist yet")
     if conditions.deleting(owner):
         return Issue("the Cluster is being deleted")
     if conditions.paused(owner) or conditions.condition(owner, "Paused").bad:
         return Issue("the Cluster is paused on the management cluster")
     if not conditions.generation_seen(owner):
-        return Issue("the change of the Cluster has not been taken up yet")
+        return Issue("Cluster API has not processed the change of the Cluster yet")
     if api_address(owner) is None:
         return Issue("the API endpoint is not known yet")
     for kind in ("InfrastructureReady", "ControlPlaneInitialized", "Available"):
         if not conditions.condition(owner, kind).good:
-            return Issue(f"the Cluster is not {kind}")
+            return Issue(f"the Cluster does not report {kind} yet")
     return None
 
 

@@ -43,12 +43,15 @@ class Issue:
     :ivar cause: who has to move; None when it is only a matter of time.
     :ivar group: the group that it is about, None for the cluster as a whole.
     :ivar since: when it began, as far as anybody says (aware).
+    :ivar unapplied: the request is not on the management cluster yet, so that what the objects say
+        is about an earlier one.
     """
 
     text: str
     cause: Cause | None = None
     group: GroupState | None = None
     since: datetime.datetime | None = None
+    unapplied: bool = False
 
     def line(self) -> str:
         """The finding as a reason: its class in front, one bounded line."""
@@ -60,12 +63,22 @@ def bounded(text: str, limit: int = REASON_LIMIT) -> str:
     return column_limits.shorten(" ".join(conditions.words(text).split()), limit)
 
 
-def joined_reasons(first: str, last: str) -> str:
-    """Two sentences as one line; if they do not fit, it is the first that is cut, down to half.
+def clause(text: str) -> str:
+    """A text without its full stop, so that the line can continue; a cut one keeps its dots.
 
-    Its full stop goes: many of OpenStack's sentences end with one.
+    Many sentences of OpenStack and Cluster API end with one.
     """
-    first = first if first.endswith("..") else first.removesuffix(".")
+    return text if text.endswith("..") else text.removesuffix(".")
+
+
+def about(text: str, title: str) -> str:
+    """A message and the object that it is about."""
+    return f"{clause(text)} ({title})"
+
+
+def joined_reasons(first: str, last: str) -> str:
+    """Two sentences as one line; if they do not fit, it is the first that is cut, down to half."""
+    first = clause(first)
     room = max(REASON_LIMIT // 2, REASON_LIMIT - len(last) - 2)
     return bounded(f"{bounded(first, room)}; {last}")
 

@@ -37,14 +37,15 @@ def missing(group: GroupState, observed: Observed, version: str) -> Issue | None
     :param version: wanted Kubernetes version without ``v``, "" to take the MachineDeployment's own.
     """
     if isinstance(observed.machine_deployments, Missing):
-        return Issue("MachineDeployments could not be read")
+        return Issue("MachineDeployments cannot be read")
     if isinstance(observed.machine_sets, Missing):
-        return Issue("MachineSets could not be read")
+        return Issue("MachineSets cannot be read")
     if isinstance(observed.machines, Missing):
-        return Issue("Machines could not be read")
+        return Issue("Machines cannot be read")
     owners = machines.deployments_of(group.name, observed.machine_deployments)
     if len(owners) != 1:
-        return Issue(f"{group.name} has {len(owners) or 'no'} MachineDeployment on the cluster")
+        has = f"{len(owners)} MachineDeployments" if owners else "no MachineDeployment yet"
+        return Issue(f"nodegroup {group.name} has {has}")
     owner = owners[0]
     version = version or machines.version(_template(owner, "version"))
     wanted = replicas(owner)
@@ -71,16 +72,17 @@ def _template(thing: Json, *path: str) -> object:
 
 def _deployment_behind(group: GroupState, owner: Json, version: str) -> Issue | None:
     if conditions.deleting(owner):
-        return Issue(f"{group.name} is being deleted on the management cluster")
+        return Issue(f"nodegroup {group.name} is being deleted on the management cluster")
     if conditions.condition(owner, "Paused").bad:
-        return Issue(f"{group.name} is paused on the management cluster")
+        return Issue(f"nodegroup {group.name} is paused on the management cluster")
     if not conditions.generation_seen(owner):
-        return Issue(f"the change of {group.name} has not been taken up yet")
+        return Issue(f"Cluster API has not processed the change of nodegroup {group.name} yet")
     count = replicas(owner)
     if count is None or not _count_fits(group, count):
-        return Issue(f"{group.name} has {count} wanted machines, not {_wanted_text(group)}")
+        wanted = _wanted_text(group)
+        return Issue(f"nodegroup {group.name} is set to {count} machines instead of {wanted}")
     if machines.version(_template(owner, "version")) != version:
-        return Issue(f"{group.name} is not yet set to version {version}")
+        return Issue(f"nodegroup {group.name} is not set to version {version} yet")
     return None
 
 
@@ -97,15 +99,15 @@ def _wanted_text(group: GroupState) -> str:
 def _sets_behind(group: GroupState, owner: Json, sets: Sequence[Json], wanted: int) -> Issue | None:
     newest = max(sets, key=_revision, default=None)
     if newest is None or any(_template(newest, *p) != _template(owner, *p) for p in _TEMPLATE):
-        return Issue(f"the machines of {group.name} still follow its old template")
+        return Issue(f"the machines of nodegroup {group.name} still have its old template")
     counts = {conditions.counter(newest, key) for key in ("replicas", "readyReplicas")}
     counts |= {conditions.counter(newest, "availableReplicas"), replicas(newest)}
     settled = conditions.generation_seen(newest) and not conditions.deleting(newest)
     if not settled or counts != {wanted}:
-        return Issue(f"the machines of {group.name} are not all available")
+        return Issue(f"not all machines of nodegroup {group.name} are available yet")
     for old in sets:
         if old is not newest and (replicas(old) != 0 or conditions.counter(old, "replicas") != 0):
-            return Issue(f"old machines of {group.name} are still there")
+            return Issue(f"old machines of nodegroup {group.name} still exist")
     return None
 
 
@@ -117,7 +119,7 @@ def _revision(machine_set: Json) -> int:
 def leftover_machines(observed: Observed) -> Issue | None:
     """Machines that no group holds any more, and groups on their way out."""
     if isinstance(observed.machine_deployments, Missing):
-        return Issue("MachineDeployments could not be read")
+        return Issue("MachineDeployments cannot be read")
     for deployment in observed.machine_deployments:
         if conditions.deleting(deployment):
             return Issue(f"{conditions.name(deployment)} is being deleted")
@@ -131,16 +133,16 @@ def _orphans(observed: Observed) -> Issue | None:
         or isinstance(observed.machine_sets, Missing)
         or isinstance(observed.machines, Missing)
     ):
-        return Issue("the machines could not be read")
+        return Issue("the machines cannot be read")
     known = {conditions.name(one) for one in observed.machine_deployments}
     for one in (*observed.machines, *observed.machine_sets):
         owner = conditions.label(one, names.LABEL_DEPLOYMENT_NAME)
         if owner not in known and not machines.is_control_plane(one):
-            return Issue(f"{conditions.name(one)} of a deleted group is still there")
+            return Issue(f"{conditions.name(one)} of a deleted nodegroup still exists")
     held = {machines.server_name(one) for one in observed.machines}
     for one in () if isinstance(observed.servers, Missing) else observed.servers:
         if conditions.name(one) not in held and machines.is_of_machine(one):
-            return Issue(f"server {conditions.name(one)} of a deleted machine is still there")
+            return Issue(f"server {conditions.name(one)} of a deleted machine still exists")
     return None
 
 

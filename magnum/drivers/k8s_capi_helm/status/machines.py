@@ -55,23 +55,18 @@ def is_ready(machine: Json) -> bool:
     return not conditions.deleting(machine) and conditions.condition(machine, "Ready").good
 
 
-def not_in_place(machine: Json, wanted_version: str) -> str:
-    """Why a Machine is not what was asked for, "" when it is.
+def is_in_place(machine: Json, wanted_version: str) -> bool:
+    """Whether a Machine is what was asked for, and its node serves.
 
     :param wanted_version: without ``v``; "" if any will do.
     """
-    if conditions.deleting(machine):
-        return "is being deleted"
+    if conditions.deleting(machine) or not conditions.generation_seen(machine):
+        return False
     if wanted_version and version(conditions.at_path(machine, "spec", "version")) != wanted_version:
-        return f"has another version than {wanted_version}"
-    if not conditions.generation_seen(machine):
-        return "has not been looked at by its controller"
+        return False
     if not conditions.at_path(machine, "status", "nodeRef", "name"):
-        return "has no node"
-    for kind in ("Ready", "UpToDate"):
-        if not conditions.condition(machine, kind).good:
-            return "is not ready" if kind == "Ready" else "is not up to date"
-    return ""
+        return False
+    return all(conditions.condition(machine, kind).good for kind in ("Ready", "UpToDate"))
 
 
 def shortfall(
@@ -81,14 +76,15 @@ def shortfall(
 
     :param what: whose machines, for the sentence: ``control plane`` or a group's name.
     """
-    bad = {conditions.name(one): not_in_place(one, wanted_version) for one in machines}
-    good = sum(1 for why in bad.values() if not why)
+    there = {conditions.name(one): is_in_place(one, wanted_version) for one in machines}
+    good = sum(there.values())
     if good == wanted == len(machines):
         return None
     if good >= wanted:
-        left = sorted(name for name, why in bad.items() if why) or sorted(bad)[wanted:]
-        noun = f"{what} machine is" if len(left) == 1 else f"{len(left)} {what} machines are"
-        return Issue(f"old {noun} still there: {', '.join(left)}")
+        left = sorted(name for name, ok in there.items() if not ok) or sorted(there)[wanted:]
+        old = f"an old {what} machine" if len(left) == 1 else f"{len(left)} old {what} machines"
+        verb = "exists" if len(left) == 1 else "exist"
+        return Issue(f"{old} still {verb}: {', '.join(left)}")
     rolling = any(_is_outdated(one, wanted_version) for one in machines)
     at = f" at version {wanted_version}" if rolling and wanted_version else ""
     noun = "machine is" if wanted == 1 else "machines are"
@@ -114,7 +110,7 @@ def is_of_machine(server: Json) -> bool:
 def servers_missing(machines: Iterable[Json], servers: tuple[Json, ...] | Missing) -> Issue | None:
     """A Machine whose server is gone, unreadable or not ready: its node cannot be trusted."""
     if isinstance(servers, Missing):
-        return Issue("OpenStackServers could not be read")
+        return Issue("OpenStackServers cannot be read")
     by_name = {conditions.name(one): one for one in servers}
     for machine in machines:
         name = server_name(machine)

@@ -24,7 +24,7 @@ _SKEW = re.compile(
 #: Neutron of a network that is to be deleted (neutron_lib.exceptions.NetworkInUse).
 _IN_USE = re.compile(
     r"Unable to complete operation on network \S+ There are one or more ports still in use on the "
-    r"network(, id for these ports is: (?P<ports>[^.]+))?\."
+    r"network(, id for these ports is: (?P<ports>[^.(]+))?[. ]"
 )
 
 
@@ -45,7 +45,7 @@ def of_nova(text: str) -> str:
     found = _GIVEN_UP.search(text)
     if found is None:
         return text
-    return f"{found['tries']} hosts could not start it, the last one: {found['why']}"
+    return f"{found['tries']} hosts failed to start the server, the last one: {found['why']}"
 
 
 def of_kubelet(text: str) -> str:
@@ -53,10 +53,10 @@ def of_kubelet(text: str) -> str:
     text = conditions.words(text)
     found = _KUBELET.search(text)
     if found is None:
-        return f"is not as wanted: {text}"
+        return f"is not up to date: {text}"
     return (
-        f"runs kubelet {found['has']}, and {found['wanted']} is wanted: its image is not what its "
-        "kube_version says"
+        f"runs kubelet {found['has']} instead of {found['wanted']}: the image does not match its "
+        "property kube_version"
     )
 
 
@@ -67,6 +67,6 @@ def of_skew(text: str) -> str:
     if found is None:
         return text
     return (
-        f"it is of version {found['has']} and the control plane of {found['wanted']} "
+        f"its version is {found['has']}, and that of the control plane is {found['wanted']} "
         f"({found['check']})"
     )

@@ -32,20 +32,20 @@ def missing(group: GroupState, observed: Observed, state: MagnumState) -> Issue 
     if group.status.startswith("DELETE_"):
         if machine_deployment.is_gone(group, observed):
             return None
-        return Issue(f"node group {group.name} is being deleted", group=group)
+        return Issue(f"nodegroup {group.name} is being deleted", group=group)
     if _never_rendered(group, observed, state):
         return None
     room = control_plane if group.is_control_plane else machine_deployment
     gap = room.missing(group, observed, group.version or state.kubernetes_version)
     if gap is None and group.waits_for_control_plane:
-        gap = Issue(f"{group.name} follows when the control plane has been upgraded")
+        gap = Issue(f"nodegroup {group.name} waits for the upgrade of the control plane")
     return None if gap is None else dataclasses.replace(gap, group=group)
 
 
 def first_missing(observed: Observed, state: MagnumState) -> Issue | None:
     """The first group's gap, the control plane's before any other: without it no worker comes."""
     if not any(group.is_control_plane for group in state.groups):
-        return Issue("Magnum has no control plane group for this cluster")
+        return Issue("Magnum has no control plane nodegroup for this cluster")
     for group in sorted(state.groups, key=lambda one: not one.is_control_plane):
         gap = missing(group, observed, state)
         if gap is not None:
@@ -147,7 +147,7 @@ def drifted_replicas(observed: Observed, state: MagnumState) -> str:
     if not state.applied or generations.missing(observed, state) is not None:
         return ""
     found = [
-        f"'{group.name}' to {size}, and {group.count} were asked for"
+        f"'{group.name}' is {size} instead of {group.count}"
         for group in state.groups
         if group.status.endswith("_COMPLETE")
         and not group.autoscaled
@@ -156,8 +156,8 @@ def drifted_replicas(observed: Observed, state: MagnumState) -> str:
     if not found:
         return ""
     return (
-        f"Somebody has set the number of machines of nodegroup {'; '.join(found)}. A resize to "
-        "another number and back sets it again."
+        "The number of machines was changed outside of Magnum: nodegroup "
+        f"{'; '.join(found)}. To restore it, resize to another number and back."
     )
 
 

@@ -64,10 +64,11 @@ def first_bullet(message: str) -> str:
     """The first sentence of an aggregated message, without bullets.
 
     A bullet that only names what its sub-bullets are about is told together with the first of them.
+    A message that ends with such a name is told without its colon.
     """
     lines = [one.strip().removeprefix("* ") for one in message.splitlines() if one.strip()]
     head = next((i for i, one in enumerate(lines) if not one.endswith(":")), len(lines) - 1)
-    return public(" ".join(lines[: head + 1]))
+    return public(" ".join(lines[: head + 1])).rstrip(":")
 
 
 # Markup and stacks --------------------------------------------------------------------------------

@@ -9,22 +9,48 @@ from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import (
     conditions,
     GroupState,
-    Json,
     MagnumState,
     Missing,
     Observed,
 )
-from magnum.drivers.k8s_capi_helm.status import controller_leases, machines, root_cause
-from magnum.drivers.k8s_capi_helm.status.issue import bounded, Issue, joined_reasons, REASON_LIMIT
-from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet
+from magnum.drivers.k8s_capi_helm.status import (
+    controller_leases,
+    machine_stage,
+    machines,
+    root_cause,
+)
+from magnum.drivers.k8s_capi_helm.status.issue import (
+    bounded,
+    clause,
+    Issue,
+    joined_reasons,
+    REASON_LIMIT,
+)
+from magnum.drivers.k8s_capi_helm.status.scope import Scope, scope_of
 
 #: Until then an OpenStackCluster without any status is just new.
 SILENCE_PATIENCE = datetime.timedelta(minutes=3)
 #: Between two looks that find something in place.
-ONCE_MORE = Issue("everything is in place, looking once more").line()
+ONCE_MORE = Issue("all checks passed, confirming").line()
 #: A creation whose nodegroups have failed: nobody asks for them any more.
-_NEVER_HANDED_OVER = "it was not handed to Cluster API in that time; delete it and create it again"
+_NEVER_APPLIED = "Cluster API did not get the cluster in this time; delete it and create it again"
 _NOTHING_CHANGED = f"{Cause.REQUEST.value}: nothing was changed."
+
+
+#: What a status says before anything was looked at, by the verb that it begins with.
+_STARTING = {
+    "CREATE": Issue("the creation is starting").line(),
+    "UPDATE": Issue("the update is starting").line(),
+    "DELETE": Issue("the deletion is starting").line(),
+}
+
+
+def starting(status: str) -> str | None:
+    """The reason of a status that has just been set, until a look says more.
+
+    :param status: Magnum's word, e.g. ``UPDATE_IN_PROGRESS``.
+    """
+    return _STARTING.get(status.partition("_")[0])
 
 
 def with_cause(
@@ -39,12 +65,13 @@ def with_cause(
     :param group: tell only what concerns this group and what all groups need; None for everything.
     """
     if observed.unreachable:
-        text = "the management cluster cannot be read; what it does goes on"
+        text = "the management cluster cannot be reached; what it has begun continues"
         return Issue(text, Cause.MANAGEMENT).line()
     if observed.silent:
         return without_cause(observed, gap.text)
     said = f"{state.status_reason or ''} {group.reason or '' if group else ''}"
-    fault = _deepest(gap, observed, group, said)
+    # What the objects say until then is why an earlier request had to wait.
+    fault = None if gap.unapplied else _deepest(gap, observed, group, said)
     if fault is None or fault.cause is None:
         return gap.line() if gap.cause else _waiting(gap, observed, state, said)
     told_already = gap.text in fault.text or fault.text in gap.text
@@ -58,10 +85,10 @@ def with_cause(
 def _deepest(gap: Issue, observed: Observed, group: GroupState | None, said: str) -> Issue | None:
     """The deepest fault; the cluster tells that of the group that it waits for, if it has one."""
     if group is None and gap.group is not None:
-        own = root_cause.root_cause(root_cause.scope_of(observed, gap.group, said))
+        own = root_cause.root_cause(scope_of(observed, gap.group, said))
         if own is not None:
             return own
-    return root_cause.root_cause(root_cause.scope_of(observed, group, said))
+    return root_cause.root_cause(scope_of(observed, group, said))
 
 
 def without_cause(observed: Observed, text: str) -> str:
@@ -85,7 +112,7 @@ def timeout(state: MagnumState, reason: str) -> str:
     if state.started is not None and state.deadline is not None:
         count = round((state.deadline - state.started).total_seconds() / 60)
         minutes = f" within {count} minute{'' if count == 1 else 's'}"
-    return bounded(f"{Cause.TIMEOUT.value}: not done{minutes}; {reason}")
+    return bounded(f"{Cause.TIMEOUT.value}: not finished{minutes}; {reason}")
 
 
 def not_applied(state: MagnumState) -> Issue | None:
@@ -93,9 +120,9 @@ def not_applied(state: MagnumState) -> Issue | None:
     if state.applied:
         return None
     if state.status == "CREATE_FAILED" and not state.waiting:
-        return Issue(_NEVER_HANDED_OVER, Cause.MANAGEMENT)
-    text = state.waiting or "the change has not been handed to Cluster API yet"
-    return Issue(text, state.waiting_cause)
+        return Issue(_NEVER_APPLIED, Cause.MANAGEMENT)
+    text = state.waiting or "the request is not applied to the management cluster yet"
+    return Issue(text, state.waiting_cause, unapplied=True)
 
 
 def is_timeout(reason: str | None) -> bool:
@@ -127,10 +154,17 @@ def kept_reason(before: str | None, reason: str) -> str:
 def _waiting(gap: Issue, observed: Observed, state: MagnumState, said: str) -> str:
     """What is waited for, what it does just now, and since when; the operation's begin at last."""
     detail = _detail(gap, observed, said)
-    text = f"{gap.line()}; {detail.text}" if detail else gap.line()
+    text = clause(f"{gap.line()}; {_of_it(gap, detail)}" if detail else gap.line())
     began = (detail.since if detail else None) or gap.since or state.started
     since = f", since {clock(began)}" if began else ""
-    return f"{bounded(text, REASON_LIMIT - len(since))}{since}"
+    return f"{clause(bounded(text, REASON_LIMIT - len(since)))}{since}"
+
+
+def _of_it(gap: Issue, detail: Issue) -> str:
+    """A detail; of the machine that the gap has named just before, without the name."""
+    named = f"machine {gap.text.rpartition(': ')[2]} "
+    text = detail.text
+    return f"it {text.removeprefix(named)}" if text.startswith(named) else text
 
 
 def clock(at: datetime.datetime) -> str:
@@ -141,61 +175,23 @@ def clock(at: datetime.datetime) -> str:
 def _detail(gap: Issue, observed: Observed, said: str) -> Issue | None:
     """What the object that the gap is about does just now."""
     if gap.group is None:
-        return _silence(root_cause.scope_of(observed, None, said))
-    scope = root_cause.scope_of(observed, gap.group, said)
+        return _silence(scope_of(observed, None, said))
+    scope = scope_of(observed, gap.group, said)
     held = root_cause.preflight(scope)
     if held is not None:
         return held
     for machine in sorted(scope.machines, key=conditions.name):
         if machines.is_ready(machine) and not conditions.condition(machine, "UpToDate").bad:
             continue
-        return _stage(machine)
+        return machine_stage.stage(machine)
     return None
 
 
-def _silence(scope: root_cause.Scope) -> Issue | None:
+def _silence(scope: Scope) -> Issue | None:
     """While CAPO waits for a load balancer, or cannot log in, it writes no status at all."""
     infrastructure = scope.observed.infrastructure
     if isinstance(infrastructure, Missing) or infrastructure.get("status"):
         return None
     made = conditions.instant(conditions.metadata(infrastructure).get("creationTimestamp"))
-    text = "nothing is reported (look at load balancer and credential)"
+    text = "the OpenStack provider reports nothing (check load balancer and credential)"
     return Issue(text, since=made) if scope.lasts(made, SILENCE_PATIENCE, text) else None
-
-
-def _stage(machine: Json) -> Issue:
-    """How far one machine is."""
-    name = conditions.name(machine)
-    if conditions.deleting(machine):
-        said = conditions.condition(machine, "Deleting")
-        words = first_bullet(said.message)
-        asked = conditions.instant(conditions.metadata(machine).get("deletionTimestamp"))
-        return Issue(f"machine {name} is going{': ' + words if words else ''}", since=asked)
-    current = conditions.condition(machine, "UpToDate")
-    if current.bad:
-        text = f"machine {name}: {first_bullet(current.message)}"
-        return Issue(text, since=current.since)
-    boot = conditions.condition(machine, "BootstrapConfigReady")
-    if not _is_over(boot, machine, "bootstrap", "dataSecretName"):
-        return Issue(f"machine {name} waits for its bootstrap data", since=boot.since)
-    up = conditions.condition(machine, "InfrastructureReady")
-    if not _is_over(up, machine, "providerID"):
-        return Issue(f"server of machine {name} is being made", since=up.since)
-    if not conditions.at_path(machine, "status", "nodeRef", "name"):
-        text = f"server of machine {name} is up, its node has not joined yet"
-        return Issue(text, since=up.since)
-    node = conditions.condition(machine, "NodeHealthy")
-    said = conditions.condition(machine, "Ready") if node.good else node
-    words = first_bullet(said.message)
-    return Issue(f"machine {name} is not ready{': ' + words if words else ''}", since=said.since)
-
-
-def _is_over(said: conditions.Condition, machine: Json, *outcome: str) -> bool:
-    """Whether a machine is past a step.
-
-    At its end Cluster API writes the outcome into the machine's spec, and until it has looked at
-    that all of the machine's conditions are of an older spec.
-
-    :param outcome: path in the spec.
-    """
-    return said.good or (said.stale and bool(conditions.at_path(machine, "spec", *outcome)))

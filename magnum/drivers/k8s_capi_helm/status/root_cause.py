@@ -14,25 +14,23 @@ import dataclasses
 import datetime
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
-from magnum.drivers.k8s_capi_helm.model import conditions, GroupState, Json, Missing, Observed
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import (
     addons,
+    failure_events,
     infrastructure,
     machines,
     messages,
     remediation,
-    timestamps,
 )
-from magnum.drivers.k8s_capi_helm.status.issue import cause_of, Issue
+from magnum.drivers.k8s_capi_helm.status.issue import about, cause_of, Issue
 from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
+from magnum.drivers.k8s_capi_helm.status.scope import items, Scope, scope_of
 
 #: Cluster API's own default for a node to appear; until then a booting machine is no fault.
 NODE_PATIENCE = datetime.timedelta(minutes=10)
 #: Until then an OpenStackServer without resolved image, flavor and network is just new.
 RESOLVE_PATIENCE = datetime.timedelta(seconds=30)
-EVENT_AGE = datetime.timedelta(minutes=30)
-#: So many characters of a reason tell it from others, also where it was cut.
-_BEGINNING = 80
 
 #: Reasons of OpenStackServer conditions that only say that it is not its turn yet.
 _WAITING = frozenset(
@@ -51,60 +49,6 @@ _REFUSED = frozenset(
         "UnableToFindFloatingIPNetwork",
     }
 )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Scope:
-    """The objects that one reason is about: those of a group, or all of the cluster.
-
-    :ivar whole: it is the cluster's reason, not a group's.
-    :ivar said: what the rows say now: what was told once is told as long as it is so.
-    """
-
-    observed: Observed
-    machines: tuple[Json, ...]
-    sets: tuple[Json, ...]
-    servers: tuple[Json, ...]
-    whole: bool
-    said: str = ""
-
-    def lasts(
-        self, since: datetime.datetime | None, longest: datetime.timedelta, text: str
-    ) -> bool:
-        """Whether something has lasted that long, by its writer's clock, or was told already.
-
-        A conductor that has just begun may know less of that clock than the one before it.
-
-        :param text: that it is told with.
-        """
-        return text[:_BEGINNING] in self.said or timestamps.has_lasted(
-            since, self.observed, longest
-        )
-
-
-def items(listed: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
-    """What a list has to tell; one that could not be read tells nothing."""
-    return () if isinstance(listed, Missing) else listed
-
-
-def scope_of(observed: Observed, group: GroupState | None, said: str = "") -> Scope:
-    """The objects of *group*, or of everything for None.
-
-    :param said: what the rows say now.
-    """
-    every, sets = items(observed.machines), items(observed.machine_sets)
-    servers = items(observed.servers)
-    if group is None:
-        return Scope(observed, every, sets, servers, True, said)
-    if group.is_control_plane:
-        mine, sets = machines.of_control_plane(every), ()
-    else:
-        owners = machines.deployments_of(group.name, items(observed.machine_deployments))
-        mine = machines.of_group(every, group.name, owners)
-        sets = machines.of_group(sets, group.name, owners)
-    wanted = {machines.server_name(one) for one in mine}
-    servers = tuple(one for one in servers if conditions.name(one) in wanted)
-    return Scope(observed, mine, sets, servers, False, said)
 
 
 def root_cause(scope: Scope) -> Issue | None:
@@ -126,7 +70,7 @@ def _credential_fault(scope: Scope) -> Issue | None:
 def _server_fault(scope: Scope) -> Issue | None:
     for server in sorted(scope.servers, key=conditions.name):
         found = _fault_of_server(server, scope)
-        if found is not None:
+        if found is not None and scope.concerns(conditions.name(server), found.text):
             return found
     return None
 
@@ -135,16 +79,16 @@ def _fault_of_server(server: Json, scope: Scope) -> Issue | None:
     name = conditions.name(server)
     said = conditions.condition(server, "InstanceReady")
     if said.bad and said.message and said.reason not in _WAITING:
-        return Issue(f"{public(said.message)} (server {name})", cause_of(said.message))
+        return Issue(about(public(said.message), f"server {name}"), cause_of(said.message))
     if conditions.at_path(server, "status", "instanceState") == "ERROR":
         known = scope.observed.server_faults
         text = known.get(str(conditions.at_path(server, "status", "instanceID")), "")
-        text = messages.of_nova(public(text)) or "Nova has put the server into ERROR"
-        return Issue(f"{text} (server {name})", cause_of(text))
+        text = messages.of_nova(public(text)) or "the server is in ERROR and Nova gives no reason"
+        return Issue(about(text, f"server {name}"), cause_of(text))
     made = conditions.instant(conditions.metadata(server).get("creationTimestamp"))
     status = conditions.mapping(server.get("status"))
     resolved = status.get("resolved") or status.get("instanceID")
-    text = f"image, flavor or network of server {name} cannot be found"
+    text = f"the image, flavor or network of server {name} cannot be found"
     if not resolved and scope.lasts(made, RESOLVE_PATIENCE, text):
         return Issue(text, Cause.IMAGE)
     return None
@@ -153,7 +97,7 @@ def _fault_of_server(server: Json, scope: Scope) -> Issue | None:
 def _balancer_fault(scope: Scope) -> Issue | None:
     """CAPO waits for it for minutes; from then on only its deletion helps, which it survives."""
     name = scope.observed.failed_balancer
-    text = f"Octavia has load balancer {name} in ERROR; delete it for a new one"
+    text = f"load balancer {name} is in ERROR; delete it and Cluster API creates a new one"
     return Issue(text, Cause.NETWORK) if name else None
 
 
@@ -176,9 +120,24 @@ def _openstack_fault(scope: Scope) -> Issue | None:
 def _machine_fault(scope: Scope) -> Issue | None:
     for machine in sorted(scope.machines, key=conditions.name):
         found = _fault_of_machine(machine, scope)
-        if found is not None:
+        if found is not None and scope.concerns(conditions.name(machine), found.text):
             return found
     return None
+
+
+def machine_fault(machine: Json, observed: Observed, said: str) -> Issue | None:
+    """The fault of one machine or of its server, None while it is only a matter of time.
+
+    :param said: what the row says of the cluster now.
+    """
+    scope = dataclasses.replace(scope_of(observed, None, said), whole=False)
+    name = machines.server_name(machine)
+    for server in scope.servers:
+        if conditions.name(server) == name:
+            found = _fault_of_server(server, scope)
+            if found is not None:
+                return found
+    return _fault_of_machine(machine, scope)
 
 
 def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
@@ -199,10 +158,23 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
         return Issue(f"machine {name}: {text}", cause_of(why, Cause.NETWORK))
     node = conditions.condition(machine, "NodeHealthy")
     if up.good and node.present and not node.good:
-        text = f"machine {name}: {first_bullet(node.message)}"
-        if scope.lasts(up.since, NODE_PATIENCE, f"{Cause.BOOTSTRAP}: {text}"):
-            return Issue(text, Cause.BOOTSTRAP)
+        words = first_bullet(node.message) or "its node has not joined"
+        found = _unreachable_api(scope) or Issue(f"machine {name}: {words}", Cause.BOOTSTRAP)
+        if scope.lasts(up.since, NODE_PATIENCE, found.text):
+            return found
     return None
+
+
+def _unreachable_api(scope: Scope) -> Issue | None:
+    """Where Cluster API does not reach the cluster's API it sees no node, joined or not."""
+    owner = scope.observed.cluster
+    address = infrastructure.api_address(owner)
+    if isinstance(owner, Missing) or address is None:
+        return None
+    if not conditions.condition(owner, "RemoteConnectionProbe").bad:
+        return None
+    check = "check load balancer, security groups and the server's console log"
+    return Issue(f"the Kubernetes API at {address} cannot be reached ({check})", Cause.NETWORK)
 
 
 def preflight(scope: Scope) -> Issue | None:
@@ -213,9 +185,9 @@ def preflight(scope: Scope) -> Issue | None:
             continue
         if "Skew" in said.message:
             why = messages.of_skew(first_bullet(said.message.partition("blocked because:")[2]))
-            return Issue(f"{conditions.name(one)} cannot grow: {why}", Cause.REQUEST)
+            return Issue(f"{conditions.name(one)} creates no machines: {why}", Cause.REQUEST)
         if "ControlPlaneIsStable" in said.message:
-            return Issue("new machines wait for the control plane to settle")
+            return Issue("new machines wait until the control plane is stable")
     return None
 
 
@@ -224,7 +196,12 @@ def _replaced_fault(scope: Scope) -> Issue | None:
     owner = scope.observed.control_plane
     owners = [*scope.sets, *(() if isinstance(owner, Missing) else (owner,))]
     # Of the whole cluster nobody knows whether it is still that which is waited for.
-    return remediation.cause(scope.machines, owners, "" if scope.whole else scope.said)
+    found = remediation.cause(scope.machines, owners, "" if scope.whole else scope.said)
+    told = found is not None and any(
+        f"machine {name}:" in found.text and not scope.concerns(name, found.text)
+        for name in scope.leaving
+    )
+    return None if told else found
 
 
 # Above the machines -------------------------------------------------------------------------------
@@ -247,57 +224,13 @@ def _addon_fault(scope: Scope) -> Issue | None:
     return None
 
 
-# Events -------------------------------------------------------------------------------------------
-def _event_fault(scope: Scope) -> Issue | None:
-    """The newest failure of an object that is not fine now: an old fault is no reason."""
-    return newest_failure(scope.observed, _not_fine(scope))
-
-
-def newest_failure(observed: Observed, suspects: set[tuple[str, str]]) -> Issue | None:
-    """The newest event, not older than EVENT_AGE, that tells of a failure of one of *suspects*.
-
-    :param suspects: (kind, name) of objects.
-    """
-    newest: tuple[datetime.datetime, str, str] | None = None
-    for event in items(observed.events):
-        at = timestamps.of_event(event)
-        name = str(conditions.at_path(event, "involvedObject", "name") or "")
-        kind = str(conditions.at_path(event, "involvedObject", "kind") or "")
-        if not conditions.tells_of_failure(event) or at is None or (kind, name) not in suspects:
-            continue
-        young = not timestamps.has_lasted(at, observed, EVENT_AGE)
-        if young and (newest is None or at > newest[0]):
-            newest = (at, str(event.get("message") or event.get("reason")), name)
-    if newest is None:
-        return None
-    return Issue(f"{public(newest[1])} ({newest[2]})", cause_of(newest[1]))
-
-
-def _not_fine(scope: Scope) -> set[tuple[str, str]]:
-    bad = {
-        ("OpenStackServer", conditions.name(one))
-        for one in scope.servers
-        if not conditions.condition(one, "InstanceReady").good
-    }
-    for one in scope.machines:
-        if not machines.is_ready(one):
-            server = machines.server_name(one)
-            bad |= {("Machine", conditions.name(one))}
-            bad |= {("OpenStackMachine", server), ("OpenStackServer", server)}
-    bad |= {("MachineSet", conditions.name(one)) for one in scope.sets}
-    owner = scope.observed.infrastructure
-    if not isinstance(owner, Missing) and infrastructure.openstack_missing(owner):
-        bad.add(("OpenStackCluster", conditions.name(owner)))
-    return bad
-
-
 _FAULTS: tuple[Callable[[Scope], Issue | None], ...] = (
     _credential_fault,
     _server_fault,
     _balancer_fault,
     _openstack_fault,
     _machine_fault,
-    _event_fault,
+    failure_events.event_fault,
     _replaced_fault,
     preflight,
     _control_plane_fault,

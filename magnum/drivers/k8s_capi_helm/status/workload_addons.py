@@ -79,5 +79,6 @@ def describe(inside: AddonInventory) -> str:
     for one in inside.missing:
         by_addon.setdefault(one.addon, []).append(one.title)
     return "; ".join(
-        f"{addon}: {', '.join(titles)} not there" for addon, titles in sorted(by_addon.items())
+        f"{addon}: {', '.join(titles)} not found in the cluster"
+        for addon, titles in sorted(by_addon.items())
     )

@@ -30,8 +30,8 @@ def check_family(values: Json, family: str, live: Json | None = None) -> None:
         wanted = list(_found(values, path))
         if wanted and wanted != list(_found(live or {}, path)):
             raise errors.InvalidRequest(
-                f"The chart of this cluster cannot do what {asker} asks for. Leave it out, or ask "
-                "the cloud's operator for another chart."
+                f"The chart of this cluster does not support what {asker} asks for. Leave it out, "
+                "or ask the cloud's operator for another chart."
             )
 
 

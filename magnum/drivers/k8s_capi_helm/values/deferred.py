@@ -82,7 +82,8 @@ def check_size(owed: Iterable[DeferredChange]) -> None:
         waiting = sorted({name for one in listed[:-1] for name in one["groups"]})
         first = f"the nodegroups {', '.join(waiting)}" if waiting else "some of the nodegroups"
         raise errors.InvalidRequest(
-            f"What is new for nodegroups is too much to wait until the control plane is through: "
+            "The changes of nodegroups that wait for the upgrade of the control plane are too "
+            "large: "
             f"{size // 1024} KiB, at most {LIMIT // 1024}. Upgrade {first} by name first, or use a "
             "template with fewer changes for nodegroups."
         )

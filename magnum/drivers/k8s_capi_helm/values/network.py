@@ -13,13 +13,14 @@ def kubernetes_version(request: ClusterRequest, facts: CloudFacts) -> str:
     version = facts.kubernetes_version.removeprefix("v")
     if not (tag or version):
         raise errors.InvalidRequest(
-            f"Image '{request.image}' does not say which Kubernetes it holds: give it the property "
-            "kube_version, or set the label 'kube_tag'."
+            "The image does not say which Kubernetes version it has. Set the property kube_version "
+            f"on image '{request.image}', or set the label 'kube_tag'."
         )
     if tag and version and tag != version:
         raise errors.InvalidRequest(
-            f"Label 'kube_tag' asks for Kubernetes v{tag}, but image '{request.image}' holds "
-            f"v{version}: use a label and an image that agree."
+            "Label 'kube_tag' and the image have different Kubernetes versions. The label is "
+            f"v{tag}, and image '{request.image}' has v{version}. Use a label and an image that "
+            "agree."
         )
     return tag or version
 

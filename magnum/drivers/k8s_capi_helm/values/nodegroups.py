@@ -241,8 +241,8 @@ def _software(group: NodeGroupRequest, images: Mapping[str, Image]) -> Json:
         return {}
     if group.image not in images:
         raise errors.InvalidRequest(
-            f"Image '{group.image}' of nodegroup '{group.name}' does not exist: choose one that "
-            "'openstack image list' shows."
+            f"The image of nodegroup '{group.name}' does not exist. The image is '{group.image}': "
+            "choose one that 'openstack image list' shows."
         )
     image = images[group.image]
     return {"kubernetesVersion": image.kubernetes_version, "machineImageId": image.id}
@@ -252,8 +252,8 @@ def _flavor(group: NodeGroupRequest, flavors: Mapping[str, Flavor]) -> str:
     """The flavor's name, which is what an OpenStackMachineTemplate takes."""
     if group.flavor not in flavors:
         raise errors.InvalidRequest(
-            f"Flavor '{group.flavor}' of nodegroup '{group.name}' does not exist: choose one that "
-            "'openstack flavor list' shows."
+            f"The flavor of nodegroup '{group.name}' does not exist. The flavor is "
+            f"'{group.flavor}': choose one that 'openstack flavor list' shows."
         )
     return flavors[group.flavor].name
 

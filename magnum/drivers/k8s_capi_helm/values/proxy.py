@@ -58,14 +58,14 @@ def check_proxy(field: str, url: str) -> None:
     """
     if "@" in url:
         raise errors.InvalidRequest(
-            f"Field '{field}' of the cluster template names a user, and everybody who may read how "
-            "machines are set up would see the password. Let the proxy know the machines by their "
-            "addresses, and give the URL without a user."
+            f"Field '{field}' of the cluster template names a user, and everybody who may read the "
+            "configuration of the machines would see the password. Let the proxy recognize the "
+            "machines by their addresses, and give the URL without a user."
         )
     if _PROXY.fullmatch(url) is None:
         raise errors.InvalidRequest(
-            f"Field '{field}' of the cluster template has the value '{url}': expected a URL like "
-            "http://proxy.example.org:3128."
+            f"Field '{field}' of the cluster template has an invalid value. The value is '{url}': "
+            "expected a URL like http://proxy.example.org:3128."
         )
 
 
@@ -77,9 +77,9 @@ def check_exceptions(parts: tuple[str, ...]) -> None:
     for part in parts:
         if _EXCEPTION.fullmatch(part) is None:
             raise errors.InvalidRequest(
-                f"'{part}' in field 'no_proxy' of the cluster template cannot be used: expected "
-                "names, domains with a leading dot, addresses or networks, with commas between "
-                "them."
+                "Field 'no_proxy' of the cluster template has an invalid entry. The entry is "
+                f"'{part}': expected names, domains with a leading dot, addresses or networks, "
+                "with commas between them."
             )
 
 
@@ -95,8 +95,9 @@ def check_registry(text: str) -> None:
         )
     if not is_registry(text):
         raise errors.InvalidRequest(
-            f"Field 'insecure_registry' of the cluster template has the value '{text}': expected "
-            "one registry, like registry.example.org:5000 or http://10.0.0.5:5000."
+            "Field 'insecure_registry' of the cluster template has an invalid value. The value is "
+            f"'{text}': expected one registry, like registry.example.org:5000 or "
+            "http://10.0.0.5:5000."
         )
 
 
@@ -115,5 +116,6 @@ def check_nameservers(parts: tuple[str, ...]) -> None:
             ipaddress.ip_address(part)
         except ValueError:
             raise errors.InvalidRequest(
-                f"'{part}' in field 'dns_nameserver' of the cluster template is not an IP address."
+                "Field 'dns_nameserver' of the cluster template has an invalid entry. The entry is "
+                f"'{part}': expected an IP address."
             ) from None

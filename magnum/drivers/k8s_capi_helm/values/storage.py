@@ -72,8 +72,8 @@ def classes(
     """
     if default and default not in types:
         raise errors.InvalidRequest(
-            f"This cloud's default volume type '{default}' does not exist in Cinder. Ask the "
-            "cloud's operator.",
+            "This cloud's default volume type does not exist in Cinder. The volume type is "
+            f"'{default}'. Ask the cloud's operator.",
             "option csi_cinder_default_volume_type in [capi_helm]",
         )
     common: dict[str, Any] = {
@@ -131,9 +131,9 @@ def topologies(texts: Iterable[str]) -> list[Json]:
         label, equals, value = (part.strip() for part in text.partition("="))
         if not (label and equals and value):
             raise errors.InvalidRequest(
-                f"This cloud's allowed topology '{text}' for storage classes cannot be used: "
-                "expected a node label like topology.cinder.csi.openstack.org/zone=nova. Ask the "
-                "cloud's operator.",
+                "An allowed topology of this cloud for storage classes is invalid. The topology is "
+                f"'{text}': expected a node label like "
+                "topology.cinder.csi.openstack.org/zone=nova. Ask the cloud's operator.",
                 "option csi_cinder_allowed_topologies in [capi_helm]",
             )
         by_label.setdefault(label, []).append(value)

@@ -74,20 +74,23 @@ def check_control_plane(current: str, wanted: str, kept: Mapping[str, str]) -> N
     have, want = _parsed(current), _parsed(wanted)
     if want < have:
         raise errors.InvalidRequest(
-            f"The cluster runs Kubernetes v{_bare(current)} and the new template's image holds "
-            f"v{_bare(wanted)}: a cluster cannot be downgraded. Choose a newer template."
+            "The new template's image has an older Kubernetes version than the cluster. The image "
+            f"has v{_bare(wanted)}, and the cluster runs v{_bare(current)}: a cluster cannot be "
+            "downgraded. Choose a newer template."
         )
     if want[0] != have[0] or want[1] > have[1] + 1:
         raise errors.InvalidRequest(
-            f"The cluster runs Kubernetes v{_bare(current)} and the new template's image holds "
-            f"v{_bare(wanted)}: minor releases cannot be skipped. Upgrade to "
+            "The new template's image skips a minor release of Kubernetes. The image has "
+            f"v{_bare(wanted)}, and the cluster runs v{_bare(current)}. Upgrade to "
             f"v{have[0]}.{have[1] + 1} first."
         )
     for name, version in sorted(kept.items()):
         if _parsed(version)[1] + _KUBELET_LAG < want[1]:
             raise errors.InvalidRequest(
-                f"Nodegroup '{name}' runs Kubernetes v{_bare(version)}, more than {_KUBELET_LAG} "
-                f"minor releases before v{_bare(wanted)}. Upgrade the nodegroup first."
+                f"The Kubernetes version of nodegroup '{name}' is too old for this upgrade. It "
+                "runs "
+                f"v{_bare(version)}, more than {_KUBELET_LAG} minor releases before "
+                f"v{_bare(wanted)}. Upgrade the nodegroup first."
             )
 
 
@@ -98,13 +101,15 @@ def check_node_group(name: str, current: str, wanted: str, control_plane: str) -
     """
     if _parsed(wanted) < _parsed(current):
         raise errors.InvalidRequest(
-            f"Nodegroup '{name}' runs Kubernetes v{_bare(current)} and the image holds "
-            f"v{_bare(wanted)}: a nodegroup cannot be downgraded."
+            f"The image has an older Kubernetes version than nodegroup '{name}'. The image has "
+            f"v{_bare(wanted)}, and the nodegroup runs v{_bare(current)}: a nodegroup cannot be "
+            "downgraded."
         )
     if _parsed(wanted) > _parsed(control_plane):
         raise errors.InvalidRequest(
-            f"The image holds Kubernetes v{_bare(wanted)}, newer than the control plane's "
-            f"v{_bare(control_plane)}: upgrade the cluster first."
+            "The image has a newer Kubernetes version than the control plane. The image has "
+            f"v{_bare(wanted)}, and the control plane v{_bare(control_plane)}. Upgrade the cluster "
+            "first."
         )
 
 
@@ -116,15 +121,15 @@ def check_new_node_group(name: str, version: str, control_plane: str) -> None:
     have, want = _parsed(control_plane), _parsed(version)
     if want > have:
         raise errors.InvalidRequest(
-            f"The image of nodegroup '{name}' holds Kubernetes v{_bare(version)}, newer than the "
-            f"control plane's v{_bare(control_plane)}: choose an older image, or upgrade the "
-            "cluster first."
+            f"The image of nodegroup '{name}' has a newer Kubernetes version than the control "
+            f"plane. The image has v{_bare(version)}, and the control plane "
+            f"v{_bare(control_plane)}. Choose an older image, or upgrade the cluster first."
         )
     if want[0] != have[0] or want[1] + _KUBELET_LAG < have[1]:
         raise errors.InvalidRequest(
-            f"The image of nodegroup '{name}' holds Kubernetes v{_bare(version)}, more than "
-            f"{_KUBELET_LAG} minor releases before the control plane's v{_bare(control_plane)}: "
-            "choose a newer image."
+            f"The Kubernetes version of nodegroup '{name}' is too old for the control plane. Its "
+            f"image has v{_bare(version)}, more than {_KUBELET_LAG} minor releases before "
+            f"v{_bare(control_plane)}. Choose a newer image."
         )
 
 
@@ -285,8 +290,9 @@ def _parsed(version: str) -> _Version:
     found = _VERSION.match(version)
     if found is None:
         raise errors.InvalidRequest(
-            f"'{version}' is not a Kubernetes version like v1.34.4, so it is not known whether the "
-            "cluster may go there."
+            "The Kubernetes version of the image is not valid, so the upgrade cannot be checked. "
+            "The "
+            f"version is '{version}': expected one like v1.34.4."
         )
     major, minor, patch = found.groups()
     return int(major), int(minor), int(patch)

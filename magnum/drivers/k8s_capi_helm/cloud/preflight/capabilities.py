@@ -77,8 +77,8 @@ def capability_problems(
         known = facts.offers.get(offer)
         if known is not None and value not in known:
             yield (
-                f"Label '{label}'{whose} has the value {quoted(value)}, which is no {offer} that "
-                f"this project can use. It can use: {listed(known)}.{way_out}"
+                f"Label '{label}'{whose} names no {offer} that this project can use. The value is "
+                f"{quoted(value)}; this project can use: {listed(known)}.{way_out}"
             )
 
 

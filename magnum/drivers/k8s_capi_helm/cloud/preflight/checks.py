@@ -114,9 +114,14 @@ def quota_problems(more: Mapping[QuotaKey, int], quotas: Mapping[QuotaKey, Quota
     ]
     if not short:
         return []
+    kinds = dict.fromkeys(
+        str(key if isinstance(key, QuotaResource) else key[0])
+        for key, number in sorted(more.items(), key=_place)
+        if key in quotas and number > quotas[key].free
+    )
     return [
-        f"The project's quota is too small: {'; '.join(short)}. Delete what is no longer needed, "
-        "or ask the cloud's operator for a higher quota."
+        f"The project's quota is too small for {', '.join(kinds)}. {'; '.join(short)}. Delete what "
+        "is no longer needed, or ask the cloud's operator for a higher quota."
     ]
 
 

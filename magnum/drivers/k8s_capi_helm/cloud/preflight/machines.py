@@ -37,8 +37,8 @@ def image_problems(
     name = quoted(request.image)
     if not facts.image_id:
         yield (
-            f"Image {name} does not exist or is not visible to this project. Choose one that "
-            "'openstack image list' shows."
+            "The image does not exist or is not visible to this project. The image is "
+            f"{name}: choose one that 'openstack image list' shows."
         )
         return
     image = facts.images.get(request.image)
@@ -46,32 +46,33 @@ def image_problems(
         yield _inactive(request.image, image)
     if facts.os_distro not in terms.distros:
         yield (
-            f"Image {name} has os_distro {quoted(facts.os_distro)}; this version of the driver "
-            f"supports {' and '.join(terms.distros)}."
+            f"The image has an unsupported os_distro. Image {name} has {quoted(facts.os_distro)}, "
+            f"and this version of the driver supports {' and '.join(terms.distros)}."
         )
     elif request.distro and facts.os_distro != request.distro:
         yield (
-            f"Image {name} has os_distro {quoted(facts.os_distro)}, and the cluster template was "
-            f"made for {quoted(request.distro)}. Make a template of that image."
+            "The image has another os_distro than the cluster template. Image "
+            f"{name} has {quoted(facts.os_distro)}, and the template has "
+            f"{quoted(request.distro)}. Create a template from this image."
         )
     if facts.os_distro == "flatcar" and request.labels.etcd_blockdevice_size:
         yield (
-            f"Label 'etcd_blockdevice_size' has the value "
-            f"'{request.labels.etcd_blockdevice_size}', and etcd cannot have a disk of its own on "
-            "Flatcar. Leave the label out, or choose an image of another distribution."
+            "Label 'etcd_blockdevice_size' is not supported with Flatcar. The value is "
+            f"'{request.labels.etcd_blockdevice_size}', and etcd cannot have its own disk there. "
+            "Leave the label out, or choose an image of another distribution."
         )
     if not (facts.kubernetes_version or request.labels.kube_tag):
         yield (
-            f"Image {name} has no property 'kube_version', so it is not known which Kubernetes it "
-            "holds. Set it on the image, for example kube_version=v1.34.4, choose another image, "
+            "The image has no property 'kube_version', so its Kubernetes version is not known. "
+            f"Set it on image {name}, for example kube_version=v1.34.4, choose another image, "
             "or set the label kube_tag (for an upgrade, in the new template)."
         )
 
 
 def _inactive(name: str, image: Image) -> str:
     return (
-        f"Image {quoted(name)} has the status '{image.status}': only an active image can be used. "
-        "Choose another one, or wait until it is active."
+        f"The image is not active. Image {quoted(name)} has the status '{image.status}': choose "
+        "another one, or wait until it is active."
     )
 
 
@@ -81,9 +82,9 @@ def own_image_problems(groups: Iterable[NodeGroupRequest], facts: CloudFacts) ->
         image = facts.images.get(group.image or "")
         if group.image and image is None:
             yield (
-                f"Image {quoted(group.image)} does not exist or is not visible to this project, "
-                f"and nodegroup '{group.name}' asks for it. Choose one that 'openstack image list' "
-                "shows."
+                f"The image of nodegroup '{group.name}' does not exist or is not visible to this "
+                f"project. The image is {quoted(group.image)}: choose one that 'openstack image "
+                "list' shows."
             )
         elif group.image and image and image.status != "active":
             yield _inactive(group.image, image)
@@ -101,8 +102,8 @@ def flavor_problems(
         flavor = facts.flavors.get(group.flavor)
         if flavor is None:
             found.append(
-                f"Flavor {quoted(group.flavor)} does not exist or is not visible to this project. "
-                "Choose one that 'openstack flavor list' shows."
+                "The flavor does not exist or is not visible to this project. The flavor is "
+                f"{quoted(group.flavor)}: choose one that 'openstack flavor list' shows."
             )
             continue
         found += size_problems([flavor], terms)
@@ -117,9 +118,9 @@ def size_problems(flavors: Iterable[Flavor], terms: MachineRequirements) -> Iter
     for flavor in flavors:
         if flavor.ram < terms.ram or flavor.vcpus < terms.vcpus:
             yield (
-                f"Flavor {quoted(flavor.name)} has {flavor.ram} MiB of memory and {flavor.vcpus} "
-                f"vCPUs; a Kubernetes node needs at least {terms.ram} MiB and {terms.vcpus} vCPUs "
-                "here."
+                f"The flavor is too small for a Kubernetes node. Flavor {quoted(flavor.name)} has "
+                f"{flavor.ram} MiB of memory and {flavor.vcpus} vCPUs, and this cloud requires at "
+                f"least {terms.ram} MiB and {terms.vcpus} vCPUs."
             )
 
 
@@ -131,25 +132,26 @@ def _fit(name: str, image: Image | None, flavor: Flavor, volume: int) -> Iterato
     disk = image.disk if image else 0
     if image and image.ram > flavor.ram:
         yield (
-            f"Flavor {quoted(flavor.name)} has {flavor.ram} MiB of memory, and image "
-            f"{quoted(name)} needs {image.ram} MiB. Choose a larger flavor."
+            f"The flavor has too little memory for the image. Flavor {quoted(flavor.name)} has "
+            f"{flavor.ram} MiB, and image {quoted(name)} needs {image.ram} MiB. Choose a larger "
+            "flavor."
         )
     if volume:
         if disk > volume:
             yield (
-                f"Label 'boot_volume_size' has the value '{volume}', and image {quoted(name)} "
-                f"needs {disk} GiB. Give a larger one."
+                f"Label 'boot_volume_size' is too small for the image. The value is '{volume}', "
+                f"and image {quoted(name)} needs {disk} GiB. Set a larger value."
             )
     elif not flavor.disk:
         yield (
-            f"Flavor {quoted(flavor.name)} has no disk of its own, so its nodes have to boot from "
-            "a volume. Set the label boot_volume_size, or choose another flavor."
+            "The flavor has no disk, so its nodes have to boot from a volume. Flavor "
+            f"{quoted(flavor.name)} needs the label boot_volume_size, or choose another flavor."
         )
     elif disk > flavor.disk:
         yield (
-            f"Flavor {quoted(flavor.name)} has a disk of {flavor.disk} GiB, and image "
-            f"{quoted(name)} needs {disk} GiB. Choose a larger flavor, or set the label "
-            "boot_volume_size."
+            "The disk of the flavor is too small for the image. Flavor "
+            f"{quoted(flavor.name)} has {flavor.disk} GiB, and image {quoted(name)} needs {disk} "
+            "GiB. Choose a larger flavor, or set the label boot_volume_size."
         )
 
 
@@ -157,6 +159,6 @@ def keypair_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
     """A keypair that the person who asks does not have."""
     if request.keypair and facts.has_keypair is False:
         yield (
-            f"Keypair {quoted(request.keypair)} does not exist, or belongs to another user. Choose "
-            "one that 'openstack keypair list' shows."
+            "The keypair does not exist or belongs to another user. The keypair is "
+            f"{quoted(request.keypair)}: choose one that 'openstack keypair list' shows."
         )

@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.errors import column_limits
 
 #: Characters of the whole message. Magnum's column takes more; a person does not.
 LIMIT = 2000
+#: Characters of its first sentence.
+_TITLES = 300
 #: Characters of a tenant's own text in a sentence; the longest name that OpenStack has is 255.
 _QUOTED = 80
 #: Of what a cloud offers, how many are listed.
@@ -18,8 +21,9 @@ _LISTED = 10
 def refuse(problems: Sequence[str]) -> None:
     """Raise if there is a problem: one as it is, several as a numbered list.
 
-    Problems are told whole and in their order. What does not fit into the limit is counted; the
-    operator finds all of them in the log.
+    The first sentence names each problem without its details, since clients print no more of a
+    refusal. Then problems are told whole and in their order. What does not fit into the limit is
+    counted; the operator finds all of them in the log.
 
     :raises errors.DoesNotFit: there is one.
     """
@@ -28,17 +32,23 @@ def refuse(problems: Sequence[str]) -> None:
     if len(problems) == 1:
         raise errors.DoesNotFit(problems[0])
     whole = [f"({number}) {text}" for number, text in enumerate(problems, 1)]
-    head = f"{len(problems)} problems are in the way."
+    head = f"{len(problems)} problems found: {_titles(problems)}."
     told, room = [head], LIMIT - len(head)
     for index, text in enumerate(whole):
         left = len(whole) - index
-        tail = f"And {left} more; mend these and try again."
+        tail = f"And {left} more. Fix these and try again."
         if len(text) + 1 + (len(tail) + 1 if left > 1 else 0) > room:
             told.append(tail)
             break
         told.append(text)
         room -= len(text) + 1
     raise errors.DoesNotFit(" ".join(told), " ".join(whole))
+
+
+def _titles(problems: Sequence[str]) -> str:
+    """What each problem is about, each once, as many as there is room for."""
+    titles = [one.partition(".")[0].partition(":")[0] for one in problems]
+    return column_limits.shorten("; ".join(dict.fromkeys(titles)), _TITLES).replace(".", "")
 
 
 def quoted(text: str) -> str:

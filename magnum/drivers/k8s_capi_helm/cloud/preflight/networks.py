@@ -58,14 +58,14 @@ def network_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
         and references(name, facts.networks, "")
     ):
         yield (
-            f"Network {quoted(name)} is not an external network. Choose one that "
-            "'openstack network list --external' shows."
+            "The external network of the cluster template is not an external network. The network "
+            f"is {quoted(name)}: choose one that 'openstack network list --external' shows."
         )
     elif name:
-        yield from _one("External network", name, external(name, facts.networks, project))
+        yield from _one("external network", name, external(name, facts.networks, project))
     if request.fixed_network:
         fixed = references(request.fixed_network, facts.networks, project)
-        yield from _one("Network", request.fixed_network, fixed)
+        yield from _one("network", request.fixed_network, fixed)
         if len(fixed) == 1:
             yield from _subnets_of(fixed[0], request)
     yield from _subnet_problems(request, facts)
@@ -83,7 +83,7 @@ def extra_network_problems(
     """
     where = " of label 'extra_network_names'"
     for name in names if found is not None else ():
-        yield from _unique("Network", name, (found or {}).get(name, ()), where)
+        yield from _unique("network", name, (found or {}).get(name, ()), where)
 
 
 def address_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
@@ -91,28 +91,28 @@ def address_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
     address = request.labels.api_server_floating_ip
     if not address or facts.floating_ips is None:
         return
-    start = f"Label 'api_server_floating_ip' has the value {quoted(address)}, "
+    start = "Label 'api_server_floating_ip' names"
     mine = [one for one in facts.floating_ips if one.project_id == request.project_id]
     if not mine:
         yield (
-            f"{start}which is no floating IP of this project. Give one that 'openstack floating ip "
-            "list' shows, or leave the label out to get a new one."
+            f"{start} no floating IP of this project. The value is {quoted(address)}: give one "
+            "that 'openstack floating ip list' shows, or leave the label out to get a new one."
         )
     elif any(one.in_use for one in mine):
         yield (
-            f"{start}which belongs to a port already. Free it with 'openstack floating ip unset "
-            f"--port {address}', or give another one."
+            f"{start} a floating IP that is in use. The value is {quoted(address)}: free it with "
+            f"'openstack floating ip unset --port {address}', or give another one."
         )
 
 
 def _subnets_of(network: Network, request: ClusterRequest) -> Iterator[str]:
     name = quoted(request.fixed_network or "")
     if not network.subnets:
-        yield f"Network {name} has no subnet, so that nodes get no address. Make one in it."
+        yield f"The network has no subnet, so nodes get no address. Create one in network {name}."
     elif len(network.subnets) > _MOST_SUBNETS and not request.fixed_subnet:
         yield (
-            f"Network {name} has {len(network.subnets)} subnets. Name the one for the nodes with "
-            "--fixed-subnet."
+            f"The network has {len(network.subnets)} subnets, and none is chosen. Name the one for "
+            f"the nodes of network {name} with --fixed-subnet."
         )
 
 
@@ -120,12 +120,12 @@ def _subnet_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
     if not request.fixed_subnet or facts.subnets is None:
         return
     meant = references(request.fixed_subnet, facts.subnets, request.project_id)
-    yield from _one("Subnet", request.fixed_subnet, meant)
+    yield from _one("subnet", request.fixed_subnet, meant)
     if len(meant) == 1 and facts.fixed_network_id not in (None, meant[0].network_id):
         yield (
-            f"Subnet {quoted(request.fixed_subnet)} does not belong to network "
-            f"{quoted(request.fixed_network or '')}. Choose a subnet of this network, or name the "
-            "subnet only."
+            "The subnet does not belong to the network. The subnet is "
+            f"{quoted(request.fixed_subnet)}, and the network {quoted(request.fixed_network or '')}"
+            ". Choose a subnet of this network, or name the subnet only."
         )
 
 
@@ -138,9 +138,12 @@ def _unique(kind: str, name: str, ids: tuple[str, ...], where: str = "") -> Iter
     :param where: the label that has the name; "" for a field of its own.
     """
     if not ids:
-        yield f"{kind} {quoted(name)}{where} does not exist. Give the name or id of one."
+        yield (
+            f"The {kind}{where} does not exist. It is named {quoted(name)}: give the name or id of "
+            "an existing one."
+        )
     elif len(ids) > 1:
         yield (
-            f"{kind} {quoted(name)}{where} is not unique: {len(ids)} have it ({listed(ids)}). Give "
-            "its id."
+            f"The name of the {kind}{where} is not unique. {len(ids)} are named {quoted(name)} "
+            f"({listed(ids)}): give the id."
         )

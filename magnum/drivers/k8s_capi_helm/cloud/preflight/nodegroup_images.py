@@ -73,15 +73,15 @@ def image_problems(
 def _check_image(group: NodeGroupRequest, image: Image, control_plane: str, os_distro: str) -> None:
     if not image.kubernetes_version:
         raise errors.InvalidRequest(
-            f"Image '{group.image}' of nodegroup '{group.name}' has no property "
-            "'kube_version', so it is not known which Kubernetes it holds. Set it on the "
-            "image, for example kube_version=v1.34.4, or choose another image."
+            f"The image of nodegroup '{group.name}' has no property 'kube_version', so its "
+            f"Kubernetes version is not known. Set it on image '{group.image}', for example "
+            "kube_version=v1.34.4, or choose another image."
         )
     if image.os_distro != os_distro:
         raise errors.InvalidRequest(
-            f"Image '{group.image}' of nodegroup '{group.name}' has os_distro "
-            f"'{image.os_distro}', and the cluster's is '{os_distro}': all machines of a "
-            "cluster are set up in the same way. Choose another image."
+            f"The image of nodegroup '{group.name}' has another os_distro than the cluster. Image "
+            f"'{group.image}' has '{image.os_distro}', and the cluster has '{os_distro}'. Choose "
+            "another image."
         )
     upgrade.check_new_node_group(group.name, image.kubernetes_version, control_plane)
 
@@ -96,9 +96,10 @@ def check_disks(groups: Iterable[NodeGroupRequest], os_distro: str) -> None:
     for group in groups:
         if group.docker_volume and os_distro == "flatcar":
             raise errors.InvalidRequest(
-                f"Nodegroup '{group.name}' asks for docker_volume_size {group.docker_volume}: "
-                "machines with Flatcar cannot have a disk of their own for images and containers. "
-                "Leave it out, or choose an image of another distribution."
+                f"Nodegroup '{group.name}' asks for docker_volume_size {group.docker_volume}, "
+                "which "
+                "is not supported with Flatcar. Leave it out, or choose an image of another "
+                "distribution."
             )
 
 
@@ -116,6 +117,6 @@ def check_annotations(groups: Iterable[NodeGroupRequest], values: Json) -> None:
                 raise errors.InvalidLabel(
                     "node_annotations",
                     key,
-                    "keys below node.cluster.x-k8s.io, as Cluster API puts no others on the Nodes "
-                    "unless the cloud's operator lets it",
+                    "keys below node.cluster.x-k8s.io, as Cluster API sets no others on Nodes "
+                    "unless the cloud's operator allows it",
                 )

@@ -24,6 +24,7 @@ from magnum.common import context as magnum_context
 import magnum.conf
 from magnum.drivers.k8s_capi_helm import conf, errors, labels
 from magnum.drivers.k8s_capi_helm.model import (
+    clock,
     ClusterRequest,
     CredentialRoles,
     names,
@@ -31,6 +32,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     secrets,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import clients, prerequisites
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.tests.functional.k8s_capi_helm.regions import tls
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
 from sandbox import cloud, processes
@@ -166,20 +168,15 @@ class RegionCase(unittest.TestCase):
         """The texts of the Secret that a create writes, with a real application credential."""
         kube, request = fakes.FakeKube(), self.request()
         kube.put(names.NAMESPACE, {"metadata": {"name": request.namespace}})
-        ports: Any = _Ports(kube)
+        clients: Any = _Ports(kube)
         hold: Any = _Hold()
         interface = CONF.capi_helm.app_cred_interface_type
         port = self.cloud()
-        prerequisites.save_credentials(
-            ports,
-            hold,
-            port,
-            secrets.Owner.of(request),
-            f"magnum-{self.id()[-40:]}",
-            port.auth_url(interface),
-            CredentialRoles(_ROLES, None),
-            CONF,
+        run = Reconciliation(clients, CONF, lambda: port, clock.utc_now())
+        new = prerequisites.NewCredential(
+            f"magnum-{self.id()[-40:]}", port.auth_url(interface), CredentialRoles(_ROLES, None)
         )
+        prerequisites.save_credentials(run, hold, secrets.Owner.of(request), new)
         name = names.credential_secret(request.release)
         secret = kube.get(names.SECRET, request.namespace, name)
         assert secret is not None

@@ -36,7 +36,7 @@ class AddonsFail(Life):
         """All machines are there: nodegroups are complete, the cluster is not."""
         self.fault(_FAILS, False)
         self._try_again("cni-calico")
-        said = "waiting: 3 of 4 core addons are deployed, not csi-cinder, since <time>"
+        said = "waiting: 3 of 4 core addons are deployed, waiting for csi-cinder, since <time>"
         self.cluster.says(said, limit=_BUILT_AFTER)
         rows = self.cluster.until(_all_groups_complete, "all nodegroups", TOLD_AFTER)
         assert rows.status == "CREATE_IN_PROGRESS", rows

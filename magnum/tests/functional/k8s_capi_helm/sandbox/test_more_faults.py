@@ -75,8 +75,8 @@ class Faults(Life):
         self._patch(name, finalizers)
         self._service()
         self.customer.magnum.delete(self.cluster.uuid)
-        pattern = rf"waiting: Machine {name} to go( \(\d machines left\))?: "
-        pattern += r"being deleted since \d{4}-\d\d-\d\d \d\d:\d\d UTC, "
+        pattern = rf"waiting: deletion of Machine {name}( \(\d machines left\))?: "
+        pattern += r"requested at \d{4}-\d\d-\d\d \d\d:\d\d UTC, "
         pattern += rf"held by {re.escape(_HOLDER)}"
         rows = self.cluster.until(
             lambda rows: bool(re.fullmatch(pattern, rows.reason)), pattern, 300.0

@@ -115,8 +115,8 @@ class Groups(Life):
         make = self.customer.template
         wrong: dict[str, Json] = {
             "cannot be downgraded": {"template": make(_OLD)},
-            "cannot be skipped": {"template": make(image_id=far)},
-            "asks for Kubernetes v1.34.5": {"template": make(labels={"kube_tag": "v1.34.5"})},
+            "skips a minor release": {"template": make(image_id=far)},
+            "The label is v1.34.5": {"template": make(labels={"kube_tag": "v1.34.5"})},
             "kube_version": {"template": make(image_id="ubuntu-plain")},
             # Magnum's own words.
             "only to match cluster's template": {"template": make(), "nodegroup": _OWN},

@@ -28,7 +28,8 @@ class Joining(Life):
         self.customer.create_group("late", 1)
         self.cluster.until(lambda _: self._active() == 3, "the late server")
         said = (
-            "waiting: 0 of 1 late machine is ready; server of machine <machine> is up, its node "
+            "waiting: 0 of 1 late machine is ready; the server for machine <machine> runs, its "
+            "node "
             "has not joined yet, since <time>"
         )
         for group in ("", "late"):

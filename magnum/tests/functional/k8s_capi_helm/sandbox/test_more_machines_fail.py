@@ -52,14 +52,16 @@ class MachinesFail(Life):
     def server_in_error(self) -> None:
         """Nova has tried every host: the word of the last one, and the server."""
         why = "Failed to deploy instance: asked for with the fault server-fails"
-        said = f"internal: 3 hosts could not start it, the last one: {why} (server <machine>)"
+        said = (
+            f"internal: 3 hosts failed to start the server, the last one: {why} (server <machine>)"
+        )
         self._told("broken", said)
 
     @step
     def wrong_kubelet(self) -> None:
         said = (
-            "image: machine <machine> runs kubelet v1.30.0, and v1.34.4 is wanted: its image is "
-            "not what its kube_version says"
+            "image: machine <machine> runs kubelet v1.30.0 instead of v1.34.4: the image does not "
+            "match its property kube_version"
         )
         self._told("old", said)
 
@@ -73,8 +75,10 @@ class MachinesFail(Life):
         self.cluster.intent = self.cluster.intent.with_groups(newer=1)
         self.customer.magnum.resize(self.cluster.uuid, 1, nodegroup="newer")
         said = (
-            "request: <machine> cannot grow: it is of version 1.35.0 and the control plane of "
-            "1.34.4 (KubernetesVersionSkew); newer is not yet set to version 1.34.4"
+            "request: <machine> creates no machines: its version is 1.35.0, and that of the "
+            "control "
+            "plane is 1.34.4 (KubernetesVersionSkew); nodegroup newer is not set to version 1.34.4 "
+            "yet"
         )
         self.cluster.says(said, "newer")
 

@@ -22,8 +22,9 @@ class NetworkFails(Life):
         self.fault(_FAULT, True, "^k8s-clusterapi-cluster-.*-network-[^-]+-[^-]+-kubeapi$")
         self.customer.create().begun()
         said = (
-            f"network: Octavia has load balancer {self._balancer()} in ERROR; delete it for a new "
-            "one; the network and the API load balancer are being made"
+            f"network: load balancer {self._balancer()} is in ERROR; delete it and Cluster API "
+            "creates a new "
+            "one; the network and the API load balancer are being created"
         )
         rows = self.cluster.says(said, limit=_LATER)
         assert rows.status == "CREATE_IN_PROGRESS", rows
@@ -90,7 +91,7 @@ class NetworkFails(Life):
     def _in_use(self, by: str) -> str:
         """What is said of the network itself: Neutron's word as CAPO had it at its last try."""
         release = self.cluster.release
-        return f"waiting: OpenStackCluster {release} to go: its network is in use by {by}"
+        return f"waiting: deletion of OpenStackCluster {release}: its network is in use by {by}"
 
 
 class TestNetworkFails(LifeCase, life=NetworkFails):

@@ -64,12 +64,15 @@ class Outage(Life):
         self.fault(_IDLE, True)
         self.late.create(template=template)
         self.customer.resize(2)
-        said = "waiting: the change of default-worker has not been taken up yet, since <time>"
+        said = (
+            "waiting: Cluster API has not processed the change of nodegroup default-worker yet, "
+            "since <time>"
+        )
         for group in ("", "default-worker"):
             self.cluster.says(said, group)
-        made = "waiting: the network and the API load balancer are being made, since <time>"
+        made = "waiting: the network and the API load balancer are being created, since <time>"
         self.late.cluster.says(made)
-        rows = self.cluster.says(f"timeout: not done within 2 minutes; {said}", fail=False)
+        rows = self.cluster.says(f"timeout: not finished within 2 minutes; {said}", fail=False)
         assert rows.status == "UPDATE_FAILED", rows
 
     @step
@@ -79,7 +82,7 @@ class Outage(Life):
         self.fault(_IDLE, False)
         self.late.cluster.says(
             f"network: Network {self.network.id} could not be found; the network and the API load "
-            "balancer are being made"
+            "balancer are being created"
         )
 
     @step
@@ -99,9 +102,10 @@ class Outage(Life):
         self.fault(_GONE, True, "^capi-core$")
         self.customer.resize(1)
         said = (
-            "management: Webhook 'default.cluster.cluster.x-k8s.io' of the management "
-            "cluster does not answer, so the chart cannot be applied. It will be tried again; if "
-            "this stays, ask the operator to check the controllers of Cluster API there."
+            "management: A webhook of the management cluster does not answer, so the chart cannot "
+            "be applied. The webhook is 'default.cluster.cluster.x-k8s.io'. The chart will be "
+            "applied again; if this persists, ask the operator to check the controllers of Cluster "
+            "API there."
         )
         rows = self.cluster.says(said)
         assert rows.status == "UPDATE_IN_PROGRESS", rows
@@ -114,10 +118,10 @@ class Outage(Life):
         self.fault(_OTHER, True)
         self.resting.magnum.delete(self.resting.cluster.uuid)
         said = (
-            "management: nothing here shows that this management cluster ever had the cluster, "
-            "neither its Lease nor its credential Secret. It may be on another one, so it is not "
-            "taken for deleted. The operator has to check which management cluster the driver's "
-            "kubeconfig names."
+            "management: nothing on this management cluster proves that it ever had the cluster, "
+            "neither a Lease nor a credential Secret. The cluster may be on another one, so it "
+            "does not count as deleted. The operator has to check which management cluster the "
+            "driver's kubeconfig names."
         )
         rows = self.resting.cluster.says(said, fail=False)
         assert rows.status == "DELETE_FAILED", rows
@@ -163,7 +167,9 @@ class Outage(Life):
         told = rows.cluster["health_status_reason"]
         self.say(str(told))
         assert _SINCE.fullmatch(told["management"]), told
-        self.cluster.says("management: the management cluster cannot be read; what it does goes on")
+        self.cluster.says(
+            "management: the management cluster cannot be reached; what it has begun continues"
+        )
         self.fault(_STOPPED, False)
         assert management.answers(30), "the management API does not answer again"
         self.cluster.complete()

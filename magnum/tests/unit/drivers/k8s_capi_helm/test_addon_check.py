@@ -130,7 +130,9 @@ class TestInspections(InspectionsCase):
         self.assertEqual([], self.workload.asked)
         self.inspections = AddonCheck(EVERY, chance=lambda: 0, enter=self.workload)
         self.workload.gone = {OCCM}
-        found = self.look(said="ccm-openstack: DaemonSet openstack-system/occm not there")
+        found = self.look(
+            said="ccm-openstack: DaemonSet openstack-system/occm not found in the cluster"
+        )
         self.assertEqual(["occm"], [one.name for one in found.missing])
 
     def test_a_cluster_out_of_reach_is_left_alone_longer_and_longer(self) -> None:

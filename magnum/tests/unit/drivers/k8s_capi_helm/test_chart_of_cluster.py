@@ -170,7 +170,7 @@ class TestFamilies(ChartCase):
     def test_nor_to_a_chart_that_is_not_allowed(self) -> None:
         self.made()
         self.config(group="capi_helm", allow_chart_family_change=True)
-        self.assertIn("not among those", self.upgrade(self.foreign_template()))
+        self.assertIn("does not allow", self.upgrade(self.foreign_template()))
         self.assertEqual(("openstack-cluster", "1.1.0"), self.chart())
 
     def test_a_new_cluster_by_a_named_chart(self) -> None:

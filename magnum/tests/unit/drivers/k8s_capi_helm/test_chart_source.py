@@ -79,7 +79,7 @@ class TestNamedByTemplates(StoreCase):
         source.check_version("v2.1.7", ["2.1.*"])
         for version in ("2.0.0", "2.10.0", "2x1.7", "12.1.7", "3.0.0-rc1"):
             error = self.assertRaises(errors.InvalidRequest, store.wanted, version)
-            self.assertIn(f"version '{version}'", str(error))
+            self.assertIn(f"is '{version}'", str(error))
             self.assertIn("2.1.*, 3.0.0, 1.9.0", str(error))
 
     def test_a_cluster_keeps_a_version_that_is_allowed_no_more(self) -> None:

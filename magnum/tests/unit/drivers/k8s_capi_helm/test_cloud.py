@@ -100,7 +100,7 @@ class TestFacts(CloudCase):
         self.assertEqual(UUID, self.cloud.facts(request()).image_id)
         self.openstack.images.append(dict(self.openstack.images[0], id="other"))
         error = self.assertRaises(errors.CloudRefused, self.cloud.facts, request())
-        self.assertIn("not unique: 2 have it", str(error))
+        self.assertIn("not unique", str(error))
 
     def test_what_an_image_needs(self) -> None:
         for size, virtual, least, disk in (
@@ -192,7 +192,7 @@ class TestErrors(CloudCase):
         for service in ("image", "compute", "network", "volume"):
             self.openstack.down = {service}
             error = self.assertRaises(errors.CloudUnreachable, self.cloud.facts, request())
-            self.assertIn("Try again", str(error))
+            self.assertIn("try again", str(error))
 
     def test_a_service_that_is_not_in_the_catalogue_is_told_among_the_problems(self) -> None:
         self.openstack.absent = {"block-storage"}

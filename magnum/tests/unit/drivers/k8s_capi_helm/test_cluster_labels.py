@@ -105,7 +105,7 @@ class TestRefusals(LabelCase):
     def test_families_that_do_not_go_together(self) -> None:
         labels = {"calico_ipv4pool": "fd00::/56,10.1.0.0/16"}
         reason = self.refused(labels, fixed_network="dual")
-        self.assertIn("begin with one IP version (fd00::/56, 172.24.0.0/13)", reason)
+        self.assertIn("the same first IP version (fd00::/56, 172.24.0.0/13)", reason)
         reason = self.refused(labels, fixed_network="dual", fixed_subnet="one")
         self.assertIn("no fixed subnet", reason)
 
@@ -187,7 +187,7 @@ class TestNodegroups(LabelCase):
         group.save()
         notice = self.reason()["notice"]
         for words in (
-            "'monitoring_enabled' of nodegroup 'old' has no effect: it holds for whole clusters.",
+            "'monitoring_enabled' of nodegroup 'old' has no effect: it applies to whole clusters.",
             "'different_failure_domain' of nodegroup 'old' has no effect: It needs a filter",
             "'boot_volume_size' of nodegroup 'old' has no effect: its value 'many' should be",
         ):
@@ -259,7 +259,7 @@ class TestForeignChart(LabelCase):
         foreign = dataclasses.replace(chart, family="")
         self.ports.charts.wanted = lambda *args, **names: foreign
         for name, text in (("audit_log_enabled", "true"), ("container_infra_prefix", "r.example")):
-            self.assertIn("cannot do that", self.refused({name: text}))
+            self.assertIn("does not support label", self.refused({name: text}))
         self.create(labels={"kubelet_options": "--v=3"})
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
         self.assertEqual(

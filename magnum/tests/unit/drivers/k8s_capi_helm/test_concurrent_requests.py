@@ -81,7 +81,7 @@ class TestCrossing(driver_case.DriverCase):
         self.capi_converges()
         late = self.cluster()  # of a second task, which a busy machine lets wait
         self.status_task()
-        self.assertIn("once more", self.cluster().status_reason)
+        self.assertIn("confirming", self.cluster().status_reason)
         status_task.advance(self.context, late, driver_case.CONF)
         after = self.cluster()
         self.assertEqual(("UPDATE_COMPLETE", None), (after.status, after.status_reason))

@@ -72,7 +72,7 @@ class TestFrozen(DriverCase):
             self.context,
             self.cluster(),
         )
-        self.assertIn("was not exchanged. Ask again in a minute.", str(error))
+        self.assertIn("was not replaced. Try again in a minute.", str(error))
         self.assertEqual(([first], secret), (list(self.cloud.credentials), self.secret()))
 
     def test_and_what_another_rotation_has_retired_is_not_forgotten(self) -> None:

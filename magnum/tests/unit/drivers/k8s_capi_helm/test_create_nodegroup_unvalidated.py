@@ -191,7 +191,7 @@ class TestBeingChecked(DriverCase):
         self.status_task(2)
         self.resize(4, "extra")
         self.assertEqual("CREATE_FAILED", self.group("extra").status)
-        self.assertIn("was never made", self.group("extra").status_reason)
+        self.assertIn("was never created", self.group("extra").status_reason)
         self.status_task(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual(runs, len(self.helm.runs))

@@ -35,7 +35,7 @@ class TestGranted(testtools.TestCase):
     def test_nothing_left_is_refused_with_what_there_is(self) -> None:
         for held, machines, addons, words in (
             ((), (), (), ("besides 'admin'", "none")),
-            (("admin",), (), (), ("besides 'admin'", "You have: admin")),
+            (("admin",), (), (), ("besides 'admin'", "you have: admin")),
             (("admin",), ("admin",), (), ("one of the roles admin",)),
             (("reader",), ("member",), (), ("one of the roles member", "reader")),
             (("member",), ("member",), ("creator",), ("one of the roles creator",)),

@@ -29,7 +29,7 @@ class TestCreate(DriverCase):
             self.health_task()
             for row in (self.cluster(), self.group()):
                 self.assertEqual("CREATE_FAILED", row.status)
-                self.assertTrue(row.status_reason.startswith("timeout: not done within 60"))
+                self.assertTrue(row.status_reason.startswith("timeout: not finished within 60"))
                 self.assertIn("delete it and create it again", row.status_reason)
                 self.assertNotIn("waiting", row.status_reason)
         self.delete()
@@ -54,7 +54,7 @@ class LateCase(DriverCase):
         for _ in range(3):
             cluster = self.cluster()
             self.assertEqual("UPDATE_FAILED", cluster.status)
-            for words in ("timeout: not done within 60 minutes", "Helm ran out of time"):
+            for words in ("timeout: not finished within 60 minutes", "Helm ran out of time"):
                 self.assertIn(words, cluster.status_reason)
             self.health_task()
 

@@ -149,7 +149,7 @@ class TestManagementClusters(Case):
                 status, reason = self.state()
                 self.assertEqual("DELETE_IN_PROGRESS", status)
                 self.assertIn(f"refused the {what}", reason)
-                self.assertIn("not taken for deleted", reason)
+                self.assertIn("does not count as deleted", reason)
                 self.assertIn(f"id-magnum-{RELEASE}", self.cloud.credentials)
         self.openstack.before = None
         self.status_task()
@@ -172,7 +172,7 @@ class TestManagementClusters(Case):
         self.capi_deletes()
         self.openstack.failing = sdk_exceptions.ForbiddenException("no", http_status=403)
         self.status_task(2)
-        self.assertIn("refused the servers", self.state()[1])
+        self.assertIn("Nova refused a request (servers)", self.state()[1])
         self.give_the_operators_word()
         self.status_task()
         self.assertEqual(([], []), (self.rows(), self.left()))

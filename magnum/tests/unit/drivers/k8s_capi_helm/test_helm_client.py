@@ -24,7 +24,7 @@ WORDS: tuple[tuple[str, type[errors.DriverError], str], ...] = (
         "Error: values don't meet the specifications of the schema(s) in the following chart(s):\n"
         "openstack-cluster:\n- at '/text': got number, want string\n",
         errors.ValuesRefused,
-        "cluster: text: got number, want string",
+        "cluster. It reports: text: got number, want string",
     ),
     (
         "Error: execution error at (openstack-cluster/templates/validate.yaml:1:27): why it is",
@@ -121,14 +121,14 @@ WORDS: tuple[tuple[str, type[errors.DriverError], str], ...] = (
         "Error: server-side apply failed for object n/x apps/v1, Kind=Deployment: failed to create "
         "typed patch object (n/x; apps/v1, Kind=Deployment): .data: field not declared in schema",
         errors.HelmRefused,
-        "refused a part of this cluster: .data: field not declared in schema",
+        "refused a part of this cluster. It answered: .data: field not declared in schema",
     ),
     (
         'level=WARN msg="upgrade failed" name=x error="failed to create resource: Deployment.apps '
         '\\"x\\" is invalid: [spec.selector: Required value]"\nError: UPGRADE FAILED: failed to '
         'create resource: Deployment.apps "x" is invalid: [spec.selector: Required value]',
         errors.HelmRefused,
-        'part of this cluster: Deployment.apps "x" is invalid: [spec.selector: Required value]',
+        'It answered: Deployment.apps "x" is invalid: [spec.selector: Required value]',
     ),
     (
         "Error: unable to detect chart at /tmp/Chart.yaml: open /tmp/Chart.yaml: no such file or "
@@ -249,7 +249,7 @@ class TestVersion(testtools.TestCase):
     def test_not_supported(self) -> None:
         for text in ("v2.17.0", "v3.16.4", "v4.0.0", "v4.1.0", "v5.0.0", "", "nonsense"):
             error = self.assertRaises(errors.HelmUnusable, versions.supported, text)
-            self.assertIn(text or "unknown version", str(error))
+            self.assertIn(text or "It is unknown", str(error))
             self.assertIn("3.17", str(error))
 
 

@@ -147,7 +147,9 @@ class TestForms(testtools.TestCase):
         for name, text, words in BAD:
             error = self.assertRaises(errors.InvalidLabel, labels.parse, {name: text}, {})
             self.assertEqual((name, text), (error.label, error.value))
-            self.assertIn(f"Label '{name}' has the value '{text}': expected ", str(error))
+            self.assertIn(
+                f"Label '{name}' has an invalid value. The value is '{text}': expected ", str(error)
+            )
             self.assertIn(words, error.expected)
 
     def test_every_example_asks_for_something(self) -> None:
@@ -303,7 +305,10 @@ class TestNodegroups(testtools.TestCase):
                 )
             else:
                 said = self.refused(own, {})
-                self.assertIn(f"Label '{label.name}' of the nodegroup has the value", said)
+                self.assertIn(
+                    f"Label '{label.name}' applies to whole clusters. The nodegroup has the value",
+                    said,
+                )
                 self.assertIn("boot_volume_size", said)
         labels.check_node_group(dict(cluster), cluster, {})
         labels.check_node_group({"unknown": "y", "monitoring_enabled": ""}, cluster, {})

@@ -223,7 +223,10 @@ class TestRefused(testtools.TestCase):
         for name, reason in unsupported.REFUSED.items():
             text = "false" if name == "cloud_provider_enabled" else "true"
             error = self.assertRaises(errors.InvalidRequest, labels.parse, {name: text}, {}, {})
-            self.assertIn(f"Label '{name}' has the value '{text}'", str(error))
+            self.assertIn(
+                f"Label '{name}' is not supported with this value. The value is '{text}'",
+                str(error),
+            )
             self.assertIn(reason, str(error))
 
     def test_what_asks_for_nothing_is_taken(self) -> None:

@@ -13,6 +13,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
     validate_cluster,
     validate_nodegroup,
+    writer,
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects import state as magnum_state_reader
 from magnum.drivers.k8s_capi_helm.model import (
@@ -176,7 +177,9 @@ class TestRequest(testtools.TestCase):
 class TestRefusals(testtools.TestCase):
     def test_wrong_label_is_refused_by_name_and_value(self):
         wrong = cluster(labels={"auto_healing_enabled": "maybe"})
-        self.assertIn("'auto_healing_enabled' has the value 'maybe'", self.refused(wrong))
+        self.assertIn(
+            "'auto_healing_enabled' has an invalid value. The value is 'maybe'", self.refused(wrong)
+        )
 
     def refused(self, subject, groups=None):
         error = self.assertRaises(
@@ -219,7 +222,7 @@ class TestRefusals(testtools.TestCase):
     def test_a_keypair_that_no_object_can_name(self):
         for name in ("a: b\n\ud800", "half \ud800", "a\x00b", "two\nlines"):
             text = self.refused(cluster(keypair=name))
-            self.assertIn("no keypair has such a name", text)
+            self.assertIn("which no keypair can have", text)
             self.assertNotIn("\ud800", text)
         self.assertIsNone(
             validate_cluster.validate_new_cluster(cluster(keypair="grün 1"), rows(), config())
@@ -256,7 +259,10 @@ class TestRefusals(testtools.TestCase):
     def test_labels_of_groups(self):
         for texts, words in (
             ({"monitoring_enabled": "true"}, "whole clusters"),
-            ({"boot_volume_size": "big"}, "'boot_volume_size' has the value 'big'"),
+            (
+                {"boot_volume_size": "big"},
+                "'boot_volume_size' has an invalid value. The value is 'big'",
+            ),
             ({"boot_volume_type": "fast"}, "no boot_volume_size"),
             ({"boot_volume_availability_zone": "az"}, "no boot_volume_size"),
             ({"docker_volume_type": "fast"}, "no docker_volume_size"),
@@ -283,7 +289,7 @@ class TestRefusals(testtools.TestCase):
         error = self.assertRaises(
             errors.InvalidRequest, validate_nodegroup.validate_new_labels, plain, marked, ""
         )
-        self.assertIn("node_annotations node.cluster.x-k8s.io/a=b", str(error))
+        self.assertIn("The value is node.cluster.x-k8s.io/a=b", str(error))
 
     def test_a_group_without_a_flavor(self):
         self.assertIn(
@@ -426,3 +432,28 @@ class TestHealing(testtools.TestCase):
 
     def test_or_leaves_it_to_the_chart(self):
         self.assertEqual([None, None], self.checks(0))
+
+
+class TestMarkInProgress(testtools.TestCase):
+    """A request says at once that it starts, and nothing of an earlier one."""
+
+    class Row:
+        """As much of a record of Magnum as is saved."""
+
+        status = "UPDATE_COMPLETE"
+        status_reason: str | None = "quota: Quota exceeded for cores"
+
+        def obj_what_changed(self) -> set[str]:
+            return set(vars(self))
+
+        def save(self) -> None:
+            self.saved = (self.status, self.status_reason)
+
+    def test_the_reason_of_an_earlier_request_is_replaced(self) -> None:
+        for status, reason in (
+            ("UPDATE_IN_PROGRESS", "waiting: the update is starting"),
+            ("DELETE_IN_PROGRESS", "waiting: the deletion is starting"),
+        ):
+            row = self.Row()
+            writer.mark_in_progress(row, status)
+            self.assertEqual((status, reason), row.saved)

@@ -75,10 +75,10 @@ class TestNew(ImageCase):
     def test_what_does_not_go_with_the_cluster_fails_alone(self) -> None:
         before = self.values
         for image, version, words in (
-            ("new", NEW, "newer than the control plane's v1.34"),
+            ("new", NEW, "newer Kubernetes version than the control plane"),
             ("old", "1.30.9", "more than 3 minor releases before"),
             ("strange", "", "no property 'kube_version'"),
-            ("odd", "latest", "not a Kubernetes version"),
+            ("odd", "latest", "expected one like v1.34.4"),
         ):
             self.cloud.images[image] = ("image-3", version)
             self.add_group(image, image_id=image)
@@ -92,12 +92,12 @@ class TestNew(ImageCase):
     def test_an_image_that_is_not_there(self) -> None:
         self.add_group("own", image_id="nowhere")
         self.assertEqual("CREATE_FAILED", self.group("own").status)
-        self.assertIn("'nowhere' does not exist", self.group("own").status_reason)
+        self.assertIn("The image is 'nowhere'", self.group("own").status_reason)
 
     def test_an_image_of_another_distribution(self) -> None:
         self.cloud.distros["gpu"] = "flatcar"
         self.add_group("own", image_id="gpu")
-        self.assertIn("os_distro 'flatcar'", self.group("own").status_reason)
+        self.assertIn("has 'flatcar'", self.group("own").status_reason)
 
     def test_one_release_behind_the_limit_is_fine(self) -> None:
         self.cloud.images["gpu"] = ("image-gpu", "1.31.0")
@@ -151,7 +151,7 @@ class TestUpgrade(ImageCase):
         self.complete()
         before = (self.rows(), self.values)
         said = self.upgrade(self.next)
-        self.assertIn("'own' runs Kubernetes v1.31.9", said)
+        self.assertIn("of nodegroup 'own' is too old for this upgrade. It runs v1.31.9", said)
         self.assertIn("Upgrade the nodegroup first", said)
         self.assertEqual(before, (self.rows(), self.values))
 

@@ -97,8 +97,11 @@ class TestLabels(OwnCase):
 
     def test_what_a_nodegroup_cannot_have(self) -> None:
         self.made(labels=CLUSTER)
-        self.refused("holds for whole clusters", labels={"monitoring_enabled": "true"})
-        self.refused("'boot_volume_size' has the value 'big'", labels={"boot_volume_size": "big"})
+        self.refused("applies to whole clusters", labels={"monitoring_enabled": "true"})
+        self.refused(
+            "'boot_volume_size' has an invalid value. The value is 'big'",
+            labels={"boot_volume_size": "big"},
+        )
         self.refused("no docker_volume_size", labels={"docker_volume_type": "fast"})
         self.refused("'example.org/team'", labels={"node_annotations": "example.org/team=blue"})
 
@@ -247,11 +250,16 @@ class TestDisk(OwnCase):
     def test_flatcar_has_none(self) -> None:
         self.made()
         self.helm.releases[NAMESPACE, RELEASE].values["osDistro"] = "flatcar"
-        self.refused("docker_volume_size 5: machines with Flatcar", docker_volume_size=5)
+        self.refused(
+            "docker_volume_size 5, which is not supported with Flatcar", docker_volume_size=5
+        )
 
     def test_a_type_that_cinder_lacks(self) -> None:
         self.create(docker_volume_size=30, labels={"docker_volume_type": "slow"})
-        self.assertIn("'docker_volume_type' has the value 'slow'", self.cluster().status_reason)
+        self.assertIn(
+            "'docker_volume_type' has an invalid value. The value is 'slow'",
+            self.cluster().status_reason,
+        )
 
     def test_a_running_cluster_gets_none(self) -> None:
         self.made()

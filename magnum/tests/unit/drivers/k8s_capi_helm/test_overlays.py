@@ -79,7 +79,9 @@ class TestFiles(Case):
             error = self.assertRaises(
                 errors.InvalidLabel, overlay_files.read_overlays, directory, "gpu", CONTEXT
             )
-            self.assertIn("'capi_helm_overlay' has the value 'gpu'", str(error))
+            self.assertIn(
+                "'capi_helm_overlay' has an invalid value. The value is 'gpu'", str(error)
+            )
 
     def test_a_link_out_of_the_directory(self) -> None:
         outside = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "secret.yaml"
@@ -445,7 +447,8 @@ class TestWorld(driver_case.DriverCase):
         log = self.useFixture(fixtures.FakeLogger())
         path = self.write("site", "etcd:\n  dataDri: /x\n")
         self.helm.refusal = errors.ValuesRefused(
-            "The chart does not accept the values of this cluster: etcd: additional properties "
+            "The chart does not accept the values of this cluster. It reports: etcd: additional "
+            "properties "
             "'dataDri' not allowed",
             "helm upgrade: exit status 1",
             (("etcd", "dataDri"),),

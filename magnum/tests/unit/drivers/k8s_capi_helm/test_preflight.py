@@ -89,171 +89,176 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     (
         request(),
         {"image_id": "", "kubernetes_version": "", "os_distro": "", "images": {}},
-        "Image 'kube' does not exist or is not visible to this project. Choose one that "
-        "'openstack image list' shows.",
+        "The image does not exist or is not visible to this project. The image is 'kube': "
+        "choose one that 'openstack image list' shows.",
     ),
     (
         request(),
         image(status="queued"),
-        "Image 'kube' has the status 'queued': only an active image can be used. Choose another "
-        "one, or wait until it is active.",
+        "The image is not active. Image 'kube' has the status 'queued': choose another one, or "
+        "wait until it is active.",
     ),
     (
         request(),
         {"os_distro": "windows"},
-        "Image 'kube' has os_distro 'windows'; this version of the driver supports ubuntu and "
-        "flatcar.",
+        "The image has an unsupported os_distro. Image 'kube' has 'windows', and this version "
+        "of the driver supports ubuntu and flatcar.",
     ),
     (
         request(distro="ubuntu"),
         {"os_distro": "flatcar"},
-        "Image 'kube' has os_distro 'flatcar', and the cluster template was made for 'ubuntu'. "
-        "Make a template of that image.",
+        "The image has another os_distro than the cluster template. Image 'kube' has 'flatcar', "
+        "and the template has 'ubuntu'. Create a template from this image.",
     ),
     (
         request({"etcd_blockdevice_size": "10"}),
         {"os_distro": "flatcar"},
-        "Label 'etcd_blockdevice_size' has the value '10', and etcd cannot have a disk of its own "
-        "on Flatcar. Leave the label out, or choose an image of another distribution.",
+        "Label 'etcd_blockdevice_size' is not supported with Flatcar. The value is '10', and "
+        "etcd cannot have its own disk there. Leave the label out, or choose an image of "
+        "another distribution.",
     ),
     (
         request(),
         {"kubernetes_version": ""},
-        "Image 'kube' has no property 'kube_version', so it is not known which Kubernetes it "
-        "holds. Set it on the image, for example kube_version=v1.34.4, choose another image, or "
-        "set the label kube_tag (for an upgrade, in the new template).",
+        "The image has no property 'kube_version', so its Kubernetes version is not known. Set "
+        "it on image 'kube', for example kube_version=v1.34.4, choose another image, or set the "
+        "label kube_tag (for an upgrade, in the new template).",
     ),
     (
         request(node_groups=worker("gone")),
         {},
-        "Flavor 'gone' does not exist or is not visible to this project. Choose one that "
-        "'openstack flavor list' shows.",
+        "The flavor does not exist or is not visible to this project. The flavor is 'gone': "
+        "choose one that 'openstack flavor list' shows.",
     ),
     (
         request(node_groups=worker("tiny")),
         {},
-        "Flavor 'tiny' has 1024 MiB of memory and 1 vCPUs; a Kubernetes node needs at least 2048 "
-        "MiB and 2 vCPUs here.",
+        "The flavor is too small for a Kubernetes node. Flavor 'tiny' has 1024 MiB of memory "
+        "and 1 vCPUs, and this cloud requires at least 2048 MiB and 2 vCPUs.",
     ),
     (
         request(),
         image(ram=8192),
-        "Flavor 'small' has 4096 MiB of memory, and image 'kube' needs 8192 MiB. Choose a larger "
-        "flavor.",
+        "The flavor has too little memory for the image. Flavor 'small' has 4096 MiB, and image "
+        "'kube' needs 8192 MiB. Choose a larger flavor.",
     ),
     (
         request(node_groups=worker("diskless")),
         {},
-        "Flavor 'diskless' has no disk of its own, so its nodes have to boot from a volume. Set "
-        "the label boot_volume_size, or choose another flavor.",
+        "The flavor has no disk, so its nodes have to boot from a volume. Flavor 'diskless' "
+        "needs the label boot_volume_size, or choose another flavor.",
     ),
     (
         request(),
         image(disk=30),
-        "Flavor 'small' has a disk of 20 GiB, and image 'kube' needs 30 GiB. Choose a larger "
-        "flavor, or set the label boot_volume_size.",
+        "The disk of the flavor is too small for the image. Flavor 'small' has 20 GiB, and "
+        "image 'kube' needs 30 GiB. Choose a larger flavor, or set the label boot_volume_size.",
     ),
     (
         request({"boot_volume_size": "5"}),
         {},
-        "Label 'boot_volume_size' has the value '5', and image 'kube' needs 10 GiB. Give a larger "
-        "one.",
+        "Label 'boot_volume_size' is too small for the image. The value is '5', and image "
+        "'kube' needs 10 GiB. Set a larger value.",
     ),
     (
         request(keypair="theirs"),
         {"has_keypair": False},
-        "Keypair 'theirs' does not exist, or belongs to another user. Choose one that 'openstack "
-        "keypair list' shows.",
+        "The keypair does not exist or belongs to another user. The keypair is 'theirs': choose "
+        "one that 'openstack keypair list' shows.",
     ),
     (
         request(external_network="nowhere"),
         {},
-        "External network 'nowhere' does not exist. Give the name or id of one.",
+        "The external network does not exist. It is named 'nowhere': give the name or id of an "
+        "existing one.",
     ),
     (
         request(external_network="mine"),
         {},
-        "Network 'mine' is not an external network. Choose one that 'openstack network list "
-        "--external' shows.",
+        "The external network of the cluster template is not an external network. The network "
+        "is 'mine': choose one that 'openstack network list --external' shows.",
     ),
     (
         request(external_network="public"),
         {"networks": (PUBLIC, dataclasses.replace(PUBLIC, id="n-9"))},
-        "External network 'public' is not unique: 2 have it (n-1, n-9). Give its id.",
+        "The name of the external network is not unique. 2 are named 'public' (n-1, n-9): give "
+        "the id.",
     ),
     (
         request(fixed_network="nowhere"),
         {},
-        "Network 'nowhere' does not exist. Give the name or id of one.",
+        "The network does not exist. It is named 'nowhere': give the name or id of an existing "
+        "one.",
     ),
     (
         request(fixed_network="mine"),
         {"networks": (PUBLIC, dataclasses.replace(MINE, subnets=()))},
-        "Network 'mine' has no subnet, so that nodes get no address. Make one in it.",
+        "The network has no subnet, so nodes get no address. Create one in network 'mine'.",
     ),
     (
         request(fixed_network="mine"),
         {"networks": (PUBLIC, dataclasses.replace(MINE, subnets=("a", "b", "c")))},
-        "Network 'mine' has 3 subnets. Name the one for the nodes with --fixed-subnet.",
+        "The network has 3 subnets, and none is chosen. Name the one for the nodes of network "
+        "'mine' with --fixed-subnet.",
     ),
     (
         request(fixed_subnet="nowhere"),
         {},
-        "Subnet 'nowhere' does not exist. Give the name or id of one.",
+        "The subnet does not exist. It is named 'nowhere': give the name or id of an existing one.",
     ),
     (
         request(fixed_network="mine", fixed_subnet="other"),
         {"fixed_network_id": "n-2"},
-        "Subnet 'other' does not belong to network 'mine'. Choose a subnet of this network, or "
-        "name the subnet only.",
+        "The subnet does not belong to the network. The subnet is 'other', and the network "
+        "'mine'. Choose a subnet of this network, or name the subnet only.",
     ),
     (
         request({"extra_network_names": "storage"}),
         {"extra_networks": {"storage": ()}},
-        "Network 'storage' of label 'extra_network_names' does not exist. Give the name or id of "
-        "one.",
+        "The network of label 'extra_network_names' does not exist. It is named 'storage': give "
+        "the name or id of an existing one.",
     ),
     (
         request({"extra_network_names": "mine"}),
         {"extra_networks": {"mine": ("n-2", "n-5")}},
-        "Network 'mine' of label 'extra_network_names' is not unique: 2 have it (n-2, n-5). Give "
-        "its id.",
+        "The name of the network of label 'extra_network_names' is not unique. 2 are named "
+        "'mine' (n-2, n-5): give the id.",
     ),
     (
         request({"availability_zone": "az-9"}),
         {},
-        "Label 'availability_zone' has the value 'az-9', which is no availability zone of Nova "
-        "that this project can use. It can use: az-1, az-2.",
+        "Label 'availability_zone' names no availability zone of Nova that this project can "
+        "use. The value is 'az-9'; this project can use: az-1, az-2.",
     ),
     (
         request({"etcd_blockdevice_size": "10", "etcd_blockdevice_volume_az": "az-9"}),
         {},
-        "Label 'etcd_blockdevice_volume_az' has the value 'az-9', which is no availability zone of "
-        "Cinder that this project can use. It can use: nova.",
+        "Label 'etcd_blockdevice_volume_az' names no availability zone of Cinder that this "
+        "project can use. The value is 'az-9'; this project can use: nova.",
     ),
     (
         request({"boot_volume_size": "20", "boot_volume_type": "slow"}),
         {},
-        "Label 'boot_volume_type' has the value 'slow', which is no volume type that this project "
-        "can use. It can use: fast.",
+        "Label 'boot_volume_type' names no volume type that this project can use. The value is "
+        "'slow'; this project can use: fast.",
     ),
     (
         request({"control_plane_availability_zones": "az-1,az-9"}),
         {},
-        "Label 'control_plane_availability_zones' has the value 'az-9', which is no availability "
-        "zone of Nova that this project can use. It can use: az-1, az-2.",
+        "Label 'control_plane_availability_zones' names no availability zone of Nova that this "
+        "project can use. The value is 'az-9'; this project can use: az-1, az-2.",
     ),
     (
         request({"api_server_lb_flavor": "huge"}),
         {"offers": {CloudCapability.BALANCER_FLAVOR: ("small", "large")}},
-        "Label 'api_server_lb_flavor' has the value 'huge', which is no load balancer flavor that "
-        "this project can use. It can use: large, small.",
+        "Label 'api_server_lb_flavor' names no load balancer flavor that this project can use. "
+        "The value is 'huge'; this project can use: large, small.",
     ),
     (
         request({"octavia_provider": "f5"}),
         {},
-        "Label 'octavia_provider' has the value 'f5', which is no load balancer provider that this "
-        "project can use. It can use: amphora, ovn.",
+        "Label 'octavia_provider' names no load balancer provider that this project can use. "
+        "The value is 'f5'; this project can use: amphora, ovn.",
     ),
     (
         request(),
@@ -263,9 +268,9 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     (
         request(),
         {"quotas": {QuotaResource.INSTANCES: Quota(10, 8), QuotaResource.CORES: Quota(20, 16)}},
-        "The project's quota is too small: servers: 3 needed, 2 free of 10; vCPUs: 6 needed, 4 "
-        "free of 20. Delete what is no longer needed, or ask the cloud's operator for a higher "
-        "quota.",
+        "The project's quota is too small for servers, vCPUs. servers: 3 needed, 2 free of 10; "
+        "vCPUs: 6 needed, 4 free of 20. Delete what is no longer needed, or ask the cloud's "
+        "operator for a higher quota.",
     ),
 )
 
@@ -305,17 +310,17 @@ class TestProblems(testtools.TestCase):
             ),
         )
         for groups, expected in (
-            ((CONTROL_PLANE,), ["'availability_zone' has"]),
-            ((CONTROL_PLANE, "a"), ["'availability_zone' has"]),
+            ((CONTROL_PLANE,), ["'availability_zone'"]),
+            ((CONTROL_PLANE, "a"), ["'availability_zone'"]),
             (
                 (CONTROL_PLANE, "a", "b"),
-                ["'availability_zone' has", "'boot_volume_type' of nodegroup 'b' has"],
+                ["'availability_zone'", "'boot_volume_type' of nodegroup 'b'"],
             ),
-            (("a",), ["'availability_zone' has"]),
-            (("b",), ["'availability_zone' has", "'boot_volume_type' of nodegroup 'b' has"]),
+            (("a",), ["'availability_zone'"]),
+            (("b",), ["'availability_zone'", "'boot_volume_type' of nodegroup 'b'"]),
         ):
             found = checks.software_problems(asked, FACTS, TERMS, groups)
-            begin = [text.removeprefix("Label ").split(" the value")[0] for text in found]
+            begin = [text.removeprefix("Label ").split(" names")[0] for text in found]
             self.assertEqual(expected, begin, groups)
             for text in found:
                 group = "of nodegroup" in text
@@ -352,8 +357,8 @@ class TestFloatingIp(testtools.TestCase):
 
     def test_one_that_is_not_there_or_somebody_elses(self) -> None:
         words = (
-            "Label 'api_server_floating_ip' has the value '192.0.2.10', which is no floating IP of "
-            "this project. Give one that 'openstack floating ip list' shows, or leave the label "
+            "Label 'api_server_floating_ip' names no floating IP of this project. The value is "
+            "'192.0.2.10': give one that 'openstack floating ip list' shows, or leave the label "
             "out to get a new one."
         )
         self.assertEqual([words], self.problems())
@@ -361,8 +366,8 @@ class TestFloatingIp(testtools.TestCase):
 
     def test_one_that_is_taken(self) -> None:
         words = (
-            "Label 'api_server_floating_ip' has the value '192.0.2.10', which belongs to a port "
-            "already. Free it with 'openstack floating ip unset --port 192.0.2.10', or give "
+            "Label 'api_server_floating_ip' names a floating IP that is in use. The value is "
+            "'192.0.2.10': free it with 'openstack floating ip unset --port 192.0.2.10', or give "
             "another one."
         )
         self.assertEqual([words], self.problems(FloatingIp(self.ADDRESS, "p1", in_use=True)))
@@ -383,12 +388,14 @@ class TestMessage(testtools.TestCase):
         )
         asked = request(keypair="theirs", node_groups=worker("gone"))
         self.assertEqual(
-            "3 problems are in the way. (1) Flavor 'gone' does not exist or is not visible to this "
-            "project. Choose one that 'openstack flavor list' shows. (2) Keypair 'theirs' does not "
-            "exist, or belongs to another user. Choose one that 'openstack keypair list' shows. "
-            "(3) The project's quota is too small: vCPUs: 2 needed, 0 free of 0; floating IPs: 1 "
-            "needed, 0 free of 1. Delete what is no longer needed, or ask the cloud's operator for "
-            "a higher quota.",
+            "3 problems found: The flavor does not exist or is not visible to this project; The "
+            "keypair does not exist or belongs to another user; The project's quota is too small "
+            "for vCPUs, floating IPs. (1) The flavor does not exist or is not visible to this "
+            "project. The flavor is 'gone': choose one that 'openstack flavor list' shows. (2) The "
+            "keypair does not exist or belongs to another user. The keypair is 'theirs': choose "
+            "one that 'openstack keypair list' shows. (3) The project's quota is too small for "
+            "vCPUs, floating IPs. vCPUs: 2 needed, 0 free of 0; floating IPs: 1 needed, 0 free of "
+            "1. Delete what is no longer needed, or ask the cloud's operator for a higher quota.",
             str(self.told(checks.problems(asked, facts, TERMS))),
         )
 
@@ -397,10 +404,10 @@ class TestMessage(testtools.TestCase):
         error = self.told(checks.problems(request(node_groups=groups), FACTS, TERMS))
         text = str(error)
         self.assertLessEqual(len(text), 2000)
-        self.assertTrue(text.startswith("40 problems are in the way. (1) Flavor 'flavor-0"))
-        told = text.count(" does not exist")
+        self.assertTrue(text.startswith("40 problems found: The flavor does not exist"), text)
+        told = text.count(") The flavor does not exist")
         self.assertGreater(told, 5)
-        self.assertTrue(text.endswith(f"And {40 - told} more; mend these and try again."), text)
+        self.assertTrue(text.endswith(f"And {40 - told} more. Fix these and try again."), text)
         self.assertEqual(40, error.detail.count(" does not exist"))
 
     def test_it_is_one_line_whatever_a_name_holds(self) -> None:
@@ -408,8 +415,8 @@ class TestMessage(testtools.TestCase):
         facts = dataclasses.replace(FACTS, has_keypair=False)
         text = str(self.told(checks.problems(asked, facts, TERMS)))
         self.assertTrue(text.isprintable())
-        self.assertIn("Flavor 'a b c'", text)
-        self.assertIn(f"Keypair '{'k' * 80}...'", text)
+        self.assertIn("The flavor is 'a b c'", text)
+        self.assertIn(f"The keypair is '{'k' * 80}...'", text)
 
     def test_much_to_choose_from_is_counted(self) -> None:
         zones = tuple(f"az-{n:02}" for n in range(1, 40))

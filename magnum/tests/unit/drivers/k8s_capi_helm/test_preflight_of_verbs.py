@@ -22,15 +22,19 @@ class TestCreate(DriverCase):
         cluster = self.create(masters=3, keypair="theirs", labels=labels)
         self.assertEqual("CREATE_FAILED", cluster.status)
         self.assertEqual(
-            "4 problems are in the way. "
-            "(1) Label 'boot_volume_type' has the value 'slow', which is no volume type that this "
-            "project can use. It can use: fast. "
-            "(2) Flavor 'small' does not exist or is not visible to this project. Choose one that "
-            "'openstack flavor list' shows. "
-            "(3) Keypair 'theirs' does not exist, or belongs to another user. Choose one that "
-            "'openstack keypair list' shows. "
-            "(4) The project's quota is too small: servers: 4 needed, 1 free of 10; routers: 1 "
-            f"needed, 0 free of 1. {ADVICE}",
+            "4 problems found: "
+            "Label 'boot_volume_type' names no volume type that this project can use; "
+            "The flavor does not exist or is not visible to this project; "
+            "The keypair does not exist or belongs to another user; "
+            "The project's quota is too small for servers, routers. "
+            "(1) Label 'boot_volume_type' names no volume type that this project can use. The "
+            "value is 'slow'; this project can use: fast. "
+            "(2) The flavor does not exist or is not visible to this project. The flavor is "
+            "'small': choose one that 'openstack flavor list' shows. "
+            "(3) The keypair does not exist or belongs to another user. The keypair is 'theirs': "
+            "choose one that 'openstack keypair list' shows. "
+            "(4) The project's quota is too small for servers, routers. servers: 4 needed, 1 free "
+            f"of 10; routers: 1 needed, 0 free of 1. {ADVICE}",
             cluster.status_reason,
         )
         for group in cluster.nodegroups:
@@ -85,8 +89,8 @@ class TestResize(DriverCase):
         }
         self.refused(
             5,
-            "The project's quota is too small: servers: 4 needed, 2 free of 4; vCPUs: 8 needed, "
-            f"6 free of 10. {ADVICE}",
+            "The project's quota is too small for servers, vCPUs. servers: 4 needed, 2 free of 4; "
+            f"vCPUs: 8 needed, 6 free of 10. {ADVICE}",
         )
 
     def test_what_fits_goes_on_afterwards(self) -> None:
@@ -104,7 +108,8 @@ class TestResize(DriverCase):
     def test_the_control_plane(self) -> None:
         self.cloud.limits = {QuotaResource.SERVER_GROUP_MEMBERS: Quota(2)}
         words = f"servers in one server group: 3 needed, 2 free of 2. {ADVICE}"
-        self.refused(3, f"The project's quota is too small: {words}", "default-master")
+        short = "The project's quota is too small for servers in one server group."
+        self.refused(3, f"{short} {words}", "default-master")
 
     def test_the_machines_that_the_autoscaler_has_made_are_members_too(self) -> None:
         live = self.helm.releases[NAMESPACE, RELEASE]
@@ -115,7 +120,8 @@ class TestResize(DriverCase):
         self.before = self.helm.live(NAMESPACE, RELEASE)
         self.cloud.limits = {QuotaResource.SERVER_GROUP_MEMBERS: Quota(5)}
         words = f"servers in one server group: 6 needed, 5 free of 5. {ADVICE}"
-        self.refused(6, f"The project's quota is too small: {words}")
+        short = "The project's quota is too small for servers in one server group."
+        self.refused(6, f"{short} {words}")
 
     def test_a_patch_is_refused_as_well(self) -> None:
         self.cloud.limits = {QuotaResource.RAM: Quota(4096, 4000)}
@@ -151,8 +157,8 @@ class TestNodegroup(DriverCase):
         self.add_group("more", 3)
         self.assertEqual("CREATE_FAILED", self.group("more").status)
         self.assertEqual(
-            "The project's quota is too small: servers: 3 needed, 2 free of 4; server groups: 1 "
-            f"needed, 0 free of 2. {ADVICE}",
+            "The project's quota is too small for servers, server groups. servers: 3 needed, 2 "
+            f"free of 4; server groups: 1 needed, 0 free of 2. {ADVICE}",
             self.group("more").status_reason,
         )
         self.assertEqual(2, len(self.cloud.openstack.groups))
@@ -167,8 +173,8 @@ class TestNodegroup(DriverCase):
         self.cloud.limits = {QuotaResource.INSTANCES: Quota(2, 2)}
         self.add_group("more", 1, flavor_id="gone")
         reason = self.group("more").status_reason
-        self.assertIn("(1) Flavor 'gone' does not exist", reason)
-        self.assertIn("(2) The project's quota is too small: servers: 1 needed", reason)
+        self.assertIn("(1) The flavor does not exist", reason)
+        self.assertIn("(2) The project's quota is too small for servers. servers: 1 needed", reason)
 
     def test_an_image_that_does_not_go_with_the_cluster_comes_together_with_them(self) -> None:
         self.made()
@@ -177,6 +183,8 @@ class TestNodegroup(DriverCase):
         self.add_group("more", 1, image_id="old")
         reason = self.group("more").status_reason
         self.assertIn(
-            "(1) The image of nodegroup 'more' holds Kubernetes v1.30.9, more than", reason
+            "(1) The Kubernetes version of nodegroup 'more' is too old for the control plane. Its "
+            "image has v1.30.9, more than",
+            reason,
         )
-        self.assertIn("(2) The project's quota is too small: servers: 1 needed", reason)
+        self.assertIn("(2) The project's quota is too small for servers. servers: 1 needed", reason)

@@ -389,7 +389,7 @@ class TestPaths(testtools.TestCase):
                     raise error
             except errors.DriverError as found:
                 self.check(str(found))
-                self.assertTrue(str(found).startswith("Nova refused flavors: "), found)
+                self.assertTrue(str(found).startswith("Nova refused a request (flavors). "), found)
                 self.assertIn("nova.cloud-a.example", found.detail)
             else:
                 self.fail("nothing was raised")

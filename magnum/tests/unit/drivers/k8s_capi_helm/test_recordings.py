@@ -36,13 +36,21 @@ STARTS = tuple(
 #: What a reason says of a machine on its way, in the only order in which that can be.
 STAGES = (
     r"machine (\S+) waits for its bootstrap data",
-    r"server of machine (\S+) is being made",
-    r"server of machine (\S+) is up, its node has not joined yet",
+    r"the server for machine (\S+) is being created",
+    r"the server for machine (\S+) runs, its node has not joined yet",
     r"machine (\S+) is not ready",
-    r"machine (\S+) is going",
+    r"machine (\S+) is being deleted",
 )
+#: What joining sentences must not leave: a full stop or a colon where the line goes on or ends.
+_CLUMSY = re.compile(r"(?<!\.)\.[,;]|(?<!\.)\. \(|:(?:[;,]|$)|[,;:] [,;:]|\* ")
 #: So late, in seconds, may the mark of a true moment be: its driver looks now and then, and twice.
 LATENESS = 10.0
+
+
+def texts(verdict: model.Verdict) -> list[str]:
+    """Everything that a tenant reads of a verdict."""
+    reasons = (verdict.reason, *(one.reason for one in verdict.groups))
+    return [*(one for one in reasons if one), *verdict.health_reason.values()]
 
 
 def films(paths: Iterable[pathlib.Path]) -> Iterator[Film]:
@@ -90,6 +98,7 @@ class Replay(abc.ABC):
             self.assertEqual(complete, verdict.reason is None, when)
             self.groups(observed, verdict, when)
             self.health(observed, verdict, when)
+            self.assertEqual([], [one for one in texts(verdict) if _CLUMSY.search(one)], when)
             for name, stage in told_stages(verdict):
                 self.assertGreaterEqual(stage, stages.get(name, 0), (when, verdict.reason))
                 stages[name] = stage
@@ -268,16 +277,20 @@ class FaultTest(testtools.TestCase):
 
     WANTED = (
         ("everyday", "everyday-", "waiting: 1 of 2 default-worker machines are ready; machine "),
-        ("everyday", "everyday-", "waiting: old default-worker machine is still there: everyday-"),
+        ("everyday", "everyday-", "waiting: an old default-worker machine still exists: everyday-"),
         ("upgrade", "upgrade-", "waiting: 1 of 3 control plane machines are ready at version 1.34"),
-        ("upgrade", "upgrade-", "waiting: default-worker is not yet set to version 1.34"),
-        ("faults", "faults-", "is up, its node has not joined yet, since "),
+        ("upgrade", "upgrade-", "waiting: nodegroup default-worker is not set to version 1.34"),
+        ("faults", "faults-", "runs, its node has not joined yet, since "),
         ("faults", "faults-", "is not ready: Node.Ready: Kubelet stopped posting node status"),
-        ("faults", "faults-", " runs kubelet v1.30.0, and v1.34.4 is wanted: its image is"),
+        ("faults", "faults-", " runs kubelet v1.30.0 instead of v1.34.4: the image does"),
         ("faults", "faults-", "waiting: the Cluster is paused on the management cluster, since "),
         ("faults", "faults-", "quota: Quota exceeded for instances: Requested 1, but already"),
         ("08-server_error", "rec", "quota: Quota exceeded for cores: Requested 4, but already"),
-        ("08-server_error", "rec", "internal: Nova has put the server into ERROR (server rec-"),
+        (
+            "08-server_error",
+            "rec",
+            "internal: the server is in ERROR and Nova gives no reason (server rec-",
+        ),
         ("09-no_node", "rec", "Health check failed: Node failed to report startup in 1m0s"),
         ("11-wrong_kubelet", "rec", "image: machine rec-gpu-g8l78-pcvdc runs kubelet v1."),
         ("12-pause", "rec", "is paused on the management cluster"),

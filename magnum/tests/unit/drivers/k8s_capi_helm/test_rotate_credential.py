@@ -93,7 +93,7 @@ class TestRotation(Case):
         before = self.used()
         with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
             error = self.assertRaises(exception.NotSupported, self.rotate, "u2")
-        self.assertIn("was not exchanged. Ask again in a minute.", str(error))
+        self.assertIn("was not replaced. Try again in a minute.", str(error))
         self.assertEqual((before, []), (self.used(), self.retired()))
 
     def test_nothing_is_made_for_a_cluster_whose_deletion_is_over(self) -> None:

@@ -98,9 +98,10 @@ class TestSlowCloud(InTimeCase):
         self.made()
         self.connect(self.api.answer)
         with deadline.end_at(time.monotonic()):
-            pending_operation.begin(
-                self.cluster(), CONF, Verb.RESIZE, "default-worker", must_be_known=True, count=3
+            new = pending_operation.NewOperation(
+                Verb.RESIZE, "default-worker", must_be_known=True, target_node_count=3
             )
+            pending_operation.begin(self.cluster(), CONF, new)
         record = self.healthy.leases.read(NAMESPACE, RELEASE)
         self.assertEqual([3], [one.target_node_count for one in record.operations])
 

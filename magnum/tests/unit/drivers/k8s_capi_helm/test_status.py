@@ -25,7 +25,7 @@ class CompleteTest(testtools.TestCase):
                 state = builders.state(f"{verb}_IN_PROGRESS")
                 first = status.evaluate(builders.observed(version=version), state, NOW)
                 self.assertEqual(f"{verb}_IN_PROGRESS", first.status, version)
-                self.assertIn("looking once more", first.reason)
+                self.assertIn("confirming", first.reason)
                 second = twice(builders.observed(version=version), state)
                 self.assertEqual((f"{verb}_COMPLETE", None), (second.status, second.reason))
                 self.assertEqual({f"{verb}_COMPLETE"}, {one.status for one in second.groups})
@@ -106,23 +106,26 @@ class NotCompleteTest(testtools.TestCase):
         return observed
 
     def test_not_applied(self):
-        self.check("not been handed to Cluster API", applied=False)
+        self.check("not applied to the management cluster", applied=False)
         self.check("another worker is at it", applied=False, waiting="another worker is at it")
 
     def test_generations_not_observed(self):
         for kind, wanted in (
             ("cluster", "change of the Cluster"),
             ("control_plane", "control plane"),
-            ("machine_deployments", "default-worker has not been taken up"),
-            ("machine_sets", "default-worker are not all available"),
+            (
+                "machine_deployments",
+                "Cluster API has not processed the change of nodegroup default-worker",
+            ),
+            ("machine_sets", "not all machines of nodegroup default-worker are available"),
             ("machines", "1 of 2 default-worker machines"),
         ):
             self.check(wanted, self.changed(kind, "metadata.generation", 3))
 
     def test_wanted_counts_and_version(self):
-        self.check("default-worker has 2 wanted machines, not 3", groups={"default-worker": 3})
-        self.check("control plane is not yet set to 1 machines", masters=1)
-        self.check("not yet set to version 1.35.0", kubernetes_version="1.35.0")
+        self.check("default-worker is set to 2 machines instead of 3", groups={"default-worker": 3})
+        self.check("control plane is not set to 1 machines yet", masters=1)
+        self.check("not set to version 1.35.0 yet", kubernetes_version="1.35.0")
 
     def test_machines(self):
         path = "spec.version"
@@ -135,7 +138,7 @@ class NotCompleteTest(testtools.TestCase):
     def test_conditions_that_do_not_say_of_which_generation_they_are(self):
         for kind, wanted in (
             ("machines", "1 of 2 default-worker machines"),
-            ("control_plane", "change of the control plane has not been taken up"),
+            ("control_plane", "has not processed the change of the control plane"),
         ):
             observed = self.changed(kind, "metadata.generation", 3)
             found = getattr(observed, kind)
@@ -148,43 +151,45 @@ class NotCompleteTest(testtools.TestCase):
         for thing in (*observed.machine_deployments, *observed.machine_sets):
             thing["spec"]["template"]["spec"]["version"] = "v1.33.0"
         groups = {"default-worker": 0}
-        self.check("default-worker is not yet set to version 1.34.4", observed, groups=groups)
+        self.check(
+            "nodegroup default-worker is not set to version 1.34.4 yet", observed, groups=groups
+        )
 
     def test_what_is_left_of_a_group_without_a_row(self):
         whole = builders.observed({"default-worker": 2, "gone": 1})
         whole.machine_deployments[1]["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
         self.check("gone is being deleted", whole)
         left = dataclasses.replace(whole, machine_deployments=whole.machine_deployments[:1])
-        self.check("of a deleted group is still there", left)
+        self.check("of a deleted nodegroup still exists", left)
         left = dataclasses.replace(left, machines=left.machines[:-1])
-        self.check("of a deleted group is still there", left)
+        self.check("of a deleted nodegroup still exists", left)
 
     def test_an_old_machine_beside_enough_new_ones(self):
         observed = builders.observed()
         old = builders.machine("default-worker", 7)
         old["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
         observed = dataclasses.replace(observed, machines=(*observed.machines, old))
-        self.check("old default-worker machine is still there", observed)
+        self.check("an old default-worker machine still exists", observed)
 
     def test_the_newest_machine_set_counts(self):
         observed = builders.observed()
         newer = builders.machine_set("default-worker", 2, revision=2)
         newer["spec"]["template"]["spec"]["bootstrap"]["configRef"]["name"] = "other"
         observed = dataclasses.replace(observed, machine_sets=(*observed.machine_sets, newer))
-        self.check("still follow its old template", observed)
+        self.check("still have its old template", observed)
 
     def test_the_race_after_a_template_change(self):
         # Generation observed, all counters equal, RollingOut False: still of the template before.
         observed = self.changed(
             "machine_deployments", "spec.template.spec.infrastructureRef.name", "new"
         )
-        self.check("still follow its old template", observed)
+        self.check("still have its old template", observed)
 
     def test_an_old_machine_set_with_replicas(self):
         observed = builders.observed()
         older = builders.machine_set("default-worker", 1, revision=0)
         observed = dataclasses.replace(observed, machine_sets=(*observed.machine_sets, older))
-        self.check("old machines of default-worker", observed)
+        self.check("old machines of nodegroup default-worker", observed)
 
     def test_control_plane_conditions_and_counters(self):
         for kind, state in (
@@ -194,15 +199,18 @@ class NotCompleteTest(testtools.TestCase):
         ):
             observed = builders.observed()
             builders.say(observed.control_plane, kind, state)
-            self.check(f"not settled: {kind}", observed)
-        self.check("does not count", self.changed("control_plane", "status.upToDateReplicas", 2))
+            self.check(f"not stable yet ({kind})", observed)
+        self.check(
+            "not all control plane machines",
+            self.changed("control_plane", "status.upToDateReplicas", 2),
+        )
 
     def test_infrastructure(self):
         for path in ("status.ready", "status.initialization"):
             observed = self.changed("infrastructure", path, None)
             self.assertEqual("CREATE_COMPLETE", twice(observed, builders.state()).status)
         observed = self.changed("infrastructure", "status", {})
-        self.check("network and the API load balancer are being made", observed)
+        self.check("network and the API load balancer are being created", observed)
         self.check(
             "API endpoint",
             self.changed("cluster", "spec.controlPlaneEndpoint", {"host": "", "port": 0}),
@@ -219,7 +227,7 @@ class NotCompleteTest(testtools.TestCase):
             rest = tuple(one for i, one in enumerate(everything) if i != left_out)
             self.check("addon", dataclasses.replace(builders.observed(), addons=rest))
         edited = self.changed("addons", "spec.values", {"new": True})
-        self.check("3 of 4 core addons are deployed, not csi-cinder", edited)
+        self.check("3 of 4 core addons are deployed, waiting for csi-cinder", edited)
         busy = self.changed(
             "addons",
             "metadata.annotations",
@@ -228,7 +236,7 @@ class NotCompleteTest(testtools.TestCase):
                 "addons.stackhpc.com/handle_addon_updated.x": "{}",
             },
         )
-        self.check("not csi-cinder", busy)
+        self.check("waiting for csi-cinder", busy)
         failed = self.changed(
             "addons", "status", {"phase": "Failed", "failureMessage": "chart not found"}
         )
@@ -253,10 +261,10 @@ class NotCompleteTest(testtools.TestCase):
         for kind in ("cluster", "infrastructure", "control_plane"):
             for why in Missing:
                 observed = dataclasses.replace(builders.observed(), **{kind: why})
-                wanted = "could not be read" if why is Missing.UNREADABLE else "has not been made"
+                wanted = "cannot be read" if why is Missing.UNREADABLE else "does not exist yet"
                 self.check(wanted, observed)
         for kind in ("machine_deployments", "machine_sets", "machines", "servers", "addons"):
             unreadable = dataclasses.replace(builders.observed(), **{kind: Missing.UNREADABLE})
-            self.check("could not be read", unreadable)
+            self.check("cannot be read", unreadable)
         old = dataclasses.replace(builders.observed(), at=NOW - datetime.timedelta(minutes=6))
         self.check("management:", old)

@@ -46,7 +46,7 @@ class GroupLooksTest(testtools.TestCase):
         state, look = self.state("DELETE_IN_PROGRESS"), builders.observed({"default-worker": 2})
         first = status.evaluate(look, state, NOW)
         self.assertFalse(row(first, "gpu").gone)
-        self.assertIn("looking once more", row(first, "gpu").reason)
+        self.assertIn("confirming", row(first, "gpu").reason)
         self.assertTrue(row(status.evaluate(look, after(first, state), NOW), "gpu").gone)
 
     def test_looks_that_do_not_agree(self):
@@ -89,7 +89,7 @@ class WrittenTest(testtools.TestCase):
             state = builders.state(applied_generations=generations.applied_generations(newer))
             verdict = twice(look, state)
             self.assertEqual(("CREATE_IN_PROGRESS", ""), (verdict.status, verdict.fingerprint))
-            self.assertIn(f"the change of {thing['kind']} {_name(thing)} has not", verdict.reason)
+            self.assertIn(f"the change of {thing['kind']} {_name(thing)} is not", verdict.reason)
             self.assertEqual({""}, {one.fingerprint for one in verdict.groups})
 
     def test_a_look_that_is_as_new_or_newer(self):
@@ -177,7 +177,7 @@ class SinceTest(testtools.TestCase):
         state = builders.state(applied=False)
         reason = status.evaluate(builders.observed(), state, NOW).reason
         self.assertTrue(
-            reason.endswith("handed to Cluster API yet, since 2026-11-21 11:50 UTC"), reason
+            reason.endswith("to the management cluster yet, since 2026-11-21 11:50 UTC"), reason
         )
         nobody = dataclasses.replace(state, started=None)
         self.assertNotIn("since", status.evaluate(builders.observed(), nobody, NOW).reason)

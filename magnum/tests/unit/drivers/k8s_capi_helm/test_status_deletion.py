@@ -74,7 +74,7 @@ class OrderTest(testtools.TestCase):
         for observed in (builders.observed(), going(), nothing()):
             found = step(observed, proof=False, release_present=True, secrets_present=True)
             self.assertEqual(DeletionAction.NO_PROOF, found.action)
-            self.assertIn("not taken for deleted", found.reason)
+            self.assertIn("does not count as deleted", found.reason)
 
     def test_what_stops_a_pass(self):
         self.assertEqual(
@@ -128,8 +128,8 @@ class BlockingTest(testtools.TestCase):
 
     def test_the_deepest_object_and_who_holds_it(self):
         self.assertEqual(
-            f"waiting: OpenStackServer {builders.RELEASE}-control-plane-m0 to go "
-            "(5 machines left): being deleted since 2026-11-21 11:58 UTC, "
+            f"waiting: deletion of OpenStackServer {builders.RELEASE}-control-plane-m0 "
+            "(5 machines left): requested at 2026-11-21 11:58 UTC, "
             "held by example.org/finalizer",
             step(going()).reason,
         )
@@ -175,7 +175,7 @@ class BlockingTest(testtools.TestCase):
             text = f"Failed to delete network n with id net-7: got 409: {body % (words, more)}"
             told = builders.event("OpenStackCluster", builders.RELEASE, "Faileddeletenetwork", text)
             found = step(dataclasses.replace(observed, events=(told,)))
-            end = f"OpenStackCluster {builders.RELEASE} to go: its network is in use{wanted}"
+            end = f"deletion of OpenStackCluster {builders.RELEASE}: its network is in use{wanted}"
             self.assertEqual(f"waiting: {end}", found.reason)
 
     def test_a_server_that_nova_does_not_delete(self):

@@ -54,7 +54,7 @@ class HealthTest(HealthCase):
             ("control_plane", "controlplane"),
         ):
             for why, text in (
-                (Missing.UNREADABLE, "could not be read"),
+                (Missing.UNREADABLE, "cannot be read"),
                 (Missing.NOT_FOUND, "not found"),
             ):
                 self.check(
@@ -65,11 +65,11 @@ class HealthTest(HealthCase):
                 dataclasses.replace(builders.observed(), **{kind: Missing.UNREADABLE}),
                 "UNKNOWN",
                 "nodegroup",
-                "could not be read",
+                "cannot be read",
             )
         stale = builders.observed()
         stale.cluster["metadata"]["generation"] = 3
-        self.check(stale, "UNKNOWN", "cluster", "not looked at since")
+        self.check(stale, "UNKNOWN", "cluster", "its last change is not")
 
     def test_a_node_down_is_named_as_kubectl_names_it(self):
         observed = builders.observed()
@@ -120,7 +120,7 @@ class HealthTest(HealthCase):
     def test_a_network_that_is_only_being_made_is_no_fault(self):
         observed = builders.observed()
         observed.infrastructure["status"] = {}
-        self.check(observed, "UNKNOWN", "infrastructure", "are being made")
+        self.check(observed, "UNKNOWN", "infrastructure", "are being created")
 
     def test_what_nobody_can_see_is_not_known_to_be_bad(self):
         observed = builders.observed()
@@ -178,8 +178,8 @@ class OperatorsTest(HealthCase):
         node = f"{builders.RELEASE}-control-plane-m1"
         for days, health, text in (
             (15, "HEALTHY", "Ready"),
-            (13, "UNHEALTHY", f"those of {node} end on 2026-12-04, and nothing renews them"),
-            (-1, "UNHEALTHY", f"those of {node} ended on 2026-11-20"),
+            (13, "UNHEALTHY", f"those of {node} expire on 2026-12-04, and nothing renews them"),
+            (-1, "UNHEALTHY", f"those of {node} expired on 2026-11-20"),
         ):
             self.check(self.certified(days, 1), health, "certificates", text)
 
@@ -196,7 +196,7 @@ class OperatorsTest(HealthCase):
         for found, health, text in (
             ((runs("True"),), "HEALTHY", "Ready"),
             ((runs("False"),), "UNHEALTHY", "does not run"),
-            ((), "UNHEALTHY", "is not there"),
+            ((), "UNHEALTHY", "does not exist"),
             ((silent,), "HEALTHY", "not reported"),
             (Missing.UNREADABLE, "HEALTHY", "not reported"),
         ):

@@ -27,7 +27,7 @@ class LifecycleTest(testtools.TestCase):
         verdict = twice(observed, state)
         self.assertEqual("CREATE_FAILED", verdict.status)
         self.assertTrue(
-            verdict.reason.startswith("timeout: not done within 10 minutes; waiting: 1")
+            verdict.reason.startswith("timeout: not finished within 10 minutes; waiting: 1")
         )
         self.assertEqual("CREATE_FAILED", row(verdict, "default-worker").status)
         self.assertIn("timeout", row(verdict, "default-worker").reason)
@@ -39,7 +39,9 @@ class LifecycleTest(testtools.TestCase):
         deadline = NOW - datetime.timedelta(seconds=1)
         state = builders.state(started=deadline - datetime.timedelta(minutes=1), deadline=deadline)
         verdict = twice(observed, state)
-        self.assertTrue(verdict.reason.startswith("timeout: not done within 1 minute; "), verdict)
+        self.assertTrue(
+            verdict.reason.startswith("timeout: not finished within 1 minute; "), verdict
+        )
 
     def test_what_is_in_place_at_the_deadline_gets_its_second_look(self):
         state = builders.state(deadline=NOW - datetime.timedelta(seconds=1))
@@ -62,7 +64,7 @@ class LifecycleTest(testtools.TestCase):
         )
         verdict = twice(lost, builders.state())
         self.assertEqual("CREATE_IN_PROGRESS", verdict.status)
-        self.assertIn("management: the management cluster cannot be read", verdict.reason)
+        self.assertIn("management: the management cluster cannot be reached", verdict.reason)
         self.assertIsNone(verdict.api_address)
 
     def test_a_deletion_gets_a_reason_only(self):
@@ -167,7 +169,7 @@ class GroupTest(testtools.TestCase):
             dataclasses.replace(one, maximum=3) if one.autoscaled else one for one in groups
         )
         verdict = twice(grown, dataclasses.replace(state, groups=narrow))
-        self.assertIn("not 1 to 3", verdict.reason)
+        self.assertIn("instead of 1 to 3", verdict.reason)
 
     def test_nothing_is_changed_in_what_was_read(self):
         observed = builders.observed()
@@ -190,8 +192,10 @@ class GroupTest(testtools.TestCase):
         state = builders.state(
             "UPDATE_FAILED",
             deadline=None,
-            status_reason="timeout: not done within 60 minutes; waiting: old",
+            status_reason="timeout: not finished within 60 minutes; waiting: old",
         )
         gone = dataclasses.replace(builders.observed(), cluster=Missing.NOT_FOUND)
         reason = twice(gone, state).reason
-        self.assertTrue(reason.startswith("timeout: not done within 60 minutes; waiting: the Clu"))
+        self.assertTrue(
+            reason.startswith("timeout: not finished within 60 minutes; waiting: the Clu")
+        )

@@ -56,8 +56,8 @@ class DeepestTest(testtools.TestCase):
 
     def test_only_slow(self):
         self.assertEqual(
-            "waiting: 1 of 2 default-worker machines are ready; server of machine "
-            f"{builders.RELEASE}-default-worker-m1 is being made, since 2026-11-21 11:10 UTC",
+            "waiting: 1 of 2 default-worker machines are ready; the server for machine "
+            f"{builders.RELEASE}-default-worker-m1 is being created, since 2026-11-21 11:10 UTC",
             reason(building()),
         )
 
@@ -86,7 +86,7 @@ class DeepestTest(testtools.TestCase):
         builders.say(observed.servers[-1], "InstanceReady", "False", "", "InstanceStateError")
         failed = status.servers_in_error(observed)
         self.assertEqual((observed.servers[-1]["status"]["instanceID"],), failed)
-        self.assertIn("internal: Nova has put the server into ERROR", reason(observed))
+        self.assertIn("internal: the server is in ERROR and Nova gives no reason", reason(observed))
         told = {failed[0]: "No valid host was found. There are not enough hosts available."}
         told_by_nova = reason(dataclasses.replace(observed, server_faults=told))
         self.assertTrue(told_by_nova.startswith("capacity: No valid host was found."))
@@ -100,13 +100,14 @@ class DeepestTest(testtools.TestCase):
         for last, wanted in (
             (
                 "Insufficient compute resources: Free memory 40.00 MB < requested 4096 MB.",
-                "capacity: 3 hosts could not start it, the last one: Insufficient compute "
-                "resources: Free memory 40.00 MB < requested 4096 MB. (server "
+                "capacity: 3 hosts failed to start the server, the last one: Insufficient compute "
+                "resources: Free memory 40.00 MB < requested 4096 MB (server "
                 f"{builders.RELEASE}-default-worker-m1); 1 of 2 default-worker machines are ready",
             ),
             (
                 "Failed to deploy instance: disk is full",
-                "internal: 3 hosts could not start it, the last one: Failed to deploy instance: "
+                "internal: 3 hosts failed to start the server, the last one: Failed to deploy "
+                "instance: "
                 f"disk is full (server {builders.RELEASE}-default-worker-m1); "
                 "1 of 2 default-worker machines are ready",
             ),
@@ -138,7 +139,9 @@ class DeepestTest(testtools.TestCase):
     def test_a_server_whose_image_is_not_found_says_nothing(self):
         observed = building()
         observed.servers[-1]["status"] = {}
-        self.assertTrue(reason(observed).startswith("image: image, flavor or network of server"))
+        self.assertTrue(
+            reason(observed).startswith("image: the image, flavor or network of server")
+        )
         observed.servers[-1]["metadata"]["creationTimestamp"] = "2026-11-21T11:59:50Z"
         self.assertTrue(reason(observed).startswith("waiting:"))
 
@@ -155,7 +158,7 @@ class DeepestTest(testtools.TestCase):
     def test_a_silent_openstack_cluster(self):
         observed = builders.observed()
         observed.infrastructure["status"] = {}
-        self.assertIn("nothing is reported (look at load", reason(observed))
+        self.assertIn("the OpenStack provider reports nothing (check load", reason(observed))
         self.assertTrue(reason(observed).endswith("credential), since 2026-11-21 11:00 UTC"))
 
     def test_a_load_balancer_in_error(self):
@@ -164,8 +167,9 @@ class DeepestTest(testtools.TestCase):
         observed.infrastructure["status"] = {}
         observed = dataclasses.replace(observed, failed_balancer="k8s-clusterapi-x-kubeapi")
         self.assertEqual(
-            "network: Octavia has load balancer k8s-clusterapi-x-kubeapi in ERROR; delete it for a "
-            "new one; the network and the API load balancer are being made",
+            "network: load balancer k8s-clusterapi-x-kubeapi is in ERROR; delete it and Cluster "
+            "API creates a "
+            "new one; the network and the API load balancer are being created",
             reason(observed),
         )
 
@@ -192,7 +196,7 @@ class DeepestTest(testtools.TestCase):
         self.assertTrue(reason(observed).startswith("bootstrap: machine"), reason(observed))
         fresh = "2026-11-21T11:58:00Z"
         builders.say(machine, "InfrastructureReady", "True", lastTransitionTime=fresh)
-        self.assertIn("is up, its node has not joined yet", reason(observed))
+        self.assertIn("runs, its node has not joined yet", reason(observed))
         message = "Health check failed:\n  * Node failed to report startup in 10m0s"
         builders.say(machine, "HealthCheckSucceeded", "False", message, "NodeStartupTimeout")
         self.assertIn("bootstrap: machine", reason(observed))
@@ -231,8 +235,8 @@ class DeepestTest(testtools.TestCase):
         )
         self.assertTrue(
             reason(observed).startswith(
-                f"image: machine {builders.RELEASE}-default-worker-m1 runs kubelet v1.30.0, and "
-                "v1.34.4 is wanted: its image is not what its kube_version says; "
+                f"image: machine {builders.RELEASE}-default-worker-m1 runs kubelet v1.30.0 "
+                "instead of v1.34.4: the image does not match its property kube_version; "
             ),
             reason(observed),
         )
@@ -256,8 +260,8 @@ class DeepestTest(testtools.TestCase):
         message = f"Scaling up from 1 to 2 replicas is blocked because:\n{words}"
         builders.say(owner, "ScalingUp", "True", message)
         self.assertEqual(
-            f"request: {owner['metadata']['name']} cannot grow: it is of version 1.35.0 and the "
-            "control plane of 1.34.4 (KubernetesVersionSkew); "
+            f"request: {owner['metadata']['name']} creates no machines: its version is 1.35.0, and "
+            "that of the control plane is 1.34.4 (KubernetesVersionSkew); "
             "1 of 2 default-worker machines are ready",
             reason(observed),
         )
@@ -265,7 +269,7 @@ class DeepestTest(testtools.TestCase):
     def test_a_held_back_machine_set(self):
         skew = '* MachineSet version is newer ("KubernetesVersionSkew" preflight check failed)'
         stable = '* The control plane is upgrading ("ControlPlaneIsStable" preflight check failed)'
-        for why, wanted in ((skew, "request: "), (stable, "wait for the control plane")):
+        for why, wanted in ((skew, "request: "), (stable, "wait until the control plane")):
             observed = builders.observed()
             observed = dataclasses.replace(observed, machines=observed.machines[:-1])
             message = f"Scaling up from 1 to 2 replicas is blocked because:\n{why}"
@@ -275,6 +279,7 @@ class DeepestTest(testtools.TestCase):
     def test_events_are_the_last_witness(self):
         observed = building()
         name = observed.servers[-1]["metadata"]["name"]
+        del observed.servers[-1]["status"]["instanceID"]
         told = builders.event("OpenStackServer", name, "Failedcreateport", NETWORK_QUOTA)
         with_event = dataclasses.replace(observed, events=(told,))
         self.assertTrue(reason(with_event).startswith("quota: Quota exceeded for resources"))
@@ -311,7 +316,7 @@ class DeepestTest(testtools.TestCase):
         just_now = {"lastTransitionTime": "2026-11-21T11:59:00Z"}
         for kind, wanted in (
             ("BootstrapConfigReady", f"{name} waits for its bootstrap data"),
-            ("InfrastructureReady", f"server of {name} is being made"),
+            ("InfrastructureReady", f"the server for {name} is being created"),
             ("NodeHealthy", f"{name} is not ready: Node.Ready: cni"),
         ):
             observed = builders.observed()
@@ -330,9 +335,9 @@ class DeepestTest(testtools.TestCase):
         machine["spec"].update(bootstrap={"dataSecretName": ""}, providerID="")
         self.assertIn("waits for its bootstrap data", reason(observed))
         machine["spec"]["bootstrap"]["dataSecretName"] = "worker-m1"
-        self.assertIn("is being made", reason(observed))
+        self.assertIn("is being created", reason(observed))
         machine["spec"]["providerID"] = "openstack:///f3a1"
-        self.assertIn("is up, its node has not joined yet", reason(observed))
+        self.assertIn("runs, its node has not joined yet", reason(observed))
 
 
 class WordsTest(testtools.TestCase):

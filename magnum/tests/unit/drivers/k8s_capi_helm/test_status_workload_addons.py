@@ -84,8 +84,9 @@ class TestHealth(testtools.TestCase):
         )
         self.assertEqual("UNHEALTHY", verdict.health)
         self.assertEqual(
-            "cloud-config: Secret kube-system/cloud-config not there; csi-cinder: DaemonSet "
-            "kube-system/b, DaemonSet kube-system/a not there",
+            "cloud-config: Secret kube-system/cloud-config not found in the cluster; csi-cinder: "
+            "DaemonSet "
+            "kube-system/b, DaemonSet kube-system/a not found in the cluster",
             verdict.health_reason["inside"],
         )
 

@@ -67,7 +67,7 @@ class TestUnforeseen(UpgradeCase):
         log = self.useFixture(fixtures.FakeLogger())
         self.cloud.refusal = self.ERROR
         said = self.upgrade(self.next)
-        self.assertIn("internal: the request met an error that nobody foresaw", said)
+        self.assertIn("internal: the request failed with an unexpected error", said)
         self.assertNotIn("/etc/secret", said)
         self.assertEqual((before, ()), (self.rows(), self.recorded()))
         self.assertIn("Permission denied: '/etc/secret/path'", log.output)

@@ -105,8 +105,8 @@ class TestVersions(testtools.TestCase):
             ("1.34.4", "1.34.3", "downgraded"),
             ("1.34.4", "1.33.9", "downgraded"),
             ("1.34.4", "1.36.0", "v1.35 first"),
-            ("1.34.4", "2.0.0", "skipped"),
-            ("1.34.4", "latest", "not a Kubernetes version"),
+            ("1.34.4", "2.0.0", "skips a minor release"),
+            ("1.34.4", "latest", "expected one like v1.34.4"),
         ):
             error = self.assertRaises(
                 errors.InvalidRequest, upgrade.check_control_plane, current, wanted, {}

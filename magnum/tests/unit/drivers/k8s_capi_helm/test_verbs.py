@@ -66,7 +66,10 @@ class TestCreate(driver_case.DriverCase):
         self.status_task()
         cluster = self.cluster()
         self.assertEqual("CREATE_FAILED", cluster.status)
-        self.assertIn("Label 'min_node_count' has the value 'many'", cluster.status_reason)
+        self.assertIn(
+            "Label 'min_node_count' has an invalid value. The value is 'many'",
+            cluster.status_reason,
+        )
         self.assertEqual({"CREATE_FAILED"}, {one.status for one in cluster.nodegroups})
 
     def test_what_is_refused_leaves_nothing(self):
@@ -89,7 +92,7 @@ class TestCreate(driver_case.DriverCase):
                 cluster = self.create()
                 self.assertEqual("CREATE_FAILED", cluster.status)
                 self.assertTrue(cluster.status_reason.endswith("."), cluster.status_reason)
-                self.assertNotIn("tried again", cluster.status_reason)
+                self.assertNotIn("retried", cluster.status_reason)
                 self.assertIsNone(cluster.stack_id)
                 for group in cluster.nodegroups:
                     self.assertEqual("CREATE_FAILED", group.status)
@@ -131,7 +134,10 @@ class TestCreate(driver_case.DriverCase):
     def test_wrong_label_is_said_with_name_and_value(self):
         cluster = self.create(labels={"boot_volume_size": "big"})
         self.assertEqual("CREATE_FAILED", cluster.status)
-        self.assertIn("Label 'boot_volume_size' has the value 'big'", cluster.status_reason)
+        self.assertIn(
+            "Label 'boot_volume_size' has an invalid value. The value is 'big'",
+            cluster.status_reason,
+        )
         self.assertEqual([], self.left())
 
     def test_an_image_of_another_kubernetes_leaves_nothing_either(self):
@@ -325,7 +331,7 @@ class TestNodegroups(driver_case.DriverCase):
         self.change_group("bad", max_node_count=9)
         row = self.group("bad")
         self.assertEqual(("CREATE_FAILED", None), (row.status, row.max_node_count))
-        self.assertIn("was never made", row.status_reason)
+        self.assertIn("was never created", row.status_reason)
         self.status_task(3)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.resize(2)

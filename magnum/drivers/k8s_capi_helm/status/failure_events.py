@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Failure events: the last witness of a fault, where no object says why it is not fine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+import datetime
+import re
+
+from magnum.drivers.k8s_capi_helm.model import conditions, Missing, Observed
+from magnum.drivers.k8s_capi_helm.status import infrastructure, machines, timestamps
+from magnum.drivers.k8s_capi_helm.status.issue import about, cause_of, Issue
+from magnum.drivers.k8s_capi_helm.status.public_text import public
+from magnum.drivers.k8s_capi_helm.status.scope import items, Scope
+
+EVENT_AGE = datetime.timedelta(minutes=30)
+#: Reasons of events about what OpenStack did not create.
+_CREATION = re.compile(r"failedcreate", re.IGNORECASE)
+
+
+def event_fault(scope: Scope) -> Issue | None:
+    """The newest failure of an object that is not fine now: an old fault is no reason."""
+    return newest_failure(scope.observed, _not_fine(scope), _created(scope))
+
+
+def newest_failure(
+    observed: Observed,
+    suspects: set[tuple[str, str]],
+    created: Collection[tuple[str, str]] = (),
+) -> Issue | None:
+    """The newest event, not older than EVENT_AGE, that tells of a failure of one of *suspects*.
+
+    :param suspects: (kind, name) of objects.
+    :param created: those that there are in OpenStack by now: they failed to be created before.
+    """
+    newest: tuple[datetime.datetime, str, str] | None = None
+    for event in items(observed.events):
+        at = timestamps.of_event(event)
+        name = str(conditions.at_path(event, "involvedObject", "name") or "")
+        kind = str(conditions.at_path(event, "involvedObject", "kind") or "")
+        if not conditions.tells_of_failure(event) or at is None or (kind, name) not in suspects:
+            continue
+        if (kind, name) in created and _CREATION.match(str(event.get("reason"))):
+            continue
+        young = not timestamps.has_lasted(at, observed, EVENT_AGE)
+        if young and (newest is None or at > newest[0]):
+            newest = (at, str(event.get("message") or event.get("reason")), name)
+    if newest is None:
+        return None
+    return Issue(about(public(newest[1]), newest[2]), cause_of(newest[1]))
+
+
+def _not_fine(scope: Scope) -> set[tuple[str, str]]:
+    bad = {
+        ("OpenStackServer", conditions.name(one))
+        for one in scope.servers
+        if not conditions.condition(one, "InstanceReady").good
+    }
+    for one in scope.machines:
+        if not machines.is_ready(one):
+            server = machines.server_name(one)
+            bad |= {("Machine", conditions.name(one))}
+            bad |= {("OpenStackMachine", server), ("OpenStackServer", server)}
+    bad = {(kind, name) for kind, name in bad if name not in scope.leaving}
+    bad |= {
+        ("MachineSet", conditions.name(one))
+        for one in scope.sets
+        if conditions.counter(one, "replicas") != conditions.at_path(one, "spec", "replicas")
+    }
+    owner = scope.observed.infrastructure
+    if not isinstance(owner, Missing) and infrastructure.openstack_missing(owner):
+        bad.add(("OpenStackCluster", conditions.name(owner)))
+    return bad
+
+
+def _created(scope: Scope) -> set[tuple[str, str]]:
+    """Machines of OpenStack that Nova has, whatever kept it from that before."""
+    there = {
+        conditions.name(one)
+        for one in scope.servers
+        if conditions.at_path(one, "status", "instanceID")
+    }
+    return {(kind, name) for name in there for kind in ("OpenStackServer", "OpenStackMachine")}
