@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 import contextlib
 import copy
 import math
-import random
 import threading
 import uuid
 
 from oslo_log import log as logging
+import tenacity
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.lease import codec
@@ -35,7 +35,6 @@ _GIVING_BACK = 2.0
 _RACES = 5
 # Many requests at once write for seconds, and a lock that is not given back holds all of them up.
 _LAST_RACES = 200
-_BETWEEN = 0.1
 
 
 class Lock:
@@ -76,51 +75,57 @@ class Lock:
         self, namespace: str, release: str, me: str, wait: float
     ) -> tuple[float, ReleaseRecord]:
         give_up = self.clock() + deadline.remaining(wait)
-        found = self._free_as_known(namespace, release)
-        is_read = found is None
-        while True:
+
+        def read_and_take() -> tuple[float, ReleaseRecord]:
             began = self.clock()
-            found = self.leases.read(namespace, release) if is_read else found
+            found = self.leases.read(namespace, release)
             if found is None:
                 self._forget(namespace, release)
                 raise codec.not_found(release)
             holder = codec.holder(found)
             if holder in ("", me) or self._expired(namespace, release, found):
-                taken = copy.deepcopy(found)
-                codec.take(taken, me, self.duration)
                 try:
-                    record = self.leases.replace(namespace, release, taken)
+                    return began, self._take(namespace, release, found, me)
                 except errors.Conflict:
-                    if not is_read:
-                        is_read = True
-                        continue
+                    pass
                 except errors.ManagementUnreachable:
                     # It may be ours without our knowing: the next read tells.
                     if self.clock() >= give_up:
                         raise
-                else:
-                    self._forget(namespace, release)
-                    return began, record
-            rest, is_read = give_up - self.clock(), True
-            if rest <= 0:
-                raise errors.Busy(
-                    # The holder may be a run of Helm for this very request, so it is not called
-                    # another one.
-                    "A change to this cluster is being applied. What it does not include yet "
-                    "follows when it has finished.",
-                    f"Lease {namespace}/{names.lease(release)} is held by {holder or 'many'}",
-                )
-            poll = min(_LONGEST_POLL, self.duration / 10)
-            self._pause(min(rest, poll * random.uniform(0.5, 1.5)))  # noqa: S311 - no secret
+            raise errors.Busy(
+                # The holder may be a run of Helm for this very request, so it is not called
+                # another one.
+                "A change to this cluster is being applied. What it does not include yet "
+                "follows when it has finished.",
+                f"Lease {namespace}/{names.lease(release)} is held by {holder or 'many'}",
+            )
+
+        began, known = self.clock(), self._free_as_known(namespace, release)
+        if known is not None:
+            with contextlib.suppress(errors.Conflict):
+                return began, self._take(namespace, release, known, me)
+        poll = min(_LONGEST_POLL, self.duration / 10)
+        jitter = tenacity.wait_random(0.5 * poll, 1.5 * poll)
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(errors.Busy),
+            stop=lambda state: self.clock() >= give_up,
+            wait=lambda state: max(0.0, min(give_up - self.clock(), jitter(state))),
+            sleep=self._pause,
+            reraise=True,
+        )
+        return retrying(read_and_take)
+
+    def _take(self, namespace: str, release: str, found: Json, me: str) -> ReleaseRecord:
+        taken = copy.deepcopy(found)
+        codec.take(taken, me, self.duration)
+        record = self.leases.replace(namespace, release, taken)
+        self._forget(namespace, release)
+        return record
 
     def _free_as_known(self, namespace: str, release: str) -> Json | None:
         """The Lease as it was read a moment ago, where nobody held it then."""
         known = self.leases.last_known.take(namespace, release)
         return known if known is not None and codec.holder(known) == "" else None
-
-    def rest(self) -> None:
-        """Let others write."""
-        self._pause(_BETWEEN * random.uniform(0.1, 1.0))  # noqa: S311 - no secret
 
     def _forget(self, namespace: str, release: str) -> None:
         with self._guard:
@@ -229,24 +234,21 @@ class HeldLease:
         """Change the Lease while it is ours; False when it is somebody else's or nobody's, or when
         others were faster as often as that.
         """
-        for race in range(races):
-            if race and self.is_lost():
-                return False
-            found = self._as_known() if race == 0 else None
-            is_read = found is None
-            if found is None:
-                found = self._lock.leases.read(self._namespace, self._release)
+        leases = self._lock.leases
+
+        def attempt() -> bool | None:
+            found = self._as_known() or leases.read(self._namespace, self._release)
             if found is None or codec.holder(found) != self._me:
                 self._taken = True
                 return False
             change(found)
             # The others who write are those who add operations: a few, and each only once.
             with contextlib.suppress(errors.Conflict):
-                self._record = self._lock.leases.replace(self._namespace, self._release, found)
+                self._record = leases.replace(self._namespace, self._release, found)
                 return True
-            if is_read:
-                self._lock.rest()
-        return False
+            return None
+
+        return bool(leases.retrying(races, self.is_lost)(attempt))
 
     def _as_known(self) -> Json | None:
         """The Lease as it was read or written a moment ago, where it was this holder's."""

@@ -59,27 +59,28 @@ class ReleaseLeases:
         :raises errors.DriverError: the management cluster cannot be used.
         """
         made = codec.new(namespace, release, cluster_uuid, project_id)
-        for _ in range(_CHANGES):
+
+        def create_or_read() -> Json | None:
             try:
                 # To create comes first: the right to do anything here may be a moment old, and a
                 # client waits for that only before it makes something.
-                found: Json | None = self._kube.create(names.LEASE, made)
+                return self._kube.create(names.LEASE, made)
             except errors.Conflict:
-                found = self._kube.get(names.LEASE, namespace, names.lease(release))
-            if found is None:
-                # It was deleted in between, or the namespace is not there yet.
-                self._leases.rest()
-                continue
-            record = codec.record(found)
-            if record.cluster_uuid != cluster_uuid:
-                raise errors.NotOurs(
-                    f"Release '{release}' belongs to cluster '{record.cluster_uuid}', not to "
-                    f"'{cluster_uuid}'. Nothing was changed; ask the operator to check that this "
-                    "Magnum uses the right management cluster.",
-                    f"Lease {namespace}/{names.lease(release)}",
-                )
-            return record
-        raise codec.too_large(release, _CHANGES)
+                # None where it was deleted in between, or the namespace is not there yet.
+                return self._kube.get(names.LEASE, namespace, names.lease(release))
+
+        found = self._leases.retrying(_CHANGES)(create_or_read)
+        if found is None:
+            raise codec.too_large(release, _CHANGES)
+        record = codec.record(found)
+        if record.cluster_uuid != cluster_uuid:
+            raise errors.NotOurs(
+                f"Release '{release}' belongs to cluster '{record.cluster_uuid}', not to "
+                f"'{cluster_uuid}'. Nothing was changed; ask the operator to check that this "
+                "Magnum uses the right management cluster.",
+                f"Lease {namespace}/{names.lease(release)}",
+            )
+        return record
 
     def read(self, namespace: str, release: str) -> ReleaseRecord | None:
         """What the Lease says, or None without one.

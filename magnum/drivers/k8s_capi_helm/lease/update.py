@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 import contextlib
 import copy
-import random
 import threading
 import time
+
+import tenacity
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
@@ -25,7 +26,8 @@ from magnum.drivers.k8s_capi_helm.model import Json, names, ReleaseRecord
 # Of many requests at once that change a Lease each time one alone is through, and a server that is
 # slow makes the turns long.
 _TURNS = 200
-_BETWEEN = 0.1
+# The first attempt may be with what was last known; those after it let others write.
+_BETWEEN = tenacity.wait_chain(tenacity.wait_none(), tenacity.wait_random(0.01, 0.1))
 _LAST_LOOK = 2.0
 # Seconds for which an answer is kept, and of how many Leases.
 _FRESH = 5.0
@@ -106,9 +108,9 @@ class LeaseUpdates:
         :raises errors.RecordFull: it would hold more than it may.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        changed = self._changed_as_known(namespace, release, change)
-        for _ in range(_TURNS):
-            is_read = changed is None
+
+        def attempt() -> ReleaseRecord | None:
+            changed = self._changed_as_known(namespace, release, change)
             if changed is None:
                 found = self.read(namespace, release)
                 if found is None:
@@ -119,14 +121,31 @@ class LeaseUpdates:
             try:
                 return self.replace(namespace, release, changed)
             except errors.Conflict:
-                if is_read:
-                    self.rest()
+                return None
             except errors.ManagementUnreachable:
                 if (found := self._arrived(namespace, release, change)) is None:
                     raise
                 return codec.record(found)
-            changed = None
-        raise codec.too_large(release, _TURNS)
+
+        written = self.retrying(_TURNS)(attempt)
+        if written is None:
+            raise codec.too_large(release, _TURNS)
+        return written
+
+    def retrying(
+        self, attempts: int, is_lost: Callable[[], bool] = lambda: False
+    ) -> tenacity.Retrying:
+        """Attempts of a write, each of which returns None where another one came in between.
+
+        :param is_lost: asked between two attempts; once it says True, there is no other one.
+        """
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_result(lambda written: written is None),
+            stop=lambda state: state.attempt_number >= attempts or is_lost(),
+            wait=_BETWEEN,
+            sleep=self._pause,
+            retry_error_callback=lambda state: None,
+        )
 
     def replace(self, namespace: str, release: str, lease: Json) -> ReleaseRecord:
         """Write a Lease, unless it has changed since it was read.
@@ -158,10 +177,6 @@ class LeaseUpdates:
             if found is not None and _changed(found, change) == found:
                 return found
         return None
-
-    def rest(self) -> None:
-        """Let others write."""
-        self._pause(_BETWEEN * random.uniform(0.1, 1.0))  # noqa: S311 - not for secrets
 
 
 def _changed(found: Json, change: Callable[[Json], None]) -> Json:
