@@ -156,15 +156,20 @@ def translate_errors(service: str, what: str) -> Iterator[None]:
         said = getattr(error, "details", None) or getattr(error, "message", None) or str(error)
         raise errors.CloudRefused(
             f"{service} refused a request ({_noun(what)}). The answer for {what}: "
-            f"{public(str(said))}",
+            f"{_ended(public(str(said)))}",
             f"{error!r} {said}",
         ) from error
     except (sdk_exceptions.SDKException, ka_exceptions.ClientException) as error:
         raise errors.CloudRefused(
             f"{service} refused a request ({_noun(what)}). The answer for {what}: "
-            f"{public(str(error))}",
+            f"{_ended(public(str(error)))}",
             f"{error!r} {error}",
         ) from error
+
+
+def _ended(words: str) -> str:
+    """What a service said, as a sentence that another one can follow."""
+    return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
 def _noun(what: str) -> str:

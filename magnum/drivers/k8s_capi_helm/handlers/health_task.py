@@ -109,7 +109,7 @@ def _go_on(
             ports, ownership.owner(cluster, conf), found.record
         ):
             _prolong_deletion(ports, cluster, conf, now)
-            saving.save(cluster, status=Status.DELETE_IN_PROGRESS, status_reason=None)
+            writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
     elif model_operation.is_being_deleted(found.record):
         if cluster.status != Status.DELETE_IN_PROGRESS:
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)

@@ -21,6 +21,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.observe import Evaluation
+from magnum.drivers.k8s_capi_helm.status import reasons
 
 _locks: dict[tuple[int, int], threading.Lock] = {}
 
@@ -79,7 +80,7 @@ def write(
                     continue
                 asked = operation.is_creation_recorded(noted, name, row.uuid)
                 if _is_unheard(cluster, row) and not asked:
-                    own = dataclasses.replace(own, reason=None)
+                    own = dataclasses.replace(own, reason=reasons.starting(own.status))
                 _write_group(row, own)
         verdict = found.verdict
         over = [op.id for op in noted if op.id not in found.unfinished and _is_over(op, verdict)]
@@ -214,10 +215,12 @@ def _is_over(operation: Operation, verdict: Verdict) -> bool:
 def _is_unheard(cluster: Any, row: Any) -> bool:
     """Whether a new nodegroup may still be being checked by the worker that was asked for it.
 
-    It has no reason until it is refused: a request about it that comes meanwhile goes by that.
+    It has no reason of its own until it is refused: a request about it that comes meanwhile goes by
+    that.
     """
     is_late = cluster.status.startswith("UPDATE_") and not row.is_default
-    return is_late and row.status == writer.Status.CREATE_IN_PROGRESS and not row.status_reason
+    is_creating = row.status == writer.Status.CREATE_IN_PROGRESS
+    return is_late and is_creating and reasons.is_starting(row.status_reason)
 
 
 def _write_group(row: Any, verdict: GroupVerdict) -> None:

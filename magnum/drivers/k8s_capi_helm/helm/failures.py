@@ -20,6 +20,7 @@ LOG = logging.getLogger(__name__)
 
 _DETAIL_LIMIT = 4000
 _SENTENCE_LIMIT = 500
+_NAME_LIMIT = 253
 # Characters of an error: each of hundreds of nodegroups can have a line of the chart's complaints.
 _HEAD, _TAIL = 1 << 16, 1 << 12
 #: A line of Helm's that begins the complaints of a chart, and one of its complaints.
@@ -139,8 +140,8 @@ def _unreachable(found: re.Match[str], detail: str) -> errors.DriverError:
 def _no_webhook(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmInterrupted(
         "A webhook of the management cluster does not answer, so the chart cannot be applied. The "
-        f"webhook is '{_short(found['webhook'])}'. The chart will be applied again; if this "
-        "persists, ask the operator to check the controllers of Cluster API there.",
+        f"webhook is '{_short(found['webhook'], _NAME_LIMIT)}'. The chart will be applied again; "
+        "if this persists, ask the operator to check the controllers of Cluster API there.",
         detail,
     )
 
@@ -163,8 +164,8 @@ def _forbidden(found: re.Match[str], detail: str) -> errors.DriverError:
 
 def _no_namespace(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
-        f"The namespace '{_short(found['namespace'])}' does not exist on the management cluster. "
-        "Ask the operator whether it was deleted.",
+        f"The namespace '{_short(found['namespace'], _NAME_LIMIT)}' does not exist on the "
+        "management cluster. Ask the operator whether it was deleted.",
         detail,
     )
 
@@ -172,8 +173,8 @@ def _no_namespace(found: re.Match[str], detail: str) -> errors.DriverError:
 def _no_kind(found: re.Match[str], detail: str) -> errors.DriverError:
     return errors.HelmRefused(
         "The management cluster does not know a kind of object that the chart needs. It is "
-        f"'{_short(found['kind'])}'. Ask the operator to install Cluster API, its OpenStack "
-        "provider and the addon provider in the versions of the chart.",
+        f"'{_short(found['kind'], _NAME_LIMIT)}'. Ask the operator to install Cluster API, its "
+        "OpenStack provider and the addon provider in the versions of the chart.",
         detail,
     )
 
@@ -238,9 +239,9 @@ def _foreign_object(found: re.Match[str], detail: str) -> errors.DriverError:
     )
 
 
-def _short(text: str) -> str:
+def _short(text: str, limit: int = _SENTENCE_LIMIT) -> str:
     """One line of bounded length, of which a tenant may read all."""
-    return column_limits.shorten(" ".join(public(text).split()), _SENTENCE_LIMIT)
+    return column_limits.shorten(" ".join(public(text).split()), limit)
 
 
 _Make = Callable[[re.Match[str], str], errors.DriverError]

@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     NodeGroupRequest,
     UpgradeTarget,
 )
+from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.values import proxy, upgrade
 
 #: The role of the control plane's nodegroup.
@@ -207,10 +208,11 @@ def _group_request(
 def may_be_unchecked(row: Any) -> bool:
     """Whether the request for a nodegroup may still be being checked, as far as its row tells.
 
-    A resize that comes meanwhile makes its status another one. A row with a reason was checked:
-    it says why the nodegroup is refused, or what it waits for.
+    A resize that comes meanwhile makes its status another one. A row whose reason says more than
+    that the request is starting was checked: why the nodegroup is refused, or what it waits for.
     """
-    return row.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS") and not row.status_reason
+    in_progress = row.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+    return in_progress and reasons.is_starting(row.status_reason)
 
 
 def _taints(rows: Iterable[Mapping[str, str]]) -> tuple[dict[str, str], ...]:

@@ -27,7 +27,7 @@ _JANITOR_PATIENCE = datetime.timedelta(minutes=1)
 _PORT_PATIENCE = datetime.timedelta(minutes=1)
 _FEW = 3
 _UNTOLD = (
-    "{error} Until this is known the cluster is not taken for deleted. Ask the operator to let "
+    "{error} Until this is known the cluster does not count as deleted. Ask the operator to let "
     "Magnum's service user read this; the page on deletions says how to end a deletion without it."
 )
 NO_JANITOR = (

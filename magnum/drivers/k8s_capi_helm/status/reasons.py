@@ -53,6 +53,11 @@ def starting(status: str) -> str | None:
     return _STARTING.get(status.partition("_")[0])
 
 
+def is_starting(reason: str | None) -> bool:
+    """Whether a reason says no more than that something has been requested."""
+    return not reason or reason in _STARTING.values()
+
+
 def with_cause(
     gap: Issue,
     observed: Observed,

@@ -127,7 +127,7 @@ class TestNumber(ScaledCase):
         self.assertEqual(([listed[1]], 3), (marked, self.replicas("default-worker")))
         self.resize(2, remove=listed[:2])
         self.assertEqual("UPDATE_FAILED", self.cluster().status)
-        self.assertIn("takes away 1", self.cluster().status_reason)
+        self.assertIn("the new node count removes 1", self.cluster().status_reason)
 
     def test_another_drivers_spelling_of_true(self) -> None:
         live = self.helm.releases[NAMESPACE, RELEASE]
@@ -172,7 +172,7 @@ class TestFirstNumber(ScaledCase):
         cluster = self.cluster()
         self.assertEqual("CREATE_FAILED", cluster.status)
         self.assertIn("node_count is 6", cluster.status_reason)
-        self.assertIn("keep 5 nodes", cluster.status_reason)
+        self.assertIn("limits the autoscaler to 5 nodes", cluster.status_reason)
         self.assertEqual([], self.left())
 
     def test_fewer_than_the_minimum_are_magnums_own_one(self) -> None:

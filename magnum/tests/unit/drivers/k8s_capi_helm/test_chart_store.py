@@ -186,7 +186,7 @@ class TestWanted(StoreCase):
     def test_a_store_that_cannot_be_written(self) -> None:
         (self.directory / "store").write_text("a file")
         error = self.assertRaises(errors.ChartNotFound, self.store().wanted, None)
-        self.assertIn("cannot keep the chart", str(error))
+        self.assertIn("cannot store the chart", str(error))
 
     def test_an_archive_does_not_write_elsewhere(self) -> None:
         outside = self.directory / "outside"

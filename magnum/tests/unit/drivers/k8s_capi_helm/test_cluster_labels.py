@@ -90,8 +90,8 @@ class TestRefusals(LabelCase):
         for labels, name in (
             ({"oidc_issuer_url": "https://sso.example.org"}, "oidc_client_id"),
             ({"oidc_client_id": "k8s"}, "oidc_issuer_url"),
-            ({"calico_ipv4pool": "10.0.0.0/16"}, "shares nothing with 10.0.0.0/24"),
-            ({"calico_ipv4pool": "172.24.0.0/16"}, "shares nothing with 172.24.0.0/13"),
+            ({"calico_ipv4pool": "10.0.0.0/16"}, "does not overlap with 10.0.0.0/24"),
+            ({"calico_ipv4pool": "172.24.0.0/16"}, "does not overlap with 172.24.0.0/13"),
             ({"service_cluster_ip_range": "172.16.0.0/16"}, "(calico_ipv4pool)"),
             ({"calico_ipv4pool": "10.1.0.0/16,fd00::/56"}, "the nodes have IPv4 only"),
             (
@@ -251,7 +251,7 @@ class TestForeignChart(LabelCase):
         uuid = "21111111-2222-4333-8444-555555555555"
         labels = {"audit_log_enabled": "true"}
         template = self._template(uuid=uuid, name="next", image_id="new", labels=labels)
-        self.assertIn("Label 'audit_log_enabled'", self.upgrade(template))
+        self.assertIn("does not support label 'audit_log_enabled'", self.upgrade(template))
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
 
     def test_nor_can_a_new_cluster(self) -> None:

@@ -123,7 +123,7 @@ class TestBeingChecked(DriverCase):
         self.status_task(2)
         found = self.group("extra")
         self.assertEqual("CREATE_FAILED", found.status)
-        self.assertIn("interrupted before its server group was made", found.status_reason)
+        self.assertIn("interrupted before its server group was created", found.status_reason)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
 
     def test_or_made_when_nobody_has_to_be_asked(self) -> None:
@@ -145,7 +145,7 @@ class TestBeingChecked(DriverCase):
         self.add_group("extra")
         found = self.group("extra")
         self.assertEqual("CREATE_IN_PROGRESS", found.status)
-        self.assertIn("cannot be read", found.status_reason)
+        self.assertIn("the management cluster cannot be reached", found.status_reason)
         self.kube.before = None
         self.status_task()
         self.assertEqual(self.openstack.ids()[GROUP], self.server_groups()["extra"])

@@ -148,7 +148,7 @@ class TestManagementClusters(Case):
                 self.status_task(2)
                 status, reason = self.state()
                 self.assertEqual("DELETE_IN_PROGRESS", status)
-                self.assertIn(f"refused the {what}", reason)
+                self.assertIn(f"refused a request ({what}).", reason)
                 self.assertIn("does not count as deleted", reason)
                 self.assertIn(f"id-magnum-{RELEASE}", self.cloud.credentials)
         self.openstack.before = None
@@ -201,12 +201,12 @@ class TestManagementClusters(Case):
         self.capi_deletes()
         self.cloud.delete_credential = lambda user_id, credential_id: None
         self.status_task(2)
-        self.assertIn("Keystone still has application credential", self.state()[1])
+        self.assertIn("It still has application credential", self.state()[1])
         self.assertIn(f"id-magnum-{RELEASE}", self.cloud.credentials)
         del self.cloud.delete_credential
         self.openstack.stuck = {one.id for one in self.openstack.groups}
         self.status_task(2)
-        self.assertIn("Nova still has server group", self.state()[1])
+        self.assertIn("It still has server group", self.state()[1])
         self.openstack.stuck = set()
         self.status_task()
         self.assertEqual([], self.rows())
@@ -222,7 +222,7 @@ class TestManagementClusters(Case):
         self.assertEqual("DELETE_FAILED", self.state()[0])
         self.use(right)
         self.health_task()
-        self.assertEqual(("DELETE_IN_PROGRESS", ""), self.state())
+        self.assertEqual(("DELETE_IN_PROGRESS", "waiting: the deletion is starting"), self.state())
         self.capi_deletes()
         self.status_task()
         self.assertEqual([], self.rows())
@@ -323,7 +323,7 @@ class TestServicesOfTheCluster(Case):
         self.kube.put(names.EVENT, told)
         self.status_task()
         reason = self.state()[1]
-        self.assertIn("to go: very long very long", reason)
+        self.assertIn("deletion of OpenStackCluster demo-abcdefghijkl: very long very long", reason)
         self.assertTrue(reason.endswith("...; still there: port port-7 (compute:nova)"), reason)
         self.assertLessEqual(len(reason), 250)
 

@@ -291,7 +291,9 @@ class TestRefused(Grown):
         self.helm.refusal = None
         self.health_task()
         self.assertNotIn("extra", [one["name"] for one in self.live_groups()])
-        self.assertEqual(("UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS", None), self.told())
+        status, row_status, reason = self.told()
+        self.assertEqual(("UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS"), (status, row_status))
+        self.assertEqual("waiting: the deletion is starting", reason)
         self.capi_converges()
         self.status_task(2)
         self.assertNotIn("extra", [one.name for one in self.cluster().nodegroups])

@@ -36,7 +36,7 @@ class TestAstray(Case):
         self.made(workers=2)
         self.assertNotIn("outside of Magnum", self.notice())
         self.scale("default-worker", 1)
-        self.assertIn("'default-worker' to 1, and 2 were asked for", self.notice())
+        self.assertIn("'default-worker' is 1 instead of 2", self.notice())
         self.scale("default-worker", 2)
         self.assertNotIn("outside of Magnum", self.notice())
 
@@ -44,7 +44,7 @@ class TestAstray(Case):
         self.made(masters=3)
         owner = self.kube.get(names.CONTROL_PLANE, NAMESPACE, names.control_plane(RELEASE))
         self.kube.put(names.CONTROL_PLANE, {**owner, "spec": {**owner["spec"], "replicas": 1}})
-        self.assertIn("'default-master' to 1, and 3 were asked for", self.notice())
+        self.assertIn("'default-master' is 1 instead of 3", self.notice())
 
     def test_not_what_the_autoscaler_sets_or_is_not_handed_over(self) -> None:
         self.made(labels=TestAutoscaler.LABELS)
@@ -295,7 +295,7 @@ class TestLoadBalancer(Case):
         self.cloud.failed_balancers = {(name, "p1")}
         self.status_task()
         told = self.cluster().status_reason
-        self.assertTrue(told.startswith(f"network: load balancer {name} in ER"), told)
+        self.assertTrue(told.startswith(f"network: load balancer {name} is in ER"), told)
         self.capi_converges()
         self.status_task(2)
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)

@@ -91,14 +91,14 @@ WORDS: tuple[tuple[str, type[errors.DriverError], str], ...] = (
     (
         "Error: UPGRADE FAILED: another operation (install/upgrade/rollback) is in progress",
         errors.Busy,
-        "come in between",
+        "came in between",
     ),
     (
         'Error: create: failed to create: secrets "sh.helm.release.v1.x.v3" already exists',
         errors.Busy,
-        "come in between",
+        "came in between",
     ),
-    ("Error: UPGRADE FAILED: release: already exists", errors.Busy, "come in between"),
+    ("Error: UPGRADE FAILED: release: already exists", errors.Busy, "came in between"),
     (
         'Error: Unable to continue with install: ConfigMap "x" in namespace "n" exists and '
         "cannot be imported into the current release: invalid ownership metadata; label "

@@ -292,7 +292,7 @@ class TestWorld(driver_case.DriverCase):
         self.made()
         self.cloud.distro = "flatcar"
         new = self._template(uuid="22222222-2222-4333-8444-555555555555", cluster_distro="flatcar")
-        self.assertIn("keeps its distribution", self.upgrade(new))
+        self.assertIn("The image has another distribution than the cluster", self.upgrade(new))
         self.assertEqual("ubuntu", self.values()["osDistro"])
 
 

@@ -126,7 +126,7 @@ class TestLabels(OwnCase):
     def test_a_foreign_chart_does_what_it_can(self) -> None:
         self.made(labels=CLUSTER)
         self.made_by(chart_family="")
-        words = "which the chart of this cluster cannot"
+        words = "The chart of this cluster does not support"
         for labels in (
             {"node_annotations": f"{TEAM}=blue"},
             {"auto_healing_enabled": "false"},
@@ -141,7 +141,7 @@ class TestLabels(OwnCase):
     def test_an_older_chart_of_this_project_too(self) -> None:
         self.made()
         self.made_by(chart_version="1.0.0")
-        words = "which the chart of this cluster cannot"
+        words = "The chart of this cluster does not support"
         self.refused(words, role="gpu")
         self.refused(words, docker_volume_size=5)
         self.refused(words, node_taints=[{"key": "x", "effect": "NoExecute"}])
@@ -223,8 +223,8 @@ class TestRole(OwnCase):
     def test_what_no_label_can_be(self) -> None:
         self.made()
         for role in ("a/b", "-a", "a b", "x" * 64, "größe"):
-            self.refused(f"role '{role}'", role=role)
-        self.refused("the control plane's", role="control-plane")
+            self.refused(f"The role is '{role}'", role=role)
+        self.refused("reserved for the control plane", role="control-plane")
 
 
 class TestDisk(OwnCase):
@@ -257,7 +257,8 @@ class TestDisk(OwnCase):
     def test_a_type_that_cinder_lacks(self) -> None:
         self.create(docker_volume_size=30, labels={"docker_volume_type": "slow"})
         self.assertIn(
-            "'docker_volume_type' has an invalid value. The value is 'slow'",
+            "'docker_volume_type' names no volume type that this project can use. "
+            "The value is 'slow'",
             self.cluster().status_reason,
         )
 

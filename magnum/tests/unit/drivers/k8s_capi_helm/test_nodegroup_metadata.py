@@ -141,7 +141,7 @@ class TestDetails(DriverCase):
         self.foreign()
         self.add_group("more", node_taints=TAINTS)
         self.assertEqual("CREATE_FAILED", self.group("more").status)
-        self.assertIn("the chart of this cluster", self.group("more").status_reason)
+        self.assertIn("The chart of this cluster", self.group("more").status_reason)
         self.assertEqual({}, self.entry())
         self.cluster_annotated()
         self.add_group("annotated", labels=None)

@@ -145,7 +145,7 @@ class TestPasses(OutdatedCase):
         self.status_task()
         status, reason = self.told()
         self.assertEqual("UPDATE_FAILED", status)
-        self.assertIn("timeout: not done", reason)
+        self.assertIn("timeout: not finished within 60 minutes", reason)
         self.assertIn(WORDS, reason)
         for _ in range(3):
             self.health_task()

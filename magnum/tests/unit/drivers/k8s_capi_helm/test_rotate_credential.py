@@ -217,7 +217,7 @@ class TestRotation(Case):
         self.cloud.keypairs = ()
         before = self.secret()
         error = self.assertRaises(exception.NotSupported, self.rotate, "u2")
-        self.assertIn("keypair 'mine'", str(error))
+        self.assertIn("The keypair is 'mine'", str(error))
         self.assertEqual((before, []), (self.secret(), self.retired()))
         self.rotate("u1")
         self.cloud.keypairs = ("mine",)

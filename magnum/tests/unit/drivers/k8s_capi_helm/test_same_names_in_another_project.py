@@ -255,7 +255,7 @@ class TestExtraNetworks(Case):
         self.stranger()
         self.create(labels={"extra_network_names": "lan"})
         words = self.cluster().status_reason
-        self.assertIn(f"2 have it ({self.LAN}, {self.THEIRS}). Give its id.", words)
+        self.assertIn(f"2 are named 'lan' ({self.LAN}, {self.THEIRS}): give the id.", words)
         self.assertEqual([], self.left())
 
     def test_an_id_says_which(self) -> None:
@@ -310,7 +310,7 @@ class TestExtraNetworks(Case):
         self.settled(labels={"extra_network_names": "lan"})
         self.shared = [(self.THEIRS, views.OPERATOR)]
         self.add_group("extra")
-        self.assertIn("Network 'lan'", self.group("extra").status_reason)
+        self.assertIn("It is named 'lan'", self.group("extra").status_reason)
         self.assertIn("does not exist", self.group("extra").status_reason)
 
     def test_the_networks_of_an_older_release_stay_by_name(self) -> None:

@@ -35,7 +35,7 @@ DOT_FREE = re.compile(
     r"|cluster\.stack_id|record\.cluster_uuid|operation\.template|masters\.count"
     r"|owner\.project_id|asking\.project_id|errors\.Cause\.\w+|_noun\(what\)"
     r"|', '\.join\(kinds\)|_titles\(problems\)|kind\.(name|plural)|about|why"
-    r"|_short\(found\['namespace'\]\)"
+    r"|_short\(found\['namespace'\], _NAME_LIMIT\)"
 )
 #: What stands for a name without dots in one module only.
 EXEMPT = {

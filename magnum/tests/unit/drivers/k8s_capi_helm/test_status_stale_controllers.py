@@ -66,7 +66,7 @@ class TestLifecycle(testtools.TestCase):
     def test_they_are_what_is_waited_for(self) -> None:
         verdict = self.judge(self.waiting(CAPI), "UPDATE_IN_PROGRESS")
         self.assertEqual("UPDATE_IN_PROGRESS", verdict.status)
-        begin = f"{SILENT}; the change of "
+        begin = f"{SILENT}; Cluster API has not processed the change of nodegroup "
         self.assertTrue(verdict.reason.startswith(begin), verdict.reason)
         worker = next(one for one in verdict.groups if one.name == "default-worker")
         self.assertTrue(worker.reason.startswith(begin), worker.reason)
@@ -90,7 +90,7 @@ class TestLifecycle(testtools.TestCase):
 
     def test_a_deletion_names_them(self) -> None:
         verdict = self.judge(observed(CAPI), "DELETE_IN_PROGRESS")
-        begin = f"{SILENT}; OpenStackServer "
+        begin = f"{SILENT}; deletion of OpenStackServer "
         self.assertTrue(verdict.reason.startswith(begin), verdict.reason)
 
     def test_what_was_rolled_out_is_rolled_out(self) -> None:

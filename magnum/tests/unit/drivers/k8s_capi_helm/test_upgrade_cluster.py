@@ -235,7 +235,7 @@ class TestParts(UpgradeCase):
         self.capi_converges()
         self.status_task(2)
         self.cloud.images["ubuntu-kube"] = ("image-1b", NEW)
-        self.assertIn("upgrade the cluster first", self.upgrade(self.template, "more"))
+        self.assertIn("Upgrade the cluster first", self.upgrade(self.template, "more"))
 
 
 class TestRefusals(UpgradeCase):

@@ -127,7 +127,7 @@ class TestVersions(testtools.TestCase):
 
     def test_a_nodegroup_alone(self) -> None:
         upgrade.check_node_group("a", "1.33.1", "1.34.4", "1.34.4")
-        for wanted, words in (("1.33.0", "downgraded"), ("1.34.5", "upgrade the cluster first")):
+        for wanted, words in (("1.33.0", "downgraded"), ("1.34.5", "Upgrade the cluster first")):
             error = self.assertRaises(
                 errors.InvalidRequest,
                 upgrade.check_node_group,

@@ -387,7 +387,7 @@ class TestNodegroups(driver_case.DriverCase):
         self.made()
         self.add_group("gpu", role="a b")
         self.assertEqual("CREATE_FAILED", self.group("gpu").status)
-        self.assertIn("role 'a b'", self.group("gpu").status_reason)
+        self.assertIn("The role is 'a b'", self.group("gpu").status_reason)
         self.status_task(2)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual(["default-worker"], self.groups())
@@ -572,7 +572,7 @@ class TestHealth(driver_case.DriverCase):
         # Magnum's API makes `faults` of a cluster from its nodegroups.
         faults = ClustersController()._collect_fault_info(self.context, self.cluster())
         self.assertEqual(["default-worker"], list(faults))
-        self.assertIn("timeout: not done", faults["default-worker"])
+        self.assertIn("timeout: not finished within 1 minute", faults["default-worker"])
         self.capi_converges()
         for _ in range(2):
             self.health_task()
