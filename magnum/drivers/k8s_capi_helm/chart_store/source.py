@@ -8,6 +8,7 @@ import dataclasses
 import fnmatch
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import names
 
 #: Stands for the charts that come with the driver.
@@ -65,8 +66,8 @@ def check_version(version: str, patterns: Iterable[str]) -> None:
     :param patterns: of the versions that may be named; each may have ``*`` for any text.
     :raises errors.InvalidRequest: it is none of them.
     """
-    plain, known = version.removeprefix("v"), [one.removeprefix("v") for one in patterns if one]
-    if not any(fnmatch.fnmatchcase(plain, one) for one in known):
+    known = [plain(one) for one in patterns if one]
+    if not any(fnmatch.fnmatchcase(plain(version), one) for one in known):
         raise errors.InvalidRequest(
             "The template asks for a chart version that this cloud does not allow. Its label "
             f"capi_helm_chart_version is '{version}', and these are allowed: "

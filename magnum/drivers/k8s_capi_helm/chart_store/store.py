@@ -19,6 +19,7 @@ from magnum.drivers.k8s_capi_helm.chart_store import archive as chart_archive
 from magnum.drivers.k8s_capi_helm.chart_store import autoscaler_image
 from magnum.drivers.k8s_capi_helm.chart_store import source as chart_source
 from magnum.drivers.k8s_capi_helm.chart_store.configmap import ChartConfigMaps
+from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease
 
 LOG = logging.getLogger(__name__)
@@ -194,7 +195,7 @@ class ChartStore:
         """The chart at a place in a version, put into the store."""
         with self._source(place, version) as source:
             chart = chart_archive.read_chart(source)
-            if version is not None and _plain(chart.version) != _plain(version):
+            if version is not None and plain(chart.version) != plain(version):
                 raise errors.ChartNotFound(
                     "The chart is not available in the wanted version. Chart "
                     f"'{chart.name}' is available in version {chart.version}, not {version}. "
@@ -268,10 +269,6 @@ def _shown(place: chart_source.ChartSource) -> str:
     if place.repository == chart_source.BUNDLED:
         return chart_source.BUNDLED
     return re.sub(r"//[^/@ ]*@", "//", f"{place.repository} {place.name}")
-
-
-def _plain(version: str) -> str:
-    return version.removeprefix("v")
 
 
 def _lost(live: LiveRelease, digest: str, detail: str) -> errors.ChartNotFound:

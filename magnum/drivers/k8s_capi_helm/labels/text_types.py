@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import ipaddress
 import re
 
-from magnum.drivers.k8s_capi_helm.labels import types
+from magnum.drivers.k8s_capi_helm.labels import types, versions
 
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _URL = re.compile(
@@ -15,7 +15,7 @@ _URL = re.compile(
     re.ASCII,
 )
 _LONGEST_DOMAIN = 253
-_TAG = re.compile(r"v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})(-[0-9A-Za-z.-]{1,60})?", re.ASCII)
+_TAG = re.compile(r"v?\d{1,4}(\.\d{1,4}){2}(-[0-9A-Za-z.-]{1,60})?", re.ASCII)
 _PREFIX = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*", re.ASCII
 )
@@ -106,21 +106,16 @@ def tag(least: str, what: str) -> types.LabelType[str]:
         driver name versions that no Kubernetes of today works with.
     :param what: of what it is a version.
     """
-    lowest = _numbers(least)
+    lowest = versions.parse(least)
+    assert lowest is not None
 
     def read(text: str) -> str:
-        if _numbers(text.strip()) < lowest:
+        version = versions.parse(text.strip()) if _TAG.fullmatch(text.strip()) else None
+        if version is None or version < lowest:
             raise ValueError(text)
         return text.strip()
 
     return types.LabelType(read, f"a version of {what} like {least}, or a newer one")
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    found = _TAG.fullmatch(text)
-    if found is None:
-        raise ValueError(text)
-    return tuple(int(number) for number in found.groups()[:3])
 
 
 def is_domain(text: str) -> bool:

@@ -9,6 +9,7 @@ import datetime
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.magnum_objects import certificates
 from magnum.drivers.k8s_capi_helm.magnum_objects.reader import MASTER, own_images, values_names
 from magnum.drivers.k8s_capi_helm.model import GroupState, LiveRelease, MagnumState, ReleaseRecord
@@ -57,7 +58,7 @@ def magnum_state(
         ),
         applied=applied,
         only_new_nodegroups_missing=joining,
-        kubernetes_version=str(values.get("kubernetesVersion", "")).lstrip("v"),
+        kubernetes_version=plain(values.get("kubernetesVersion")),
         started=min((op.started for op in operations), default=None),
         deadline=max(deadlines) if deadlines else None,
         ready_fingerprint=record.ready_fingerprint if record else "",
@@ -100,6 +101,6 @@ def _group_state(
         minimum=live.get("machineCountMin", 0) if autoscaled else row.min_node_count or 0,
         maximum=live.get("machineCountMax") if autoscaled else row.max_node_count,
         reason=row.status_reason,
-        version=versions.get(place, "").removeprefix("v"),
+        version=plain(versions.get(place)),
         waits_for_control_plane=name in held,
     )

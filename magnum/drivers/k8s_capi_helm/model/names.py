@@ -14,6 +14,8 @@ import re
 import secrets
 import string
 
+from magnum.drivers.k8s_capi_helm.labels import versions
+
 _RELEASE_HEAD = 30
 _RELEASE_TAIL = 12
 _TAIL_ALPHABET = string.ascii_lowercase + string.digits
@@ -260,9 +262,8 @@ def takes_containerd_disk(chart_family: str, chart_version: str) -> bool:
 
 def is_ours_since(since: tuple[int, int], chart_family: str, chart_version: str) -> bool:
     """Whether a chart is this project's, of that minor release or later."""
-    numbers = re.match(r"v?(\d+)\.(\d+)\.", chart_version)
-    known = numbers is not None and tuple(map(int, numbers.groups())) >= since
-    return known and chart_family == CHART_FAMILY
+    version = versions.parse(chart_version)
+    return chart_family == CHART_FAMILY and version is not None and version.release[:2] >= since
 
 
 def family_of_keys(chart_family: str, chart_version: str) -> str:

@@ -6,11 +6,15 @@ Source: the Cluster API book, "KubeadmControlPlane" status and conditions.
 
 from __future__ import annotations
 
+from packaging.version import Version
+
+from magnum.drivers.k8s_capi_helm.labels import versions
 from magnum.drivers.k8s_capi_helm.model import conditions, GroupState, Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import machines
 from magnum.drivers.k8s_capi_helm.status.issue import Issue
 
 _COUNTERS = ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")
+_UNKNOWN = Version("0")
 _SETTLED = ("Initialized", "Available", "ScalingUp", "ScalingDown")
 
 
@@ -24,7 +28,7 @@ def missing(group: GroupState, observed: Observed, version: str) -> Issue | None
         return Issue("the control plane cannot be read")
     if isinstance(owner, Missing):
         return Issue("the control plane does not exist yet")
-    version = version or machines.version(conditions.at_path(owner, "spec", "version"))
+    version = version or versions.plain(conditions.at_path(owner, "spec", "version"))
     mine = machines.of_control_plane(observed.machines)
     return (
         _not_taken_up(group, owner, version)
@@ -42,13 +46,9 @@ def running_version(owner: Json | Missing) -> str | None:
     if not text:
         listed = conditions.at_path(owner, "status", "versions")
         found = [conditions.mapping(one).get("version") for one in listed or ()]
-        text = min((str(one) for one in found if one), key=_parts, default="")
-    return f"v{machines.version(text)}" if text else None
-
-
-def _parts(text: str) -> tuple[int, ...]:
-    digits = machines.version(text).partition("-")[0].partition("+")[0].split(".")
-    return tuple(int(one) if one.isdigit() else 0 for one in digits)
+        listed = [str(one) for one in found if one]
+        text = min(listed, key=lambda one: versions.parse(one) or _UNKNOWN, default="")
+    return f"v{versions.plain(text)}" if text else None
 
 
 def _not_taken_up(group: GroupState, owner: Json, version: str) -> Issue | None:
@@ -58,7 +58,7 @@ def _not_taken_up(group: GroupState, owner: Json, version: str) -> Issue | None:
         return Issue("the control plane is paused on the management cluster")
     if conditions.at_path(owner, "spec", "replicas") != group.count:
         return Issue(f"the control plane is not set to {group.count} machines yet")
-    if machines.version(conditions.at_path(owner, "spec", "version")) != version:
+    if versions.plain(conditions.at_path(owner, "spec", "version")) != version:
         return Issue(f"the control plane is not set to version {version} yet")
     return None
 

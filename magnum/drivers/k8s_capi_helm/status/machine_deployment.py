@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from magnum.drivers.k8s_capi_helm.labels import versions
 from magnum.drivers.k8s_capi_helm.model import (
     conditions,
     GroupState,
@@ -47,7 +48,7 @@ def missing(group: GroupState, observed: Observed, version: str) -> Issue | None
         has = f"{len(owners)} MachineDeployments" if owners else "no MachineDeployment yet"
         return Issue(f"nodegroup {group.name} has {has}")
     owner = owners[0]
-    version = version or machines.version(_template(owner, "version"))
+    version = version or versions.plain(_template(owner, "version"))
     wanted = replicas(owner)
     sets = machines.of_group(observed.machine_sets, group.name, owners)
     mine = machines.of_group(observed.machines, group.name, owners)
@@ -81,7 +82,7 @@ def _deployment_behind(group: GroupState, owner: Json, version: str) -> Issue | 
     if count is None or not _count_fits(group, count):
         wanted = _wanted_text(group)
         return Issue(f"nodegroup {group.name} is set to {count} machines instead of {wanted}")
-    if machines.version(_template(owner, "version")) != version:
+    if versions.plain(_template(owner, "version")) != version:
         return Issue(f"nodegroup {group.name} is not set to version {version} yet")
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names
 from magnum.drivers.k8s_capi_helm.status.issue import Issue
 
@@ -45,11 +46,6 @@ def deployments_of(group: str, deployments: Iterable[Json]) -> tuple[Json, ...]:
     )
 
 
-def version(text: object) -> str:
-    """A Kubernetes version without its ``v``, "" when there is none."""
-    return str(text or "").removeprefix("v")
-
-
 def is_ready(machine: Json) -> bool:
     """The Machine serves: server, bootstrap and node are good, and it is not going away."""
     return not conditions.deleting(machine) and conditions.condition(machine, "Ready").good
@@ -62,7 +58,7 @@ def is_in_place(machine: Json, wanted_version: str) -> bool:
     """
     if conditions.deleting(machine) or not conditions.generation_seen(machine):
         return False
-    if wanted_version and version(conditions.at_path(machine, "spec", "version")) != wanted_version:
+    if wanted_version and plain(conditions.at_path(machine, "spec", "version")) != wanted_version:
         return False
     if not conditions.at_path(machine, "status", "nodeRef", "name"):
         return False
@@ -92,7 +88,7 @@ def shortfall(
 
 
 def _is_outdated(machine: Json, wanted_version: str) -> bool:
-    return version(conditions.at_path(machine, "spec", "version")) != wanted_version
+    return plain(conditions.at_path(machine, "spec", "version")) != wanted_version
 
 
 def server_name(machine: Json) -> str:

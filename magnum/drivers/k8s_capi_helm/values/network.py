@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.labels import Labels
+from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json
 
 
 def kubernetes_version(request: ClusterRequest, facts: CloudFacts) -> str:
-    tag = (request.labels.kube_tag or "").removeprefix("v")
-    version = facts.kubernetes_version.removeprefix("v")
+    tag = plain(request.labels.kube_tag)
+    version = plain(facts.kubernetes_version)
     if not (tag or version):
         raise errors.InvalidRequest(
             "The image does not say which Kubernetes version it has. Set the property kube_version "

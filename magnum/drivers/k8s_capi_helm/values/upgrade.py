@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 import copy
-import re
 from typing import Any
 
+from packaging.version import Version
+
 from magnum.drivers.k8s_capi_helm import errors, labels
+from magnum.drivers.k8s_capi_helm.labels.versions import parse, plain
 from magnum.drivers.k8s_capi_helm.model import DeferredChange, Json
 from magnum.drivers.k8s_capi_helm.values import deferred, merge
 from magnum.drivers.k8s_capi_helm.values import live as values_live
@@ -31,8 +33,6 @@ SOFTWARE = ("kubernetesVersion", "machineImageId", "machineImage")
 _OF_THE_IMAGE = ("kube_tag",)
 #: Minor releases that a kubelet may be behind its API server.
 _KUBELET_LAG = 3
-_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
-_Version = tuple[int, int, int]
 
 
 def merged_labels(
@@ -75,22 +75,22 @@ def check_control_plane(current: str, wanted: str, kept: Mapping[str, str]) -> N
     if want < have:
         raise errors.InvalidRequest(
             "The new template's image has an older Kubernetes version than the cluster. The image "
-            f"has v{_bare(wanted)}, and the cluster runs v{_bare(current)}: a cluster cannot be "
+            f"has v{plain(wanted)}, and the cluster runs v{plain(current)}: a cluster cannot be "
             "downgraded. Choose a newer template."
         )
-    if want[0] != have[0] or want[1] > have[1] + 1:
+    if want.major != have.major or want.minor > have.minor + 1:
         raise errors.InvalidRequest(
             "The new template's image skips a minor release of Kubernetes. The image has "
-            f"v{_bare(wanted)}, and the cluster runs v{_bare(current)}. Upgrade to "
-            f"v{have[0]}.{have[1] + 1} first."
+            f"v{plain(wanted)}, and the cluster runs v{plain(current)}. Upgrade to "
+            f"v{have.major}.{have.minor + 1} first."
         )
     for name, version in sorted(kept.items()):
-        if _parsed(version)[1] + _KUBELET_LAG < want[1]:
+        if _parsed(version).minor + _KUBELET_LAG < want.minor:
             raise errors.InvalidRequest(
                 f"The Kubernetes version of nodegroup '{name}' is too old for this upgrade. It "
                 "runs "
-                f"v{_bare(version)}, more than {_KUBELET_LAG} minor releases before "
-                f"v{_bare(wanted)}. Upgrade the nodegroup first."
+                f"v{plain(version)}, more than {_KUBELET_LAG} minor releases before "
+                f"v{plain(wanted)}. Upgrade the nodegroup first."
             )
 
 
@@ -102,13 +102,13 @@ def check_node_group(name: str, current: str, wanted: str, control_plane: str) -
     if _parsed(wanted) < _parsed(current):
         raise errors.InvalidRequest(
             f"The image has an older Kubernetes version than nodegroup '{name}'. The image has "
-            f"v{_bare(wanted)}, and the nodegroup runs v{_bare(current)}: a nodegroup cannot be "
+            f"v{plain(wanted)}, and the nodegroup runs v{plain(current)}: a nodegroup cannot be "
             "downgraded."
         )
     if _parsed(wanted) > _parsed(control_plane):
         raise errors.InvalidRequest(
             "The image has a newer Kubernetes version than the control plane. The image has "
-            f"v{_bare(wanted)}, and the control plane v{_bare(control_plane)}. Upgrade the cluster "
+            f"v{plain(wanted)}, and the control plane v{plain(control_plane)}. Upgrade the cluster "
             "first."
         )
 
@@ -122,14 +122,14 @@ def check_new_node_group(name: str, version: str, control_plane: str) -> None:
     if want > have:
         raise errors.InvalidRequest(
             f"The image of nodegroup '{name}' has a newer Kubernetes version than the control "
-            f"plane. The image has v{_bare(version)}, and the control plane "
-            f"v{_bare(control_plane)}. Choose an older image, or upgrade the cluster first."
+            f"plane. The image has v{plain(version)}, and the control plane "
+            f"v{plain(control_plane)}. Choose an older image, or upgrade the cluster first."
         )
-    if want[0] != have[0] or want[1] + _KUBELET_LAG < have[1]:
+    if want.major != have.major or want.minor + _KUBELET_LAG < have.minor:
         raise errors.InvalidRequest(
             f"The Kubernetes version of nodegroup '{name}' is too old for the control plane. Its "
-            f"image has v{_bare(version)}, more than {_KUBELET_LAG} minor releases before "
-            f"v{_bare(control_plane)}. Choose a newer image."
+            f"image has v{plain(version)}, more than {_KUBELET_LAG} minor releases before "
+            f"v{plain(control_plane)}. Choose a newer image."
         )
 
 
@@ -199,7 +199,7 @@ def upgrade_nodegroup(
 ) -> Json:
     """The values with which one nodegroup goes to an image of its own, or back to the cluster's."""
     result = unpin_nodegroups(live, [group], batch, owing, shared=False)
-    if (version, image) != (_bare(str(live.get("kubernetesVersion"))), live.get("machineImageId")):
+    if (version, image) != (plain(str(live.get("kubernetesVersion"))), live.get("machineImageId")):
         values_live.node_groups(result)[group].update(
             kubernetesVersion=version, machineImageId=image
         )
@@ -218,7 +218,7 @@ def waiting_nodegroups(entry: Json, values: Json, own: Collection[str]) -> Json:
     return {**entry, **_software(max(pinned, key=lambda one: _age(one, values)), values)}
 
 
-def _age(entry: Mapping[str, Any], values: Mapping[str, Any]) -> _Version:
+def _age(entry: Mapping[str, Any], values: Mapping[str, Any]) -> Version:
     return _parsed(str(entry.get("kubernetesVersion") or values.get("kubernetesVersion")))
 
 
@@ -282,17 +282,11 @@ def is_pinned(entry: Mapping[str, Any]) -> bool:
     return any(entry.get(key) for key in SOFTWARE)
 
 
-def _bare(version: str) -> str:
-    return version.removeprefix("v")
-
-
-def _parsed(version: str) -> _Version:
-    found = _VERSION.match(version)
+def _parsed(version: str) -> Version:
+    found = parse(version)
     if found is None:
         raise errors.InvalidRequest(
             "The Kubernetes version of the image is not valid, so the upgrade cannot be checked. "
-            "The "
-            f"version is '{version}': expected one like v1.34.4."
+            f"The version is '{version}': expected one like v1.34.4."
         )
-    major, minor, patch = found.groups()
-    return int(major), int(minor), int(patch)
+    return found

@@ -76,8 +76,9 @@ IMPURE = frozenset(
     "tempfile threading time urllib".split()
 )
 IMPURE_CALLS = frozenset({"now", "utcnow", "today", "open", "print", "input"})
-#: Pure libraries: text that has to be understood as Magnum, or as every reader of YAML, does.
-PURE_LIBRARIES = frozenset({"oslo_utils.strutils", "yaml"})
+#: Pure libraries: text that has to be understood as Magnum, or as every reader of YAML and of
+#: versions, does.
+PURE_LIBRARIES = frozenset({"oslo_utils.strutils", "packaging.version.Version", "yaml"})
 SHAPELESS = ("base", "common", "helper", "helpers", "misc", "util", "utils")
 
 

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Versions of Kubernetes, Helm and charts as they compare: by their three numbers."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.version import Version
+
+_NUMBERS = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+")
+
+
+def parse(text: str) -> Version | None:
+    """Major, minor and patch number of a semantic version; None where *text* begins otherwise.
+
+    Pre-release and build do not count: PEP 440, which is what is compared, knows only some of them
+    (https://packaging.python.org/en/latest/specifications/version-specifiers/).
+    """
+    numbers = _NUMBERS.match(text)
+    return Version(numbers[0]) if numbers else None
+
+
+def plain(text: object) -> str:
+    """A version without its ``v``, "" when there is none."""
+    return str(text or "").removeprefix("v")
