@@ -26,6 +26,27 @@ class ChartSource:
     name: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChartChoice:
+    """The operator's choice of charts, as the options of ``[capi_helm]`` say it.
+
+    :ivar repository: option ``helm_chart_repo``, ``name`` is ``helm_chart_name``.
+    :ivar default_version: for clusters that do not ask for one; None for the source's own.
+    :ivar allowed: charts that templates may name, as in the option ``allowed_charts``.
+    :ivar versions: that templates may name, as in ``allowed_chart_versions``; none for all.
+    """
+
+    repository: str | None = None
+    name: str | None = None
+    default_version: str | None = None
+    allowed: Iterable[str] = ()
+    versions: Iterable[str] = ()
+
+
+#: Where the operator has chosen nothing.
+ONLY_BUNDLED = ChartChoice()
+
+
 def bundled(repository: str | None, name: str | None) -> ChartSource:
     """The place that the options ``helm_chart_repo`` and ``helm_chart_name`` mean together."""
     where, what = (repository or "").rstrip("/"), name or names.CLUSTER_CHART

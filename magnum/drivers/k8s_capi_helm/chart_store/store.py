@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 import contextlib
 import dataclasses
 import pathlib
@@ -47,9 +47,6 @@ class ChartStore:
     :param bundled: directory with the bundled charts, each in a directory of its name.
     :param directory: the store, made when needed; it may be lost at any time.
     :param helm: fetches from repositories; None where there are none.
-    :param default_version: for clusters that do not ask for one; None for the source's own.
-    :param allowed: charts that templates may name, as in the option ``allowed_charts``.
-    :param versions: that templates may name, as in ``allowed_chart_versions``; none for all.
     :param copies: applied charts on the management cluster; None where there are none.
     """
 
@@ -58,21 +55,17 @@ class ChartStore:
         *,
         bundled: pathlib.Path,
         directory: pathlib.Path,
-        helm: ChartPuller | None,
-        repository: str | None,
-        name: str | None,
-        default_version: str | None,
-        allowed: Iterable[str] = (),
-        versions: Iterable[str] = (),
+        choice: chart_source.ChartChoice = chart_source.ONLY_BUNDLED,
+        helm: ChartPuller | None = None,
         copies: ChartConfigMaps | None = None,
     ) -> None:
         self._bundled = bundled
         self._directory = directory
         self._helm = helm
-        self._own = chart_source.bundled(repository, name)
-        self._default_version = default_version
-        self._allowed = tuple(allowed)
-        self._versions = tuple(versions)
+        self._own = chart_source.bundled(choice.repository, choice.name)
+        self._default_version = choice.default_version
+        self._allowed = tuple(choice.allowed)
+        self._versions = tuple(choice.versions)
         self._copies = copies
 
     def wanted(

@@ -56,7 +56,6 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
     :param executable: a path, or a name to look up in ``PATH``.
     :param kubeconfig: for ``KUBECONFIG``; None in a pod with a service account.
     :param timeout: seconds for one run, given to helm as its ``--timeout``.
-    :param history: revisions that helm keeps of a release.
     :param unpack: where pulled charts are unpacked.
     :param stop: asked all the while; once it says True, helm is killed.
     :param force: take fields over that others have set; only where the server applies (Helm 4).
@@ -68,7 +67,6 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         *,
         kubeconfig: str | None,
         timeout: float,
-        history: int = 10,
         unpack: pathlib.Path | None = None,
         stop: Callable[[], bool] = lambda: False,
         force: bool = False,
@@ -76,7 +74,6 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         super().__init__(
             default_timeout=f"{max(1, round(timeout))}s",
             executable=executable,
-            history_max_revisions=history,
             unpack_directory=None if unpack is None else str(unpack),
         )
         self._program = executable

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 import contextlib
 import dataclasses
 import json
@@ -79,11 +79,8 @@ class HelmClient:
         if secret is None:
             return None
         found = release_secret.decode(secret)
-        status, whole = (
-            recovery.effective_status(secrets, found.status),
-            recovery.last_complete(secrets),
-        )
-        return dataclasses.replace(found, status=status, whole=whole)
+        status = recovery.effective_status(secrets, found.status)
+        return dataclasses.replace(found, status=status, whole=recovery.last_complete(secrets))
 
     def deployed(self, namespace: str, release: str) -> LiveRelease | None:
         """The newest revision that was applied as a whole, without a helm process; None without.
@@ -118,24 +115,16 @@ class HelmClient:
         :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        version = self.version()
-        stop = hold.is_lost if hold is not None else _never
+        version, stop = self.version(), _stop(hold)
         newest = self._recover(namespace, release)
         before = 0 if newest is None else release_secret.revision(newest)
         by_server = newest is None or release_secret.is_server_side(newest)
-        with self._turn(namespace, stop):
-            if stop():
-                raise failures.lock_lost(namespace, release, "helm began")
+        with self._turn(namespace, release, stop):
             command = self._command(stop=stop, force=by_server and not version.startswith("3."))
+            whole = {"create_namespace": False, "reset_values": True, "take_ownership": adopt}
             self._run(
                 command.install_or_upgrade(
-                    release,
-                    chart.path,
-                    values,
-                    create_namespace=False,
-                    namespace=namespace,
-                    reset_values=True,
-                    take_ownership=adopt,
+                    release, chart.path, values, namespace=namespace, **whole
                 )
             )
         done = self._compare(namespace, release, before, values)
@@ -178,13 +167,10 @@ class HelmClient:
         if self._newest(namespace, release) is None:
             return
         self.version()
-        stop = hold.is_lost if hold is not None else _never
+        stop = _stop(hold)
         try:
-            with self._turn(namespace, stop):
-                if stop():
-                    raise failures.lock_lost(namespace, release, "helm began")
-                command = self._command(stop=stop)
-                self._run(command.uninstall(release, namespace=namespace))
+            with self._turn(namespace, release, stop):
+                self._run(self._command(stop=stop).uninstall(release, namespace=namespace))
         except failures.ReleaseAbsent:
             LOG.debug("Release %s/%s was gone already", namespace, release)
 
@@ -273,19 +259,22 @@ class HelmClient:
     def _revisions(self, namespace: str, release: str) -> list[Json]:
         return self._kube.list(names.SECRET, namespace, release_secret.labels(release))
 
+    @contextlib.contextmanager
     def _turn(
-        self, namespace: str, stop: Callable[[], bool] | None = None
-    ) -> contextlib.AbstractContextManager[None]:
+        self, namespace: str, release: str = "", stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[None]:
         """A turn of a project, for which one waits as long as for a run: one may be in the way."""
-        wait = deadline.remaining(self._timeout)
-        return self._turns.turn(namespace, wait=wait, stop=stop or _never)
+        with self._turns.turn(namespace, wait=deadline.remaining(self._timeout), stop=stop):
+            if stop():
+                raise failures.lock_lost(namespace, release, "helm began")
+            yield
 
     def _command(
         self,
         *,
         timeout: float | None = None,
         unpack: pathlib.Path | None = None,
-        stop: Callable[[], bool] | None = None,
+        stop: Callable[[], bool] = lambda: False,
         force: bool = False,
     ) -> HelmCli:
         return HelmCli(
@@ -293,7 +282,7 @@ class HelmClient:
             kubeconfig=self._kube.kubeconfig_path,
             timeout=self._timeout if timeout is None else timeout,
             unpack=unpack,
-            stop=stop or _never,
+            stop=stop,
             force=force,
         )
 
@@ -315,5 +304,6 @@ def _plain(values: Json) -> Json:
     return plain
 
 
-def _never() -> bool:
-    return False
+def _stop(hold: HeldLock | None) -> Callable[[], bool]:
+    """What a run of helm asks all the while: whether its lock is lost."""
+    return hold.is_lost if hold is not None else lambda: False

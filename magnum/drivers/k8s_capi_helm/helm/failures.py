@@ -6,7 +6,7 @@ The texts are those of Helm 3.17 to 4.2 and of the Kubernetes client that is bui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 import re
 
 from oslo_log import log as logging
@@ -28,6 +28,12 @@ _CHART = re.compile(r"(?P<name>[^\s:]+):")
 _COMPLAINT = re.compile(r"\s*- (?P<at>at )?'?(?P<path>[^\s':]*)'?: (?P<words>.+)")
 _LOGIN = re.compile(r"://[^/@\s\"']*@")
 _OWN_CHARTS = frozenset({"openstack-cluster"})
+_UNUSABLE = (
+    "Helm cannot be run on this Magnum conductor. Ask the operator to install Helm (3.17 or later, "
+    "or 4.1.1 or later) where the conductor finds it."
+)
+_DENIED = "The management cluster refused a part of this cluster. It answered: {why}"
+_VALUES = "The chart does not accept the values of this cluster. It reports: {why}"
 
 
 class ReleaseAbsent(errors.DriverError):
@@ -69,11 +75,7 @@ def without_passwords(text: str) -> str:
 
 def helm_unusable(detail: str) -> errors.HelmUnusable:
     """The error for a helm that cannot be run."""
-    return errors.HelmUnusable(
-        "Helm cannot be run on this Magnum conductor. Ask the operator to install Helm "
-        "(3.17 or later, or 4.1.1 or later) where the conductor finds it.",
-        detail,
-    )
+    return errors.HelmUnusable(_UNUSABLE, detail)
 
 
 def lock_lost(namespace: str, release: str, what: str) -> errors.Busy:
@@ -94,9 +96,15 @@ def error_of(words: str, detail: str) -> errors.DriverError:
     """
     # Before its error helm may log warnings, which quote the same error in another form.
     error = _read(words[words.rfind("\nError: ") + 1 :])
-    for pattern, make in _FAMILIES:
+    for pattern, kind, sentence in _FAMILIES:
         if found := pattern.search(error):
-            return make(found, detail)
+            if kind is errors.ValuesRefused:
+                return _schema(found, detail)
+            quoted = {
+                name: _short(text, _SENTENCE_LIMIT if name == "why" else _NAME_LIMIT)
+                for name, text in found.groupdict().items()
+            }
+            return kind(sentence.format(**quoted), detail)
     return errors.HelmRefused(
         "Helm could not apply the chart of this cluster. Ask the operator to look into the log of "
         "the Magnum conductor for the reason.",
@@ -114,86 +122,13 @@ def _read(error: str) -> str:
     return f"{error[:_HEAD]} ... {error[-_TAIL:]}"
 
 
-def _absent(found: re.Match[str], detail: str) -> errors.DriverError:
-    return ReleaseAbsent("Helm knows no such release.", detail)
-
-
-def _cannot_start(found: re.Match[str], detail: str) -> errors.DriverError:
-    return helm_unusable(detail)
-
-
-def _busy(found: re.Match[str], detail: str) -> errors.DriverError:
-    return errors.Busy(
-        "Another change of this cluster's release came in between. The change will be retried.",
-        detail,
-    )
-
-
-def _unreachable(found: re.Match[str], detail: str) -> errors.DriverError:
-    return errors.HelmInterrupted(
-        "The management cluster did not answer while the chart was applied. It will be retried; "
-        "if this persists, ask the operator to check the management cluster.",
-        detail,
-    )
-
-
-def _no_webhook(found: re.Match[str], detail: str) -> errors.DriverError:
-    return errors.HelmInterrupted(
-        "A webhook of the management cluster does not answer, so the chart cannot be applied. The "
-        f"webhook is '{_short(found['webhook'], _NAME_LIMIT)}'. The chart will be applied again; "
-        "if this persists, ask the operator to check the controllers of Cluster API there.",
-        detail,
-    )
-
-
-def _chart_not_found(found: re.Match[str], detail: str) -> errors.DriverError:
-    return errors.ChartNotFound(
-        "The chart for this cluster is not available in the wanted version. Check the label "
-        "'capi_helm_chart_version', or ask the operator to check the chart repository.",
-        detail,
-    )
-
-
-def _forbidden(found: re.Match[str], detail: str) -> errors.DriverError:
-    return errors.HelmRefused(
-        "The management cluster does not let this Magnum service apply the chart. Ask the operator "
-        "to check the role of the driver.",
-        detail,
-    )
-
-
-def _no_namespace(found: re.Match[str], detail: str) -> errors.DriverError:
-    return errors.HelmRefused(
-        f"The namespace '{_short(found['namespace'], _NAME_LIMIT)}' does not exist on the "
-        "management cluster. Ask the operator whether it was deleted.",
-        detail,
-    )
-
-
-def _no_kind(found: re.Match[str], detail: str) -> errors.DriverError:
-    return errors.HelmRefused(
-        "The management cluster does not know a kind of object that the chart needs. It is "
-        f"'{_short(found['kind'], _NAME_LIMIT)}'. Ask the operator to install Cluster API, its "
-        "OpenStack provider and the addon provider in the versions of the chart.",
-        detail,
-    )
-
-
-def _denied(found: re.Match[str], detail: str) -> errors.DriverError:
-    return errors.HelmRefused(
-        f"The management cluster refused a part of this cluster. It answered: "
-        f"{_short(found['why'])}",
-        detail,
-    )
-
-
 def _schema(found: re.Match[str], detail: str) -> errors.DriverError:
     told = list(_told_by_schema(found["why"]))
     if not told:
-        return _values(found, detail)
+        return errors.HelmRefused(_VALUES.format(why=_short(found["why"])), detail)
     sentences = "; ".join(f"{'.'.join(path) or 'values'}: {words}" for path, words in told)
     return errors.ValuesRefused(
-        f"The chart does not accept the values of this cluster. It reports: {_short(sentences)}",
+        _VALUES.format(why=_short(sentences)),
         detail,
         tuple(key for path, words in told for key in _keys(path, words)),
     )
@@ -224,38 +159,32 @@ def _keys(path: tuple[str, ...], words: str) -> Iterator[tuple[str, ...]]:
         yield (*path, name.strip("'"))
 
 
-def _values(found: re.Match[str], detail: str) -> errors.DriverError:
-    return errors.HelmRefused(
-        f"The chart does not accept the values of this cluster. It reports: {_short(found['why'])}",
-        detail,
-    )
-
-
-def _foreign_object(found: re.Match[str], detail: str) -> errors.DriverError:
-    return errors.HelmRefused(
-        "An object of this cluster exists already and belongs to something else. Helm reports: "
-        f"{_short(found['why'])}",
-        detail,
-    )
-
-
 def _short(text: str, limit: int = _SENTENCE_LIMIT) -> str:
     """One line of bounded length, of which a tenant may read all."""
     return column_limits.shorten(" ".join(public(text).split()), limit)
 
 
-_Make = Callable[[re.Match[str], str], errors.DriverError]
-# In this order: what may pass by itself comes first, for it is often quoted inside other texts.
-_FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE | re.DOTALL), make)
-    for pattern, make in (
-        (r"/helm: (no such file|exec format|permission denied)", _cannot_start),
-        (r"another operation \(install/upgrade/rollback\) is in progress", _busy),
-        (r"secrets \"sh\.helm\.release[^\"]*\" already exists", _busy),
-        (r"release: already exists|cannot re-use a name that is still in use", _busy),
+_FAMILIES: tuple[tuple[re.Pattern[str], type[errors.DriverError], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.DOTALL), kind, sentence)
+    for pattern, kind, sentence in (
+        (
+            r"/helm: (no such file|exec format|permission denied)",
+            errors.HelmUnusable,
+            _UNUSABLE,
+        ),
+        (
+            r"another operation \(install/upgrade/rollback\) is in progress|"
+            r"secrets \"sh\.helm\.release[^\"]*\" already exists|"
+            r"release: already exists|cannot re-use a name that is still in use",
+            errors.Busy,
+            "Another change of this cluster's release came in between. The change will be retried.",
+        ),
         (
             r"internal error occurred: failed calling webhook \\?\"(?P<webhook>[^\"\\]+)",
-            _no_webhook,
+            errors.HelmInterrupted,
+            "A webhook of the management cluster does not answer, so the chart cannot be applied. "
+            "The webhook is '{webhook}'. The chart will be applied again; if this persists, ask "
+            "the operator to check the controllers of Cluster API there.",
         ),
         (
             r"kubernetes cluster unreachable|connection refused|connection reset|i/o timeout|"
@@ -263,37 +192,69 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
             r"no route to host|no such host|etcdserver|too many requests|unexpected EOF|"
             r"http2: |client rate limiter|server is currently unable|failed calling webhook|"
             r"service unavailable|context canceled|timed out",
-            _unreachable,
+            errors.HelmInterrupted,
+            "The management cluster did not answer while the chart was applied. It will be "
+            "retried; if this persists, ask the operator to check the management cluster.",
         ),
-        (r"release: not found|release not loaded", _absent),
+        (
+            r"release: not found|release not loaded",
+            ReleaseAbsent,
+            "Helm knows no such release.",
+        ),
         (
             r"chart \"[^\"]*\" (version \"[^\"]*\" )?(matching \S+ )?not found|"
             r"failed to (download|fetch)|path \"[^\"]*\" not found|not a valid chart repository|"
             r"no chart version found|unable to detect chart|Chart\.yaml file is missing|"
             r"repo \S+ not found|failed to perform \"(FetchReference|Resolve)\"|"
             r"improper constraint|: not found$",
-            _chart_not_found,
+            errors.ChartNotFound,
+            "The chart for this cluster is not available in the wanted version. Check the label "
+            "'capi_helm_chart_version', or ask the operator to check the chart repository.",
         ),
-        (r"denied (the )?request: (?P<why>.*)", _denied),
-        (r"namespaces \"(?P<namespace>[^\"]+)\" not found", _no_namespace),
-        (r"no matches for kind \"(?P<kind>[^\"]+)\"", _no_kind),
-        (r"(?P<why>(?<!\S)\S+ \"[^\"]*\" is invalid: .*)", _denied),
-        (r"failed to create typed patch object \([^)]*\): (?P<why>.*)", _denied),
-        (r"is forbidden: |\bUnauthorized\b|provide credentials", _forbidden),
+        (r"denied (the )?request: (?P<why>.*)", errors.HelmRefused, _DENIED),
+        (
+            r"namespaces \"(?P<namespace>[^\"]+)\" not found",
+            errors.HelmRefused,
+            "The namespace '{namespace}' does not exist on the management cluster. Ask the "
+            "operator whether it was deleted.",
+        ),
+        (
+            r"no matches for kind \"(?P<kind>[^\"]+)\"",
+            errors.HelmRefused,
+            "The management cluster does not know a kind of object that the chart needs. It is "
+            "'{kind}'. Ask the operator to install Cluster API, its OpenStack provider and the "
+            "addon provider in the versions of the chart.",
+        ),
+        (r"(?P<why>(?<!\S)\S+ \"[^\"]*\" is invalid: .*)", errors.HelmRefused, _DENIED),
+        (
+            r"failed to create typed patch object \([^)]*\): (?P<why>.*)",
+            errors.HelmRefused,
+            _DENIED,
+        ),
+        (
+            r"is forbidden: |\bUnauthorized\b|provide credentials",
+            errors.HelmRefused,
+            "The management cluster does not let this Magnum service apply the chart. Ask the "
+            "operator to check the role of the driver.",
+        ),
         (
             r"values don't meet the specifications of the schema\(s\) in the following chart\(s\):"
             r"(?P<why>.*)",
-            _schema,
+            errors.ValuesRefused,
+            _VALUES,
         ),
-        (r"execution error at \([^)]*\): (?P<why>.*)", _values),
+        (r"execution error at \([^)]*\): (?P<why>.*)", errors.HelmRefused, _VALUES),
         (
             r"(?<![^\n])(?P<why>[^\n]*exists and cannot be imported into the current release"
             r"[^\n]*)",
-            _foreign_object,
+            errors.HelmRefused,
+            "An object of this cluster exists already and belongs to something else. Helm reports: "
+            "{why}",
         ),
         (
             r"(?P<why>template: .*|YAML parse error on .*|unable to build kubernetes objects.*)",
-            _values,
+            errors.HelmRefused,
+            _VALUES,
         ),
     )
 )

@@ -4,6 +4,10 @@
 The child leads a process group of its own, so that what it starts ends with it. The kernel kills it
 when the thread that started it ends, which is the thread that waits in :func:`run`
 (``PR_SET_PDEATHSIG``, https://man7.org/linux/man-pages/man2/pr_set_pdeathsig.2const.html).
+
+``setpriv --pdeathsig`` of util-linux does not serve: it does not look whether the parent is still
+there once the signal is set, so that a child of a conductor that died meanwhile would run on
+without any lock.
 """
 
 from __future__ import annotations

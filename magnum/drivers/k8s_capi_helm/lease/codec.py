@@ -207,6 +207,15 @@ def too_large(release: str, attempts: int) -> errors.Conflict:
     )
 
 
+def held(namespace: str, release: str, holder: str) -> errors.Busy:
+    """The error for a lock that somebody else has, which may be a run of Helm for this request."""
+    return errors.Busy(
+        "A change to this cluster is being applied. What it does not include yet follows when it "
+        "has finished.",
+        f"Lease {namespace}/{names.lease(release)} is held by {holder or 'many'}",
+    )
+
+
 def not_alone(operation: Operation) -> errors.InvalidRequest:
     """The error for an operation of which there can be only one of its kind at a time."""
     return errors.InvalidRequest(

@@ -22,7 +22,7 @@ import tenacity
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.lease.update import LeaseUpdates
-from magnum.drivers.k8s_capi_helm.model import Json, names, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model import Json, ReleaseRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -92,13 +92,7 @@ class Lock:
                     # It may be ours without our knowing: the next read tells.
                     if self.clock() >= give_up:
                         raise
-            raise errors.Busy(
-                # The holder may be a run of Helm for this very request, so it is not called
-                # another one.
-                "A change to this cluster is being applied. What it does not include yet "
-                "follows when it has finished.",
-                f"Lease {namespace}/{names.lease(release)} is held by {holder or 'many'}",
-            )
+            raise codec.held(namespace, release, holder)
 
         began, known = self.clock(), self._free_as_known(namespace, release)
         if known is not None:

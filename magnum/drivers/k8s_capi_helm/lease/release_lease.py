@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 import json
 import time
+from typing import Any, TypedDict, Unpack
 
 from magnum.drivers.k8s_capi_helm import errors, kube_client
 from magnum.drivers.k8s_capi_helm.lease import capacity, codec, pending_operations
@@ -23,6 +24,25 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 
 _CHANGES = 20
+_WRITTEN: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "first_look": (codec.FIRST_LOOK, str),
+    "group_looks": (codec.GROUP_LOOKS, codec.mapping),
+    "written": (codec.WRITTEN, codec.mapping),
+    "chart_source": (codec.CHART_SOURCE, str),
+    "chart_digest": (codec.CHART_DIGEST, str),
+    "revisions": (codec.REVISIONS, codec.revisions),
+}
+
+
+class RecordFields(TypedDict, total=False):
+    """Fields of the record that are set together."""
+
+    first_look: str | None
+    group_looks: Mapping[str, str] | None
+    written: Mapping[str, int] | None
+    chart_source: str | None
+    chart_digest: str | None
+    revisions: Revisions | None
 
 
 class ReleaseLeases:
@@ -151,32 +171,19 @@ class ReleaseLeases:
         self,
         namespace: str,
         release: str,
-        *,
-        first_look: str | None = None,
-        group_looks: Mapping[str, str] | None = None,
-        written: Mapping[str, int] | None = None,
-        chart_source: str | None = None,
-        chart_digest: str | None = None,
-        revisions: Revisions | None = None,
+        **fields: Unpack[RecordFields],
     ) -> ReleaseRecord:
         """Set fields of the record; None leaves a field as it is, "" clears it.
 
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        fields = {
-            codec.FIRST_LOOK: first_look,
-            codec.GROUP_LOOKS: None if group_looks is None else codec.mapping(group_looks),
-            codec.WRITTEN: None if written is None else codec.mapping(written),
-            codec.CHART_SOURCE: chart_source,
-            codec.CHART_DIGEST: chart_digest,
-            codec.REVISIONS: None if revisions is None else codec.revisions(revisions),
-        }
 
         def change(found: Json) -> None:
-            for key, value in fields.items():
+            for field, value in fields.items():
+                key, write = _WRITTEN[field]
                 if value is not None:
-                    codec.annotate(found, key, value)
+                    codec.annotate(found, key, write(value))
 
         return self._leases.change(namespace, release, change)
 

@@ -192,10 +192,6 @@ class CrashCase(driver_case.DriverCase):
             charts=chart_store.ChartStore(
                 bundled=pathlib.Path(k8s_capi_helm.__file__).parent / "charts",
                 directory=pathlib.Path(self.useFixture(fixtures.TempDir()).path),
-                helm=None,
-                repository=None,
-                name=None,
-                default_version=None,
                 copies=chart_store.ChartConfigMaps(kube),
             ),
             first_seen=driver_case.seen(),

@@ -71,10 +71,6 @@ class DriverCase(base.DbTestCase):
         charts = chart_store.ChartStore(
             bundled=pathlib.Path(k8s_capi_helm.__file__).parent / "charts",
             directory=_charts(),
-            helm=None,
-            repository=None,
-            name=None,
-            default_version=None,
             copies=chart_store.ChartConfigMaps(self.kube),
         )
         self.ports = clients.Clients(

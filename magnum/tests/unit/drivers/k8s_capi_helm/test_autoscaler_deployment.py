@@ -245,10 +245,6 @@ class TestCharts(Case):
         charts = chart_store.ChartStore(
             bundled=self.charts,
             directory=self.place / f"store-{version}",
-            helm=None,
-            repository=None,
-            name=None,
-            default_version=None,
             copies=chart_store.ChartConfigMaps(self.kube),  # type: ignore[arg-type]
         )
         self.ports = dataclasses.replace(self.ports, charts=charts)

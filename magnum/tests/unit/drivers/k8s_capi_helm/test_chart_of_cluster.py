@@ -46,11 +46,7 @@ class ChartCase(UpgradeCase):
         charts = chart_store.ChartStore(
             bundled=self.bundled,
             directory=self.directory / place,
-            helm=None,
-            repository=None,
-            name=None,
-            default_version=None,
-            allowed=allowed,
+            choice=chart_store.ChartChoice(allowed=allowed),
             copies=chart_store.ChartConfigMaps(self.kube),  # type: ignore[arg-type]
         )
         self.ports = dataclasses.replace(self.ports, charts=charts)

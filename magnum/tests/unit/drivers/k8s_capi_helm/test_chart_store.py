@@ -18,7 +18,7 @@ import testtools
 import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.chart_store import archive, ChartStore
+from magnum.drivers.k8s_capi_helm.chart_store import archive, ChartChoice, ChartStore
 from magnum.drivers.k8s_capi_helm.model import Chart, LiveRelease, names
 from magnum.tests.unit.drivers.k8s_capi_helm.suites.helm import write_chart
 
@@ -56,12 +56,13 @@ class StoreCase(testtools.TestCase):
 
     def store(self, place: str = "store", **settings: Any) -> ChartStore:
         """A store at *place*, which stands for a conductor."""
-        given = {"repository": None, "name": None, "default_version": None, **settings}
+        copies = settings.pop("copies", None)
         return ChartStore(
             bundled=self.bundled,
             directory=self.directory / place,
             helm=self.remote,  # type: ignore[arg-type]
-            **given,
+            choice=ChartChoice(**settings),
+            copies=copies,
         )
 
     @staticmethod
