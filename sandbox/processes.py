@@ -7,6 +7,7 @@ kernel has given to somebody else meanwhile is never signalled.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import contextlib
+import ctypes
 import dataclasses
 import json
 import os
@@ -22,6 +23,7 @@ from sandbox.state import SandboxError, State
 # written because the starter was killed in between.
 OWNER_VARIABLE = "K8S_CAPI_HELM_SANDBOX"
 LOG_LINES_SHOWN = 15
+_PR_SET_PDEATHSIG = 1  # prctl(2)
 
 # Kept because Python warns of a child object that goes away before its process does.
 _children: list[subprocess.Popen[bytes]] = []
@@ -170,6 +172,11 @@ def record(state: State, name: str, pid: int) -> None:
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps(dataclasses.asdict(entry)))
     draft.replace(path)
+
+
+def end_with_parent() -> None:
+    """Let the kernel end this process, by SIGTERM, when the one that forked it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def alive(state: State, name: str) -> bool:

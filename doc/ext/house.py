@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 DRIVER = ROOT / "magnum" / "drivers" / "k8s_capi_helm"
-LAW = ROOT / "magnum" / "tests" / "unit" / "drivers" / "k8s_capi_helm" / "test_house.py"
+LAW = ROOT / "magnum" / "tests" / "unit" / "drivers" / "k8s_capi_helm" / "house" / "floors.py"
 TITLES = {
     4: "Interface: what Magnum calls",
     3: "Control: brings a cluster to what Magnum's objects ask for",

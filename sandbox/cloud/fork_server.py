@@ -6,7 +6,6 @@ that code are shared. It forks each service that the file ``wanted.json`` asks f
 ended is forked again only when it is asked for anew, so that a crash is seen and not hidden.
 """
 
-import ctypes
 import dataclasses
 import gc
 import importlib
@@ -26,7 +25,6 @@ from sandbox.state import file_lock, State
 
 NAME = "openstack"
 LOOK_EVERY_SECONDS = 0.2
-PR_SET_PDEATHSIG = 1  # prctl(2)
 
 SHARED_MODULES = """
     alembic cheroot.wsgi cryptography.fernet cryptography.x509 flask jsonschema
@@ -125,7 +123,7 @@ def _fork(state: State, name: str, wish: Wish, blocker: MetaPathFinder) -> None:
         return
     try:
         os.setsid()
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        processes.end_with_parent()
         processes.record(state, name, os.getpid())
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         log = os.open(state.log(name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -2,16 +2,14 @@
 """One service in one process: its API under cheroot, and what else belongs to it in threads."""
 
 from collections.abc import Callable, Iterable
-import ctypes
 import importlib
 import os
-import signal
 import sys
 import time
 from typing import Any, TextIO
 
 from sandbox import processes
-from sandbox.cloud import fork_server, sqlite
+from sandbox.cloud import sqlite
 from sandbox.cloud.conductor_layout import Layout
 from sandbox.cloud.config import packaged, Paths
 from sandbox.cloud.services import COMPUTE_HOSTS, HOST, SERVICES
@@ -52,7 +50,7 @@ def _conduct(state: State, name: str) -> None:
     first, *others = Layout.of(state).workers_of(name)
     own = next((worker for worker in others if not os.fork()), first)
     if own != first:
-        ctypes.CDLL(None).prctl(fork_server.PR_SET_PDEATHSIG, signal.SIGTERM)
+        processes.end_with_parent()
         processes.record(state, own, os.getpid())  # the program makes a session of its own
     files = (str(Paths.of(state).conf(conf)) for conf in ("magnum", own))
     sys.argv = ["magnum-conductor", *(f"--config-file={file}" for file in files)]

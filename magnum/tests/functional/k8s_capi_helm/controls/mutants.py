@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from pathlib import Path
 
 DRIVER = "magnum/drivers/k8s_capi_helm"
 CLUSTER = "charts/openstack-cluster"
@@ -42,6 +43,11 @@ class Mutant:
     new: str
     suite: Suite
     near: tuple[str, ...]
+
+    def fits(self, root: Path) -> bool:
+        """Whether the files below a directory have its text exactly once."""
+        path = root / self.file
+        return path.is_file() and path.read_text(encoding="utf-8").count(self.old) == 1
 
 
 _TWO_LOOKS = "if found and found == state.ready_fingerprint:"
@@ -1089,8 +1095,8 @@ _WORDS = (
         "services-as-they-came",
         "What a service of OpenStack refused is told with its library's words.",
         f"{DRIVER}/cloud/services.py",
-        "{public(str(said))}",
-        "{said}",
+        "_ended(public(str(said)))",
+        "_ended(str(said))",
         Suite.UNIT,
         ("test_public_text",),
     ),

@@ -16,6 +16,8 @@ import sys
 from magnum.tests.functional.k8s_capi_helm.controls.mutants import Mutant, Suite
 
 CHECKOUT = Path(__file__).resolve().parents[5]
+#: Set where tests run on a copy with a mutant in it.
+VARIABLE = "K8S_CAPI_HELM_MUTANT"
 _FAILED = re.compile(r"^(?:FAIL|ERROR): (\S+)", re.M)
 #: Seconds for one run, on a machine that has other things to do too.
 _LIMITS = {Suite.UNIT: 1800, Suite.CHARTS: 1800, Suite.ENVTEST: 1800, Suite.FUNCTIONAL: 1800}
@@ -120,6 +122,7 @@ class Tree:
                     **os.environ,
                     "PYTHONPATH": str(self._overlay),
                     "SANDBOX_PYTHONPATH": str(self._overlay),
+                    VARIABLE: "1",
                     **(environment or {}),
                 },
                 stdout=subprocess.PIPE,

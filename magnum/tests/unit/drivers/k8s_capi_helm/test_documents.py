@@ -8,7 +8,7 @@ from pathlib import Path
 import re
 import unittest
 
-from magnum.tests.unit.drivers.k8s_capi_helm import test_house
+from magnum.tests.unit.drivers.k8s_capi_helm.house import floors, sources
 
 ROOT = Path(__file__).parents[5]
 PAGES = ROOT / "doc" / "source" / "contributor"
@@ -34,7 +34,7 @@ def named_paths(text: str) -> list[str]:
 
 def exists(path: str) -> bool:
     """Whether there is such a file or directory: in the driver, beside this, or at the top."""
-    return any((place / path).exists() for place in (test_house.ROOT, Path(__file__).parent, ROOT))
+    return any((place / path).exists() for place in (sources.ROOT, Path(__file__).parent, ROOT))
 
 
 def functions(path: Path) -> set[str]:
@@ -86,9 +86,7 @@ class TestWalks(unittest.TestCase):
         modules = [(path, name) for path, name in self.steps if path.endswith(".py")]
         self.assertNotEqual([], modules)
         missing = [
-            f"{path} {name}"
-            for path, name in modules
-            if name not in functions(test_house.ROOT / path)
+            f"{path} {name}" for path, name in modules if name not in functions(sources.ROOT / path)
         ]
         self.assertEqual([], missing)
 
@@ -97,7 +95,7 @@ class TestPicture(unittest.TestCase):
     def test_it_shows_each_room_on_its_floor(self) -> None:
         shown = re.findall(r'data-floor="(\d)">([^<]+)<', PICTURE.read_text(encoding="utf-8"))
         found = {room: int(floor) for floor, rooms in shown for room in rooms.split()}
-        self.assertEqual(test_house.FLOORS, found)
+        self.assertEqual(floors.FLOORS, found)
 
 
 class TestContributing(unittest.TestCase):

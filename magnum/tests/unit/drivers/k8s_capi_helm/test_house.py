@@ -2,139 +2,45 @@
 """The laws of the house: floors, one noun to a file, who may save, what tests may do.
 
 Everything is read from the sources with :mod:`ast`; each law returns the list of places that break
-it, so that a failure names all of them at once. A new room is added to ``FLOORS`` and nowhere else:
-the contributor's page of the documentation is made from this table and the rooms' docstrings.
+it, so that a failure names all of them at once. The laws are functions of the package ``house``;
+what each allows and refuses is shown in the modules ``test_house_*.py``, and their tables (rooms,
+floors, exceptions with their reasons) stand in ``house/floors.py``.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-import functools
-from pathlib import Path
+import os
 import subprocess
 import sys
 import unittest
 
-from magnum.drivers import k8s_capi_helm
-
-PACKAGE = "magnum.drivers.k8s_capi_helm"
-ROOT = Path(k8s_capi_helm.__file__).parent
-TESTS = Path(__file__).parent
-
-#: Room -> floor, from the top: what Magnum calls, what decides and acts, input and output, rules,
-#: and the words that all of them use.
-FLOORS = {
-    "driver": 4,
-    "handlers": 4,
-    "reconcile": 3,
-    "magnum_objects": 2,
-    "cloud": 2,
-    "kube_client": 2,
-    "kube": 2,
-    "helm": 2,
-    "chart_store": 2,
-    "lease": 2,
-    "conf": 2,
-    "helm_values": 1,
-    "values": 1,
-    "status": 1,
-    "labels": 0,
-    "model": 0,
-    "deadline": 0,
-    "errors": 0,
-}
-#: What may be imported from a room on the same floor, besides errors and deadline.
-BESIDE = frozenset(
-    {
-        ("driver", "handlers"),
-        ("kube_client", "kube"),
-        ("helm", "kube_client"),
-        ("chart_store", "kube_client"),
-        ("chart_store", "helm"),
-        ("lease", "kube_client"),
-        ("magnum_objects", "conf"),
-        ("helm_values", "values"),
-        ("model", "labels"),
-    }
+from magnum.tests.functional.k8s_capi_helm.controls.mutants import Mutant, MUTANTS
+from magnum.tests.functional.k8s_capi_helm.controls.tree import VARIABLE
+from magnum.tests.unit.drivers.k8s_capi_helm.house import imports, sizes
+from magnum.tests.unit.drivers.k8s_capi_helm.house.floors import (
+    ALSO_OPEN,
+    CLOCK,
+    FLOORS,
+    IMPURE_CALLS,
+    LONGEST_CHAIN,
+    LONGEST_FILE,
+    MOST_ROOMS,
+    SAVES,
 )
-#: Rooms that know Magnum, and the one that knows oslo.config.
-KNOW_MAGNUM = frozenset({"driver", "handlers", "magnum_objects", "cloud"})
-KNOW_OPTIONS = frozenset({"conf"})
-#: The one module of rules and ground that reads the wall clock, for the rooms above.
-CLOCK = "model/clock.py"
-#: The module that saves and destroys Magnum's objects.
-SAVES = "magnum_objects/saving.py"
-#: The longest chain of rooms, each of which imports the next.
-LONGEST_CHAIN = 9
-MOST_ROOMS = 18
-LONGEST_FILE = 320
-
-#: Standard modules that read a clock, a file, the environment or a socket: not for floor 0.
-IMPURE = frozenset(
-    "asyncio glob http io logging os pathlib random select shutil signal socket ssl subprocess "
-    "tempfile threading time urllib".split()
+from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import (
+    CHECKOUT,
+    FUNCTIONAL,
+    LawCase,
+    PACKAGE,
+    rooms,
+    ROOT,
+    sources,
+    TESTS,
 )
-IMPURE_CALLS = frozenset({"now", "utcnow", "today", "open", "print", "input"})
-#: Pure libraries: text that has to be understood as Magnum, or as every reader of YAML and of
-#: versions, does.
-PURE_LIBRARIES = frozenset({"oslo_utils.strutils", "packaging.version.Version", "yaml"})
+from magnum.tests.unit.drivers.k8s_capi_helm.house.testing import asserts, patch_targets
+
 SHAPELESS = ("base", "common", "helper", "helpers", "misc", "util", "utils")
-
-
-class Source:
-    """One parsed file: its room, its tree and its place."""
-
-    def __init__(self, path: Path, root: Path) -> None:
-        self.path = path
-        self.name = path.relative_to(root).as_posix()
-        self.room = self.name.split("/")[0].removesuffix(".py")
-        self.text = path.read_text(encoding="utf-8")
-        self.tree = ast.parse(self.text, filename=str(path))
-
-    def at(self, node: ast.AST) -> str:
-        return f"{self.name}:{getattr(node, 'lineno', 0)}"
-
-    def imports(self) -> Iterator[tuple[ast.AST, str]]:
-        """Every imported module by its full dotted name, wherever the import stands."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    yield node, alias.name
-            elif isinstance(node, ast.ImportFrom):
-                stem = PACKAGE if node.level else ""
-                module = ".".join(part for part in (stem, node.module) if part)
-                for alias in node.names:
-                    yield node, f"{module}.{alias.name}"
-
-    def calls(self) -> Iterator[tuple[ast.Call, str]]:
-        """Every call with the last part of the called name."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Call):
-                if isinstance(node.func, ast.Attribute):
-                    yield node, node.func.attr
-                elif isinstance(node.func, ast.Name):
-                    yield node, node.func.id
-
-
-@functools.cache
-def sources(root: Path) -> list[Source]:
-    """The Python files below a directory; what a chart holds is not ours to judge."""
-    return [
-        Source(path, root)
-        for path in sorted(root.rglob("*.py"))
-        if "charts" not in path.relative_to(root).parts
-    ]
-
-
-def rooms() -> list[Source]:
-    return [source for source in sources(ROOT) if source.room != "__init__"]
-
-
-class LawCase(unittest.TestCase):
-    """A broken law is shown in full."""
-
-    maxDiff = None
 
 
 class TestFloors(LawCase):
@@ -144,79 +50,41 @@ class TestFloors(LawCase):
         self.assertEqual(set(FLOORS), {source.room for source in rooms()})
         self.assertLessEqual(len(FLOORS), MOST_ROOMS)
 
-    def test_imports_go_down(self) -> None:
+    def test_imports_go_down_and_through_fronts(self) -> None:
         broken = []
         for source in rooms():
             for node, name in source.imports():
-                reason = self.refusal(source.room, name)
+                reason = imports.refusal(source.room, name)
                 if reason:
                     broken.append(f"{source.at(node)} imports {name}: {reason}")
         self.assertEqual([], broken)
 
-    @staticmethod
-    def refusal(room: str, name: str) -> str | None:
-        """Why a module of this room may not import the name; None when it may."""
-        floor, top = FLOORS[room], name.partition(".")[0]
-        if name == PACKAGE:  # for the place of its charts and manifests
-            return None
-        if name.startswith(f"{PACKAGE}."):
-            other = name.removeprefix(f"{PACKAGE}.").partition(".")[0]
-            if other == room or FLOORS[other] < floor or other in ("errors", "deadline"):
-                return None
-            if (room, other) in BESIDE:
-                return None
-            return f"{other} is not below {room}"
-        if top == "magnum":
-            return None if room in KNOW_MAGNUM else f"{room} does not know Magnum"
-        if top == "oslo_config":
-            return None if room in KNOW_OPTIONS else "only conf knows oslo.config"
-        if floor > 1 or name in PURE_LIBRARIES or (room == "deadline" and top == "time"):
-            return None
-        if top in IMPURE:
-            return "rules have no input, output or clock"
-        return None if top in sys.stdlib_module_names else "rules need the standard library only"
-
-    def test_the_refusals_themselves(self) -> None:
-        allowed = (
-            ("model", "dataclasses"),
-            ("status", f"{PACKAGE}.errors"),
-            ("deadline", "time"),
-            ("kube", "kubernetes"),
-            ("cloud", "magnum.x"),
-            ("lease", f"{PACKAGE}.kube_client"),
-        )
-        refused = (
-            ("labels", "requests"),
-            ("model", "time"),
-            ("values", f"{PACKAGE}.cloud"),
-            ("helm", f"{PACKAGE}.driver"),
-            ("lease", f"{PACKAGE}.kube.request"),
-            ("reconcile", "magnum.objects"),
-            ("handlers", "oslo_config.cfg"),
-            ("labels", f"{PACKAGE}.model"),
-        )
-        self.assertEqual([], [case for case in allowed if self.refusal(*case)])
-        self.assertEqual([], [case for case in refused if not self.refusal(*case)])
+    def test_every_exception_is_needed(self) -> None:
+        listed = {(module, room) for module, (guests, _) in ALSO_OPEN.items() for room in guests}
+        self.assertEqual(set(), listed - imports.used_exceptions(rooms()))
 
     def test_rooms_import_each_other_in_one_direction(self) -> None:
         """No circle, and no chain of rooms that nobody can keep in mind."""
-        below = {
-            room: {
-                name.removeprefix(f"{PACKAGE}.").partition(".")[0]
-                for source in rooms()
-                if source.room == room
-                for _, name in source.imports()
-                if name.startswith(f"{PACKAGE}.")
-            }
-            - {room}
-            for room in FLOORS
-        }
-        chain = longest_chain(below)
+        chain = imports.longest_chain(imports.arrows(rooms()))
         self.assertLessEqual(len(chain), LONGEST_CHAIN, " -> ".join(chain))
 
-    def test_a_circle_is_seen(self) -> None:
-        self.assertRaises(RecursionError, longest_chain, {"a": {"b"}, "b": {"c"}, "c": {"a"}})
-        self.assertEqual(["a", "b", "c"], longest_chain({"a": {"b", "c"}, "b": {"c"}, "c": set()}))
+    def test_modules_import_each_other_in_one_direction(self) -> None:
+        found = imports.circles(imports.modules(sources(ROOT), PACKAGE))
+        self.assertEqual([], [one for one in found if one not in imports.CIRCLES])
+
+    def test_modules_of_the_sandbox_import_each_other_in_one_direction(self) -> None:
+        graph = imports.modules(sources(CHECKOUT / "sandbox"), "sandbox")
+        self.assertGreater(sum(map(len, graph.values())), len(graph))
+        self.assertEqual([], imports.circles(graph))
+
+    def test_a_room_hands_on_classes_only(self) -> None:
+        broken = [
+            f"{source.name} hands on {name}"
+            for source in rooms()
+            if source.name == f"{source.room}/__init__.py"
+            for name in imports.handed_on(source)
+        ]
+        self.assertEqual([], broken)
 
     def test_rules_call_nothing_impure(self) -> None:
         broken = [
@@ -241,19 +109,6 @@ class TestFloors(LawCase):
                 if creates_itself:
                     broken.append(f"{source.at(node)} calls .{name}()")
         self.assertEqual([], broken)
-
-
-def longest_chain(below: dict[str, set[str]]) -> list[str]:
-    """The longest way down from any room.
-
-    :raises RecursionError: rooms import each other in a circle.
-    """
-
-    @functools.cache
-    def down(room: str) -> list[str]:
-        return max(([room, *down(other)] for other in below[room]), key=len, default=[room])
-
-    return max((down(room) for room in below), key=len)
 
 
 class TestRooms(LawCase):
@@ -299,14 +154,61 @@ class TestRooms(LawCase):
         self.assertEqual([], broken)
 
 
+class TestSizes(LawCase):
+    """A function is read at one glance, and called with what fits into one mind."""
+
+    def setUp(self) -> None:
+        self.functions = sizes.measured(rooms())
+
+    def test_functions_are_short(self) -> None:
+        found = sizes.long(self.functions)
+        self.assertLessEqual(len(found), sizes.MOST_LONG, found)
+        self.assertEqual([], [one for one in found if one.lines > sizes.MOST_LINES])
+
+    def test_functions_take_few_parameters(self) -> None:
+        found = sizes.wide(self.functions)
+        self.assertLessEqual(len(found), sizes.MOST_WIDE, found)
+        inside = [one for one in found if one.room == sizes.CONTROL]
+        self.assertLessEqual(len(inside), sizes.MOST_WIDE_IN_CONTROL, inside)
+
+    def test_configuration_has_a_type(self) -> None:
+        self.assertEqual([], [one for source in rooms() for one in sizes.untyped_conf(source)])
+
+
+@unittest.skipIf(VARIABLE in os.environ, "a mutant is in this tree")
+class TestMutants(LawCase):
+    """What ``make controls`` breaks on purpose is there to be broken."""
+
+    def test_the_text_of_each_is_in_its_file_once(self) -> None:
+        self.assertGreater(len(MUTANTS), 100)
+        self.assertEqual([], [mutant.name for mutant in MUTANTS if not mutant.fits(CHECKOUT)])
+
+    def test_names_are_unique(self) -> None:
+        self.assertEqual(len(MUTANTS), len({mutant.name for mutant in MUTANTS}))
+
+    def test_each_changes_something_that_a_module_of_tests_may_catch(self) -> None:
+        def modules(mutant: Mutant) -> list[str]:
+            folder = CHECKOUT / "magnum" / "tests" / mutant.suite.value.replace(".", "/")
+            return [
+                name
+                for name in mutant.near
+                if not any(
+                    (folder / "/".join(name.split(".")[:depth])).with_suffix(".py").is_file()
+                    for depth in (1, 2)
+                )
+            ]
+
+        broken = [one.name for one in MUTANTS if one.old == one.new or not one.near or modules(one)]
+        self.assertEqual([], broken)
+
+
 class TestTheTests(LawCase):
     """What a test may not do, here and in the functional tests beside."""
 
     def setUp(self) -> None:
-        functional = TESTS.parents[2] / "functional" / "k8s_capi_helm"
         self.sources = [
             source
-            for root in (TESTS, functional)
+            for root in (TESTS, FUNCTIONAL)
             for source in sources(root)
             if source.path.name.startswith("test_")
         ]
@@ -344,36 +246,6 @@ class TestTheTests(LawCase):
                 if name.startswith("test_") and not asserts(node, functions, set())
             ]
         self.assertEqual([], broken)
-
-
-def patch_targets(source: Source) -> Iterator[tuple[ast.Call, str]]:
-    """What mock.patch, mock.patch.object, MonkeyPatch and MockPatch calls of a file aim at."""
-    for node, name in source.calls():
-        spelled = ast.unparse(node.func)
-        if not node.args or "patch" not in spelled.lower():
-            continue
-        target = node.args[0]
-        if isinstance(target, ast.Constant) and isinstance(target.value, str):
-            yield node, target.value
-        elif name in {"object", "multiple", "setattr", "MockPatchObject", "patch"}:
-            yield node, ast.unparse(target)
-
-
-def asserts(node: ast.AST, functions: dict[str, ast.FunctionDef], seen: set[str]) -> bool:
-    """Whether a function asserts, itself or through functions of the same file."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Assert):
-            return True
-        if not isinstance(inner, ast.Call):
-            continue
-        name = ast.unparse(inner.func).rpartition(".")[2]
-        if name.lower().startswith(("assert", "fail", "expect")):
-            return True
-        if name in functions and name not in seen:
-            seen.add(name)
-            if asserts(functions[name], functions, seen):
-                return True
-    return False
 
 
 #: Loads the driver as magnum-api does and lets it touch nothing: an audit hook sees every attempt.

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 import tempfile
 
-from magnum.tests.unit.drivers.k8s_capi_helm.test_house import CLOCK, LawCase, ROOT, Source, sources
+from magnum.tests.unit.drivers.k8s_capi_helm.house.floors import CLOCK
+from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import LawCase, ROOT, Source, sources
 
 _PROCESS = "seconds, or moments, of this process alone"
 _DEADLINE = "a limit that conductors write down by their clocks: off by as much as two hosts differ"

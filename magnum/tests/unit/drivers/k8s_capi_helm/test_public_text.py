@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm.helm import failures
 from magnum.drivers.k8s_capi_helm.status import withheld
 from magnum.drivers.k8s_capi_helm.status.public_text import LONGEST, public, public_text, WITHHELD
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, recordings_player
-from magnum.tests.unit.drivers.k8s_capi_helm.test_house import ROOT, sources
+from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import ROOT, sources
 
 #: What Nova, Neutron, Cinder, Octavia, Glance, Keystone and kubelets say to users.
 CAUSES = (

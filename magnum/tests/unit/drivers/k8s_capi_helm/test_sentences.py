@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message
 from magnum.drivers.k8s_capi_helm.handlers import rpc
 from magnum.drivers.k8s_capi_helm.values import upgrade
-from magnum.tests.unit.drivers.k8s_capi_helm import test_house
+from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import rooms
 
 #: Placeholders that stand in first sentences: numbers, names that have no dots by their form (of
 #: nodegroups, releases, labels, fields, services) and sentences that obey the law themselves.
@@ -86,7 +86,7 @@ def broken(node: ast.expr, exempt: re.Pattern[str] | None = None) -> str:
 
 def refusals() -> Iterator[tuple[str, ast.expr, re.Pattern[str] | None]]:
     """Every literal that becomes a refusal: of an error, or of a problem of the preflight."""
-    for source in test_house.rooms():
+    for source in rooms():
         exempt = EXEMPT.get(source.name)
         for call, name in source.calls():
             if name in classes() and name != "InvalidLabel" and call.args:
@@ -193,7 +193,7 @@ PAGE = Path(__file__).parents[5] / "doc" / "source" / "user" / "status.rst"
 def told_sentences() -> dict[str, str]:
     """Texts of status/ with at least two words, with "..." for what is filled in, and where."""
     found = {}
-    for source in test_house.rooms():
+    for source in rooms():
         module = source.path.stem
         if source.room != "status" or module in NO_SENTENCES:
             continue

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rooms and floors, and what may be imported across: data of the import law.
+
+A new room is added to ``FLOORS`` and nowhere else: the contributor's page of the documentation is
+made from this table and the rooms' docstrings.
+"""
+
+#: Room -> floor, from the top: what Magnum calls, what decides and acts, input and output, rules,
+#: and the words that all of them use.
+FLOORS = {
+    "driver": 4,
+    "handlers": 4,
+    "reconcile": 3,
+    "magnum_objects": 2,
+    "cloud": 2,
+    "kube_client": 2,
+    "kube": 2,
+    "helm": 2,
+    "chart_store": 2,
+    "lease": 2,
+    "conf": 2,
+    "helm_values": 1,
+    "values": 1,
+    "status": 1,
+    "labels": 0,
+    "model": 0,
+    "deadline": 0,
+    "errors": 0,
+}
+#: What may be imported from a room on the same floor, besides errors and deadline.
+BESIDE = frozenset(
+    {
+        ("driver", "handlers"),
+        ("kube_client", "kube"),
+        ("helm", "kube_client"),
+        ("chart_store", "kube_client"),
+        ("chart_store", "helm"),
+        ("lease", "kube_client"),
+        ("magnum_objects", "conf"),
+        ("helm_values", "values"),
+        ("model", "labels"),
+    }
+)
+#: Room -> the room that stands in front of it, through which the others use it.
+FRONTS = {"kube": "kube_client", "values": "helm_values", "handlers": "driver"}
+#: Modules of these that are open to all: they do work of their own, and their front none of it.
+OPEN = frozenset(
+    {
+        "values.live",
+        "values.change",
+        "values.upgrade",
+        "values.rollout",
+        "values.deferred",
+        "kube.snapshot",
+        "kube.informers",
+    }
+)
+_TENANT_API = "a tenant's API is another server than that of kube_client, and has another client"
+_COUNTED = "preflight counts what the values are going to ask the cloud for"
+#: Module behind a front -> who else imports it, and why.
+ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
+    "kube.tenant_api": (frozenset({"reconcile"}), _TENANT_API),
+    "kube.tenant_budget": (frozenset({"reconcile"}), _TENANT_API),
+    "kube.tenant_kubeconfig": (frozenset({"reconcile"}), _TENANT_API),
+    "kube.request": (frozenset({"reconcile"}), "the path of an object, as every API server has it"),
+    "values.nodegroups": (
+        frozenset({"cloud", "handlers", "magnum_objects", "reconcile"}),
+        f"{_COUNTED}, and one nodegroup is rendered alone when it is created",
+    ),
+    "values.network": (frozenset({"cloud", "magnum_objects"}), _COUNTED),
+    "values.proxy": (
+        frozenset({"magnum_objects"}),
+        "addresses of a template are refused where the values cannot take them",
+    ),
+    "values.pod_security": (
+        frozenset({"conf", "reconcile"}),
+        "the level of a release's namespace is an option, and the pods' level in the values",
+    ),
+    "values.chart_family": (
+        frozenset({"handlers", "reconcile"}),
+        "who changes the chart checks that the values fit it",
+    ),
+    "values.autoscaler": (
+        frozenset({"chart_store", "helm", "reconcile"}),
+        "the autoscaler's image stands in the values, in the chart and in the Deployment",
+    ),
+    "values.merge": (frozenset({"reconcile"}), "an operator's overlays are laid over the values"),
+    "values.reserved_keys": (frozenset({"reconcile"}), "keys that no overlay may set"),
+}
+#: Rooms that know Magnum, and the one that knows oslo.config.
+KNOW_MAGNUM = frozenset({"driver", "handlers", "magnum_objects", "cloud"})
+KNOW_OPTIONS = frozenset({"conf"})
+#: The one module of rules and ground that reads the wall clock, for the rooms above.
+CLOCK = "model/clock.py"
+#: The module that saves and destroys Magnum's objects.
+SAVES = "magnum_objects/saving.py"
+#: The longest chain of rooms, each of which imports the next.
+LONGEST_CHAIN = 9
+MOST_ROOMS = 18
+LONGEST_FILE = 320
+
+#: Standard modules that read a clock, a file, the environment or a socket: not for floor 0.
+IMPURE = frozenset(
+    "asyncio glob http io logging os pathlib random select shutil signal socket ssl subprocess "
+    "tempfile threading time urllib".split()
+)
+IMPURE_CALLS = frozenset({"now", "utcnow", "today", "open", "print", "input"})
+#: Pure libraries: text that has to be understood as Magnum, or as every reader of YAML and of
+#: versions, does.
+PURE_LIBRARIES = frozenset({"oslo_utils.strutils", "packaging.version.Version", "yaml"})
+#: What a room's ``__init__`` hands on besides classes: room -> names, and why.
+FUNCTIONS_OF_ROOMS: dict[str, tuple[frozenset[str], str]] = {
+    "labels": (
+        frozenset(
+            "BY_NAME REGISTRY check_merged check_new check_node_group effective given_names "
+            "notices of_node_groups parse parse_node_group readable_labels template_only_names "
+            "with_template_only".split()
+        ),
+        "a room of functions over one registry, which has no class to stand in front of it",
+    ),
+    "model": (frozenset({"Json", "NOTHING", "present"}), "a type, a value and a question of it"),
+    "helm": (frozenset({"MARGIN"}), "seconds that an option of conf has to leave"),
+    "chart_store": (frozenset({"takes_prefix"}), "a question to a chart, which has no class"),
+}

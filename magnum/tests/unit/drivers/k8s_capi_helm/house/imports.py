@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The import law: down only, through fronts, without circles, in chains that one keeps in mind."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+import functools
+import sys
+
+from magnum.tests.unit.drivers.k8s_capi_helm.house.floors import (
+    ALSO_OPEN,
+    BESIDE,
+    FLOORS,
+    FRONTS,
+    FUNCTIONS_OF_ROOMS,
+    IMPURE,
+    KNOW_MAGNUM,
+    KNOW_OPTIONS,
+    OPEN,
+    PURE_LIBRARIES,
+)
+from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import PACKAGE, Source
+
+Graph = Mapping[str, set[str]]
+#: Circles of modules that are still there.
+CIRCLES = [
+    [
+        "handlers.delete",
+        "handlers.finalize_deletion",
+        "handlers.pending_operation",
+        "handlers.status_task",
+    ],
+    ["reconcile.observe", "reconcile.read_release"],
+]
+
+
+def refusal(room: str, name: str) -> str | None:
+    """Why a module of this room may not import the name; None when it may."""
+    floor, top = FLOORS[room], name.partition(".")[0]
+    if name == PACKAGE:  # for the place of its charts and manifests
+        return None
+    if name.startswith(f"{PACKAGE}."):
+        return _refusal_inside(room, name.removeprefix(f"{PACKAGE}."))
+    if top == "magnum":
+        return None if room in KNOW_MAGNUM else f"{room} does not know Magnum"
+    if top == "oslo_config":
+        return None if room in KNOW_OPTIONS else "only conf knows oslo.config"
+    if floor > 1 or name in PURE_LIBRARIES or (room == "deadline" and top == "time"):
+        return None
+    if top in IMPURE:
+        return "rules have no input, output or clock"
+    return None if top in sys.stdlib_module_names else "rules need the standard library only"
+
+
+def _refusal_inside(room: str, name: str) -> str | None:
+    """The same for a name of the driver, without its package."""
+    other = name.partition(".")[0]
+    if other == room or other in ("errors", "deadline"):
+        return None
+    if FLOORS[other] >= FLOORS[room] and (room, other) not in BESIDE:
+        return f"{other} is not below {room}"
+    if FRONTS.get(other, room) == room:
+        return None
+    module = ".".join(name.split(".")[:2])
+    guests = ALSO_OPEN[module][0] if module in ALSO_OPEN else frozenset()
+    if module in OPEN or room in guests:
+        return None
+    return f"{other} is imported through {FRONTS[other]}, or in a row of ALSO_OPEN with its reason"
+
+
+def used_exceptions(files: Iterable[Source]) -> set[tuple[str, str]]:
+    """Pairs of ``ALSO_OPEN``, module and room, that some import needs."""
+    return {
+        (module, source.room)
+        for source in files
+        for _, name in source.imports()
+        for module in [".".join(name.removeprefix(f"{PACKAGE}.").split(".")[:2])]
+        if module in ALSO_OPEN and source.room in ALSO_OPEN[module][0]
+    }
+
+
+def arrows(files: Iterable[Source]) -> dict[str, set[str]]:
+    """Room -> the other rooms that it imports."""
+    below: dict[str, set[str]] = {room: set() for room in FLOORS}
+    for source in files:
+        for _, name in source.imports():
+            if name.startswith(f"{PACKAGE}."):
+                below[source.room].add(name.removeprefix(f"{PACKAGE}.").partition(".")[0])
+    return {room: others - {room} for room, others in below.items()}
+
+
+def longest_chain(below: Graph) -> list[str]:
+    """The longest way down from any room.
+
+    :raises RecursionError: rooms import each other in a circle.
+    """
+
+    @functools.cache
+    def down(room: str) -> list[str]:
+        return max(([room, *down(other)] for other in below[room]), key=len, default=[room])
+
+    return max((down(room) for room in below), key=len)
+
+
+def modules(files: Iterable[Source], package: str) -> dict[str, set[str]]:
+    """Module -> modules of the same package that it imports, by dotted names below the package."""
+    names = {_module(source.name): source for source in files}
+    found: dict[str, set[str]] = {}
+    for module, source in names.items():
+        found[module] = set()
+        for _, name in source.imports():
+            if name.startswith(f"{package}."):
+                inner = name.removeprefix(f"{package}.")
+                owner = inner if inner in names else inner.rpartition(".")[0]
+                found[module] |= {owner} & set(names) - {module}
+    return found
+
+
+def _module(path: str) -> str:
+    """The dotted name of a file, "" for the package's own ``__init__``."""
+    return path.removesuffix(".py").removesuffix("__init__").strip("/").replace("/", ".")
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """Groups of modules each of which imports, at last, itself (Tarjan's algorithm)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph[node]):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            group = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return sorted(found)
+
+
+def handed_on(source: Source) -> Iterator[str]:
+    """Names of its room that an ``__init__`` imports, but for classes and modules in use."""
+    exported = {
+        name
+        for node in source.tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        for name in ast.literal_eval(node.value)
+    }
+    allowed = FUNCTIONS_OF_ROOMS[source.room][0] if source.room in FUNCTIONS_OF_ROOMS else ()
+    for _, name in source.imports():
+        last = name.rpartition(".")[2]
+        is_class = last[:1].isupper() and not last.isupper()
+        if last in exported and not is_class and last not in allowed:
+            yield last
