@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options about the way to the management cluster: which one, how long to wait, how to watch it."""
+"""Options of the management cluster: connection, timeouts, watches."""
 
 from __future__ import annotations
 
@@ -11,87 +11,90 @@ OPTIONS = [
     cfg.StrOpt(
         "kubeconfig_file",
         default="",
-        help="Path of the kubeconfig of the management cluster. Without it the environment "
-        "variable KUBECONFIG, then ~/.kube/config and at last the service account of the pod are "
-        "used. The file is read again when it changes.",
+        help="Path of the kubeconfig of the management cluster. If it is not set, the driver uses "
+        "the environment variable KUBECONFIG, then ~/.kube/config, and then the service account "
+        "of the pod. The file is read again when it changes.",
     ),
     cfg.StrOpt(
         "namespace_prefix",
         default="magnum",
-        help="Beginning of the name of each project's namespace on the management cluster. It has "
-        "to differ between Magnum services that share a management cluster, and must not be "
-        "changed while there are clusters.",
+        help="Prefix of the name of each project's namespace on the management cluster. It must "
+        "differ between Magnum services that share a management cluster, and must not change "
+        "while clusters exist.",
     ),
     cfg.StrOpt(
         "pod_security_level",
         default=pod_security.RESTRICTED,
         choices=pod_security.LEVELS,
-        help="The Pod Security Standard that Kubernetes enforces in the namespaces of projects on "
-        "the management cluster. The cluster autoscaler keeps to 'restricted'; choose another one "
-        "only for a cluster chart of your own that runs more there. A namespace that has a level "
-        "keeps it, and one that was there before gets it as soon as everything in it keeps to it.",
+        help="Pod Security Standard that Kubernetes enforces in the projects' namespaces on the "
+        "management cluster. The cluster autoscaler complies with 'restricted'; select another "
+        "level only for a custom cluster chart that runs other workloads there. A namespace that "
+        "has a level keeps it; an existing namespace without one gets it as soon as all of its "
+        "workloads comply.",
     ),
     cfg.StrOpt(
         "autoscaler_image",
         default="",
-        help="Name of the cluster autoscaler's image without a tag, for example in a mirror: "
+        help="Image of the cluster autoscaler without a tag, for example in a mirror: "
         "registry.example.org/mirror/autoscaling/cluster-autoscaler. It runs on the management "
-        "cluster, so no label can name it. Leave it empty for the cluster chart's own, "
-        "registry.k8s.io/autoscaling/cluster-autoscaler. A change reaches a cluster with its next "
-        "operation.",
+        "cluster, so no label can set it. Leave it empty for the cluster chart's default, "
+        "registry.k8s.io/autoscaling/cluster-autoscaler. A change is applied to a cluster with "
+        "its next operation.",
     ),
     cfg.ListOpt(
         "autoscaler_image_tags",
         default=[],
         deprecated_opts=[cfg.DeprecatedOpt("autoscaler_tag", group="capi_helm_cluster_labels")],
-        help="Tags of that image, each as MINOR=TAG for clusters of one minor release of "
-        "Kubernetes, like 1.34=v1.34.3, or TAG alone for all others. '@sha256:...' may follow the "
-        "tag. Without one the chart's own holds. A change reaches a cluster with its next "
-        "operation.",
+        help="Tags of autoscaler_image, each as MINOR=TAG for clusters of one Kubernetes minor "
+        "release, such as 1.34=v1.34.3, or TAG alone for all others. '@sha256:...' may follow the "
+        "tag. If no entry matches, the chart's default is used. A change is applied to a cluster "
+        "with its next operation.",
     ),
     cfg.BoolOpt(
         "correct_autoscalers",
         default=False,
-        help="Whether the health poll brings the autoscaler of clusters that are not changed to "
-        "what these options say, without waiting for their next operation. No machine is "
-        "replaced. Until then a cluster's health says that its autoscaler is another one.",
+        help="Whether the health poll applies autoscaler_image and autoscaler_image_tags to "
+        "clusters in a steady state, without waiting for their next operation. No machine is "
+        "replaced. As long as a cluster's autoscaler differs from these options, its health has a "
+        "notice.",
     ),
     cfg.FloatOpt(
         "management_connect_timeout",
         default=5.0,
         min=0.1,
-        help="Seconds to wait for a connection to the management cluster.",
+        help="Timeout, in seconds, of a connection to the management cluster.",
     ),
     cfg.FloatOpt(
         "management_read_timeout",
         default=30.0,
         min=0.1,
-        help="Seconds to wait for an answer of the management cluster.",
+        help="Timeout, in seconds, of a response from the management cluster.",
     ),
     cfg.IntOpt(
         "management_breaker_failures",
         default=5,
         min=0,
-        help="Attempts in a row without an answer of the management cluster after which requests "
-        "to it fail at once, so that no thread waits for it, until one that tries again has an "
-        "answer. 0 for never.",
+        help="Consecutive attempts without a response from the management cluster after which "
+        "further requests fail at once, so that no thread waits for it, until a probe succeeds. 0 "
+        "disables this circuit breaker.",
     ),
     cfg.FloatOpt(
         "management_breaker_pause",
         default=15.0,
         min=0.1,
-        help="Seconds at most between two such tries. Has to be below half of lease_duration.",
+        help="Maximum number of seconds between two probes of the circuit breaker. Must be below "
+        "half of lease_duration.",
     ),
     cfg.FloatOpt(
         "watch_staleness",
         default=45.0,
         min=0,
         max=240,
-        help="Seconds after which what the periodic tasks know from watching the management "
-        "cluster is too old to be used, should its connections have died unseen; it is then read "
-        "again for each cluster. A third of it is how long one watch lasts, which has to be less "
-        "than what a load balancer in between lets an idle connection live. 0 to watch nothing and "
-        "to read for each cluster always.",
+        help="Seconds after which the objects that the periodic tasks have from watching the "
+        "management cluster are too old to be used, in case a connection is lost unnoticed; they "
+        "are then read for each cluster. One watch lasts a third of this time, which must be less "
+        "than the idle timeout of a load balancer between conductor and management cluster. 0 "
+        "disables watches: the objects are always read for each cluster.",
     ),
     cfg.ListOpt(
         "controller_leases",
@@ -101,26 +104,27 @@ OPTIONS = [
             "capi-kubeadm-control-plane-system/kubeadm-control-plane-manager-leader-election-capi",
             "capo-system/controller-leader-election-capo",
         ],
-        help="Leases (NAMESPACE/NAME) that the controllers of the management cluster renew as long "
-        "as they live, by default those of Cluster API's and its OpenStack provider's leader "
-        "election as clusterctl installs them. When one is not renewed, health is UNKNOWN and says "
-        "whose. One that is not there, or that the driver may not read, says nothing.",
+        help="Leases (NAMESPACE/NAME) that the controllers of the management cluster renew while "
+        "they run, by default those of the leader election of Cluster API and its OpenStack "
+        "provider as clusterctl installs them. If one is not renewed, health is UNKNOWN and names "
+        "the controller. A Lease that does not exist, or that the driver may not read, is not "
+        "considered.",
     ),
     cfg.FloatOpt(
         "controller_silence",
         default=180.0,
         min=0,
-        help="Seconds without a renewal after which a controller counts as silent. 0 to ask for no "
-        "Lease.",
+        help="Seconds without a renewal after which a controller counts as stale. 0 reads no "
+        "Leases.",
     ),
     cfg.FloatOpt(
         "addon_check_interval",
         default=300.0,
         min=0,
-        help="Seconds between two looks of the health poll into a cluster at rest, whether what "
-        "its core addons consist of is still there. For this magnum-conductor connects to the "
-        "cluster's API with the kubeconfig that Cluster API has on the management cluster; where "
-        "it does not get there it says so and tries more seldom. 0 to look into no cluster.",
+        help="Seconds between two checks by the health poll whether the objects of a settled "
+        "cluster's core addons still exist. For this magnum-conductor connects to the cluster's "
+        "API with the kubeconfig that Cluster API stores on the management cluster; if the "
+        "connection fails, health says so and the check runs less often. 0 disables the check.",
     ),
     cfg.StrOpt(
         "api_resources",
@@ -136,6 +140,6 @@ OPTIONS = [
         deprecated_for_removal=True,
         deprecated_reason="The driver knows the conditions of each API version and what they mean. "
         "The option is accepted and has no effect.",
-        help="Conditions of the control plane that have to be true.",
+        help="Conditions of the control plane that must be true.",
     ),
 ]

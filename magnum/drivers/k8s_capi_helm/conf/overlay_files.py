@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overlays in the operator's directory: by name, never outside of it."""
+"""Find and read overlays by name in the operator's directory, never outside of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST = 1 << 20
 def read_overlays(
     directory: str, name: str | None, context: overlay_template.Context | None
 ) -> tuple[Overlay, ...]:
-    """The site's overlay and the named one, in the order in which they are laid on.
+    """The site's overlay and the named one, in the order in which they are merged.
 
     :param directory: of the operator's, "" for none.
     :param name: as a template's label has it, None without.
@@ -34,7 +34,7 @@ def read_overlays(
 
 
 def overlay_files(directory: str, name: str | None) -> tuple[pathlib.Path, ...]:
-    """The files that count, the site's first.
+    """Paths of the overlays in use, the site's first.
 
     :raises errors.InvalidLabel: there is none of that name.
     :raises errors.Misconfigured: the directory is not there or cannot be read, or a file leads out
@@ -81,7 +81,7 @@ def overlays_with(
 
 
 def _file(directory: str, name: str) -> pathlib.Path | None:
-    """The file of an overlay; None if there is none in a directory that can be looked into.
+    """The file of an overlay; None if a readable directory has none.
 
     A name is one word (the label's form), so only a link could lead out of the directory.
     """
@@ -97,9 +97,11 @@ def _file(directory: str, name: str) -> pathlib.Path | None:
     except (OSError, RuntimeError) as error:  # Python 3.11 raises the latter for links in a circle
         raise invalid_overlay(name, f"{path} in [capi_helm] overlay_directory: {error}") from None
     if not target.is_relative_to(root):
-        raise invalid_overlay(name, f"{path} is a link out of [capi_helm] overlay_directory")
+        raise invalid_overlay(
+            name, f"{path} is a link that leads out of [capi_helm] overlay_directory"
+        )
     if not readable:
-        raise invalid_overlay(name, f"{path} is no file")
+        raise invalid_overlay(name, f"{path} is not a regular file")
     return root / path.name
 
 

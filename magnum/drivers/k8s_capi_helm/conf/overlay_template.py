@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A text of an overlay as a template: sandboxed, with a small context, its result is data."""
+"""Render a string of an overlay as a sandboxed Jinja2 template; the result is data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARKS = ("{{", "{%", "{#")
 
 
 class Omitted:
-    """What an expression gives that wants its key to be left out."""
+    """The result of an expression whose key is omitted."""
 
 
 OMIT = Omitted()
@@ -25,7 +25,7 @@ OMIT = Omitted()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Context:
-    """What a template may ask for; nothing else is in reach.
+    """The variables that a template can use; there are no others.
 
     :ivar labels: the cluster's labels as typed values, defaults applied.
     :ivar kubernetes_version: without a leading ``v``.
@@ -54,16 +54,16 @@ class Context:
 
 
 class UnusableOverlay(ValueError):
-    """A text that cannot be rendered, in words for the operator."""
+    """A string that cannot be rendered; the message is for the operator."""
 
 
 def render(text: str, context: Context) -> Any:
-    """The value that a text of an overlay stands for; :data:`OMIT` where it wants no key.
+    """The value of a string of an overlay; :data:`OMIT` if the key is omitted.
 
-    The text is the operator's. What is put in place of an expression is data: it is not looked at
-    for templates again, and, as the YAML has been read before, it cannot become another key.
+    The string is the operator's. The result of an expression is data: it is not rendered again, and
+    cannot become another key, because the YAML is parsed first.
 
-    :raises Unusable: it is no template, or asks for what is not there.
+    :raises UnusableOverlay: the template is invalid, or uses an undefined variable.
     """
     if not any(mark in text for mark in _MARKS):
         return text
@@ -79,22 +79,22 @@ def render(text: str, context: Context) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The value if it is one that YAML has."""
+    """The value, if YAML has its type."""
     if isinstance(value, jinja2.Undefined):
-        raise UnusableOverlay(f"there is no {value._undefined_name}")
+        raise UnusableOverlay(f"{value._undefined_name} is not defined")
     if value is OMIT or value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _plain(one) for key, one in value.items()}
-    raise UnusableOverlay(f"the result is a {type(value).__name__}, which YAML does not have")
+    raise UnusableOverlay(f"the result is a {type(value).__name__}, which is not a YAML type")
 
 
 def _data(value: Any) -> Any:
-    """A tenant's text, unless what reads the values later would take it for a template."""
+    """A tenant's text; undefined if a later reader of the values would render it as a template."""
     if isinstance(value, str) and any(mark in value for mark in _MARKS):
-        return jinja2.StrictUndefined("it holds a template of its own, and is not passed on")
+        return jinja2.StrictUndefined("it contains template syntax of its own and is not passed on")
     return value
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of an overlay -> its values, and the line on which each key stands."""
+"""Parse an overlay: its values, and the line of each key."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Overlay:
         return f"{self.file}, line {self.lines.get(path, 1)}, key {'.'.join(path)}"
 
     def setting(self, path: Path) -> Path | None:
-        """The key here that sets what stands at *path*: itself, or a list or text that it is in."""
+        """The key here that sets *path*: the path itself, or a list or string above it."""
         if path in self.lines:
             return path
         for end in range(len(path) - 1, 0, -1):
@@ -53,17 +53,17 @@ class Overlay:
 
 
 class UnreadableOverlay(ValueError):
-    """An overlay that cannot be used: line and key, and what is wrong there."""
+    """An overlay that cannot be used; the message has line, key and cause."""
 
     def __init__(self, line: int, path: Path, words: str) -> None:
         super().__init__(f"line {line}{', key ' if path else ''}{'.'.join(path)}: {words}")
 
 
 def overlay(file: str, text: str, context: overlay_template.Context | None) -> Overlay:
-    """The overlay that a text holds.
+    """The overlay in a text.
 
     :param context: for its templates; None leaves them as they are, to know its keys only.
-    :raises Unreadable: the text is no YAML, or a template in it cannot be rendered.
+    :raises UnreadableOverlay: the text is invalid YAML, or a template in it cannot be rendered.
     """
     lines: dict[Path, int] = {}
     try:
@@ -76,10 +76,10 @@ def overlay(file: str, text: str, context: overlay_template.Context | None) -> O
         return Overlay(file, _value(loader, root, (), lines, context), lines)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        words = getattr(error, "problem", None) or "it is no YAML"
+        words = getattr(error, "problem", None) or "invalid YAML"
         raise UnreadableOverlay(mark.line + 1 if mark else 1, (), str(words)) from None
     except RecursionError:
-        raise UnreadableOverlay(1, (), "something in it contains itself") from None
+        raise UnreadableOverlay(1, (), "a value contains itself") from None
 
 
 def keys(values: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -120,7 +120,7 @@ def _value(
         if isinstance(value, str) and context is not None:
             value = overlay_template.render(value, context)
         if isinstance(value, float) and not math.isfinite(value):
-            raise overlay_template.UnusableOverlay(f"{value} is not a number that JSON has")
+            raise overlay_template.UnusableOverlay(f"{value} is not a JSON number")
     except (yaml.YAMLError, ValueError) as error:
         words = getattr(error, "problem", None) or str(error)
         raise UnreadableOverlay(_line(node), path, words) from None
@@ -129,14 +129,14 @@ def _value(
 
 def _key(loader: yaml.SafeLoader, node: yaml.Node, path: Path, found: Json) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise UnreadableOverlay(_line(node), path, "a template has to stand in quotes")
+        raise UnreadableOverlay(_line(node), path, "a template must be quoted")
     key = node.value if node.tag == _MERGE else loader.construct_object(node, deep=True)
     if not isinstance(key, str):
-        raise UnreadableOverlay(_line(node), path, f"the key {node.value} is not a text")
+        raise UnreadableOverlay(_line(node), path, f"the key {node.value} is not a string")
     if node.tag == _MERGE or "{{" in key or "{%" in key:
-        raise UnreadableOverlay(_line(node), path, f"'{key}' cannot be a key: write the keys out")
+        raise UnreadableOverlay(_line(node), path, f"'{key}' cannot be a key: write out the keys")
     if key in found:
-        raise UnreadableOverlay(_line(node), (*path, key), "the key stands there twice")
+        raise UnreadableOverlay(_line(node), (*path, key), "duplicate key")
     return key
 
 

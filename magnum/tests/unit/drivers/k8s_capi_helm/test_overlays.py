@@ -159,10 +159,10 @@ class TestTrees(Case):
     def test_where_it_is_wrong(self) -> None:
         for text, words in (
             ("a: 1\nb: [", "line 2"),
-            ("a: 1\nb:\n  c: 1\n  c: 2\n", "line 4, key b.c: the key stands there twice"),
+            ("a: 1\nb:\n  c: 1\n  c: 2\n", "line 4, key b.c: duplicate key"),
             ("- a", "line 1: expected keys"),
-            ("a: 1\n2: 3", "line 2: the key 2 is not a text"),
-            ("a: {{ cluster.name }}", "line 1, key a: a template has to stand in quotes"),
+            ("a: 1\n2: 3", "line 2: the key 2 is not a string"),
+            ("a: {{ cluster.name }}", "line 1, key a: a template must be quoted"),
             ("a: &x {b: 1}\nc:\n  <<: *x\n", "line 3, key c: '<<'"),
             ("'{{ cluster.name }}': 1", "'{{ cluster.name }}' cannot be a key"),
             ("a: &x\n  b: *x\n", "contains itself"),
