@@ -142,7 +142,8 @@ _OPERATIONS = [
         default=150.0,
         min=15,
         help="Seconds without a renewal of a release's Lease after which another conductor takes "
-        "over the lock of a conductor that no longer responds.",
+        "over the lock of a conductor that no longer responds. The lock of a process that has "
+        "ended on the same host, in the same PID namespace, is taken over at once.",
     ),
     cfg.IntOpt(
         "update_timeout",

@@ -3,7 +3,8 @@
 
 A holder stops what it does well before others may take the Lease, by its own clock alone; others
 judge a Lease by how long *they* have seen it unchanged, never by the times in it. So the clocks of
-different hosts need not agree. What remains is a process that is frozen between looking at its lock
+different hosts need not agree. Only a holder of which the kernel says that it has ended is not
+waited for (:mod:`.holder`). What remains is a process that is frozen between looking at its lock
 and its next call; ``doc/source/contributor/lock.rst`` says what it can still do, case by case.
 """
 
@@ -21,6 +22,7 @@ import tenacity
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.lease import codec
+from magnum.drivers.k8s_capi_helm.lease.holder import has_ended
 from magnum.drivers.k8s_capi_helm.lease.update import LeaseUpdates
 from magnum.drivers.k8s_capi_helm.model import Json, ReleaseRecord
 
@@ -83,7 +85,10 @@ class Lock:
                 self._forget(namespace, release)
                 raise codec.not_found(release)
             holder = codec.holder(found)
-            if holder in ("", me) or self._expired(namespace, release, found):
+            ended = has_ended(holder)
+            if ended:
+                LOG.info("The holder %s of the lock of %s has ended.", holder, release)
+            if ended or holder in ("", me) or self._expired(namespace, release, found):
                 try:
                     return began, self._take(namespace, release, found, me)
                 except errors.Conflict:

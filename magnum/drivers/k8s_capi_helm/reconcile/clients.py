@@ -12,12 +12,10 @@ import dataclasses
 import datetime
 import os
 import pathlib
-import socket
 import threading
 from typing import Any
 
 import certifi
-from oslo_utils import uuidutils
 
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, errors, kube_client
@@ -25,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.cloud import Cloud, endpoints
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.helm import HelmClient, MARGIN
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
-from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
+from magnum.drivers.k8s_capi_helm.lease import holder, ReleaseLeases
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
@@ -118,10 +116,9 @@ def build(conf: Settings) -> Clients:
         breaker_pause=group.management_breaker_pause,
     )
     helm = HelmClient(kube, timeout=group.helm_timeout, runs=group.max_helm_runs)
-    holder = f"{socket.gethostname()}/{os.getpid()}/{uuidutils.generate_uuid()[:8]}"
     return Clients(
         kube=kube,
-        leases=ReleaseLeases(kube, holder=holder, lease_duration=group.lease_duration),
+        leases=ReleaseLeases(kube, holder=holder.identity(), lease_duration=group.lease_duration),
         helm=helm,
         charts=chart_store.ChartStore(
             bundled=_BUNDLED,

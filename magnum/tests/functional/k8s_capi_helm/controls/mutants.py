@@ -1037,6 +1037,24 @@ _BOUNDS = (
         Suite.UNIT,
         ("test_regular_expressions",),
     ),
+    Mutant(
+        "holder-of-another-container",
+        "a lock's holder in another container counts as dead where its number is nobody's here",
+        f"{DRIVER}/lease/holder.py",
+        "if match is None or [match[3], match[4]] != [_namespace(), _boot()]:",
+        "if match is None:",
+        Suite.UNIT,
+        ("test_lock_holder",),
+    ),
+    Mutant(
+        "holder-by-number-alone",
+        "a dead holder of a lock lives on in the process that has got its number",
+        f"{DRIVER}/lease/holder.py",
+        "return start is not None and start != match[2]",
+        "return False",
+        Suite.UNIT,
+        ("test_lock_holder",),
+    ),
 )
 
 _ENVTEST = (
@@ -1044,7 +1062,7 @@ _ENVTEST = (
         "lock-for-everybody",
         "the Lease is taken while somebody else holds it",
         f"{DRIVER}/lease/lock.py",
-        'if holder in ("", me) or self._expired(namespace, release, found):',
+        'if ended or holder in ("", me) or self._expired(namespace, release, found):',
         "if True:",
         Suite.ENVTEST,
         ("test_release_lease",),

@@ -40,6 +40,7 @@ from magnum.drivers.k8s_capi_helm.chart_store import archive
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import codec, ReleaseLeases
+from magnum.drivers.k8s_capi_helm.lease.holder import identity
 config, helm, chart, namespace, release, duration, values, ahead = sys.argv[1:]
 now, ahead = codec._now, int(ahead)
 def clock_of_this_host():
@@ -48,7 +49,7 @@ def clock_of_this_host():
 codec._now = clock_of_this_host
 kube = KubeClient(config, breaker_failures=0)
 operations = ReleaseLeases(
-    kube, holder="one", lease_duration=int(duration), clock=lambda: time.monotonic() + ahead
+    kube, holder=identity(), lease_duration=int(duration), clock=lambda: time.monotonic() + ahead
 )
 client = HelmClient(kube, executable=helm, timeout=300)
 try:
@@ -193,6 +194,18 @@ class TestWindows(suites_helm.HelmSuite, HelmCase):
         self.until(lambda: not self.helms())
         done = self.take_over(lambda: self.assertEqual("pending-upgrade", self.live().status))
         self.assertEqual((3, before), (done.revision, self.object()["metadata"]["uid"]))
+        self.is_true()
+
+    def test_a_killed_conductor_of_this_host_is_followed_at_once(self) -> None:
+        conductor, _ = self.hanging()
+        conductor.kill()
+        conductor.wait(LIMIT)
+        # Nobody waits for a lease to run out: a lock that is held is refused without waiting.
+        with self.operations.hold(self.namespace, suites_helm.RELEASE, wait=0) as lock:
+            done = self.helm.apply(
+                self.namespace, suites_helm.RELEASE, self.chart, TRUTH, hold=lock
+            )
+        self.assertEqual(3, done.revision)
         self.is_true()
 
     def test_clocks_of_hosts_need_not_agree(self) -> None:
