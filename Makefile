@@ -18,8 +18,8 @@ demo: $(TOX) ## From a template to a tenant's kubectl get nodes and away again (
 test: $(TOX) ## All checks and tests, with a core run in the sandbox (STAGES="pep8 unit" picks some)
 	@$(RUNNER)/bin/python tools/stages.py $(or $(STAGES),test)
 
-functional: $(TOX) ## Everything that can be done in the sandbox, on MariaDB too, all crash tests, hostile inputs, 40 kills
-	@$(RUNNER)/bin/python tools/stages.py crashes hostile costs mariadb regions kills sandbox-live adoption functional storms
+functional: $(TOX) ## Everything in the sandbox, MariaDB, all crash tests, 40 kills (ADDON_PROVIDER=<checkout>: with the real one)
+	@$(RUNNER)/bin/python tools/stages.py crashes hostile costs mariadb regions addons kills sandbox-live adoption functional storms
 
 kills: $(TOX) ## Kill conductors 200 times at random moments (K8S_CAPI_HELM_KILLS=40: so often)
 	@K8S_CAPI_HELM_KILLS=$(or $(K8S_CAPI_HELM_KILLS),200) $(TOX) -q run -e kills

@@ -102,6 +102,7 @@ STAGES = {
         Stage("regions", "regions", 20, counts=True, sandbox=True, live=True),
         Stage("sandbox", "sandbox-tests", 20, counts=True, binaries=True, sandbox=True),
         Stage("charts", "charts", 20, counts=True, binaries=True, sandbox=True),
+        Stage("addons", "addons", 20, counts=True, binaries=True, sandbox=True),
         Stage("envtest", "envtest", 20, counts=True, binaries=True, sandbox=True),
         Stage(
             "functional-core",

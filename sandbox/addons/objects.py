@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read and change the objects around an addon."""
 
-from sandbox.addons import rules, templates
+from sandbox.addons import rules
 from sandbox.addons.tenant_install import Inside
 from sandbox.management.connection import Connection, Document, Refused
 
@@ -10,10 +10,10 @@ MERGE = "application/merge-patch+json"
 
 
 class Objects:
-    """The management cluster that ``$KUBECONFIG`` names."""
+    """The management cluster that a connection leads to, or else the one of ``$KUBECONFIG``."""
 
-    def __init__(self) -> None:
-        self._connection = Connection()
+    def __init__(self, connection: Connection | None = None) -> None:
+        self._connection = connection or Connection()
 
     def look(self, addon: rules.Document) -> rules.Seen:
         """Everything that a decision about an addon needs."""
@@ -88,10 +88,9 @@ class Objects:
             patch: Document = {"metadata": {"labels": {rules.WATCH_LABEL: ""}}}
             self._connection.request("PATCH", path, body=patch, content_type=MERGE)
 
-    def note_checksum(self, addon: rules.Document, kind: str, source: rules.Document) -> None:
+    def note_checksum(self, addon: rules.Document, kind: str, name: str, value: str) -> None:
         """Write the checksum of a source on an addon that uses it, if it is another one."""
-        key = rules.checksum_annotation(kind, source["metadata"]["name"])
-        value = templates.checksum(source)
+        key = rules.checksum_annotation(kind, name)
         if (addon["metadata"].get("annotations") or {}).get(key) != value:
             self.patch_addon(addon, {"metadata": {"annotations": {key: value}}})
 

@@ -5,17 +5,20 @@ The names of the handlers are those of the addon provider, because kopf writes t
 annotations and clients look at these.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable
 import dataclasses
+import json
 from typing import Any
 
 import kopf
 
-from sandbox.addons import rules, templates, tenant_install
+from sandbox.addons import model, rules, templates, tenant_install
 from sandbox.addons.objects import Objects
 from sandbox.addons.rules import Act, Phase
-from sandbox.management.connection import Refused
+from sandbox.management.connection import Document, Refused
 from sandbox.state import SandboxError
 
 #: How often a stuck run of Helm looks whether the fault is over, in seconds.
@@ -34,13 +37,40 @@ class Options:
     retry: float = 15.0
 
 
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """What Helm remembers of a release.
+
+    :ivar chart: where it is from, or its files for Manifests.
+    :ivar values: None and other empty ones are the same to Helm.
+    """
+
+    chart: rules.Document
+    values: Any
+
+    @classmethod
+    def of(cls, addon: rules.Document, rendered: Any) -> Release:
+        """The release of an addon whose templates are rendered.
+
+        :raises Exception: an object of Manifests is none.
+        """
+        if addon["kind"] == "Manifests":
+            return cls(templates.files(rendered), {})
+        chart = model.of(addon).spec.chart
+        return cls(chart.dump(), rendered or {})
+
+
 class Operator:
-    """Handlers of one operator; what Helm would remember of a release is kept in memory."""
+    """Handlers of one operator.
+
+    :ivar deployed: what Helm would remember of each release, by uid of the addon.
+    """
 
     def __init__(self, objects: Objects, options: Options) -> None:
         self._objects = objects
         self._options = options
-        self._deployed: dict[str, Any] = {}  # chart and values by uid of the addon
+        self.deployed: dict[str, Release] = {}
+        self._ended: set[str] = set()  # addons whose last run of Helm was not interrupted
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
         """Tell kopf about all handlers."""
@@ -66,36 +96,39 @@ class Operator:
         """An addon is new, or its spec or annotations have changed, or this program has started."""
         addon = _plain(body)
         seen = await asyncio.to_thread(self._objects.look, addon)
-        if not addon.get("status", {}).get("phase"):
+        if addon.get("status", {}).get("phase", Phase.UNKNOWN) == Phase.UNKNOWN:
             await self._status(addon, phase=Phase.PENDING)
         await self._follow(addon, rules.decide(rules.IDENTIFY, seen, Act.INSTALL))
-        if seen.spec.get("paused"):
-            return
         await asyncio.to_thread(self._identify, addon, seen)
-        await self._follow(addon, rules.decide(rules.ADMIT, seen, Act.INSTALL))
-        await self._install(addon, seen)
+        await self._follow(addon, rules.decide(rules.WATCH, seen, Act.INSTALL))
+        await asyncio.to_thread(self._watch, seen)
+        answer = rules.decide(rules.ADMIT, seen, Act.INSTALL)
+        await self._follow(addon, answer)
+        if answer.act is Act.INSTALL:
+            await self._install(addon, seen)
 
     async def deleted(self, body: kopf.Body, **_: Any) -> None:
         """An addon is being deleted; kopf lets go of the finalizer when this returns."""
         addon = _plain(body)
         seen = await asyncio.to_thread(self._objects.look, addon)
-        if rules.decide(rules.DELETE, seen, Act.UNINSTALL).act is Act.UNINSTALL:
+        answer = rules.decide(rules.DELETE, seen, Act.UNINSTALL)
+        await self._follow(addon, answer)
+        if answer.act is Act.UNINSTALL:
             await self._status(addon, phase=Phase.UNINSTALLING)
             await self._helm(addon)
             await self._inside(self._objects.uninstall, addon)
-        self._deployed.pop(addon["metadata"]["uid"], None)
+        self.deployed.pop(addon["metadata"]["uid"], None)
 
     async def source_changed(self, body: kopf.Body, type: str, **_: Any) -> None:
-        """A watched Secret or ConfigMap is new or has changed: its addons learn its checksum."""
-        if type == "DELETED":
-            return
+        """A watched Secret or ConfigMap is new, has changed or is gone: its addons learn of it."""
         source, kind = dict(body), body["kind"]
-        await asyncio.to_thread(self._spread, kind, source)
+        value = "deleted" if type == "DELETED" else templates.checksum(source)
+        await asyncio.to_thread(self._spread, kind, source, value)
 
-    def _spread(self, kind: str, source: rules.Document) -> None:
+    def _spread(self, kind: str, source: rules.Document, value: str) -> None:
         meta = source["metadata"]
         for addon in self._objects.addons_using(kind, meta["namespace"], meta["name"]):
-            self._objects.note_checksum(addon, kind, source)
+            self._objects.note_checksum(addon, kind, meta["name"], value)
 
     async def _follow(self, addon: rules.Document, answer: rules.Answer) -> None:
         """Turn an answer that ends the run into what kopf understands."""
@@ -108,43 +141,66 @@ class Operator:
             raise kopf.PermanentError(answer.message)
 
     def _identify(self, addon: rules.Document, seen: rules.Seen) -> None:
-        """Label the addon, let its Cluster own it, and watch what it takes values from."""
+        """Label the addon, and let its Cluster own it."""
         meta, cluster = addon["metadata"], seen.cluster or {}
         reference = rules.owner(cluster)
         owners = [dict(item) for item in meta.get("ownerReferences") or []]
-        missing = rules.labels(addon).items() - (meta.get("labels") or {}).items()
+        missing = rules.labels(seen).items() - (meta.get("labels") or {}).items()
         if missing or all(item["uid"] != reference["uid"] for item in owners):
             others = [item for item in owners if item["uid"] != reference["uid"]]
             patch = {"labels": dict(missing), "ownerReferences": [*others, reference]}
             self._objects.patch_addon(addon, {"metadata": patch})
-        for (kind, _), source in seen.sources.items():
+
+    def _watch(self, seen: rules.Seen) -> None:
+        """Watch what an addon takes values from, and the identity that templates find."""
+        found = {**seen.sources}
+        if seen.identity is not None:
+            found[seen.identity["kind"], seen.identity["metadata"]["name"]] = seen.identity
+        for (kind, _), source in found.items():
             if source is not None:
                 self._objects.watch_source(kind, dict(source))
-                self._objects.note_checksum(addon, kind, source)
 
     async def _install(self, addon: rules.Document, seen: rules.Seen) -> None:
         meta, status = addon["metadata"], addon.get("status", {})
+        if status.get("phase") in rules.RUNNING and meta["uid"] not in self._ended:
+            await self._status(addon, phase=Phase.PREPARING)
         rendered = templates.render(addon, seen.sources, seen.context())
-        wanted = [seen.spec.get("chart"), rendered]
-        if status.get("phase") == Phase.DEPLOYED and self._same(meta["uid"], wanted):
-            return
-        await self._status(addon, phase=Phase.PREPARING)
-        await self._status(addon, phase=rules.helm_phase(status))
-        await self._helm(addon)
+        release = Release.of(addon, rendered)
+        if status.get("phase") == Phase.DEPLOYED:
+            # After a restart, what Helm has deployed is taken to be this.
+            self.deployed.setdefault(meta["uid"], release)
         documents = tenant_install.documents(addon, rendered)
-        await self._inside(self._objects.install, addon, documents)
-        self._deployed[meta["uid"]] = wanted
+        revision = int(status.get("revision") or 0)
+        if self.deployed.get(meta["uid"]) != release:
+            await self._upgrade(addon, release, documents)
+            revision += 1
+        elif status.get("phase") == Phase.DEPLOYED:
+            return
         await self._status(
             addon,
             phase=Phase.DEPLOYED,
-            revision=int(status.get("revision") or 0) + 1,
+            revision=revision,
             resources=templates.resources(documents),
             failureMessage=None,
         )
 
-    def _same(self, uid: str, wanted: Any) -> bool:
-        """Whether Helm has deployed this already; after a restart it is taken to be so."""
-        return bool(self._deployed.setdefault(uid, wanted) == wanted)
+    async def _upgrade(
+        self, addon: rules.Document, release: Release, documents: list[Document]
+    ) -> None:
+        """Let Helm install or upgrade a release, which makes objects in the addon's cluster.
+
+        :raises RuntimeError: Helm does not take it.
+        """
+        uid = addon["metadata"]["uid"]
+        await self._status(addon, phase=rules.helm_phase(addon.get("status", {})))
+        json.dumps(release.values)  # a date, which YAML has and JSON has not, is an error
+        self._ended.discard(uid)
+        await self._helm(addon)
+        self._ended.add(uid)
+        if not isinstance(release.values, dict):
+            raise RuntimeError("Error: failed to parse values: they are no map")
+        await self._inside(self._objects.install, addon, documents)
+        self.deployed[uid] = release
 
     async def _helm(self, addon: rules.Document) -> None:
         """A run of Helm: a pause, which the fault ``stuck`` makes endless."""

@@ -9,7 +9,7 @@ import dataclasses
 import enum
 from typing import Any
 
-from sandbox.addons import templates
+from sandbox.addons import model, templates
 
 Document = Mapping[str, Any]
 
@@ -21,7 +21,8 @@ FINALIZER = f"{GROUP}/finalizer"
 #: kopf keeps here what it handled last, as JSON.
 LAST_HANDLED = "last-handled-configuration"
 WATCH_LABEL = f"{GROUP}/watch"
-LONGEST_NAME = 63
+#: Characters of the part of a label's name that stands before the slash.
+LONGEST_PREFIX = 253
 FAULTS = "addons-faults"
 
 
@@ -30,12 +31,16 @@ class Phase(enum.StrEnum):
 
     UNKNOWN = "Unknown"  # of an addon whose status nobody has written yet
     PENDING = "Pending"  # seen; it waits for its Cluster, an identity or a gate
-    PREPARING = "Preparing"  # the gate is open: values are rendered
+    PREPARING = "Preparing"  # a run of Helm was interrupted: its release is mended first
     INSTALLING = "Installing"  # Helm runs for the first time
     UPGRADING = "Upgrading"  # Helm runs, and there was a revision before
     DEPLOYED = "Deployed"  # Helm has ended well; revision counts its runs
     FAILED = "Failed"  # refused, with failureMessage, until spec or annotations change
     UNINSTALLING = "Uninstalling"  # deleted while its Cluster lives: Helm runs once more
+
+
+#: While Helm runs; an addon that is so when nobody runs it was interrupted.
+RUNNING = (Phase.PREPARING, Phase.INSTALLING, Phase.UPGRADING)
 
 
 class Act(enum.Enum):
@@ -85,7 +90,7 @@ class Seen:
     def context(self) -> dict[str, Any]:
         """Variables of a template."""
         return {
-            "addon": self.addon,
+            "addon": model.of(self.addon),
             "cluster": self.cluster,
             "infra_cluster": self.infra_cluster,
             "cloud_identity": self.identity,
@@ -111,15 +116,23 @@ def source_names(addon: Document) -> list[tuple[str, str]]:
     return found
 
 
+def used_sources(seen: Seen) -> list[tuple[str, str]]:
+    """The same, and the identity of the infrastructure cluster: templates may use it."""
+    named = source_names(seen.addon)
+    if seen.identity is not None:
+        named.append((seen.identity["kind"], seen.identity["metadata"]["name"]))
+    return named
+
+
 def checksum_annotation(kind: str, name: str) -> str:
     """Annotation with the checksum of a source: a new value makes Helm run again."""
     return f"{kind.lower()}.{GROUP}/{name}"
 
 
-def labels(addon: Document) -> dict[str, str]:
+def labels(seen: Seen) -> dict[str, str]:
     """Labels that the addon provider sets, but only once the cluster and its identity are found."""
-    spec, name = addon["spec"], addon["metadata"]["name"]
-    uses = {f"{source}.{kind.lower()}.{GROUP}/uses": "" for kind, source in source_names(addon)}
+    spec, name = seen.spec, seen.addon["metadata"]["name"]
+    uses = {f"{source}.{kind.lower()}.{GROUP}/uses": "" for kind, source in used_sources(seen)}
     return {
         f"{GROUP}/cluster": spec["clusterName"],
         f"{GROUP}/release-namespace": spec["targetNamespace"],
@@ -169,13 +182,12 @@ def _identity_missing(seen: Seen) -> Answer | None:
 
 
 def _source_name_too_long(seen: Seen) -> Answer | None:
-    for kind, name in source_names(seen.addon):
-        if len(name) > LONGEST_NAME:
-            key = checksum_annotation(kind, name)
+    for key in labels(seen):
+        if len(key.partition("/")[0]) > LONGEST_PREFIX:
             return Answer(
                 Act.FAIL,
-                f"metadata.annotations: Invalid value: {key!r}: "
-                f"name part must be no more than {LONGEST_NAME} characters",
+                f"metadata.labels: Invalid value: {key!r}: "
+                f"prefix part must be no more than {LONGEST_PREFIX} characters",
             )
     return None
 
@@ -200,11 +212,9 @@ def _source_missing(seen: Seen) -> Answer | None:
     return None
 
 
-def _unrenderable(seen: Seen) -> Answer | None:
-    try:
-        templates.render(seen.addon, seen.sources, seen.context())
-    except templates.FailedToRender as error:
-        return Answer(Act.FAIL, str(error))
+def _kubeconfig_missing(seen: Seen) -> Answer | None:
+    if not seen.has_kubeconfig:
+        return Answer(Act.RETRY, f"Secret '{seen.spec['clusterName']}-kubeconfig' not found")
     return None
 
 
@@ -219,20 +229,21 @@ def gate(spec: Document) -> tuple[str, ...]:
     return ("ControlPlaneInitialized",) if spec.get("bootstrap") else ("Ready", "Available")
 
 
-#: Before the gate: the addon is not labelled and not owned by its Cluster yet.
+#: Before the addon is labelled and owned by its Cluster.
 IDENTIFY = (
-    Rule("paused", _paused),
     Rule("cluster missing", _cluster_missing),
     Rule("infrastructure cluster missing", _infra_cluster_missing),
     Rule("infrastructure cluster without identityRef", _no_identity_named),
     Rule("identity Secret missing", _identity_missing),
-    Rule("source name longer than 63", _source_name_too_long),
+    Rule("source name too long for a label", _source_name_too_long),
 )
-#: The addon is labelled and owned now.
+#: The addon is labelled and owned now; what it takes values from is about to be watched.
+WATCH = (Rule("source missing", _source_missing),)
+#: What it takes values from is watched now; a template that is broken comes after these.
 ADMIT = (
     Rule("cluster not ready", _not_ready),
-    Rule("source missing", _source_missing),
-    Rule("template or values broken", _unrenderable),
+    Rule("paused", _paused),
+    Rule("no kubeconfig", _kubeconfig_missing),
     Rule("fault fail", _fault),
 )
 
@@ -241,10 +252,15 @@ def _cluster_gone(seen: Seen) -> Answer | None:
     return Answer(Act.RELEASE, "the cluster is gone") if seen.cluster is None else None
 
 
+def _cluster_without_phase(seen: Seen) -> Answer | None:
+    if "phase" not in ((seen.cluster or {}).get("status") or {}):
+        return Answer(Act.CRASH, "AttributeError: the cluster has no status.phase")
+    return None
+
+
 def _cluster_deleting(seen: Seen) -> Answer | None:
-    cluster = seen.cluster or {}
-    phase = (cluster.get("status") or {}).get("phase")
-    if phase == "Deleting" or (cluster.get("metadata") or {}).get("deletionTimestamp"):
+    # A deletionTimestamp alone does not count.
+    if ((seen.cluster or {}).get("status") or {}).get("phase") == "Deleting":
         return Answer(Act.RELEASE, "the cluster is being deleted")
     return None
 
@@ -261,10 +277,11 @@ def _paused_delete(seen: Seen) -> Answer | None:
 
 #: An addon that is being deleted.
 DELETE = (
-    Rule("paused", _paused_delete),
     Rule("cluster gone", _cluster_gone),
+    Rule("cluster without phase", _cluster_without_phase),
     Rule("cluster deleting", _cluster_deleting),
     Rule("no kubeconfig", _no_kubeconfig),
+    Rule("paused", _paused_delete),
 )
 
 

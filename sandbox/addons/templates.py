@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render the values or the manifests of an addon as the addon provider does, with Jinja2."""
+"""Render the values or the manifests of an addon as the addon provider does, with Jinja2.
+
+What is broken raises what Jinja2, PyYAML or Python raise: the addon provider handles none of it.
+"""
 
 import base64
 from collections.abc import Iterable, Mapping
@@ -11,37 +14,50 @@ from typing import Any
 import jinja2
 import yaml
 
+from sandbox.addons import model
+
 Document = Mapping[str, Any]
 Sources = Mapping[tuple[str, str], Document | None]
 
 
-class FailedToRender(Exception):
-    """A template, or the YAML that it makes, is broken; the text says which source and why."""
-
-
 def render(addon: Document, sources: Sources, context: Mapping[str, Any]) -> Any:
-    """Values of a HelmRelease (a map) or objects of Manifests (a list).
+    """Values of a HelmRelease (what its sources render to) or objects of Manifests (a list).
 
     :param sources: the ConfigMaps and Secrets that the addon names.
     :param context: variables of the templates.
-    :raises FailedToRender: a template or its result is broken.
+    :raises Exception: a template, the YAML that it makes, or a source is broken.
     """
     spec = addon["spec"]
     if addon["kind"] == "Manifests":
         return [
             document
             for source in spec.get("manifestSources") or []
-            for name, text in _manifest_texts(source, sources)
-            for document in _documents(name, _fill(name, text, context))
+            for text in _manifest_texts(source, sources)
+            for document in yaml.safe_load_all(_fill(text, context))
         ]
     values: Any = {}
     for source in spec.get("valuesSources") or []:
-        name, text = _values_text(source, sources)
-        for document in _documents(name, _fill(name, text, context)):
-            if not isinstance(document, Mapping):
-                raise FailedToRender(f"{name} does not render to a map")
-            values = mergeconcat(values, document)
+        text = _values_text(source, sources)
+        values = mergeconcat(values, yaml.safe_load(_fill(text, context)))
     return values
+
+
+def files(documents: Iterable[Any]) -> dict[str, Document]:
+    """The chart that is made of Manifests: each object by the name of its file, the last one wins.
+
+    :raises Exception: one has no API version, kind or name; an empty document is such a one.
+    """
+    return {
+        "_".join(
+            (
+                one["apiVersion"].replace("/", "_"),
+                one["kind"].lower(),
+                one["metadata"].get("namespace", ""),
+                f"{one['metadata']['name']}.yaml",
+            )
+        ): one
+        for one in documents
+    }
 
 
 def mergeconcat(defaults: Any, *overrides: Any) -> Any:
@@ -87,66 +103,55 @@ def matches(pattern: str | None, name: str) -> bool:
         return False
 
 
-def _values_text(source: Document, sources: Sources) -> tuple[str, str]:
+def _values_text(source: Document, sources: Sources) -> str:
     if "template" in source:
-        return "template", source["template"]
-    kind, key = ("ConfigMap", "configMap") if "configMap" in source else ("Secret", "secret")
-    chosen = source[key].get("key", "values.yaml")
-    name = f"{kind} {source[key]['name']}"
-    data = _data(kind, sources.get((kind, source[key]["name"])))
-    if chosen not in data:
-        raise FailedToRender(f"{name} has no key {chosen!r}")
-    return f"{name} key {chosen}", data[chosen]
+        return str(source["template"])
+    kind, reference = _reference(source)
+    return _data(kind, sources.get((kind, reference["name"])))[reference.get("key", "values.yaml")]
 
 
-def _manifest_texts(source: Document, sources: Sources) -> list[tuple[str, str]]:
+def _manifest_texts(source: Document, sources: Sources) -> list[str]:
     if "template" in source:
-        return [("template", source["template"])]
-    kind, key = ("ConfigMap", "configMap") if "configMap" in source else ("Secret", "secret")
-    reference = source[key]
+        return [source["template"]]
+    kind, reference = _reference(source)
     data = _data(kind, sources.get((kind, reference["name"])))
-    wanted = reference.get("keys") or list(data)
-    excluded = reference.get("excludeKeys") or []
-    return [
-        (f"{kind} {reference['name']} key {name}", data[name])
-        for name in wanted
-        if name in data and name not in excluded
-    ]
+    wanted = reference.get("keys") or data
+    excluded = reference.get("excludeKeys") or ()
+    return [text for key, text in data.items() if key in wanted and key not in excluded]
+
+
+def _reference(source: Document) -> tuple[str, Document]:
+    return (
+        ("ConfigMap", source["configMap"])
+        if "configMap" in source
+        else ("Secret", source["secret"])
+    )
 
 
 def _data(kind: str, source: Document | None) -> dict[str, str]:
-    data: Mapping[str, str] = (source or {}).get("data") or {}
+    data: Mapping[str, str] = (source or {})["data"]
     if kind == "ConfigMap":
         return dict(data)
     return {key: base64.b64decode(value).decode() for key, value in data.items()}
 
 
-def _documents(name: str, text: str) -> list[Any]:
-    try:
-        return [document for document in yaml.safe_load_all(text) if document is not None]
-    except yaml.YAMLError as error:
-        problem = getattr(error, "problem", None) or "syntax error"
-        raise FailedToRender(f"{name} does not render to YAML: {problem}") from error
-
-
-def _fill(name: str, text: str, context: Mapping[str, Any]) -> str:
-    try:
-        return _environment().from_string(text).render(**context)
-    except (jinja2.TemplateError, TypeError, ValueError, KeyError) as error:
-        raise FailedToRender(f"{name}: {type(error).__name__}: {error}") from error
+def _fill(text: str, context: Mapping[str, Any]) -> str:
+    return _environment().from_string(text).render(**context)
 
 
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(autoescape=False)
+    environment = jinja2.Environment(autoescape=False)  # YAML, as the addon provider has it
     environment.filters.update(
         mergeconcat=mergeconcat,
         fromyaml=yaml.safe_load,
-        toyaml=yaml.safe_dump,
-        b64encode=lambda data: base64.b64encode(_bytes(data)).decode(),
-        b64decode=lambda text: base64.b64decode(text).decode(),
+        toyaml=lambda value: yaml.safe_dump(json.loads(json.dumps(value, default=_plain))),
+        b64encode=lambda data: base64.b64encode(data).decode(),
+        b64decode=lambda data: base64.b64decode(data).decode(),
     )
     return environment
 
 
-def _bytes(data: str | bytes) -> bytes:
-    return data.encode() if isinstance(data, str) else data
+def _plain(value: Any) -> Any:
+    if isinstance(value, model.Model):
+        return value.dump()
+    raise TypeError(f"Object of type {type(value).__name__!r} is not JSON serializable")

@@ -36,7 +36,7 @@ def cluster(*true: str, **status: Any) -> Document:
         "kind": "Cluster",
         "metadata": {"name": "rel", "namespace": "magnum-p1", "uid": "uid-of-cluster"},
         "spec": {"infrastructureRef": {"kind": "OpenStackCluster", "name": "rel"}},
-        "status": {"conditions": conditions, **status},
+        "status": {"phase": "Provisioned", "conditions": conditions, **status},
     }
 
 

@@ -5,9 +5,10 @@ import asyncio
 from typing import Any
 import unittest
 
+import jinja2
 import kopf
 
-from sandbox.addons import rules
+from sandbox.addons import rules, templates
 from sandbox.addons.operator import configure, Operator, Options
 from sandbox.management.connection import Refused, Unreachable
 from sandbox.tests.addons.builders import addon, cluster, Document, secret, seen
@@ -25,7 +26,7 @@ class Shelf:
         self.statuses: list[Document] = []
         self.patches: list[Document] = []
         self.watched: list[str] = []
-        self.checksums: list[tuple[str, str]] = []
+        self.checksums: list[tuple[str, str, str]] = []
         self.users: list[Document] = []
         self.installed: list[str] = []
         self.away = False
@@ -49,8 +50,8 @@ class Shelf:
     def watch_source(self, kind: str, source: Document) -> None:
         self.watched.append(f"{kind} {source['metadata']['name']}")
 
-    def note_checksum(self, document: rules.Document, kind: str, source: rules.Document) -> None:
-        self.checksums.append((document["metadata"]["name"], source["metadata"]["name"]))
+    def note_checksum(self, document: rules.Document, kind: str, name: str, value: str) -> None:
+        self.checksums.append((document["metadata"]["name"], name, value))
 
     def addons_using(self, kind: str, namespace: str, name: str) -> list[Document]:
         return self.users
@@ -85,7 +86,7 @@ class TestInstall(OperatorCase):
     def test_a_new_addon_goes_through_all_phases_to_revision_1(self) -> None:
         shelf = Shelf()
         self.run_on(shelf)
-        self.assertEqual(["Pending", "Preparing", "Installing", "Deployed"], shelf.phases)
+        self.assertEqual(["Pending", "Installing", "Deployed"], shelf.phases)
         self.assertEqual(1, shelf.statuses[-1]["revision"])
         self.assertIsNone(shelf.statuses[-1]["failureMessage"])
 
@@ -96,7 +97,7 @@ class TestInstall(OperatorCase):
         changed = {**addon(valuesSources=[{"template": "a: 1"}])}
         changed["status"] = {"phase": "Deployed", "revision": 1}
         self.run_on(shelf, changed, operator)
-        self.assertEqual(["Preparing", "Upgrading", "Deployed"], shelf.phases)
+        self.assertEqual(["Upgrading", "Deployed"], shelf.phases)
         self.assertEqual(2, shelf.statuses[-1]["revision"])
 
     def test_the_same_chart_and_values_are_not_installed_again(self) -> None:
@@ -144,7 +145,7 @@ class TestInstall(OperatorCase):
         shelf = Shelf()
         shelf.gone = True
         document = addon()
-        document["metadata"]["labels"] = rules.labels(document)
+        document["metadata"]["labels"] = rules.labels(seen(document))
         document["metadata"]["ownerReferences"] = [rules.owner(cluster())]
         self.run_on(shelf, document)
         self.assertEqual([], shelf.statuses)
@@ -181,39 +182,55 @@ class TestWaitingAndRefusing(OperatorCase):
         self.assertEqual(["Pending"], shelf.phases)
 
     def test_a_failure_is_permanent_and_says_why(self) -> None:
-        shelf = Shelf()
+        shelf = Shelf(faults={"fail": "."})
         with self.assertRaises(kopf.PermanentError):
-            self.run_on(shelf, addon(valuesSources=[{"template": "a: {{ b.c }}"}]))
+            self.run_on(shelf)
         self.assertEqual("Failed", shelf.phases[-1])
-        self.assertIn("'b' is undefined", shelf.statuses[-1]["failureMessage"])
+        self.assertIn("asked for", shelf.statuses[-1]["failureMessage"])
 
-    def test_a_paused_addon_is_left_alone(self) -> None:
+    def test_a_broken_template_is_no_failure_but_an_error_that_nobody_handles(self) -> None:
+        shelf = Shelf()
+        with self.assertRaisesRegex(jinja2.UndefinedError, "'b' is undefined"):
+            self.run_on(shelf, addon(valuesSources=[{"template": "a: {{ b.c }}"}]))
+        self.assertEqual(["Pending"], shelf.phases)
+
+    def test_values_that_helm_does_not_take_are_such_an_error_too(self) -> None:
+        for text, error in (("- a", RuntimeError), ("a: 2026-01-01", TypeError)):
+            with self.subTest(text):
+                shelf = Shelf()
+                with self.assertRaises(error):
+                    self.run_on(shelf, addon(valuesSources=[{"template": text}]))
+                self.assertEqual(["Pending", "Installing"], shelf.phases)
+
+    def test_a_paused_addon_is_labelled_but_not_installed(self) -> None:
         shelf = Shelf()
         self.run_on(shelf, addon(paused=True))
-        self.assertEqual((["Pending"], []), (shelf.phases, shelf.patches))
+        self.assertEqual((["Pending"], 1), (shelf.phases, len(shelf.patches)))
 
 
 class TestSources(OperatorCase):
-    def test_sources_are_watched_and_their_checksum_noted(self) -> None:
+    def test_sources_and_identity_are_watched(self) -> None:
         values = secret("rel-values", **{"values.yaml": "a: 1"})
         shelf = Shelf(sources={("Secret", "rel-values"): values})
         self.run_on(shelf, addon(valuesSources=[{"secret": {"name": "rel-values"}}]))
-        self.assertEqual(["Secret rel-values"], shelf.watched)
-        self.assertEqual([("rel-ccm", "rel-values")], shelf.checksums)
+        self.assertEqual(["Secret rel-values", "Secret rel-cloud-credentials"], shelf.watched)
 
     def test_a_changed_source_is_told_to_every_addon_that_uses_it(self) -> None:
         shelf = Shelf()
         shelf.users = [addon(name="one"), addon(name="two")]
         body: Any = secret("rel-values", a="1")
         asyncio.run(self.operator(shelf).source_changed(body=body, type="MODIFIED"))
-        self.assertEqual([("one", "rel-values"), ("two", "rel-values")], shelf.checksums)
+        value = templates.checksum(body)
+        self.assertEqual(
+            [("one", "rel-values", value), ("two", "rel-values", value)], shelf.checksums
+        )
 
-    def test_a_deleted_source_is_told_to_nobody(self) -> None:
+    def test_so_is_a_deleted_one(self) -> None:
         shelf = Shelf()
         shelf.users = [addon(name="one")]
         body: Any = secret("rel-values", a="1")
         asyncio.run(self.operator(shelf).source_changed(body=body, type="DELETED"))
-        self.assertEqual([], shelf.checksums)
+        self.assertEqual([("one", "rel-values", "deleted")], shelf.checksums)
 
 
 class TestDelete(OperatorCase):
@@ -226,6 +243,11 @@ class TestDelete(OperatorCase):
         self.deleted(shelf)
         self.assertEqual(["Uninstalling"], shelf.phases)
 
+    def test_an_addon_of_a_cluster_without_a_phase_is_an_error(self) -> None:
+        shelf = Shelf(cluster={**cluster(), "status": {}})
+        with self.assertRaises(RuntimeError):
+            self.deleted(shelf)
+
     def test_an_addon_of_a_dying_cluster_goes_at_once(self) -> None:
         shelf = Shelf(cluster=cluster(phase="Deleting"))
         self.deleted(shelf)
@@ -237,12 +259,21 @@ class TestPhases(OperatorCase):
         shelf = Shelf()
         self.run_on(shelf)
         self.run_on(shelf, {**addon(bootstrap=True), "status": {"phase": "Failed", "revision": 1}})
+        self.run_on(shelf, {**addon(), "status": {"phase": "Installing"}})
+        shelf.different["faults"] = {"fail": "."}
         with self.assertRaises(kopf.PermanentError):
-            self.run_on(shelf, addon(valuesSources=[{"template": "a: {{ b.c }}"}]))
+            self.run_on(shelf)
         body: Any = addon()
         asyncio.run(self.operator(shelf).deleted(body=body))
         reached = {rules.Phase(phase) for phase in shelf.phases}
         self.assertEqual(set(rules.Phase) - {rules.Phase.UNKNOWN}, reached)
+
+    def test_a_run_of_helm_that_was_interrupted_is_mended_first(self) -> None:
+        for phase, revision in (("Installing", 0), ("Upgrading", 1)):
+            with self.subTest(phase):
+                shelf = Shelf()
+                self.run_on(shelf, {**addon(), "status": {"phase": phase, "revision": revision}})
+                self.assertEqual(["Preparing", phase, "Deployed"], shelf.phases)
 
 
 class TestSettings(unittest.TestCase):

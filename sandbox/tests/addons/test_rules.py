@@ -8,11 +8,10 @@ from sandbox.addons.rules import Act
 from sandbox.tests.addons.builders import addon, cluster, infra_cluster, secret, seen
 
 FROM_SECRET = [{"secret": {"name": "rel-values"}}]
-LONG = "x" * 64
+LONG = "x" * 228
 
 # Rule, what is different from an addon that is installed, and what follows.
 IDENTIFY = {
-    "paused": (seen(addon(paused=True)), Act.SKIP, "paused"),
     "cluster missing": (seen(cluster=None), Act.RETRY, "cluster 'rel' not found"),
     "infrastructure cluster missing": (seen(infra_cluster=None), Act.RETRY, "infrastructure"),
     "infrastructure cluster without identityRef": (
@@ -21,37 +20,38 @@ IDENTIFY = {
         "identityRef",
     ),
     "identity Secret missing": (seen(identity=None), Act.RETRY, "identityRef"),
-    "source name longer than 63": (
+    "source name too long for a label": (
         seen(addon(valuesSources=[{"secret": {"name": LONG}}])),
         Act.FAIL,
-        f"secret.addons.stackhpc.com/{LONG}",
+        f"{LONG}.secret.addons.stackhpc.com/uses",
     ),
 }
-ADMIT = {
-    "cluster not ready": (seen(cluster=cluster()), Act.RETRY, "cluster 'rel' is not ready"),
+WATCH = {
     "source missing": (
         seen(addon(valuesSources=FROM_SECRET)),
         Act.RETRY,
         "Secret 'rel-values' not found",
     ),
-    "template or values broken": (
-        seen(addon(valuesSources=[{"template": "a: {{ nothing.here }}"}])),
-        Act.FAIL,
-        "UndefinedError",
-    ),
+}
+ADMIT = {
+    "cluster not ready": (seen(cluster=cluster()), Act.RETRY, "cluster 'rel' is not ready"),
+    "paused": (seen(addon(paused=True)), Act.SKIP, "paused"),
+    "no kubeconfig": (seen(has_kubeconfig=False), Act.RETRY, "rel-kubeconfig"),
     "fault fail": (seen(faults={"fail": "^rel-"}), Act.FAIL, "fault"),
 }
 DELETE = {
-    "paused": (seen(addon(paused=True)), Act.RELEASE, "paused"),
     "cluster gone": (seen(cluster=None), Act.RELEASE, "gone"),
+    "cluster without phase": (seen(cluster={**cluster(), "status": {}}), Act.CRASH, "phase"),
     "cluster deleting": (seen(cluster=cluster(phase="Deleting")), Act.RELEASE, "being deleted"),
     "no kubeconfig": (seen(has_kubeconfig=False), Act.RELEASE, "kubeconfig"),
+    "paused": (seen(addon(paused=True)), Act.RELEASE, "paused"),
 }
 
 
 class TestTables(unittest.TestCase):
     tables = (
         (rules.IDENTIFY, IDENTIFY, Act.INSTALL),
+        (rules.WATCH, WATCH, Act.INSTALL),
         (rules.ADMIT, ADMIT, Act.INSTALL),
         (rules.DELETE, DELETE, Act.UNINSTALL),
     )
@@ -98,11 +98,11 @@ class TestGate(unittest.TestCase):
 
 
 class TestDeletion(unittest.TestCase):
-    def test_a_cluster_with_a_deletion_timestamp_counts_as_deleting(self) -> None:
+    def test_a_deletion_timestamp_alone_does_not_count_as_deleting(self) -> None:
         dying = cluster("ControlPlaneInitialized")
         dying["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         answer = rules.decide(rules.DELETE, seen(cluster=dying), Act.UNINSTALL)
-        self.assertEqual(Act.RELEASE, answer.act)
+        self.assertEqual(Act.UNINSTALL, answer.act)
 
 
 class TestMetadata(unittest.TestCase):
@@ -114,12 +114,13 @@ class TestMetadata(unittest.TestCase):
                 "addons.stackhpc.com/release-namespace": "kube-system",
                 "addons.stackhpc.com/release-name": "ccm",
                 "rel-values.secret.addons.stackhpc.com/uses": "",
+                "rel-cloud-credentials.secret.addons.stackhpc.com/uses": "",
             },
-            rules.labels(document),
+            rules.labels(seen(document)),
         )
 
     def test_a_release_is_named_like_the_addon_by_default(self) -> None:
-        self.assertEqual("rel-ccm", rules.labels(addon())["addons.stackhpc.com/release-name"])
+        self.assertEqual("rel-ccm", rules.labels(seen())["addons.stackhpc.com/release-name"])
 
     def test_the_cluster_owns_the_addon_and_blocks_until_it_is_gone(self) -> None:
         reference = rules.owner(cluster())

@@ -4,7 +4,10 @@
 from typing import Any
 import unittest
 
-from sandbox.addons import templates
+import jinja2
+import yaml
+
+from sandbox.addons import model, templates
 from sandbox.tests.addons.builders import addon, config_map, secret, seen
 
 
@@ -59,7 +62,7 @@ class TestValues(unittest.TestCase):
 
     def test_filters(self) -> None:
         for expression, wanted in (
-            ("{{ 'x' | b64encode }}", "eA=="),
+            ("{{ 'x'.encode() | b64encode }}", "eA=="),
             ("{{ 'eA==' | b64decode }}", "x"),
             ("{{ {'b': 1} | toyaml }}", {"b": 1}),
             ("{{ {'l': [1]} | mergeconcat({'l': [2]}) }}", {"l": [1, 2]}),
@@ -68,23 +71,61 @@ class TestValues(unittest.TestCase):
                 text = "a:\n  " + expression
                 self.assertEqual({"a": wanted}, rendered(valuesSources=[{"template": text}]))
 
-    def test_what_is_broken_is_named(self) -> None:
-        for text, words in (
-            ("a: {{ b", "TemplateSyntaxError"),
-            ("a: {{ b.c }}", "'b' is undefined"),
-            ("a: [", "does not render to YAML"),
-            ("- a", "does not render to a map"),
-            ("a: {{ 1 | b64decode }}", "TypeError"),
+    def test_what_is_broken_is_an_error_as_it_comes(self) -> None:
+        for text, error in (
+            ("a: {{ b", jinja2.TemplateSyntaxError),
+            ("a: {{ b.c }}", jinja2.UndefinedError),
+            ("a: {{ addon.spec.clusterName.upper() }}", jinja2.UndefinedError),
+            ("a: [", yaml.YAMLError),
+            ("a: 1\n---\nb: 2\n", yaml.YAMLError),
+            ("a: {{ 1 | b64decode }}", TypeError),
+            ("a: {{ 'x' | b64encode }}", TypeError),
         ):
-            with self.subTest(text), self.assertRaisesRegex(templates.FailedToRender, words):
+            with self.subTest(text), self.assertRaises(error):
                 rendered(valuesSources=[{"template": text}])
 
+    def test_a_list_is_taken(self) -> None:
+        self.assertEqual(["a"], rendered(valuesSources=[{"template": "- a"}]))
+
     def test_a_missing_key_is_named(self) -> None:
-        with self.assertRaisesRegex(templates.FailedToRender, "Secret s has no key 'values.yaml'"):
+        with self.assertRaisesRegex(KeyError, "values.yaml"):
             rendered(
                 valuesSources=[{"secret": {"name": "s"}}],
                 sources={("Secret", "s"): secret("s", other="a: 1")},
             )
+
+
+class TestModel(unittest.TestCase):
+    """The addon as templates find it."""
+
+    def of(self, **spec: Any) -> model.Model:
+        return model.of(addon(**spec))
+
+    def test_fields_are_in_snake_case_and_have_defaults(self) -> None:
+        spec = self.of(releaseTimeout=5).spec
+        found = (spec.cluster_name, spec.release_name, spec.release_timeout, spec.paused)
+        self.assertEqual(("rel", None, "5", False), found)
+        self.assertFalse(hasattr(spec, "clusterName"))
+
+    def test_a_source_has_only_its_own_field(self) -> None:
+        first, second = self.of(
+            valuesSources=[{"template": "a"}, {"configMap": {"name": "c"}}]
+        ).spec.values_sources
+        self.assertEqual({"template": "a"}, first.dump())
+        self.assertEqual({"configMap": {"name": "c", "key": "values.yaml"}}, second.dump())
+
+    def test_a_hook_has_all_fields(self) -> None:
+        hook = {"apiVersion": "v1", "kind": "Pod", "action": "delete", "name": "x"}
+        (found,) = self.of(lifecycleHooks={"preUpgrade": [hook]}).spec.lifecycle_hooks.pre_upgrade
+        self.assertEqual({**hook, "selector": {}, "options": {}}, found.dump())
+
+    def test_an_empty_url_path_is_the_root(self) -> None:
+        for given, wanted in (
+            ("https://charts.example.org", "https://charts.example.org/"),
+            ("https://charts.example.org/a", "https://charts.example.org/a"),
+        ):
+            chart = {"repo": given, "name": "a", "version": "1.0.0"}
+            self.assertEqual(wanted, self.of(chart=chart).spec.chart.repo)
 
 
 class TestManifests(unittest.TestCase):
@@ -106,6 +147,12 @@ class TestManifests(unittest.TestCase):
             sources={("ConfigMap", "m"): config_map("m", data)},
         )
         self.assertEqual([{"kind": "B"}], found)
+
+    def test_objects_become_files_and_an_empty_document_is_an_error(self) -> None:
+        one = {"apiVersion": "apps/v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}}
+        self.assertEqual({"apps_v1_pod_b_a.yaml": one}, templates.files([one, one]))
+        with self.assertRaises(TypeError):
+            templates.files([one, None])
 
     def test_resources_name_each_object(self) -> None:
         documents = [

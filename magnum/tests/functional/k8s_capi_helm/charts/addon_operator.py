@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cluster-api-addon-provider makes of an addon's templates.
+"""What cluster-api-addon-provider makes of an addon's templates, as the sandbox plays it.
 
-Its templates are Jinja with five filters of its own, and four variables.
-Source: https://github.com/azimuth-cloud/cluster-api-addon-provider
+``test_addon_providers`` holds that to the real one.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ import base64
 import json
 from typing import Any
 
-import jinja2
 import yaml
 
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
+from sandbox.addons import rules, templates
 
 CLUSTER: Object = {
     "metadata": {"name": "demo"},
@@ -42,40 +41,6 @@ def credential(cloud: Object, **more: str) -> Object:
     return {"data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}}
 
 
-def merge(below: Any, above: Any) -> Any:
-    """Maps key by key, lists one after the other, null as nothing, anything else replaced."""
-    if above is None:
-        return below
-    if isinstance(below, dict) and isinstance(above, dict):
-        return {
-            **below,
-            **{key: merge(below.get(key), value) for key, value in above.items()},
-        }
-    if isinstance(below, list) and isinstance(above, list):
-        return below + above
-    return above
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(autoescape=False)  # YAML, as the operator has it
-    environment.filters.update(
-        mergeconcat=merge,
-        fromyaml=yaml.safe_load,
-        toyaml=lambda value: yaml.safe_dump(json.loads(json.dumps(value))),
-        b64encode=lambda data: base64.b64encode(data).decode(),
-        b64decode=lambda data: base64.b64decode(data).decode(),
-    )
-    return environment
-
-
-def _render(text: str, addon: Object, cluster: Object, infra: Object, identity: Object) -> str:
-    return (
-        _environment()
-        .from_string(text)
-        .render(addon=addon, cluster=cluster, infra_cluster=infra, cloud_identity=identity)
-    )
-
-
 def values(
     objects: list[Object],
     component: str,
@@ -89,12 +54,7 @@ def values(
         escapes for it, and helm reads that as YAML, which knows no such pairs.
     """
     release = addon(objects, component, "HelmRelease")
-    secrets = _secrets(objects)
-    merged: Any = {}
-    for source in release["spec"]["valuesSources"]:
-        text = secrets[source["secret"]["name"]][source["secret"]["key"]]
-        rendered = _render(text, release, cluster, INFRA_CLUSTER, identity)
-        merged = merge(merged, yaml.safe_load(rendered))
+    merged = _rendered(release, objects, cluster, INFRA_CLUSTER, identity)
     for character in json.dumps(merged, ensure_ascii=False).encode().decode():
         if ord(character) > 0xFFFF:
             raise ValueError(f"helm does not take {character!r} from it: {release['metadata']}")
@@ -114,24 +74,9 @@ def manifests(
     :raises UnicodeEncodeError: there is half a character, which Helm does not read.
     """
     found = addon(objects, component, "Manifests")
-    secrets = _secrets(objects)
-    texts = [
-        text
-        for source in found["spec"]["manifestSources"]
-        for text in (
-            [source["template"]]
-            if "template" in source
-            else secrets[source["secret"]["name"]].values()
-        )
-    ]
-    documents = [
-        document
-        for text in texts
-        for document in yaml.safe_load_all(_render(text, found, CLUSTER, infra, identity))
-    ]
+    documents: list[Object] = _rendered(found, objects, CLUSTER, infra, identity)
+    templates.files(documents)
     for document in documents:
-        # Each becomes a file of a chart, which is called after the object.
-        _ = document["apiVersion"], document["kind"], document["metadata"]["name"]
         json.dumps(document, ensure_ascii=False).encode()
     return documents
 
@@ -170,9 +115,18 @@ def component(found: Object) -> str:
     return name
 
 
-def _secrets(objects: list[Object]) -> dict[str, dict[str, str]]:
-    return {
-        found["metadata"]["name"]: found["stringData"]
-        for found in objects
-        if found["kind"] == "Secret" and "stringData" in found
+def _rendered(
+    found: Object, objects: list[Object], cluster: Object, infra: Object, identity: Object
+) -> Any:
+    sources = {
+        ("Secret", one["metadata"]["name"]): {
+            "data": {
+                key: base64.b64encode(text.encode()).decode()
+                for key, text in one["stringData"].items()
+            }
+        }
+        for one in objects
+        if one["kind"] == "Secret" and "stringData" in one
     }
+    seen = rules.Seen(found, cluster=cluster, infra_cluster=infra, identity=identity)
+    return templates.render(found, sources, seen.context())
