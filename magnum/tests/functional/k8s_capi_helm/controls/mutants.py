@@ -31,7 +31,8 @@ class Mutant:
 
     :ivar sentence: what it does wrong.
     :ivar file: from the root of the checkout.
-    :ivar old: stands in the file exactly once; ``new`` takes its place.
+    :ivar old: stands in the file exactly once; ``new`` takes its place. "": there is no such file,
+        and ``new`` is all of it.
     :ivar near: modules (or, functional, whole test ids) of the suite that should catch it, which
         are tried before the rest of the suite.
     """
@@ -45,8 +46,10 @@ class Mutant:
     near: tuple[str, ...]
 
     def fits(self, root: Path) -> bool:
-        """Whether the files below a directory have its text exactly once."""
+        """Whether it can be applied to the files below a directory."""
         path = root / self.file
+        if not self.old:
+            return not path.exists()
         return path.is_file() and path.read_text(encoding="utf-8").count(self.old) == 1
 
 
@@ -1289,6 +1292,36 @@ _HOSTILE = (
     ),
 )
 
+_NAMES = (
+    Mutant(
+        "file-owed",
+        "A file is called by a word that nobody else uses.",
+        f"{DRIVER}/values/owed.py",
+        "",
+        '# SPDX-License-Identifier: Apache-2.0\n"""What nodegroups are owed."""\n',
+        Suite.UNIT,
+        ("test_house.TestNames",),
+    ),
+    Mutant(
+        "function-told",
+        "A public function is called by a participle.",
+        f"{DRIVER}/status/messages.py",
+        "from __future__ import annotations\n",
+        'from __future__ import annotations\n\n\ndef told() -> None:\n    """What was said."""\n',
+        Suite.UNIT,
+        ("test_house.TestNames",),
+    ),
+    Mutant(
+        "parameter-one",
+        "A parameter at the top of a signature is called by a pronoun.",
+        f"{DRIVER}/model/names.py",
+        "def release(cluster_name: str)",
+        'def release(cluster_name: str, one: str = "")',
+        Suite.UNIT,
+        ("test_house.TestNames",),
+    ),
+)
+
 MUTANTS = (
     *_NAIVE,
     *_STATUS,
@@ -1305,4 +1338,5 @@ MUTANTS = (
     *_CLOCKS,
     *_HOSTILE,
     *_BOUNDS,
+    *_NAMES,
 )

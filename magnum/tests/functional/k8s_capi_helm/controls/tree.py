@@ -88,12 +88,19 @@ class Tree:
         :raises ValueError: the mutant's text is not in its file exactly once.
         """
         path = self.root / mutant.file
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        if text.count(mutant.old) != 1:
+        if not mutant.fits(self.root):
             raise ValueError(
-                f"mutant {mutant.name}: {mutant.file} has its text {text.count(mutant.old)} times "
-                f"and not once: {mutant.old!r}; fit the table of mutants to the code"
+                f"mutant {mutant.name}: {mutant.file} does not have its text exactly once: "
+                f"{mutant.old!r}; fit the table of mutants to the code"
             )
+        if not mutant.old:
+            path.write_text(mutant.new, encoding="utf-8")
+            try:
+                yield
+            finally:
+                path.unlink()
+            return
+        text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
         try:
             yield

@@ -17,7 +17,7 @@ import unittest
 
 from magnum.tests.functional.k8s_capi_helm.controls.mutants import Mutant, MUTANTS
 from magnum.tests.functional.k8s_capi_helm.controls.tree import VARIABLE
-from magnum.tests.unit.drivers.k8s_capi_helm.house import imports, sizes
+from magnum.tests.unit.drivers.k8s_capi_helm.house import imports, names, sizes
 from magnum.tests.unit.drivers.k8s_capi_helm.house.floors import (
     ALSO_OPEN,
     CLOCK,
@@ -152,6 +152,15 @@ class TestRooms(LawCase):
             if mark in source.text
         ]
         self.assertEqual([], broken)
+
+
+class TestNames(LawCase):
+    """Words of the glossary, or of the fixed list; each name has one owner."""
+
+    def test_names_are_words_of_the_field(self) -> None:
+        left = set(names.left())
+        found = names.lines(rooms())
+        self.assertEqual({}, {line: why for line, why in found.items() if line not in left})
 
 
 class TestSizes(LawCase):
