@@ -47,13 +47,22 @@ class ChartConfigMaps:
                 return
             package = _packed(pathlib.Path(chart.path))
             if len(package) > _LARGEST:
-                LOG.warning("Chart %s %s is too large to be kept.", chart.name, chart.version)
+                LOG.warning(
+                    "Chart %s %s is too large for a ConfigMap: it is not cached.",
+                    chart.name,
+                    chart.version,
+                )
                 return
             self._kube.create(names.CONFIG_MAP, _manifest(namespace, chart, package))
         except errors.Conflict:
-            LOG.debug("Another worker has kept chart %s first.", chart.digest)
+            LOG.debug("Chart %s is already cached by another worker.", chart.digest)
         except errors.ManagementRefused as error:
-            LOG.warning("Chart %s %s is not kept: %s", chart.name, chart.version, error.detail)
+            LOG.warning(
+                "Chart %s %s is not cached in a ConfigMap: %s",
+                chart.name,
+                chart.version,
+                error.detail,
+            )
 
     def restore(self, namespace: str, digest: str, into: pathlib.Path) -> pathlib.Path | None:
         """Unpack a chart in a new directory below *into*; None when it is not there.

@@ -119,6 +119,6 @@ def source_of(
     raise errors.InvalidRequest(
         f"The template asks for a chart that this cloud does not allow. It has {given}: use a "
         "template without, or ask the operator to allow that chart.",
-        f"[capi_helm] allowed_charts has {len(others)} others; wanted {wanted.name} in "
+        f"[capi_helm] allowed_charts has {len(others)} other charts; requested: {wanted.name} in "
         f"{wanted.repository}",
     )

@@ -151,7 +151,7 @@ class ChartStore:
                 chart = chart_archive.read_chart(place)
                 if chart_archive.has_digest(place, digest):
                     return dataclasses.replace(chart, digest=digest)
-                LOG.warning("%s has been changed; it is fetched again", place)
+                LOG.warning("Chart %s has changed and is fetched again", place)
                 shutil.rmtree(place, ignore_errors=True)
         return None
 

@@ -197,6 +197,6 @@ def answer_or_refusal(
     try:
         return question(*args)
     except errors.CloudRefused as error:
-        LOG.warning("%s %s", error, error.detail)
+        LOG.warning("Preflight: %s %s", error, error.detail)
         refused.append(str(error))
         return None

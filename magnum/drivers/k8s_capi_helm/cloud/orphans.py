@@ -75,7 +75,7 @@ class Orphans:
         try:
             balancers = self._balancers(release, project_id)
         except errors.CloudLacks as error:
-            LOG.debug("Release %s has no load balancers: %s", release, error.detail)
+            LOG.debug("Release %s: the cloud has no load balancers: %s", release, error.detail)
             balancers = []
         shared = [one for one in balancers if _is_shared(one, release)]
         left = self._clear_balancers([one for one in balancers if one not in shared])

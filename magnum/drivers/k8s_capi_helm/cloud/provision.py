@@ -79,10 +79,10 @@ def find_server_groups(
     for name in wanted:
         if name not in there:
             LOG.warning(
-                "Nodegroup %s of release %s has no server group: it was made by another driver, "
-                "or somebody has deleted it.",
+                "Cluster %s: nodegroup %s has no server group: another driver created it, or "
+                "the server group was deleted.",
+                request.uuid,
                 name,
-                request.release,
             )
     return {name: there[name] for name in wanted if name in there}
 
@@ -123,7 +123,12 @@ def delete_unused_server_groups(cloud: Cloud, owner: secrets.Owner, verdict: Ver
             try:
                 cloud.belongings.delete_server_groups(owner.release, owner.project_id, group.name)
             except errors.DriverError as error:
-                LOG.warning("Server group of nodegroup %s: %s", group.name, error.detail)
+                LOG.warning(
+                    "Cluster %s: the server group of deleted nodegroup %s cannot be deleted: %s",
+                    owner.cluster_uuid,
+                    group.name,
+                    error.detail,
+                )
                 group = dataclasses.replace(group, gone=not error.retryable)
         judged.append(group)
     return dataclasses.replace(verdict, groups=tuple(judged))

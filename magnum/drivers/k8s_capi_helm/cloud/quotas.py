@@ -64,7 +64,7 @@ def _tolerant(
         with translate_errors(service, f"the quota of project '{project_id}'"):
             return read(services, project_id)
     except errors.DriverError as error:
-        LOG.warning("Not checked before it is used: %s %s", error, error.detail)
+        LOG.warning("Not checked before use: %s %s", error, error.detail)
     return {}
 
 

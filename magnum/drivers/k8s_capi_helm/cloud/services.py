@@ -127,7 +127,7 @@ def translate_errors(service: str, what: str) -> Iterator[None]:
         # openstacksdk reads an answer as JSON and takes what was asked for by its name.
         if _is_raised_here(error):
             LOG.exception(
-                "%s gave an answer about %s that the driver cannot read, or the driver has a bug",
+                "%s returned an answer for %s that the driver cannot parse.",
                 service,
                 what,
             )

@@ -46,7 +46,9 @@ class Monitor(monitors.MonitorBase):  # type: ignore[misc]
         try:
             verdict = self._judge()
         except Exception as error:
-            LOG.exception("Cluster %s could not be looked at", self.cluster.uuid)
+            LOG.exception(
+                "Cluster %s: the health poll failed with an unexpected error.", self.cluster.uuid
+            )
             self.data["health_status"] = fields.ClusterHealthStatus.UNKNOWN
             self.data["health_status_reason"] = {_part(error): _sentence(error)}
             return

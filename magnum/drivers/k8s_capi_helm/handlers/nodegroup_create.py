@@ -144,7 +144,12 @@ def _withdraw(cluster: Any, row: Any, conf: Settings) -> None:
     try:
         cloud.belongings.delete_server_groups(owner.release, owner.project_id, name)
     except errors.DriverError as error:
-        LOG.warning("Server group of nodegroup %s, which goes: %s", row.uuid, error.detail)
+        LOG.warning(
+            "Cluster %s: the server group of refused nodegroup %s cannot be deleted: %s",
+            cluster.uuid,
+            row.uuid,
+            error.detail,
+        )
 
 
 def _is_leaving(ports: clients.Clients, cluster: Any, row: Any, conf: Settings) -> bool:

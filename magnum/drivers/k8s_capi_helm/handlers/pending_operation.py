@@ -209,4 +209,8 @@ def reconcile_now(
     try:
         status_task.advance(context, cluster, conf, record=record)
     except Exception:  # whatever it is, the intent stands, and a later pass meets it again
-        LOG.exception("Cluster %s: the first pass of a request was cut short.", cluster.uuid)
+        LOG.exception(
+            "Cluster %s: the first pass of a request failed with an unexpected error; the status "
+            "task continues.",
+            cluster.uuid,
+        )

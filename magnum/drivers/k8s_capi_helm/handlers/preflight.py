@@ -62,7 +62,13 @@ def for_group(
     try:
         facts = cloud.group_facts(request, group, known=known)
     except errors.CloudUnreachable as error:
-        LOG.warning("Nodegroup %s: %s %s", group.name, error, error.detail)
+        LOG.warning(
+            "Cluster %s: nodegroup %s is not checked: %s %s",
+            request.uuid,
+            group.name,
+            error,
+            error.detail,
+        )
         return None
     if conf.capi_helm.preflight_quota:
         more = quota_usage.machine_usage([quota_usage.new_group(group, request)], facts.flavors)
@@ -99,7 +105,7 @@ def for_resize(
     try:
         flavors = cloud.known_flavors(request.project_id, [growth.flavor])
     except errors.DriverError as error:
-        LOG.warning("Release %s: %s %s", request.release, error, error.detail)
+        LOG.warning("Cluster %s: quotas are not checked: %s %s", request.uuid, error, error.detail)
         return
     needs = quota_usage.machine_usage([growth], flavors)
     quotas = cloud.quotas(request.project_id, needs)
@@ -114,6 +120,12 @@ def flavor(context: Any, cluster: Any, row: Any) -> Resolved:
     try:
         found = clients.cloud(context).known_flavors(cluster.project_id, [row.flavor_id])
     except errors.DriverError as error:
-        LOG.warning("Flavor of nodegroup %s: %s %s", row.uuid, error, error.detail)
+        LOG.warning(
+            "Cluster %s: the flavor of nodegroup %s is not known: %s %s",
+            cluster.uuid,
+            row.uuid,
+            error,
+            error.detail,
+        )
         return NOTHING
     return Resolved(flavors=found)

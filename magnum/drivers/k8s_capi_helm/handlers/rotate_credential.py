@@ -30,6 +30,6 @@ def rotate(context: Any, cluster: Any, conf: Settings) -> None:
         run = Reconciliation(ports, conf, lambda: cloud, clock.utc_now())
         credential_rotation.rotate(run, ownership.owner(cluster, conf), context)
     except errors.DriverError as error:
-        LOG.warning("Credential of cluster %s: %s %s", cluster.uuid, error, error.detail)
+        LOG.warning("Cluster %s: credential rotation: %s %s", cluster.uuid, error, error.detail)
         raise rpc.refused(error) from error
     saving.save(cluster, user_id=context.user_id)

@@ -59,7 +59,7 @@ def as_driver_error(error: Exception, uuid: str) -> errors.DriverError:
     if isinstance(error, errors.DriverError):
         LOG.warning("Cluster %s: %s %s", uuid, error, error.detail)
         return error
-    LOG.error("Cluster %s: a request met what it should not have.", uuid, exc_info=error)
+    LOG.error("Cluster %s: a request failed with an unexpected error.", uuid, exc_info=error)
     if isinstance(error, (db_exception.DBConnectionError, db_exception.DBDeadlock)):
         return errors.DriverError(
             f"{errors.Cause.INTERNAL}: Magnum's database does not answer, so this request could "

@@ -136,7 +136,9 @@ def advance(
         known = reconciler.reconcile(run, rows, wait_for_lock=ends, record=record)
     except errors.DriverError as error:
         if not ends:
-            LOG.debug("Cluster %s was not looked at out of turn: %s", cluster.uuid, error.detail)
+            LOG.debug(
+                "Cluster %s: an event-triggered reconcile failed: %s", cluster.uuid, error.detail
+            )
             return
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         if _is_to_be_waited_for(error, cluster, now):

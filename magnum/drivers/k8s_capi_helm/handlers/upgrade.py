@@ -106,11 +106,15 @@ def begin(
         reconciler.reconcile(run, rows, record=record)
     except errors.DriverError as error:
         if error.retryable or _has_moved(ports, live):
-            LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
+            LOG.warning("Cluster %s: upgrade: %s %s", cluster.uuid, error, error.detail)
         elif _take_back(ports, cluster, request, operation, before):
             raise
     except Exception:  # whatever it is, the intent stands, and a later pass meets it again
-        LOG.exception("Cluster %s: the first pass of an upgrade was cut short.", cluster.uuid)
+        LOG.exception(
+            "Cluster %s: the first pass of an upgrade failed with an unexpected error; the status "
+            "task continues.",
+            cluster.uuid,
+        )
 
 
 def _operation(
@@ -175,7 +179,7 @@ def _take_back(
         ports.leases.finish(request.namespace, request.release, [operation.id])
     except errors.DriverError as error:
         # It is on record still, so that it will be tried again: nothing is refused yet.
-        LOG.warning("Upgrade of cluster %s: %s %s", cluster.uuid, error, error.detail)
+        LOG.warning("Cluster %s: upgrade: %s %s", cluster.uuid, error, error.detail)
         return False
     for row, status, reason in before:
         saving.save(row, status=status, status_reason=reason)
@@ -197,7 +201,12 @@ def _foresee(
     except errors.ValuesRefused as error:
         raise render.explain_refusal(error, request, conf) from None
     except errors.DriverError as error:
-        LOG.warning("Look ahead at release %s: %s %s", request.release, error, error.detail)
+        LOG.warning(
+            "Cluster %s: the values of the upgrade are not validated: %s %s",
+            request.uuid,
+            error,
+            error.detail,
+        )
 
 
 def _refuse_leaving(nodegroup: Any) -> None:

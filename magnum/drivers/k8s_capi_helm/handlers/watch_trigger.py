@@ -96,7 +96,10 @@ class WatchTriggers:
                 self._sync(release)
             except Exception:
                 # The thread serves all clusters; the next period sees to this one.
-                LOG.exception("Release %s was not looked at out of turn", release)
+                LOG.exception(
+                    "Release %s: an event-triggered reconcile failed with an unexpected error.",
+                    release,
+                )
             finally:
                 with self._lock:
                     self._running.discard(release)

@@ -172,7 +172,7 @@ class HelmClient:
             with self._turn(namespace, release, stop):
                 self._run(self._command(stop=stop).uninstall(release, namespace=namespace))
         except failures.ReleaseAbsent:
-            LOG.debug("Release %s/%s was gone already", namespace, release)
+            LOG.debug("Release %s/%s: already uninstalled.", namespace, release)
 
     def pull(
         self, reference: str, *, repository: str | None, version: str | None, into: pathlib.Path
@@ -226,7 +226,7 @@ class HelmClient:
         if not recovery.is_interrupted(status):
             return newest
         LOG.warning(
-            "Release %s/%s: revision %d was not applied as a whole (%s); its objects stay.",
+            "Release %s/%s: revision %d was partially applied (%s); its objects are kept.",
             namespace,
             release,
             release_secret.revision(newest),

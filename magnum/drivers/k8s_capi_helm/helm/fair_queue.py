@@ -89,6 +89,6 @@ class FairQueue:
         waiting = sum(len(queue) for queue in self._waiting.values())
         return errors.Busy(
             "Changes of other clusters run first. This one is recorded and runs after them.",
-            f"{self._running} runs of helm at once ([capi_helm] max_helm_runs is "
+            f"{self._running} concurrent Helm processes ([capi_helm] max_helm_runs is "
             f"{self._most}), {waiting} waiting, {len(self._waiting[project])} of {project}",
         )

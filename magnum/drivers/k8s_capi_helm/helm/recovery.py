@@ -142,17 +142,17 @@ def _repair(kube: KubeClient, namespace: str, release: str, repair: ObjectRepair
         kind = kube.kind_of(repair.manifest)
         if repair.patch is not None:
             kube.patch(kind, place, repair.name, repair.patch)
-            LOG.info("%s is put right after an interrupted run.", what)
+            LOG.info("%s is restored to the deployed revision after an interrupted Helm run.", what)
             return
         found = kube.get(kind, place, repair.name)
         if found is not None and _is_of(found, namespace, release):
             kube.delete(kind, place, repair.name, uid=found["metadata"]["uid"])
-            LOG.info("%s was of an interrupted run only; it is deleted.", what)
+            LOG.info("%s is deleted: only an interrupted Helm run created it.", what)
     except errors.DriverError as error:
         if error.retryable:
             raise
         # Helm has applied the release as a whole; to try again would get nobody further.
-        LOG.warning("%s keeps what an interrupted run has written: %s", what, error.detail)
+        LOG.warning("%s cannot be restored after an interrupted Helm run: %s", what, error.detail)
 
 
 def repairs(half: Json, whole: Json) -> Iterator[ObjectRepair]:

@@ -25,6 +25,6 @@ def supported(text: str) -> str:
             "Helm on this Magnum conductor has an unsupported version. It is "
             f"{text.strip()[:40] or 'unknown'}: supported are 3.17 and later, and 4.1.1 and later. "
             "Ask the operator to install one.",
-            f"helm version says {text.strip()[:200]!r}",
+            f"helm version prints {text.strip()[:200]!r}",
         )
     return str(version)

@@ -68,8 +68,8 @@ class CircuitBreaker:
                 self._next = now + self._patience
                 return ""
             return (
-                f"not asked, because {self._silent} attempts in a row had no answer "
-                f"({self._why}); tried again within {self._next - now:.0f} seconds"
+                f"not sent, because {self._silent} consecutive attempts had no response "
+                f"({self._why}); the next probe is within {self._next - now:.0f} seconds"
             )
 
     def close(self) -> None:

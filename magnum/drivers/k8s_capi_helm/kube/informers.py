@@ -167,7 +167,9 @@ class Informers:
                 for name, run in runs:
                     self._spawn(name, functools.partial(_after, all_there, run, stopped))
             except RuntimeError:
-                LOG.exception("There is no thread left for the watches; what they do is asked for")
+                LOG.exception(
+                    "No thread can be started for the watches; objects are read directly."
+                )
                 self._not_before = self._clock() + _BEGIN_AGAIN
                 self._end()
             finally:
@@ -211,7 +213,7 @@ class Informers:
                     # An answer, by who knows the driver and lets it read less than usual.
                     self._answers = True
                 except errors.DriverError as error:
-                    LOG.warning("The management cluster does not answer: %s", error.detail)
+                    LOG.warning("The management cluster does not respond: %s", error.detail)
                     self._answers = False
                 self._asked = self._clock()
             return self._answers
@@ -221,7 +223,7 @@ class Informers:
         try:
             identity = self._kube.identity()
         except errors.DriverError as error:
-            LOG.warning("Nothing of what is watched is used: %s", error.detail)
+            LOG.warning("Watched objects are not used, objects are read directly: %s", error.detail)
             self._identity = ""
             return CachedReader(self._kube, {}, 0.0)
         if identity != self._identity:

@@ -96,7 +96,9 @@ class Reflector:
                 pause = self.round()
             except Exception:
                 # Without its thread a store would be stale for ever, and nobody would know why.
-                LOG.exception("%s are listed again", self._store.kind.plural)
+                LOG.exception(
+                    "%s are listed again after an unexpected error", self._store.kind.plural
+                )
                 self._since, pause = "", _LONGEST_PAUSE
             if pause and not stopped.is_set():
                 self._woken.wait(pause)
@@ -157,7 +159,7 @@ class Reflector:
             # By somebody in between that lets no stream pass, or by a server that stops.
             raise errors.ManagementUnreachable(
                 "The management cluster tells nothing of what happens.",
-                f"a watch ended after {lasted:.1f} of {seconds} seconds, and nothing was told",
+                f"a watch ended after {lasted:.1f} of {seconds} seconds without an event",
             )
         # Else it was cut off, as of whoever does not keep up: what was not told is told next.
 
@@ -166,7 +168,7 @@ class Reflector:
         try:
             self._told(thing)
         except Exception:
-            LOG.exception("A change of %s was told in vain", self._store.kind.plural)
+            LOG.exception("The handler of a watch event of %s failed", self._store.kind.plural)
 
     def _be_not_ahead(self) -> None:
         """Nothing is ever told of a management cluster that is behind what is known of it.
@@ -177,7 +179,7 @@ class Reflector:
         if there.isdigit() and self._since.isdigit() and int(there) < int(self._since):
             raise errors.Conflict(
                 "The management cluster is not as it was.",
-                f"it is at resourceVersion {there}, and was at {self._since}",
+                f"its resourceVersion is {there}, lower than the observed {self._since}",
             )
 
     def _pause(self, error: errors.DriverError) -> float:
@@ -193,7 +195,7 @@ class Reflector:
         known, self._trouble = self._trouble is type(error), type(error)
         LOG.log(
             logging.DEBUG if known else logging.WARNING,
-            "%s are not watched now; again in %.1f seconds: %s",
+            "%s are not watched now; the next attempt is in %.1f seconds: %s",
             kind.plural,
             pause,
             error.detail or error.sentence,

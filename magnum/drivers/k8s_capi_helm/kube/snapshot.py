@@ -126,9 +126,9 @@ class _Look:
         if isinstance(error, errors.ManagementUnreachable):
             self._unreachable = error.detail or error.sentence
         LOG.warning(
-            "%s of %s could not be read: %s",
-            kind.plural,
+            "Release %s: %s cannot be read: %s",
             self._release,
+            kind.plural,
             error.detail or error.sentence,
         )
 

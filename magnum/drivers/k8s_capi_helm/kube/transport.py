@@ -240,7 +240,9 @@ class Transport:
         :raises errors.ManagementUnreachable: it took too long.
         """
         if not self._lock.acquire(timeout=rpc_deadline.remaining(sum(self._timeout))):
-            raise unreachable("not asked, because the plugin of the kubeconfig does not answer")
+            raise unreachable(
+                "not sent, because the exec plugin of the kubeconfig does not respond"
+            )
         try:
             yield
         finally:

@@ -205,9 +205,12 @@ class HeldLease:
             with deadline.at_least(_GIVING_BACK):
                 self._given_back = self._write(codec.released, _LAST_RACES)
             if not self._given_back and not self._taken:
-                LOG.warning("Lease of %s was not given back: too many write it.", self._release)
+                LOG.warning(
+                    "Release %s: its Lease is not released: too many conflicting writes.",
+                    self._release,
+                )
         except errors.DriverError as error:
-            LOG.warning("Lease of %s was not given back: %s", self._release, error.detail)
+            LOG.warning("Release %s: its Lease is not released: %s", self._release, error.detail)
 
     def renew(self) -> None:
         """Say once that the holder is alive; called by the hold's own thread.
@@ -227,7 +230,7 @@ class HeldLease:
             try:
                 self.renew()
             except errors.DriverError as error:
-                LOG.warning("Lease of %s was not renewed: %s", self._release, error.detail)
+                LOG.warning("Release %s: its Lease is not renewed: %s", self._release, error.detail)
 
     def _write(self, change: Callable[[Json], None], races: int = _RACES) -> bool:
         """Change the Lease while it is ours; False when it is somebody else's or nobody's, or when

@@ -115,7 +115,7 @@ def _delete(context: Any, cluster: Any, ref: str | None) -> None:
             ref, resource_ref=cluster.uuid, context=context
         )
     except _FAILURES as error:
-        LOG.warning("Certificate %s of cluster %s is left: %s", ref, cluster.uuid, error)
+        LOG.warning("Cluster %s: certificate %s is not deleted: %s", cluster.uuid, ref, error)
 
 
 def _public_half(key: str) -> str:

@@ -43,11 +43,11 @@ def save(row: Any, **fields: Any) -> None:
         fitting = column_limits.fit(key, value)
         if isinstance(value, list) and len(fitting) < len(value):
             LOG.warning(
-                "Magnum's database holds %d of the %d %s of %s.",
+                "Record %s: only %d of %d %s fit into Magnum's database.",
+                row.uuid,
                 len(fitting),
                 len(value),
                 key,
-                row.uuid,
             )
         if getattr(row, key) != fitting:
             setattr(row, key, fitting)

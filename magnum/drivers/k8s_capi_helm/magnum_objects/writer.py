@@ -83,7 +83,7 @@ def set_create_failed(cluster: Any, name: str, error: errors.DriverError) -> Non
 
     :param name: under which it would stand in the chart's values.
     """
-    LOG.warning("Nodegroup %s of cluster %s: %s %s", name, cluster.uuid, error, error.detail)
+    LOG.warning("Cluster %s: nodegroup %s: %s %s", cluster.uuid, name, error, error.detail)
     fresh = list(cluster.nodegroups)
     called = reader.values_names(fresh)
     for row in fresh:
@@ -98,7 +98,7 @@ def restore_nodegroup(
 
     :param name: under which it stands in the chart's values, or :data:`change.CONTROL_PLANE`.
     """
-    LOG.warning("Nodegroup %s of cluster %s: %s %s", name, cluster.uuid, error, error.detail)
+    LOG.warning("Cluster %s: nodegroup %s: %s %s", cluster.uuid, name, error, error.detail)
     fresh = list(cluster.nodegroups)
     called = reader.values_names(fresh)
     for row in fresh:

@@ -149,7 +149,9 @@ class AddonCheck:
                 there = {one: door.has(_path(one)) for one in wanted}
         except (errors.DriverError, TenantApiUnavailable) as error:
             detail = error.detail if isinstance(error, errors.DriverError) else str(error)
-            LOG.warning("The addons of %s are not looked for in its cluster: %s", release, detail)
+            LOG.warning(
+                "Release %s: its addons cannot be checked in the cluster: %s", release, detail
+            )
             return AddonInventory(unknown=_AWAY)
         return AddonInventory(missing=tuple(one for one, found in there.items() if not found))
 

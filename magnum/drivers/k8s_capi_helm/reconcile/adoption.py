@@ -137,7 +137,7 @@ def require_same_manifest(
         first = f"{changed[0]} would become another"
         raise _lost(request, first, changed)
     LOG.warning(
-        "Release %s/%s is gone: its %d objects are taken over as they are.",
+        "Release %s/%s: Helm has no record of it; its %d existing objects are adopted unchanged.",
         request.namespace,
         request.release,
         len(rendered),

@@ -71,8 +71,15 @@ def apply_release(
         revisions=Revisions(newest=done.revision, applied=done.revision),
     )
     carried_out = (
-        ", ".join(operation.id for operation in revision.operations) or "an interrupted run"
+        ", ".join(operation.id for operation in revision.operations) or "an interrupted operation"
     )
-    release = f"{request.release} is at revision {done.revision}"
-    LOG.info("Release %s, chart %s %s, for %s.", release, chart.name, chart.version, carried_out)
+    LOG.info(
+        "Cluster %s: release %s is at revision %d with chart %s %s, for %s.",
+        request.uuid,
+        request.release,
+        done.revision,
+        chart.name,
+        chart.version,
+        carried_out,
+    )
     return done

@@ -63,7 +63,7 @@ def is_due(live: LiveRelease | None, conf: Settings) -> bool:
     try:
         wanted = _as_set(live.values, live.chart_family, live.chart_version, conf)
     except errors.Misconfigured as error:
-        LOG.error("The autoscaler of %s is not looked at: %s", live.name, error.detail)
+        LOG.error("Release %s: its autoscaler is not checked: %s", live.name, error.detail)
         return False
     return wanted != live.values
 
@@ -93,8 +93,8 @@ def enforce_pod_security(ports: Clients, namespace: str, conf: Settings) -> None
         prerequisites.enforce_pod_security(ports, namespace, conf.capi_helm.pod_security_level)
     except errors.DriverError as error:
         LOG.warning(
-            "Namespace %s has no Pod Security level: %s. Apply the driver's rbac.yaml, or label "
-            "the namespace.",
+            "Namespace %s has no Pod Security level and cannot be labelled: %s. Apply the driver's "
+            "rbac.yaml, or label the namespace.",
             namespace,
             error.detail or error,
         )

@@ -116,7 +116,12 @@ def add_capacity(
                 text = flavors[name]
                 found = known if text in known else cloud().flavors(request.project_id, [text])
             except errors.CloudRefused as error:
-                LOG.warning("Nodegroup %s cannot grow from zero: %s", name, error)
+                LOG.warning(
+                    "Cluster %s: nodegroup %s cannot scale up from zero: %s",
+                    request.uuid,
+                    name,
+                    error,
+                )
                 continue
             disk = nodegroups.boot_volume_size(live.values, have[name])
             want[name][values_live.CAPACITY] = nodegroups.capacity(found[text], disk)
@@ -134,7 +139,7 @@ def _set(ports: Clients, live: LiveRelease, group: str, count: int) -> None:
         return
     name = found[0]["metadata"]["name"]
     ports.kube.patch(names.MACHINE_DEPLOYMENT, live.namespace, name, {"spec": {"replicas": count}})
-    LOG.info("MachineDeployment %s is given %d machines.", name, count)
+    LOG.info("MachineDeployment %s is scaled to %d replicas.", name, count)
 
 
 def _deployments(ports: Clients, namespace: str, release: str, group: str) -> list[Json]:

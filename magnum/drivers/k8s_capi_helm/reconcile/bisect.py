@@ -113,7 +113,9 @@ def is_requested_anew(tried: ClusterRequest, current: ClusterRequest, name: str)
     """
     if _asked(current, name) == _asked(tried, name):
         return False
-    LOG.info("Release %s: %s was asked for anew meanwhile.", tried.release, name)
+    LOG.info(
+        "Cluster %s: a newer request for %s is pending, nothing is rolled back.", tried.uuid, name
+    )
     return True
 
 

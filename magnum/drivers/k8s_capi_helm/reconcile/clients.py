@@ -158,15 +158,15 @@ def _check(group: Any) -> None:
         (
             "helm_timeout",
             lease - MARGIN,
-            "a run of helm ends before its lock can be taken",
+            "a Helm run ends before another conductor can take over its lock",
         ),
-        ("management_breaker_pause", lease / 2, "a lock is renewed as soon as that can be done"),
+        ("management_breaker_pause", lease / 2, "a lock is renewed in time after an outage"),
     ):
         if group[option] >= limit:
             raise errors.Misconfigured(
                 "This Magnum service cannot manage clusters because of its configuration. Ask its "
                 "operator to look into the log.",
-                f"[capi_helm] {option} is {group[option]:g}: it has to be below {limit:g} (because "
+                f"[capi_helm] {option} is {group[option]:g}: it must be below {limit:g} (because "
                 f"lease_duration is {lease:g}), so that {why}.",
             )
     for one in group.controller_leases:

@@ -158,7 +158,7 @@ class ControllerCheck:
             self._known.pop(lease, None)
         LOG.log(
             logging.DEBUG if known else logging.WARNING,
-            "Whether the controller of Lease %s lives is not known: %s",
+            "Lease %s cannot be read, its controller is not checked: %s",
             lease,
             error.detail or error.sentence,
         )

@@ -74,7 +74,9 @@ class CredentialCheck:
         try:
             found = _ask(kube, owner, cloud)
         except errors.DriverError as error:
-            LOG.warning("Credential of %s: %s %s", owner.release, error, error.detail)
+            LOG.warning(
+                "Cluster %s: credential check: %s %s", owner.cluster_uuid, error, error.detail
+            )
             return known
         with self._lock:
             for one, (at, said) in list(self._known.items()):

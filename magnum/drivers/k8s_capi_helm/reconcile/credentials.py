@@ -41,7 +41,7 @@ def check_chart(request: ClusterRequest, chart: Chart) -> None:
             "This Magnum service cannot create clusters with this chart because of its "
             "configuration. Ask its operator to look into the log.",
             f"[capi_helm] separate_addon_credential is true, and chart {chart.name} "
-            f"{chart.version} knows nothing of it",
+            f"{chart.version} does not support it",
         )
 
 
@@ -81,7 +81,12 @@ def delete_all(
         try:
             _remove_those_of(cloud(), owner, user, ids)
         except (errors.CloudRefused, errors.CloudUnreachable) as error:
-            LOG.warning("Credentials of %s for %s stay: %s", user, owner.release, error.detail)
+            LOG.warning(
+                "Cluster %s: application credentials of user %s are not deleted yet: %s",
+                owner.cluster_uuid,
+                user,
+                error.detail,
+            )
             failure = failure or error
     if failure is not None:
         raise failure

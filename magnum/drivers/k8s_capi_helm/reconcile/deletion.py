@@ -65,7 +65,12 @@ def advance(
                 left = orphans.remaining_resources(owner, cloud)
                 if left:
                     return deletion.DeletionStep(deletion.DeletionAction.WAIT, left)
-            LOG.info("Deletion of release %s: %s.", owner.release, step.action.value)
+            LOG.info(
+                "Cluster %s: deletion of release %s: %s.",
+                owner.cluster_uuid,
+                owner.release,
+                step.action.value,
+            )
             record = _carry_out(ports, owner, cloud, step, record, hold)
             observed, is_whole = _after(ports, owner, observed, step), False
         return step
@@ -173,7 +178,11 @@ def _in_the_cloud(owner: secrets.Owner, record: ReleaseRecord) -> Iterator[None]
     except (errors.CloudRefused, errors.CloudUnreachable) as error:
         if not record.cleared:
             raise
-        LOG.warning("Release %s ends by the operator's word: %s", owner.release, error.detail)
+        LOG.warning(
+            "Cluster %s: the operator has confirmed that no cloud resource is left; ignored: %s",
+            owner.cluster_uuid,
+            error.detail,
+        )
 
 
 def _remove_secrets(
@@ -208,7 +217,9 @@ def _sweep_charts(ports: Clients, owner: secrets.Owner) -> None:
         if "" not in used:
             ports.charts.sweep(owner.namespace, used)
     except errors.DriverError as error:
-        LOG.warning("Copies of charts in %s stay behind: %s", owner.namespace, error.detail)
+        LOG.warning(
+            "Namespace %s: unused cached charts are not deleted: %s", owner.namespace, error.detail
+        )
 
 
 def _own_secrets(ports: Clients, owner: secrets.Owner) -> list[Json]:

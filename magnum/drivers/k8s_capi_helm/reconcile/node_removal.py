@@ -85,7 +85,7 @@ def remove_annotations(kube: KubeClient, namespace: str, machine_names: Iterable
         try:
             kube.patch(names.MACHINE, namespace, name, _patch(None))
         except errors.DriverError as error:
-            LOG.error("Machine %s stays marked for removal: %s", name, error.detail)
+            LOG.error("Machine %s keeps its delete annotation: %s", name, error.detail)
 
 
 def remove_group_annotations(

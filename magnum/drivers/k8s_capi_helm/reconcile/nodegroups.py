@@ -234,7 +234,9 @@ def delete_objects(ports: Clients, namespace: str, release: str, group: str) -> 
     listed = ports.kube.list(names.MACHINE, namespace, {names.LABEL_CLUSTER_NAME: release})
     for one in status_machines.of_group(listed, group, owners):
         if node := conditions.at_path(one, "status", "nodeRef", "name"):
-            LOG.error("Refused nodegroup %s of %s has node %s and stays", group, release, node)
+            LOG.error(
+                "Release %s: refused nodegroup %s has node %s and is kept", release, group, node
+            )
             return
     for kind in _OBJECTS:
         ports.kube.delete_collection(kind, namespace, selector, level=logging.WARNING)

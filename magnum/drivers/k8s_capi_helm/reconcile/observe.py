@@ -245,7 +245,7 @@ def _said(state: MagnumState) -> str:
 def _keep_in_log(cluster: Any, observed: Observed, told: set[str]) -> None:
     """Log in whole what the tenant is told a part of, when that is new."""
     for message in withheld.withheld_messages(observed, told) if told else ():
-        LOG.info("Cluster %s: the whole of what is told of it: %s", cluster.uuid, message)
+        LOG.info("Cluster %s: complete message: %s", cluster.uuid, message)
 
 
 def _labels(live: LiveRelease | None, state: MagnumState) -> str:

@@ -60,7 +60,9 @@ def _autoscaler(
     try:
         return tuple(ports.kube.list(names.DEPLOYMENT, owner.namespace, marks))
     except errors.DriverError as error:
-        LOG.warning("The autoscaler of %s is not known: %s", owner.release, error.detail)
+        LOG.warning(
+            "Cluster %s: its autoscaler cannot be read: %s", owner.cluster_uuid, error.detail
+        )
         return Missing.UNREADABLE
 
 
@@ -71,7 +73,7 @@ def _with_faults(observed: Observed, cloud: Callable[[], Cloud]) -> Observed:
     try:
         return dataclasses.replace(observed, server_faults=cloud().server_faults(failed))
     except errors.DriverError as error:
-        LOG.warning("Faults of servers %s are not known: %s", ", ".join(failed), error.detail)
+        LOG.warning("Servers %s: their faults cannot be read: %s", ", ".join(failed), error.detail)
         return observed
 
 
@@ -85,6 +87,11 @@ def _with_balancer(
     try:
         failed = cloud().is_balancer_failed(name, owner.project_id)
     except errors.DriverError as error:
-        LOG.warning("The state of load balancer %s is not known: %s", name, error.detail)
+        LOG.warning(
+            "Cluster %s: load balancer %s cannot be read: %s",
+            owner.cluster_uuid,
+            name,
+            error.detail,
+        )
         return observed
     return dataclasses.replace(observed, failed_balancer=name if failed else "")

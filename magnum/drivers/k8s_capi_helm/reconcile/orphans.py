@@ -62,7 +62,12 @@ def blocking_deletion(observed: Observed, owner: secrets.Owner, cloud: Callable[
         left = remains.clear_services(owner.release, owner.project_id)
         return _listed(left or _ports(network, observed, cloud))
     except errors.DriverError as error:
-        LOG.warning("What %s has left is not known: %s %s", owner.release, error, error.detail)
+        LOG.warning(
+            "Cluster %s: remaining cloud resources cannot be read: %s %s",
+            owner.cluster_uuid,
+            error,
+            error.detail,
+        )
         return ""
 
 
@@ -83,7 +88,12 @@ def remaining_resources(owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str
         servers = remains.servers(owner.release, owner.project_id, owner.namespace)
         left = () if servers else remains.clear_services(owner.release, owner.project_id)
     except errors.CloudRefused as error:
-        LOG.warning("What %s has left is not known: %s %s", owner.release, error, error.detail)
+        LOG.warning(
+            "Cluster %s: remaining cloud resources cannot be read: %s %s",
+            owner.cluster_uuid,
+            error,
+            error.detail,
+        )
         return f"{errors.Cause.PERMISSION}: {_UNTOLD.format(error=error)}"
     if servers:
         return (

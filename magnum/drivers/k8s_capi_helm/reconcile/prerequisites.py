@@ -212,7 +212,11 @@ def _may_have_arrived(ports: Clients, secret: Json) -> bool:
     try:
         found = ports.kube.get(names.SECRET, place["namespace"], place["name"])
     except errors.DriverError as error:
-        LOG.error("Nobody knows whether Secret %s was written: %s", place["name"], error.detail)
+        LOG.error(
+            "Secret %s cannot be read after an unconfirmed write, its credential is kept: %s",
+            place["name"],
+            error.detail,
+        )
         return True
     return found is not None and found.get("data") == secret["data"]
 
@@ -221,7 +225,7 @@ def _take_back(cloud: Cloud, user_id: str, credential_id: str) -> None:
     try:
         cloud.delete_credential(user_id, credential_id)
     except errors.DriverError as error:
-        LOG.error("Application credential %s is left behind: %s", credential_id, error.detail)
+        LOG.error("Application credential %s is not deleted: %s", credential_id, error.detail)
 
 
 def record_start(

@@ -51,7 +51,7 @@ def outdated(
         f"{_WHAT}, so it is not known what it runs. Nothing was changed. Ask the operator to "
         f"restore the newest Secrets of the release ('sh.helm.release.v1.{live.name}.v*').",
         f"{live.namespace}/{live.name}: the newest revision is {live.revision} ({live.status}) and "
-        f"the newest applied one {live.whole or 'none'}; Lease {names.lease(live.name)} knows of "
+        f"the newest applied one {live.whole or 'none'}; Lease {names.lease(live.name)} records "
         f"{known.newest} and {known.applied}",
     )
 

@@ -449,7 +449,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
         for _ in range(3):
             watching.start(serve=[serve, serve])
             self.now += 5
-        self.assertEqual(1, log.output.count("There is no thread left for the watches"))
+        self.assertEqual(1, log.output.count("No thread can be started for the watches"))
         self.assertEqual(spare, len(begun))
         # Those that had begun are told to stop, and ask for nothing.
         self.kube.calls.clear()

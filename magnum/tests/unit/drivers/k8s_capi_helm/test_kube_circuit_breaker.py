@@ -59,7 +59,7 @@ class TestBreaker(BreakerCase):
     def test_the_refusal_says_why_and_until_when(self) -> None:
         self.open()
         said = self.breaker.refusal()
-        for part in ("3 attempts", "timed out", "within 2 seconds"):
+        for part in ("3 consecutive attempts", "timed out", "within 2 seconds"):
             self.assertIn(part, said)
 
     def test_one_tries_and_the_others_wait_for_it(self) -> None:
@@ -144,9 +144,9 @@ class TestWire(http_server.WireCase):
     def test_a_black_hole_is_not_asked_by_everybody(self) -> None:
         http_server.write_kubeconfig(self.config, "http://127.0.0.1:9")
         details = [self.ask().detail for _ in range(20)]
-        self.assertEqual(1, sum("not asked" not in detail for detail in details), details)
+        self.assertEqual(1, sum("not sent" not in detail for detail in details), details)
         self.now += 10
-        self.assertIn("6 attempts in a row", self.ask().detail)
+        self.assertIn("6 consecutive attempts", self.ask().detail)
 
     def test_what_never_answers_is_silent(self) -> None:
         self.server.answer = self.server.never
@@ -155,7 +155,7 @@ class TestWire(http_server.WireCase):
         sent = len(self.server.seen)
         error = self.ask()
         self.assertEqual(sent, len(self.server.seen))
-        self.assertIn("5 attempts in a row had no answer", error.detail)
+        self.assertIn("5 consecutive attempts had no response", error.detail)
         self.assertTrue(error.retryable)
 
     def test_an_answer_that_comes_drop_by_drop_ends_in_time(self) -> None:
@@ -209,10 +209,10 @@ class TestWire(http_server.WireCase):
         http_server.write_kubeconfig(self.config, "http://127.0.0.1:9")
         self.wire = self.client(failures=0)
         for _ in range(4):
-            self.assertNotIn("not asked", self.ask().detail)
+            self.assertNotIn("not sent", self.ask().detail)
 
     def test_the_client_has_one(self) -> None:
         http_server.write_kubeconfig(self.config, "http://127.0.0.1:9")
         kube = KubeClient(str(self.config), connect_timeout=0.3, pause=0, breaker_failures=1)
         error = self.assertRaises(errors.ManagementUnreachable, kube.get, names.LEASE, "n", "one")
-        self.assertIn("1 attempts in a row", error.detail)
+        self.assertIn("1 consecutive attempts", error.detail)
