@@ -22,6 +22,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import failures, manifest_diff, release_secret
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.drivers.k8s_capi_helm.values import merge
 
 LOG = logging.getLogger(__name__)
 
@@ -169,22 +170,9 @@ def repairs(half: Json, whole: Json) -> Iterator[ObjectRepair]:
                 yield ObjectRepair(old, None)
         # Helm compares objects of the built-in kinds with what is there, and so does the server.
         elif not _is_built_in(key[0]) and not release_secret.is_server_side(whole):
-            patch = difference(old, new)
+            patch = merge.merge_patch(old, new)
             if patch:
                 yield ObjectRepair(new, patch)
-
-
-def difference(old: Json, new: Json) -> Json:
-    """The JSON merge patch (RFC 7386) from one object to another."""
-    patch: Json = {key: None for key in old if key not in new}
-    for key, value in new.items():
-        before = old.get(key)
-        if isinstance(before, dict) and isinstance(value, dict):
-            if inner := difference(before, value):
-                patch[key] = inner
-        elif key not in old or before != value:
-            patch[key] = value
-    return patch
 
 
 def _documents(secret: Json) -> dict[tuple[str, str, str], Json]:

@@ -103,6 +103,18 @@ class Observed:
     unreachable: str = ""
     asof: datetime.datetime | None = None
 
+    def objects(self) -> Iterator[Json]:
+        """What Cluster API and its OpenStack provider have; the addon provider may run anywhere."""
+        return present(
+            self.cluster,
+            self.infrastructure,
+            self.control_plane,
+            self.machine_deployments,
+            self.machine_sets,
+            self.machines,
+            self.servers,
+        )
+
 
 def present(*parts: Json | tuple[Json, ...] | Missing | None) -> Iterator[Json]:
     """The objects of some parts of a look; nothing of a part that is missing."""

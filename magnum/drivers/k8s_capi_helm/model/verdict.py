@@ -36,6 +36,11 @@ class GroupState:
     scale_pending: bool = False
     ready_fingerprint: str = ""
 
+    @property
+    def is_deleting(self) -> bool:
+        """Whether its row says that it is to go."""
+        return self.status.startswith("DELETE_")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MagnumState:

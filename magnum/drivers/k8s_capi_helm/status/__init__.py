@@ -17,6 +17,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     MagnumState,
     Missing,
     Observed,
+    present,
     Verdict,
 )
 from magnum.drivers.k8s_capi_helm.status import (
@@ -81,11 +82,8 @@ def control_plane_in_place(observed: Observed, group: GroupState) -> bool:
 
 def servers_in_error(observed: Observed) -> tuple[str, ...]:
     """Ids of the Nova servers whose fault only Nova can tell, to be put into ``server_faults``."""
-    listed = () if isinstance(observed.servers, Missing) else observed.servers
-    failed = [
-        one for one in listed if conditions.at_path(one, "status", "instanceState") == "ERROR"
-    ]
-    ids = (conditions.at_path(one, "status", "instanceID") for one in failed)
+    listed = [conditions.mapping(one.get("status")) for one in present(observed.servers)]
+    ids = (one.get("instanceID") for one in listed if one.get("instanceState") == "ERROR")
     return tuple(str(one) for one in ids if one)
 
 

@@ -7,7 +7,7 @@ them, and if they judged the same operation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 import hashlib
 import json
 
@@ -16,7 +16,6 @@ from magnum.drivers.k8s_capi_helm.model import (
     GroupState,
     Json,
     MagnumState,
-    Missing,
     Observed,
     present,
 )
@@ -26,25 +25,20 @@ from magnum.drivers.k8s_capi_helm.status import machines
 def of_cluster(observed: Observed, state: MagnumState) -> str:
     """SHA-256 in hexadecimal; equal for equal objects and equal wishes, in any order."""
     # A group that is being deleted is gone when everything is in place, and so is its row.
-    wanted = [_wish(one) for one in state.groups if not one.status.startswith("DELETE_")]
-    return _digest(state, wanted, _things(observed))
+    wanted = [_wish(one) for one in state.groups if not one.is_deleting]
+    return _digest(state, wanted, [*observed.objects(), *present(observed.addons)])
 
 
 def of_group(group: GroupState, observed: Observed, state: MagnumState) -> str:
     """The same for one nodegroup and its own objects."""
-    listed = [
-        () if isinstance(one, Missing) else one
-        for one in (observed.machine_deployments, observed.machine_sets, observed.machines)
-    ]
     if group.is_control_plane:
-        mine = list(machines.of_control_plane(listed[2]))
-        if not isinstance(observed.control_plane, Missing):
-            mine.append(observed.control_plane)
+        mine = list(machines.of_control_plane(present(observed.machines)))
+        mine += present(observed.control_plane)
     else:
-        owners = machines.deployments_of(group.name, listed[0])
+        owners = machines.deployments_of(group.name, present(observed.machine_deployments))
         mine = list(owners)
-        for things in listed[1:]:
-            mine += machines.of_group(things, group.name, owners)
+        for listed in (observed.machine_sets, observed.machines):
+            mine += machines.of_group(present(listed), group.name, owners)
     return _digest(state, [_wish(group), [group.status]], mine)
 
 
@@ -58,19 +52,6 @@ def _digest(state: MagnumState, wishes: list[list[str]], things: Iterable[Json])
     wanted = [state.kubernetes_version, started, sorted(wishes)]
     text = json.dumps([wanted, sorted(_identity(one) for one in things)])
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _things(observed: Observed) -> Iterator[Json]:
-    return present(
-        observed.cluster,
-        observed.infrastructure,
-        observed.control_plane,
-        observed.machine_deployments,
-        observed.machine_sets,
-        observed.machines,
-        observed.servers,
-        observed.addons,
-    )
 
 
 def _identity(thing: Mapping[str, object]) -> list[str]:

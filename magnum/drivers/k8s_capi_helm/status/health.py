@@ -263,7 +263,7 @@ def _node_groups(observed: Observed, state: MagnumState) -> Part:
 def _wanted(group: GroupState, observed: Observed) -> bool:
     """A group that leaves is not missed, nor is one that was refused and never made."""
     assert not isinstance(observed.machine_deployments, Missing)
-    if group.is_control_plane or group.status.startswith("DELETE_"):
+    if group.is_control_plane or group.is_deleting:
         return False
     made = machines.deployments_of(group.name, observed.machine_deployments)
     return bool(made) or group.status != "CREATE_FAILED"

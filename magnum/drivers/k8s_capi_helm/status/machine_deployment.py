@@ -18,6 +18,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Missing,
     names,
     Observed,
+    present,
 )
 from magnum.drivers.k8s_capi_helm.status import machines
 from magnum.drivers.k8s_capi_helm.status.issue import Issue
@@ -141,7 +142,7 @@ def _orphans(observed: Observed) -> Issue | None:
         if owner not in known and not machines.is_control_plane(one):
             return Issue(f"{conditions.name(one)} of a deleted nodegroup still exists")
     held = {machines.server_name(one) for one in observed.machines}
-    for one in () if isinstance(observed.servers, Missing) else observed.servers:
+    for one in present(observed.servers):
         if conditions.name(one) not in held and machines.is_of_machine(one):
             return Issue(f"server {conditions.name(one)} of a deleted machine still exists")
     return None

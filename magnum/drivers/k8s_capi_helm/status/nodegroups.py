@@ -29,7 +29,7 @@ _JUDGED = ("IN_PROGRESS", "FAILED")
 
 def missing(group: GroupState, observed: Observed, state: MagnumState) -> Issue | None:
     """What keeps a group from being what its row says, None when it is so (or nobody waits)."""
-    if group.status.startswith("DELETE_"):
+    if group.is_deleting:
         if machine_deployment.is_gone(group, observed):
             return None
         return Issue(f"nodegroup {group.name} is being deleted", group=group)

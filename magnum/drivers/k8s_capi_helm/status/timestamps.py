@@ -48,23 +48,10 @@ def newest(observed: Observed) -> datetime.datetime | None:
 
 
 def _times(observed: Observed) -> Iterator[datetime.datetime | None]:
-    for thing in _things(observed):
+    for thing in observed.objects():
         for field in ("creationTimestamp", "deletionTimestamp"):
             yield conditions.instant(conditions.metadata(thing).get(field))
         for one in conditions.items(thing):
             yield conditions.instant(one.get("lastTransitionTime"))
     for event in present(observed.events):
         yield of_event(event)
-
-
-def _things(observed: Observed) -> Iterator[Json]:
-    """What Cluster API and its OpenStack provider have; the addon provider may run anywhere."""
-    return present(
-        observed.cluster,
-        observed.infrastructure,
-        observed.control_plane,
-        observed.machine_deployments,
-        observed.machine_sets,
-        observed.machines,
-        observed.servers,
-    )

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from magnum.drivers.k8s_capi_helm.errors import column_limits
 from magnum.drivers.k8s_capi_helm.model import (
     conditions,
-    Json,
     MagnumState,
     Observed,
     present,
@@ -59,24 +58,10 @@ def withheld_messages(observed: Observed, told: Iterable[str]) -> tuple[str, ...
 
 
 def _messages(observed: Observed) -> Iterator[str]:
-    for thing in _things(observed):
+    for thing in (*observed.objects(), *present(observed.addons, observed.autoscaler)):
         for one in conditions.items(thing):
             yield str(one.get("message") or "")
         yield str(conditions.at_path(thing, "status", "failureMessage") or "")
     for event in present(observed.events):
         yield str(event.get("message") or "")
     yield from observed.server_faults.values()
-
-
-def _things(observed: Observed) -> Iterator[Json]:
-    return present(
-        observed.cluster,
-        observed.infrastructure,
-        observed.control_plane,
-        observed.machine_deployments,
-        observed.machine_sets,
-        observed.machines,
-        observed.servers,
-        observed.addons,
-        observed.autoscaler,
-    )

@@ -194,13 +194,7 @@ def _shared(values: Mapping[str, Any]) -> Json:
 
 def _laid(below: Mapping[str, Any], above: Mapping[str, Any]) -> Json:
     """As the chart lays an entry over the defaults: null above is as good as nothing."""
-    result = copy.deepcopy(dict(below))
-    for key, value in above.items():
-        low = result.get(key)
-        if isinstance(low, dict) and isinstance(value, Mapping):
-            result[key] = _laid(low, value)
-        elif value is not None:
-            result[key] = copy.deepcopy(value)
+    result: Json = merge.merge(below, above, nulls=False)
     return result
 
 

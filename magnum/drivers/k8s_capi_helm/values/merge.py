@@ -13,13 +13,18 @@ from magnum.drivers.k8s_capi_helm.model import Json
 _BY_NAME = "nodeGroups"
 
 
-def merge(below: Any, above: Any) -> Any:
-    """*above* over *below*: maps key by key, anything else as a whole; shares nothing with them."""
+def merge(below: Any, above: Any, *, nulls: bool = True) -> Any:
+    """*above* over *below*: maps key by key, anything else as a whole; shares nothing with them.
+
+    :param nulls: whether null above takes the place of what is below; if not, it is as good as
+        nothing, in maps that are merged.
+    """
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return copy.deepcopy(above)
     result = copy.deepcopy(dict(below))
     for key, value in above.items():
-        result[key] = merge(below[key], value) if key in below else copy.deepcopy(value)
+        if nulls or value is not None:
+            result[key] = merge(below.get(key), value, nulls=nulls)
     return result
 
 
@@ -62,6 +67,20 @@ def difference(base: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[Json
         if key in theirs:
             new[key] = copy.deepcopy(high)
     return old, new
+
+
+def merge_patch(base: Mapping[str, Any], theirs: Mapping[str, Any]) -> Json:
+    """The JSON merge patch (RFC 7386) from one map to another."""
+
+    def patch(old: Json, new: Json) -> Json:
+        return {
+            key: patch(old[key], new[key])
+            if isinstance(old.get(key), dict) and isinstance(new.get(key), dict)
+            else new.get(key)
+            for key in {**old, **new}
+        }
+
+    return patch(*difference(base, theirs))
 
 
 def merge_layers(

@@ -15,6 +15,7 @@ import testtools
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import recovery, release_secret
 from magnum.drivers.k8s_capi_helm.model import Json, names
+from magnum.drivers.k8s_capi_helm.values import merge
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm
 
 _KEYS = st.sampled_from("abc")
@@ -146,5 +147,5 @@ class TestRepairs(testtools.TestCase):
 
     @given(_OBJECTS, _OBJECTS)
     def test_a_patch_leads_from_one_to_the_other(self, old: Json, new: Json) -> None:
-        self.assertEqual(new, merged(old, recovery.difference(old, new)))
-        self.assertEqual({}, recovery.difference(new, new))
+        self.assertEqual(new, merged(old, merge.merge_patch(old, new)))
+        self.assertEqual({}, merge.merge_patch(new, new))

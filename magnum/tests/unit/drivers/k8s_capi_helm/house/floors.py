@@ -84,7 +84,10 @@ ALSO_OPEN: dict[str, tuple[frozenset[str], str]] = {
         frozenset({"chart_store", "helm", "reconcile"}),
         "the autoscaler's image stands in the values, in the chart and in the Deployment",
     ),
-    "values.merge": (frozenset({"reconcile"}), "an operator's overlays are laid over the values"),
+    "values.merge": (
+        frozenset({"helm", "reconcile"}),
+        "an operator's overlays are laid over the values, and revisions of a release compared",
+    ),
     "values.reserved_keys": (frozenset({"reconcile"}), "keys that no overlay may set"),
 }
 #: Rooms that know Magnum, and the one that knows oslo.config.
