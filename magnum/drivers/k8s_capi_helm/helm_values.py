@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json,
 from magnum.drivers.k8s_capi_helm.values import components, network, nodegroups
 from magnum.drivers.k8s_capi_helm.values import proxy as values_proxy
 from magnum.drivers.k8s_capi_helm.values.addons import addons
-from magnum.drivers.k8s_capi_helm.values.nodegroups import node_group, server_group
+from magnum.drivers.k8s_capi_helm.values.nodegroups import server_group
 
 __all__ = ["render"]
 
@@ -37,6 +37,18 @@ def render(
     :raises errors.InvalidRequest: request and facts contradict each other, or something is missing
         that the chart needs.
     """
+    return {
+        **_whole_cluster(request, facts),
+        "apiServer": components.api_server(request, facts),
+        "controlPlane": nodegroups.control_plane(request, facts),
+        "nodeGroupDefaults": nodegroups.node_group_defaults(request, facts.resolved.extra_networks),
+        "nodeGroups": nodegroups.node_groups(request, facts, tells_capacity),
+        "addons": addons(request, facts, storage_class_default, allowed_topologies),
+    }
+
+
+def _whole_cluster(request: ClusterRequest, facts: CloudFacts) -> Json:
+    """What no part of a cluster has for itself."""
     labels = request.labels
     values: Json = {
         "cloudCredentialsSecretName": names.credential_secret(request.release),
@@ -65,26 +77,6 @@ def render(
         values["oidc"] = sign_in
     if labels.etcd_blockdevice_size:
         values["etcd"] = {"blockDevice": network.etcd_disk(labels)}
-    values["apiServer"] = components.api_server(request, facts)
-    values["controlPlane"] = nodegroups.control_plane(request, facts)
-    values["nodeGroupDefaults"] = nodegroups.node_group_defaults(
-        request, facts.resolved.extra_networks
-    )
-    values["nodeGroups"] = [
-        {
-            **node_group(
-                group,
-                labels,
-                facts.flavors,
-                facts.images,
-                facts.resolved.extra_networks,
-                tells_capacity,
-            ),
-            **server_group(group, labels, facts.server_groups),
-        }
-        for group in request.node_groups
-    ]
-    values["addons"] = addons(request, facts, storage_class_default, allowed_topologies)
     return values
 
 

@@ -155,21 +155,17 @@ def _places(
     }
     wanted = sorted({name for name in (request.external_network, fixed, *extras) if name})
     seen = answer_or_refusal(refused, networks.networks, services, wanted, project)
-    subnets = None
-    if request.fixed_subnet:
-        subnets = answer_or_refusal(
-            refused, networks.subnets, services, [request.fixed_subnet], project
-        )
+    own = [request.fixed_subnet] if request.fixed_subnet else []
+    subnets = answer_or_refusal(refused, networks.subnets, services, own, project) if own else None
     external = preflight_networks.external(request.external_network, seen, project)
+    network = preflight_networks.references(fixed or "", seen, project)
     subnet = preflight_networks.references(request.fixed_subnet or "", subnets, project)
     return dataclasses.replace(
         facts,
         networks=seen,
         subnets=subnets,
         external_network_id=preflight_networks.single(external),
-        fixed_network_id=preflight_networks.single(
-            preflight_networks.references(fixed or "", seen, project)
-        ),
+        fixed_network_id=preflight_networks.single(network),
         fixed_subnet_id=preflight_networks.single(subnet),
         extra_networks=preflight_networks.matches(extras, seen, project),
     )

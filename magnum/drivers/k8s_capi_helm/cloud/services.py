@@ -24,6 +24,12 @@ _RETRIES = 2
 _DETAIL_LIMIT = 2000
 #: What openstacksdk, or the driver, raises when an answer, or parts of it, are of another form.
 _MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+_RAISED = (
+    *_MALFORMED,
+    ka_exceptions.ClientException,
+    ka_exceptions.RetriableConnectionFailure,
+    sdk_exceptions.SDKException,
+)
 #: What versions each endpoint has, which keystoneauth finds out per session and keeps in a cache of
 #: the session. Magnum makes a session per request; with a cache per process no request pays for it.
 _VERSIONS: dict[str, Any] = {}
@@ -123,48 +129,49 @@ def translate_errors(service: str, what: str) -> Iterator[None]:
     """Turn what the libraries raise, while *service* is asked for *what*, into our errors."""
     try:
         yield
-    except _MALFORMED as error:
+    except _RAISED as error:
+        raise _translated(error, service, what) from error
+
+
+def _translated(error: Exception, service: str, what: str) -> errors.DriverError:
+    if isinstance(error, _MALFORMED):
         # openstacksdk reads an answer as JSON and takes what was asked for by its name.
         if _is_raised_here(error):
-            LOG.exception(
+            LOG.error(
                 "%s returned an answer for %s that the driver cannot parse.",
                 service,
                 what,
+                exc_info=error,
             )
-        raise not_owned(service, what, repr(error)[:_DETAIL_LIMIT]) from error
-    except (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure) as error:
-        raise errors.CloudUnreachable(
+        return not_owned(service, what, repr(error)[:_DETAIL_LIMIT])
+    if isinstance(error, (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure)):
+        return errors.CloudUnreachable(
             f"{service} does not answer. The request for {what} failed; try again in some minutes.",
             repr(error),
-        ) from error
-    except ka_exceptions.EndpointNotFound as error:
-        raise errors.CloudLacks(f"This cloud has no {service}.", repr(error)) from error
-    except ka_exceptions.SSLError as error:
-        raise errors.CloudUnreachable(
+        )
+    if isinstance(error, ka_exceptions.EndpointNotFound):
+        return errors.CloudLacks(f"This cloud has no {service}.", repr(error))
+    if isinstance(error, ka_exceptions.SSLError):
+        return errors.CloudUnreachable(
             f"{service} has a certificate that Magnum does not accept. The request about {what} "
             "failed; ask the cloud's operator to check the certificate.",
             repr(error),
-        ) from error
-    except (sdk_exceptions.HttpException, ka_exceptions.HttpError) as error:
+        )
+    status, said = 0, str(error)
+    if isinstance(error, (sdk_exceptions.HttpException, ka_exceptions.HttpError)):
         status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
-        if status >= 500 or status == 429:
-            raise errors.CloudUnreachable(
-                f"{service} answered HTTP {status}. The request for {what} failed; try again in "
-                "some minutes.",
-                repr(error),
-            ) from error
-        said = getattr(error, "details", None) or getattr(error, "message", None) or str(error)
-        raise errors.CloudRefused(
-            f"{service} refused a request ({_noun(what)}). The answer for {what}: "
-            f"{_ended(public(str(said)))}",
-            f"{error!r} {said}",
-        ) from error
-    except (sdk_exceptions.SDKException, ka_exceptions.ClientException) as error:
-        raise errors.CloudRefused(
-            f"{service} refused a request ({_noun(what)}). The answer for {what}: "
-            f"{_ended(public(str(error)))}",
-            f"{error!r} {error}",
-        ) from error
+        said = getattr(error, "details", None) or getattr(error, "message", None) or said
+    if status >= 500 or status == 429:
+        return errors.CloudUnreachable(
+            f"{service} answered HTTP {status}. The request for {what} failed; try again in some "
+            "minutes.",
+            repr(error),
+        )
+    return errors.CloudRefused(
+        f"{service} refused a request ({_noun(what)}). The answer for {what}: "
+        f"{_ended(public(str(said)))}",
+        f"{error!r} {said}",
+    )
 
 
 def _ended(words: str) -> str:

@@ -54,12 +54,8 @@ def cluster_request(
     template, rows = cluster.cluster_template, list(nodegroups)
     texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
     typed = labels.parse(texts, conf_module.label_defaults(conf), known=texts)
-    masters = [row for row in rows if row.role == MASTER]
-    if len(masters) != 1:
-        raise errors.InvalidRequest(
-            f"The cluster has {len(masters)} nodegroups of role '{MASTER}'; exactly one is "
-            "supported."
-        )
+    master = _master(rows)
+    shown = [row for row in rows if row.role != MASTER] if leaving else workers(rows)
     called = values_names(rows)
     return ClusterRequest(
         uuid=cluster.uuid,
@@ -69,11 +65,8 @@ def cluster_request(
         project_id=cluster.project_id,
         user_id=cluster.user_id,
         labels=typed,
-        control_plane=_group_request(masters[0], cluster, conf, called),
-        node_groups=tuple(
-            _group_request(row, cluster, conf, called, is_recent)
-            for row in ([row for row in rows if row.role != MASTER] if leaving else workers(rows))
-        ),
+        control_plane=_group_request(master, cluster, conf, called),
+        node_groups=tuple(_group_request(row, cluster, conf, called, is_recent) for row in shown),
         deleted_groups=tuple(called[row.name] for row in rows if row.status in _LEAVING),
         image=template.image_id,
         external_network=template.external_network_id or "",
@@ -81,7 +74,7 @@ def cluster_request(
         keypair=None if conf.capi_helm.ignore_keypairs else cluster.keypair or None,
         fixed_network=cluster.fixed_network or None,
         fixed_subnet=cluster.fixed_subnet or None,
-        load_balancer=bool(cluster.master_lb_enabled) or masters[0].node_count > 1,
+        load_balancer=bool(cluster.master_lb_enabled) or master.node_count > 1,
         floating_ip=_floating_ip(cluster, texts, typed),
         separate_addon_credential=conf.capi_helm.separate_addon_credential,
         apiserver_port=template.apiserver_port or None,
@@ -89,6 +82,17 @@ def cluster_request(
         given_labels=labels.given_names(labels.readable_labels(texts)),
         **_changeable(template),
     )
+
+
+def _master(rows: Iterable[Any]) -> Any:
+    """The nodegroup of the control plane."""
+    masters = [row for row in rows if row.role == MASTER]
+    if len(masters) != 1:
+        raise errors.InvalidRequest(
+            f"The cluster has {len(masters)} nodegroups of role '{MASTER}'; exactly one is "
+            "supported."
+        )
+    return masters[0]
 
 
 def upgrade_target(

@@ -211,12 +211,9 @@ def new_entries(
     nodegroup_images.check_disks(groups, str(live.values.get("osDistro") or ""))
     tells = names.tells_capacity(live.chart_family, live.chart_version)
     there = nodegroups.extra_networks(live.values, labels)
-    networks = {**there, **found.extra_networks}
+    found = dataclasses.replace(found, extra_networks={**there, **found.extra_networks})
     inherits = there.keys() >= set(labels.extra_network_names)
-    return [
-        nodegroups.node_group(one, labels, found.flavors, images, networks, tells, inherits)
-        for one in groups
-    ]
+    return [nodegroups.node_group(one, labels, found, tells, inherits) for one in groups]
 
 
 def delete_objects(ports: Clients, namespace: str, release: str, group: str) -> None:

@@ -23,6 +23,11 @@ NO_PROOF_SENTENCE = (
 )
 
 
+_UNREACHABLE = "management: the management cluster cannot be reached"
+_UNINSTALLING = "waiting: the Helm release is being uninstalled"
+_DELETING_SECRETS = "waiting: deletion of the Secrets and the application credential"
+
+
 class DeletionAction(enum.StrEnum):
     """What to do next."""
 
@@ -82,31 +87,19 @@ def next_step(
     if buried:
         return DeletionStep(DeletionAction.DONE)
     if observed.unreachable or release_present is None or secrets_present is None:
-        return DeletionStep(
-            DeletionAction.WAIT, "management: the management cluster cannot be reached"
-        )
+        return DeletionStep(DeletionAction.WAIT, _UNREACHABLE)
     if not proof:
         return DeletionStep(DeletionAction.NO_PROOF, NO_PROOF_SENTENCE)
-    start = _to_delete(observed)
-    if start:
-        return DeletionStep(
-            DeletionAction.DELETE_CLUSTER,
-            f"waiting: deletion of {start[0].kind.name} {start[0].name}",
-            start,
-        )
-    if observed.cluster is Missing.UNREADABLE:
+    if start := _to_delete(observed):
+        what = f"waiting: deletion of {start[0].kind.name} {start[0].name}"
+        return DeletionStep(DeletionAction.DELETE_CLUSTER, what, start)
+    waits = not (release_present or is_gone(observed))
+    if observed.cluster is Missing.UNREADABLE or waits:
         return DeletionStep(DeletionAction.WAIT, f"waiting: {deletion_progress.describe(observed)}")
     if release_present:
-        return DeletionStep(
-            DeletionAction.UNINSTALL, "waiting: the Helm release is being uninstalled"
-        )
-    if not is_gone(observed):
-        return DeletionStep(DeletionAction.WAIT, f"waiting: {deletion_progress.describe(observed)}")
+        return DeletionStep(DeletionAction.UNINSTALL, _UNINSTALLING)
     if secrets_present:
-        return DeletionStep(
-            DeletionAction.REMOVE_SECRETS,
-            "waiting: deletion of the Secrets and the application credential",
-        )
+        return DeletionStep(DeletionAction.REMOVE_SECRETS, _DELETING_SECRETS)
     return DeletionStep(DeletionAction.BURY)
 
 

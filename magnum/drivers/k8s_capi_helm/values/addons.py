@@ -20,26 +20,8 @@ def addons(
     values: Json = {"cni": _network(request)}
     if labels.manila_csi_enabled:
         values["csi"] = {"nfs": {"enabled": True}}
-    openstack: Json = {
-        "enabled": True,
-        **({"separateCredential": True} if request.separate_addon_credential else {}),
-        "cloudConfig": {
-            "LoadBalancer": {
-                "lb-provider": labels.octavia_provider,
-                "lb-method": labels.load_balancer_method,
-                "create-monitor": labels.octavia_lb_healthcheck,
-            }
-        },
-    }
-    if labels.cloud_provider_tag:
-        openstack["ccm"] = {"values": _image(labels.cloud_provider_tag)}
-    openstack["csiCinder"] = storage.cinder(
-        labels, facts.volume_types, storage_class_default, allowed_topologies
-    )
-    if labels.manila_csi_enabled:
-        openstack["csiManila"] = storage.manila(labels)
-    openstack["k8sKeystoneAuth"] = _keystone_auth(request, facts)
-    values["openstack"] = openstack
+    cinder = storage.cinder(labels, facts.volume_types, storage_class_default, allowed_topologies)
+    values["openstack"] = _openstack(request, facts, cinder)
     values["metricsServer"] = {"enabled": labels.metrics_server_enabled}
     values["monitoring"] = _monitoring(labels)
     values["ingress"] = _ingress(labels)
@@ -52,6 +34,27 @@ def addons(
         values["headlamp"] = {"enabled": True}
         # The reference charts before 0.20 have this one.
         values["kubernetesDashboard"] = {"enabled": True}
+    return values
+
+
+def _openstack(request: ClusterRequest, facts: CloudFacts, cinder: Json) -> Json:
+    labels = request.labels
+    values: Json = {"enabled": True}
+    if request.separate_addon_credential:
+        values["separateCredential"] = True
+    values["cloudConfig"] = {
+        "LoadBalancer": {
+            "lb-provider": labels.octavia_provider,
+            "lb-method": labels.load_balancer_method,
+            "create-monitor": labels.octavia_lb_healthcheck,
+        }
+    }
+    if labels.cloud_provider_tag:
+        values["ccm"] = {"values": _image(labels.cloud_provider_tag)}
+    values["csiCinder"] = cinder
+    if labels.manila_csi_enabled:
+        values["csiManila"] = storage.manila(labels)
+    values["k8sKeystoneAuth"] = _keystone_auth(request, facts)
     return values
 
 

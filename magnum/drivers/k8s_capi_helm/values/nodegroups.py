@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+import dataclasses
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
@@ -15,6 +16,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Image,
     Json,
     NodeGroupRequest,
+    Resolved,
 )
 from magnum.drivers.k8s_capi_helm.values import components
 
@@ -60,12 +62,22 @@ def node_group_defaults(request: ClusterRequest, networks: Mapping[str, str]) ->
     return values
 
 
+def node_groups(request: ClusterRequest, facts: CloudFacts, tells_capacity: bool) -> list[Json]:
+    """The entries of all nodegroups of a new release."""
+    labels, found = request.labels, dataclasses.replace(facts.resolved, flavors=facts.flavors)
+    return [
+        {
+            **node_group(group, labels, found, tells_capacity),
+            **server_group(group, labels, facts.server_groups),
+        }
+        for group in request.node_groups
+    ]
+
+
 def node_group(
     group: NodeGroupRequest,
     labels: Labels,
-    flavors: Mapping[str, Flavor],
-    images: Mapping[str, Image],
-    networks: Mapping[str, str],
+    found: Resolved,
     tells_capacity: bool = True,
     inherits_networks: bool = True,
 ) -> Json:
@@ -73,10 +85,8 @@ def node_group(
 
     :param labels: those of the cluster, which the chart has as defaults of all nodegroups; what a
         group has otherwise stands in its entry.
-    :param flavors: by the text that the group uses.
-    :param images: by the text that the group uses, if it has an image of its own.
-    :param networks: ids by the text that a label uses for a further network; one that is not among
-        them goes by its name.
+    :param found: what the texts of the group stand for; a further network that is not among it goes
+        by its name.
     :param tells_capacity: whether the chart can tell the autoscaler what a Node has.
     :param inherits_networks: whether the defaults have all networks of the cluster's label by id.
     :raises errors.InvalidRequest: its flavor or image is not among them.
@@ -84,17 +94,14 @@ def node_group(
     mine = group.labels or labels
     values: Json = {
         "name": group.name,
-        "machineFlavor": _flavor(group, flavors),
+        "machineFlavor": _flavor(group, found.flavors),
         **group_counts(group, labels),
-        **_software(group, images),
+        **_software(group, found.images),
     }
-    if mine.availability_zone != labels.availability_zone:
-        values["failureDomain"] = mine.availability_zone
-    if _boot_volume(mine) != _boot_volume(labels):
-        values["machineRootVolume"] = _boot_volume(mine)
+    values.update(_own_places(mine, labels))
     same = mine.extra_network_names == labels.extra_network_names
     if not same or (mine.extra_network_names and not inherits_networks):
-        values["machineNetworking"] = _networking(mine, networks)
+        values["machineNetworking"] = _networking(mine, found.extra_networks)
     values.update(_containerd_disk(group, mine))
     if group.role != _USUAL_ROLE:
         values["role"] = group.role
@@ -103,8 +110,19 @@ def node_group(
         values["nodeAnnotations"] = dict(mine.node_annotations)
     if mine.auto_healing_enabled != labels.auto_healing_enabled:
         values["healthCheck"] = {"enabled": mine.auto_healing_enabled}
-    if "autoscale" in values and tells_capacity and flavors[group.flavor].vcpus:
-        values["capacity"] = capacity(flavors[group.flavor], mine.boot_volume_size)
+    flavor = found.flavors[group.flavor]
+    if "autoscale" in values and tells_capacity and flavor.vcpus:
+        values["capacity"] = capacity(flavor, mine.boot_volume_size)
+    return values
+
+
+def _own_places(own: Labels, labels: Labels) -> Json:
+    """Zone and root volume of a nodegroup, where they are not its cluster's."""
+    values: Json = {}
+    if own.availability_zone != labels.availability_zone:
+        values["failureDomain"] = own.availability_zone
+    if _boot_volume(own) != _boot_volume(labels):
+        values["machineRootVolume"] = _boot_volume(own)
     return values
 
 

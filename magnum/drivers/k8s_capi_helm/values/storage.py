@@ -67,8 +67,7 @@ def classes(
     :param types: names of Cinder's volume types, in Cinder's order.
     :param default: the one of them whose class is the cluster's default; None for the first.
     :param allowed_topologies: see :func:`topologies`.
-    :raises errors.InvalidRequest: *default* or a topology is wrong, which only an operator can
-        mend.
+    :raises errors.InvalidRequest: *default* or a topology is wrong: an operator has to correct it.
     """
     if default and default not in types:
         raise errors.InvalidRequest(
@@ -86,20 +85,18 @@ def classes(
     if allowed := topologies(allowed_topologies):
         common["allowedTopologies"] = allowed
     first = default or (types[0] if types else None)
-    chosen: Json = {
+    chosen = {
         "enabled": True,
         "name": class_name(first) if first else _NO_TYPE_CLASS,
         "isClusterDefault": True,
         **common,
+        **({"volumeType": first} if first else {}),
     }
-    if first:
-        chosen["volumeType"] = first
+    others = [one for one in types if one != first]
     return {
         "defaultStorageClass": chosen,
         "additionalStorageClasses": [
-            {"name": class_name(name), **common, "volumeType": name}
-            for name in types
-            if name != first
+            {"name": class_name(one), **common, "volumeType": one} for one in others
         ],
     }
 
