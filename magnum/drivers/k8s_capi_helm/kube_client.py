@@ -6,11 +6,11 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Container, Iterator, Mapping
 import json
-import logging
 from typing import Any, TypeVar
 
+from oslo_log import log as logging
+
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import collection
 from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
 from magnum.drivers.k8s_capi_helm.kube.discovery import Discovery
 from magnum.drivers.k8s_capi_helm.kube.request import (
@@ -23,10 +23,9 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
 from magnum.drivers.k8s_capi_helm.kube.transport import Transport
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
-_Kept = TypeVar("_Kept")
+LOG = logging.getLogger(__name__)
 
-#: Objects per page of a list.
-PAGE = 500
+_Kept = TypeVar("_Kept")
 
 
 class KubeClient:
@@ -110,16 +109,8 @@ class KubeClient:
         :param namespace: None for all namespaces, which the driver's own role does not allow.
         :raises errors.DriverError: as for get.
         """
-
-        def items(limit: int | None) -> builtins.list[Json]:
-            pages = self._kinds.pages(kind, namespace, selector, limit)
-            return [item for page in pages for item in page["items"]]
-
         try:
-            return items(PAGE)
-        except errors.Conflict:
-            # The continuation was too old for the server (410): one list in a single piece.
-            return items(None)
+            return self._kinds.read_all(kind, namespace, selector, lambda item: item)[0]
         except errors.NotAllowed:
             if self._is_nowhere(kind, namespace):
                 return []
@@ -154,11 +145,10 @@ class KubeClient:
         :param keep: what is wanted of an object; None if nothing. Each page goes when it is read.
         :raises errors.DriverError: as for get.
         """
-        try:
-            return self._snapshot(kind, keep, PAGE)
-        except errors.Conflict:
-            # As for list: a starved process may take minutes between its pages, each time anew.
-            return self._snapshot(kind, keep, None)
+        found, since = self._kinds.read_all(kind, None, None, keep)
+        if not since:
+            raise unreachable(f"{kind.plural}: a list without a resourceVersion")
+        return found, since
 
     def revision(self, kind: names.Kind) -> str:
         """The resourceVersion of all objects of a kind as they are now; one object is read.
@@ -284,9 +274,16 @@ class KubeClient:
     ) -> None:
         """Delete the objects with these labels but those named in *keep*; each is logged first.
 
+        An object that is created meanwhile under one of these names stays.
+
         :raises errors.DriverError: as for :meth:`list` and :meth:`delete`.
         """
-        collection.delete_each(self, kind, namespace, selector, keep, level)
+        # The API's own deletecollection would take what is created meanwhile, too.
+        for item in self.list(kind, namespace, selector):
+            name, uid = item["metadata"]["name"], item["metadata"]["uid"]
+            if name not in keep:
+                LOG.log(level, "%s %s in %s is deleted", kind.name, name, namespace)
+                self.delete(kind, namespace, name, uid=uid)
 
     def served(self, kind: names.Kind) -> str:
         """The first of a kind's versions that the server has, kept until a request contradicts.
@@ -295,18 +292,6 @@ class KubeClient:
         :raises errors.DriverError: otherwise as for get.
         """
         return self._kinds.served(kind)
-
-    def _snapshot(
-        self, kind: names.Kind, keep: Callable[[Json], _Kept | None], limit: int | None
-    ) -> tuple[builtins.list[_Kept], str]:
-        found: builtins.list[_Kept] = []
-        since = ""
-        for page in self._kinds.pages(kind, None, None, limit):
-            found += [kept for item in page["items"] if (kept := keep(item)) is not None]
-            since = page["metadata"]["resourceVersion"]
-        if not since:
-            raise unreachable(f"{kind.plural}: a list without a resourceVersion")
-        return found, since
 
     def _send_manifest(self, method: str, kind: names.Kind, manifest: Json, **extra: Any) -> Json:
         metadata = manifest["metadata"]

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import threading
-from typing import Any
+from typing import Any, TypeVar
 
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube import response
 from magnum.drivers.k8s_capi_helm.kube.request import (
     describe,
@@ -21,6 +22,10 @@ from magnum.drivers.k8s_capi_helm.kube.request import (
 )
 from magnum.drivers.k8s_capi_helm.kube.transport import Transport
 from magnum.drivers.k8s_capi_helm.model import Json, names
+
+#: Objects per page of a list.
+PAGE = 500
+_Kept = TypeVar("_Kept")
 
 
 class Discovery:
@@ -42,10 +47,7 @@ class Discovery:
             return known
         for version in kind.versions:
             api = f"{kind.group}/{version}"
-            request = Request("GET", f"/apis/{api}", "read", f"the API {api}")
-            answer = self._wire.send(request)
-            resources = [] if answer.code == 404 else answer.json(request).get("resources", [])
-            if any(resource["name"] == kind.plural for resource in resources):
+            if any(one["name"] == kind.plural for one in self._resources(f"/apis/{api}", api)):
                 with self._lock:
                     self._served[kind] = version
                 return version
@@ -62,16 +64,19 @@ class Discovery:
         if known is not None:
             return known
         group, _, version = api.rpartition("/")
-        request = Request("GET", f"/apis/{api}" if group else f"/api/{api}", "read", f"API {api}")
-        answer = self._wire.send(request)
-        resources = [] if answer.code == 404 else answer.json(request).get("resources", [])
-        for one in resources:
+        for one in self._resources(f"/apis/{api}" if group else f"/api/{api}", api):
             if one["kind"] == name and "/" not in one["name"]:
                 kind = names.Kind(group, name, one["name"], (version,), one["namespaced"])
                 with self._lock:
                     self._found[api, name] = kind
                 return kind
         raise missing_kind(f"{name} objects", f"{name} is not served in {api}")
+
+    def _resources(self, place: str, api: str) -> list[Json]:
+        """What an API has; nothing where it is not served."""
+        request = Request("GET", place, "read", f"the API {api}")
+        answer = self._wire.send(request)
+        return [] if answer.code == 404 else list(answer.json(request).get("resources", []))
 
     def exchange(
         self,
@@ -150,3 +155,30 @@ class Discovery:
             if not token:
                 return
             more = [("continue", token)]
+
+    def read_all(
+        self,
+        kind: names.Kind,
+        namespace: str | None,
+        selector: Mapping[str, str] | None,
+        keep: Callable[[Json], _Kept | None],
+    ) -> tuple[list[_Kept], str]:
+        """What is wanted of all objects of a kind, and the resourceVersion of their list.
+
+        :param keep: what is wanted of an object; None if nothing.
+        """
+
+        def read(limit: int | None) -> tuple[list[_Kept], str]:
+            found: list[_Kept] = []
+            since = ""
+            for page in self.pages(kind, namespace, selector, limit):
+                found += [kept for item in page["items"] if (kept := keep(item)) is not None]
+                since = str((page.get("metadata") or {}).get("resourceVersion") or "")
+            return found, since
+
+        try:
+            return read(PAGE)
+        except errors.Conflict:
+            # The continuation was too old for the server (410), as where a starved process takes
+            # minutes between its pages: one list in a single piece.
+            return read(None)

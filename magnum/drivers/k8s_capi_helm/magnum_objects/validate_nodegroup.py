@@ -159,9 +159,9 @@ def _check_role(row: Any) -> None:
     if not (row.role and kubernetes.is_label_value(row.role)):
         raise errors.InvalidRequest(
             f"The role of nodegroup '{row.name}' is invalid. The role is '{row.role}', which "
-            "becomes "
-            "a part of the label node-role.kubernetes.io/ROLE of its Nodes: expected at most 63 "
-            "letters, digits, '-', '_' and '.', beginning and ending with a letter or digit."
+            "becomes a part of the label node-role.kubernetes.io/ROLE of its Nodes: expected at "
+            "most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or "
+            "digit."
         )
 
 
@@ -169,8 +169,7 @@ def _check_mark(group: str, field: str, key: str, value: str) -> None:
     if not (kubernetes.is_label_key(key) and kubernetes.is_label_value(value)):
         raise errors.InvalidRequest(
             f"An entry of {field} of nodegroup '{group}' is invalid. The entry is '{key}={value}': "
-            "a "
-            "key is like example.org/name, key and value have at most 63 letters, digits, '-', "
+            "a key is like example.org/name, key and value have at most 63 letters, digits, '-', "
             "'_' and '.', beginning and ending with a letter or digit."
         )
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 import dataclasses
 import datetime
 import enum
-import re
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.model import Json, names
@@ -228,9 +227,6 @@ def instant(text: object) -> datetime.datetime | None:
     except ValueError:
         return None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)
-
-
-_FAILURE = re.compile(r"fail|error|invalid", re.IGNORECASE)
 
 
 def tells_of_failure(event: Json) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 import dataclasses
 import datetime
+import re
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
@@ -49,6 +50,7 @@ _REFUSED = frozenset(
         "UnableToFindFloatingIPNetwork",
     }
 )
+_FAILURE = re.compile(r"fail|error|invalid", re.IGNORECASE)
 
 
 def root_cause(scope: Scope) -> Issue | None:
@@ -146,7 +148,7 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
     if checked.bad and "InfrastructureReady" not in checked.message:
         return Issue(f"machine {name}: {first_bullet(checked.message)}", Cause.BOOTSTRAP)
     made = conditions.condition(machine, "BootstrapConfigReady")
-    if made.bad and conditions._FAILURE.search(made.message):
+    if made.bad and _FAILURE.search(made.message):
         return Issue(f"machine {name}: {first_bullet(made.message)}", Cause.BOOTSTRAP)
     current = conditions.condition(machine, "UpToDate")
     if current.bad and "kubeletVersion" in current.message and not conditions.deleting(machine):

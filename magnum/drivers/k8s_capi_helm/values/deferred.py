@@ -83,9 +83,8 @@ def check_size(owed: Iterable[DeferredChange]) -> None:
         first = f"the nodegroups {', '.join(waiting)}" if waiting else "some of the nodegroups"
         raise errors.InvalidRequest(
             "The changes of nodegroups that wait for the upgrade of the control plane are too "
-            "large: "
-            f"{size // 1024} KiB, at most {LIMIT // 1024}. Upgrade {first} by name first, or use a "
-            "template with fewer changes for nodegroups."
+            f"large: {size // 1024} KiB, at most {LIMIT // 1024}. Upgrade {first} by name first, "
+            "or use a template with fewer changes for nodegroups."
         )
 
 

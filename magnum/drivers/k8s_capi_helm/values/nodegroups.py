@@ -64,10 +64,10 @@ def node_group_defaults(request: ClusterRequest, networks: Mapping[str, str]) ->
 
 def node_groups(request: ClusterRequest, facts: CloudFacts, tells_capacity: bool) -> list[Json]:
     """The entries of all nodegroups of a new release."""
-    labels, found = request.labels, dataclasses.replace(facts.resolved, flavors=facts.flavors)
+    labels, resources = request.labels, dataclasses.replace(facts.resolved, flavors=facts.flavors)
     return [
         {
-            **node_group(group, labels, found, tells_capacity),
+            **node_group(group, labels, resources, tells_capacity),
             **server_group(group, labels, facts.server_groups),
         }
         for group in request.node_groups
@@ -77,7 +77,7 @@ def node_groups(request: ClusterRequest, facts: CloudFacts, tells_capacity: bool
 def node_group(
     group: NodeGroupRequest,
     labels: Labels,
-    found: Resolved,
+    resources: Resolved,
     tells_capacity: bool = True,
     inherits_networks: bool = True,
 ) -> Json:
@@ -85,7 +85,7 @@ def node_group(
 
     :param labels: those of the cluster, which the chart has as defaults of all nodegroups; what a
         group has otherwise stands in its entry.
-    :param found: what the texts of the group stand for; a further network that is not among it goes
+    :param resources: what the texts of the group stand for; another network that is not there goes
         by its name.
     :param tells_capacity: whether the chart can tell the autoscaler what a Node has.
     :param inherits_networks: whether the defaults have all networks of the cluster's label by id.
@@ -94,14 +94,14 @@ def node_group(
     mine = group.labels or labels
     values: Json = {
         "name": group.name,
-        "machineFlavor": _flavor(group, found.flavors),
+        "machineFlavor": _flavor(group, resources.flavors),
         **group_counts(group, labels),
-        **_software(group, found.images),
+        **_software(group, resources.images),
     }
     values.update(_own_places(mine, labels))
     same = mine.extra_network_names == labels.extra_network_names
     if not same or (mine.extra_network_names and not inherits_networks):
-        values["machineNetworking"] = _networking(mine, found.extra_networks)
+        values["machineNetworking"] = _networking(mine, resources.extra_networks)
     values.update(_containerd_disk(group, mine))
     if group.role != _USUAL_ROLE:
         values["role"] = group.role
@@ -110,7 +110,7 @@ def node_group(
         values["nodeAnnotations"] = dict(mine.node_annotations)
     if mine.auto_healing_enabled != labels.auto_healing_enabled:
         values["healthCheck"] = {"enabled": mine.auto_healing_enabled}
-    flavor = found.flavors[group.flavor]
+    flavor = resources.flavors[group.flavor]
     if "autoscale" in values and tells_capacity and flavor.vcpus:
         values["capacity"] = capacity(flavor, mine.boot_volume_size)
     return values

@@ -88,8 +88,7 @@ def check_control_plane(current: str, wanted: str, kept: Mapping[str, str]) -> N
         if _parsed(version).minor + _KUBELET_LAG < want.minor:
             raise errors.InvalidRequest(
                 f"The Kubernetes version of nodegroup '{name}' is too old for this upgrade. It "
-                "runs "
-                f"v{plain(version)}, more than {_KUBELET_LAG} minor releases before "
+                f"runs v{plain(version)}, more than {_KUBELET_LAG} minor releases before "
                 f"v{plain(wanted)}. Upgrade the nodegroup first."
             )
 

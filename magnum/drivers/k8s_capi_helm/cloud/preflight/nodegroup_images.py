@@ -97,8 +97,7 @@ def check_disks(groups: Iterable[NodeGroupRequest], os_distro: str) -> None:
         if group.docker_volume and os_distro == "flatcar":
             raise errors.InvalidRequest(
                 f"Nodegroup '{group.name}' asks for docker_volume_size {group.docker_volume}, "
-                "which "
-                "is not supported with Flatcar. Leave it out, or choose an image of another "
+                "which is not supported with Flatcar. Leave it out, or choose an image of another "
                 "distribution."
             )
 

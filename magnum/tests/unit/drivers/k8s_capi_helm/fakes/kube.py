@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import copy
 import itertools
 import json
-import logging
 import re
 import threading
 from typing import Any
 import uuid
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube import collection
 from magnum.drivers.k8s_capi_helm.kube import request as wording
+from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Json, names
 
 _Key = tuple[str, str, str, str]
@@ -124,16 +123,7 @@ class FakeKube:
         with self._call("patch", kind, namespace, name):
             return self._change(kind, namespace, name, lambda found: _merge_patched(found, merge))
 
-    def delete_collection(
-        self,
-        kind: names.Kind,
-        namespace: str,
-        selector: Mapping[str, str],
-        *,
-        keep: Container[str] = (),
-        level: int = logging.INFO,
-    ) -> None:
-        collection.delete_each(self, kind, namespace, selector, keep, level)
+    delete_collection = KubeClient.delete_collection
 
     def delete(
         self, kind: names.Kind, namespace: str | None, name: str, *, uid: str | None = None
