@@ -31,16 +31,16 @@ def default(value: object) -> str:
 
 
 def notes(label: labels.Label) -> Iterator[str]:
-    """What else there is to know of a label."""
+    """Further notes on a label."""
     yield f"Expected: {label.form.expected}."
     if label.sites == (labels.LabelScope.TEMPLATE,):
         yield "Has an effect in cluster templates only."
     if labels.LabelScope.NODEGROUP in label.sites:
-        yield "A nodegroup can have its own."
+        yield "Can be set on a nodegroup."
     if label.immutable:
         yield "Only for a new cluster."
     if label.requires_bundled_chart:
-        yield "Needs this project's own charts."
+        yield "Requires the bundled chart."
     if label.aliases:
         yield f"Old name: {', '.join(label.aliases)}."
 
@@ -93,7 +93,7 @@ class RefusedLabels(SphinxDirective):
             operators += described(name, f"It has no effect: {reason}")
         return [
             found,
-            nodes.paragraph("", "What the cloud's operator chooses, and no label:"),
+            nodes.paragraph("", "Set by the cloud's operator; these labels have no effect:"),
             operators,
             listed(
                 "Versions that come with the charts or with Kubernetes, so that these labels have "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels about what Kubernetes' programs are told: flags, sign-in, audit, ciphers, admission."""
+"""Labels of the Kubernetes components: flags, authentication, audit, ciphers, admission."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from magnum.drivers.k8s_capi_helm.labels.label import label
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ApiServerLabels:
-    """Labels about what Kubernetes' programs are told."""
+    """Labels of the Kubernetes components."""
 
     kubelet_options: tuple[tuple[str, str], ...] = label(
         component_flags.KUBELET,
@@ -41,41 +41,41 @@ class ApiServerLabels:
         component_flags.PROXY,
         (),
         "--proxy-mode=nftables",
-        "Flags of kube-proxy, which become its configuration. Kubernetes reads it when the cluster "
-        "is made. Has no effect with cilium, which takes the place of kube-proxy.",
+        "Flags of kube-proxy, which become its configuration. Kubernetes reads it when the "
+        "cluster is created. Has no effect with cilium, which replaces kube-proxy.",
         immutable=True,
     )
     admission_control_list: tuple[str, ...] = label(
         text_types.ADMISSION_PLUGINS,
         (),
         "AlwaysPullImages,PodNodeSelector",
-        "Admission plugins of the API server besides those that are on by default. NodeRestriction "
-        "is always on.",
+        "Admission plugins of the API server in addition to the default ones. NodeRestriction is "
+        "always enabled.",
     )
     api_server_cert_sans: tuple[str, ...] = label(
         text_types.HOSTS,
         (),
         "k8s.example.org,192.0.2.10",
-        "Further names and addresses for which the API server's certificate is good.",
+        "Additional names and addresses in the certificate of the API server.",
     )
     api_server_tls_cipher_suites: tuple[str, ...] = label(
         text_types.CIPHERS,
         (),
         "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-        "Cipher suites of the API server below TLS 1.3. Without it Kubernetes' own.",
+        "Cipher suites of the API server below TLS 1.3. The default is that of Kubernetes.",
     )
     kubelet_tls_cipher_suites: tuple[str, ...] = label(
         text_types.CIPHERS,
         (),
         "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-        "Cipher suites of the kubelets below TLS 1.3. Without it Kubernetes' own.",
+        "Cipher suites of the kubelets below TLS 1.3. The default is that of Kubernetes.",
     )
     audit_log_enabled: bool = label(
         types.SWITCH,
         False,
         "true",
-        "Whether the API server writes who asked for what (the metadata of each request, no "
-        "bodies) into /var/log/kubernetes/audit/audit.log on each control plane node.",
+        "Whether the API server writes an audit log (metadata of each request, no bodies) to "
+        "/var/log/kubernetes/audit/audit.log on each control plane node.",
         requires_bundled_chart=True,
     )
     audit_log_max_age: int = label(
@@ -90,7 +90,7 @@ class ApiServerLabels:
         text_types.SOME,
         10,
         "3",
-        "Number of old files of the audit log that are kept.",
+        "Number of rotated files of the audit log that are kept.",
         aliases=("audit_log_maxbackup",),
         requires_bundled_chart=True,
     )
@@ -98,7 +98,7 @@ class ApiServerLabels:
         text_types.SOME,
         100,
         "50",
-        "MiB after which a new file of the audit log is begun.",
+        "Size in MiB at which the audit log is rotated.",
         aliases=("audit_log_maxsize",),
         requires_bundled_chart=True,
     )
@@ -106,36 +106,36 @@ class ApiServerLabels:
         text_types.HTTPS_URL,
         None,
         "https://sso.example.org/realms/k8s",
-        "URL of an OpenID Connect issuer whose tokens the Kubernetes API accepts. Needs "
+        "URL of an OpenID Connect issuer whose tokens the Kubernetes API accepts. Requires "
         "oidc_client_id.",
     )
     oidc_client_id: str | None = label(
         types.NAME,
         None,
         "kubernetes",
-        "The client for which tokens have to be made.",
+        "OpenID Connect client for which tokens must be issued.",
     )
     oidc_username_claim: str = label(
         types.NAME,
         "sub",
         "email",
-        "What of a token is the name of the user.",
+        "Claim of a token that has the name of the user.",
     )
     oidc_username_prefix: str = label(
         types.NAME,
         "oidc:",
         "sso:",
-        "What is put before names of users, '-' for nothing.",
+        "Prefix of user names, '-' for none.",
     )
     oidc_groups_claim: str = label(
         types.NAME,
         "groups",
         "roles",
-        "What of a token is the list of the user's groups.",
+        "Claim of a token that has the list of the user's groups.",
     )
     oidc_groups_prefix: str = label(
         types.NAME,
         "oidc:",
         "sso:",
-        "What is put before names of groups, '-' for nothing.",
+        "Prefix of group names, '-' for none.",
     )

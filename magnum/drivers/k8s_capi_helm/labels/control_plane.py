@@ -23,14 +23,14 @@ class ControlPlaneLabels:
         text_types.ZONES,
         (),
         "az-1,az-2,az-3",
-        "Nova availability zones over which the control plane nodes are spread. Without it "
-        "availability_zone holds for them too.",
+        "Nova availability zones over which the control plane nodes are distributed. The default "
+        "is availability_zone.",
     )
     etcd_blockdevice_size: int = label(
         types.GIBIBYTES,
         0,
         "10",
-        "Size in GiB of a separate disk for etcd on each control plane node. With 0 etcd is on the "
+        "Size in GiB of a separate disk for etcd on each control plane node. With 0 etcd uses the "
         "boot disk.",
         aliases=("etcd_volume_size",),
     )
@@ -38,7 +38,7 @@ class ControlPlaneLabels:
         types.choice("volume", "local"),
         "volume",
         "local",
-        "Whether etcd's disk is a Cinder volume, or an ephemeral disk of the flavor.",
+        "Whether etcd's disk is a Cinder volume or an ephemeral disk of the flavor.",
     )
     etcd_blockdevice_volume_type: str | None = label(
         types.NAME,
@@ -57,15 +57,15 @@ class ControlPlaneLabels:
         types.VERSION,
         None,
         "1.1.0",
-        "Version of the cluster chart for new clusters, instead of the cloud's default one. Can "
-        "only be set by a cluster template.",
+        "Version of the cluster chart for new clusters, instead of the cloud's default. Can only "
+        "be set by a cluster template.",
         sites=(LabelScope.TEMPLATE,),
     )
     capi_helm_chart_name: str | None = label(
         types.CHART,
         None,
         "my-cluster",
-        "Name of the cluster chart for new clusters, instead of the cloud's default one, if the "
+        "Name of the cluster chart for new clusters, instead of the cloud's default, if the "
         "operator allows it. Can only be set by a cluster template.",
         sites=(LabelScope.TEMPLATE,),
     )
@@ -73,16 +73,17 @@ class ControlPlaneLabels:
         types.REPOSITORY,
         None,
         "https://charts.example.org",
-        "Repository of the cluster chart for new clusters, instead of the cloud's default one, if "
-        "the operator allows it; 'bundled' for the charts that come with the driver. Can only be "
-        "set by a cluster template.",
+        "Repository of the cluster chart for new clusters, instead of the cloud's default, if the "
+        "operator allows it; 'bundled' for the charts that are bundled with the driver. Can only "
+        "be set by a cluster template.",
         sites=(LabelScope.TEMPLATE,),
     )
     capi_helm_overlay: str | None = label(
         types.OVERLAY,
         None,
         "gpu",
-        "Name of an overlay: values of the chart that the cloud's operator keeps under this name. "
-        "Can only be set by a cluster template. Other labels and Magnum's fields win over it.",
+        "Name of an overlay: values of the chart that the cloud's operator provides under this "
+        "name. Can only be set by a cluster template. Other labels and Magnum's fields take "
+        "precedence over it.",
         sites=(LabelScope.TEMPLATE,),
     )

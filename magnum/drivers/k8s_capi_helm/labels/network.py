@@ -17,45 +17,46 @@ class NetworkLabels:
         types.SUBNET,
         "10.0.0.0/24",
         "10.20.0.0/24",
-        "IPv4 range of the network that is made for the nodes. Not used if the cluster has a fixed "
-        "network or subnet.",
+        "IPv4 range of the network that is created for the nodes. Not used if the cluster has a "
+        "fixed network or subnet.",
         immutable=True,
     )
     octavia_provider: str = label(
         types.PROVIDER,
         "amphora",
         "ovn",
-        "Octavia provider of the Kubernetes API's load balancer and of those for Services.",
+        "Octavia provider of the load balancers of the Kubernetes API and of Services.",
         immutable=True,
     )
     octavia_lb_algorithm: str | None = label(
         types.choice("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"),
         None,
         "LEAST_CONNECTIONS",
-        "How load balancers of Services choose a node. Without it, SOURCE_IP_PORT with the "
-        "provider ovn, which has no other, and ROUND_ROBIN with all others.",
+        "Algorithm by which load balancers of Services select a node. The default is "
+        "SOURCE_IP_PORT for the provider ovn, which supports no other, and ROUND_ROBIN for all "
+        "others.",
     )
     octavia_lb_healthcheck: bool = label(
         types.SWITCH,
         True,
         "false",
-        "Whether load balancers of Services watch with a health monitor which nodes answer.",
+        "Whether load balancers of Services have a health monitor for the nodes.",
     )
     master_lb_floating_ip_enabled: bool = label(
         types.SWITCH,
         True,
         "false",
-        "Whether the load balancer of the Kubernetes API gets a floating IP. Where the label is "
-        "not given, the cluster's own floating_ip_enabled has to be true as well.",
+        "Whether the load balancer of the Kubernetes API gets a floating IP. If the label is not "
+        "set, the cluster's field floating_ip_enabled must be true as well.",
         immutable=True,
     )
     api_master_lb_allowed_cidrs: tuple[str, ...] = label(
         types.CIDRS,
         (),
         "192.0.2.0/24,198.51.100.0/24",
-        "IPv4 networks that may reach the Kubernetes API, with commas or spaces between them. The "
-        "management cluster has to be in one of them. Without it everybody may. Load balancers of "
-        "the provider ovn cannot keep anybody out.",
+        "IPv4 networks that can connect to the Kubernetes API, separated by commas or spaces. "
+        "They must include the management cluster. By default access is not restricted. Not "
+        "supported by the provider ovn.",
         aliases=("master_lb_allowed_cidrs",),
     )
     api_server_lb_flavor: str | None = label(
@@ -85,22 +86,23 @@ class NetworkLabels:
         text_types.PODS,
         (),
         "10.100.0.0/16,fd00:10::/56",
-        "Network of the pods with calico: one, or one of IPv4 and one of IPv6, of which pods "
-        "prefer the first. Without it the chart's, 172.16.0.0/13.",
+        "Pod network with calico: one CIDR, or one of IPv4 and one of IPv6, the preferred one "
+        "first. The chart's default is 172.16.0.0/13.",
         immutable=True,
     )
     cilium_ipv4pool: tuple[str, ...] = label(
         text_types.PODS,
         (),
         "10.100.0.0/16",
-        "The same with cilium.",
+        "Pod network with cilium: one CIDR, or one of IPv4 and one of IPv6, the preferred one "
+        "first. The chart's default is 172.16.0.0/13.",
         immutable=True,
     )
     service_cluster_ip_range: tuple[str, ...] = label(
         text_types.SERVICES,
         (),
         "10.254.0.0/16,fd00:20::/112",
-        "Network of the services: one, or one of IPv4 and one of IPv6. Without it the chart's, "
+        "Service network: one CIDR, or one of IPv4 and one of IPv6. The chart's default is "
         "172.24.0.0/13.",
         immutable=True,
     )
@@ -108,6 +110,6 @@ class NetworkLabels:
         text_types.DOMAIN,
         None,
         "k8s.example.org",
-        "DNS domain of services. Without it the chart's, cluster.local.",
+        "DNS domain of Services. The chart's default is cluster.local.",
         immutable=True,
     )

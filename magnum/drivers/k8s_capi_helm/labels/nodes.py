@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels about the machines: image, size, place, disks, healing, autoscaling."""
+"""Labels of machines: image, size, zone, disks, auto healing, autoscaling."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class NodeLabels:
         types.KUBE_TAG,
         None,
         "v1.34.4",
-        "Kubernetes version of the nodes. Needed only if the image has no property kube_version; "
-        "where both are there, they have to be the same. After an upgrade it is the new "
-        "template's, or none.",
+        "Kubernetes version of the nodes. Required only if the image has no property "
+        "kube_version; if both are set, they must be equal. After an upgrade it is the new "
+        "template's, or removed.",
     )
     auto_healing_enabled: bool = label(
         types.SWITCH,
@@ -33,36 +33,36 @@ class NodeLabels:
         types.SWITCH,
         False,
         "true",
-        "Whether the cluster autoscaler sets the size of each nodegroup whose maximum is above its "
-        "minimum.",
+        "Whether the cluster autoscaler sets the size of each nodegroup whose maximum is above "
+        "its minimum.",
     )
     min_node_count: int | None = label(
         types.FEWEST,
         None,
         "0",
-        "Lower bound of the autoscaler for the default worker nodegroup, until the nodegroup is "
-        "given another one. Without it one worker stays.",
+        "Lower bound of the autoscaler for the default worker nodegroup, until the nodegroup has "
+        "a minimum of its own. The default is 1.",
     )
     max_node_count: int | None = label(
         types.MOST,
         None,
         "5",
-        "Upper bound of the autoscaler for the default worker nodegroup, as long as the nodegroup "
-        "has no maximum of its own.",
+        "Upper bound of the autoscaler for the default worker nodegroup, until the nodegroup has "
+        "a maximum of its own.",
     )
     boot_volume_size: int = label(
         types.GIBIBYTES,
         0,
         "40",
         "Size in GiB of the Cinder volume from which each node boots. With 0 nodes boot from the "
-        "flavor's own disk.",
+        "flavor's disk.",
         sites=EVERYWHERE,
     )
     boot_volume_type: str | None = label(
         types.NAME,
         None,
         "fast",
-        "Cinder volume type of the volume from which each node boots. Has an effect together with "
+        "Cinder volume type of the volume from which each node boots. Has an effect only with "
         "boot_volume_size.",
         sites=EVERYWHERE,
     )
@@ -70,32 +70,32 @@ class NodeLabels:
         types.ZONE,
         None,
         "az-storage",
-        "Cinder availability zone of the volume from which each node boots. Without it, the zone "
-        "of the node. Has an effect together with boot_volume_size.",
+        "Cinder availability zone of the volume from which each node boots. The default is the "
+        "zone of the node. Has an effect only with boot_volume_size.",
         sites=EVERYWHERE,
     )
     docker_volume_type: str | None = label(
         types.NAME,
         None,
         "fast",
-        "Cinder volume type of the volume for images and containers. Has an effect together with "
-        "the field docker_volume_size.",
+        "Cinder volume type of the volume for images and containers. Has an effect only with the "
+        "field docker_volume_size.",
         sites=EVERYWHERE,
     )
     availability_zone: str | None = label(
         types.ZONE,
         None,
         "az-2",
-        "Nova availability zone of all nodes. Without it Nova chooses a zone for each node.",
+        "Nova availability zone of all nodes. By default Nova selects a zone for each node.",
         sites=EVERYWHERE,
     )
     server_group_policies: str = label(
         types.choice("soft-anti-affinity", "anti-affinity", "soft-affinity", "affinity", "none"),
         "soft-anti-affinity",
         "none",
-        "Whether Nova puts the nodes of a group on different hosts (anti-affinity) or on the same "
-        "host (affinity): only if it can (soft-), or not at all otherwise. The control plane and "
-        "each nodegroup have a Nova server group of their own for that; none makes none.",
+        "Policy of the Nova server groups of the control plane and of each nodegroup: nodes run "
+        "on different hosts (anti-affinity) or on the same host (affinity), as a preference "
+        "(soft-) or as a requirement. none creates no server groups.",
         sites=EVERYWHERE,
         immutable=True,
     )
@@ -103,7 +103,7 @@ class NodeLabels:
         types.NAMES,
         (),
         "storage backup",
-        "Names or ids of further Neutron networks on which each worker gets a port.",
+        "Names or ids of additional Neutron networks on which each worker gets a port.",
         sites=EVERYWHERE,
         aliases=("extra_network_name",),
         immutable=True,
@@ -112,7 +112,7 @@ class NodeLabels:
         types.ANNOTATIONS,
         (),
         "node.cluster.x-k8s.io/team=blue,node.cluster.x-k8s.io/cost-centre=42",
-        "Annotations of the workers' Nodes. Cluster API keeps those below node.cluster.x-k8s.io "
-        "there; any other key has to be allowed by the cloud's operator.",
+        "Annotations of the workers' Nodes. Cluster API syncs those below node.cluster.x-k8s.io; "
+        "any other key must be allowed by the cloud's operator.",
         sites=EVERYWHERE,
     )
