@@ -120,7 +120,7 @@ def _missing(observed: Observed, state: MagnumState) -> Issue | None:
         or infrastructure.openstack_missing(observed.infrastructure)
         or nodegroups.first_missing(observed, state)
         or machine_deployment.leftover_machines(observed)
-        or addons.core_missing(observed.addons, state.without_addons)
+        or addons.core_missing(observed, state.without_addons)
         or infrastructure.cluster_missing(observed.cluster)
     )
 

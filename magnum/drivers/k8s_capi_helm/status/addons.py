@@ -4,16 +4,23 @@
 Their status has no observed generation: the phase stays Deployed right after an edit. What the
 addon provider has worked through stands in an annotation that its framework, kopf, keeps
 (https://kopf.readthedocs.io, "Diff-base configuration").
+
+An error that the addon provider does not expect, such as a template that cannot be rendered, never
+gets as far as the status: kopf tries again for ever and keeps since when, how often and why in
+another annotation (the same, "Handling progress").
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+import datetime
 import json
+import re
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
-from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names
+from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
+from magnum.drivers.k8s_capi_helm.status import timestamps
 from magnum.drivers.k8s_capi_helm.status.issue import Issue
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
@@ -27,6 +34,13 @@ CORE: tuple[frozenset[str], ...] = (
 
 _HANDLED = f"{names.ADDONS_GROUP}/last-handled-configuration"
 _IN_PROGRESS = f"{names.ADDONS_GROUP}/handle_addon_updated"
+
+#: So long the addon provider may try, or not have begun, until that is told.
+PATIENCE = datetime.timedelta(minutes=10)
+#: It waits for its gate, and what keeps the cluster from being ready has reasons of its own.
+_GATE = re.compile(r"cluster '[^']*' is not ready")
+#: Phases before anything is done for an addon.
+_NOT_BEGUN = ("", "Unknown", "Pending")
 
 
 def component(addon: Json) -> str:
@@ -44,11 +58,7 @@ def done(addon: Json) -> bool:
     annotations = conditions.mapping(conditions.metadata(addon).get("annotations"))
     if conditions.deleting(addon) or any(key.startswith(_IN_PROGRESS) for key in annotations):
         return False
-    try:
-        handled = json.loads(annotations.get(_HANDLED) or "{}")
-    except (TypeError, ValueError, RecursionError):
-        return False
-    same = isinstance(handled, dict) and handled.get("spec") == addon.get("spec")
+    same = _parsed(annotations.get(_HANDLED)).get("spec") == addon.get("spec")
     return same and conditions.at_path(addon, "status", "phase") == "Deployed"
 
 
@@ -69,11 +79,12 @@ def switched_off(values: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(off)
 
 
-def core_missing(addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()) -> Issue | None:
+def core_missing(observed: Observed, without: Iterable[str] = ()) -> Issue | None:
     """The first core addon that is not there or not done, None when all are.
 
     :param without: core addons that the release switches off.
     """
+    addons = observed.addons
     if isinstance(addons, Missing):
         return Issue("the addons cannot be read")
     off = frozenset(without)
@@ -82,9 +93,10 @@ def core_missing(addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()
         if not there and not alternatives & off:
             return Issue(f"addon {' or '.join(sorted(alternatives))} does not exist")
     waiting = [one for one in addons if is_core(one) and not done(one)]
-    failed = [one for one in waiting if issue_of(one)]
-    if failed:
-        return issue_of(failed[0])
+    for one in waiting:
+        issue = issue_of(one, observed)
+        if issue is not None:
+            return issue
     if waiting:
         total = sum(1 for one in addons if is_core(one))
         listed = ", ".join(sorted(component(one) for one in waiting))
@@ -94,38 +106,97 @@ def core_missing(addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()
     return None
 
 
-def issue_of(addon: Json) -> Issue | None:
+def issue_of(addon: Json, observed: Observed) -> Issue | None:
     """Why an addon cannot be deployed, None while it may just take its time."""
-    phase = conditions.at_path(addon, "status", "phase")
-    message = conditions.at_path(addon, "status", "failureMessage")
-    if phase != "Failed" or done(addon):
+    if done(addon):
         return None
+    return _failed(addon) or _retried(addon) or _not_begun(addon, observed)
+
+
+def _failed(addon: Json) -> Issue | None:
+    """The addon provider has given it up until it changes."""
+    if conditions.at_path(addon, "status", "phase") != "Failed":
+        return None
+    message = conditions.at_path(addon, "status", "failureMessage")
     text = public(str(message)) if message else "its installation failed"
     return Issue(f"{component(addon)}: {text}", Cause.ADDON)
 
 
-def not_deployed(
-    addons: tuple[Json, ...] | Missing, without: Iterable[str] = ()
-) -> tuple[str, ...]:
+def _retried(addon: Json) -> Issue | None:
+    """The addon provider tries for longer than it should, by its own times, and has said why.
+
+    Only the first line of what it says: a broken document is quoted in those that follow, with
+    whatever credential stands in it.
+    """
+    for attempt in _attempts(addon):
+        since = conditions.instant(attempt.get("started"))
+        until = conditions.instant(attempt.get("delayed"))
+        line = conditions.words(attempt.get("message")).strip().partition("\n")[0]
+        if since is None or until is None or until - since <= PATIENCE or _GATE.fullmatch(line):
+            continue
+        text = f"{component(addon)}: every attempt to install it fails"
+        return Issue(f"{text}: {public(line)}" if line else text, Cause.ADDON, since=since)
+    return None
+
+
+def _not_begun(addon: Json, observed: Observed) -> Issue | None:
+    """The addon provider has not begun with it, by the clock of the API server."""
+    phase = conditions.words(conditions.at_path(addon, "status", "phase"))
+    if phase not in _NOT_BEGUN or _is_paused(addon) or next(_attempts(addon), None) is not None:
+        return None
+    created = conditions.instant(conditions.metadata(addon).get("creationTimestamp"))
+    if not timestamps.has_lasted(created, observed, PATIENCE):
+        return None
+    return Issue(
+        f"{component(addon)}: the addon provider has not begun to install it",
+        Cause.MANAGEMENT,
+        since=created,
+    )
+
+
+def _attempts(addon: Json) -> Iterator[Json]:
+    """What kopf keeps of each handler that has not come to its end."""
+    annotations = conditions.mapping(conditions.metadata(addon).get("annotations"))
+    for key, text in sorted(annotations.items()):
+        if key.startswith(_IN_PROGRESS):
+            yield _parsed(text)
+
+
+def _parsed(text: object) -> Json:
+    """A JSON object, an empty one for anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_paused(addon: Json) -> bool:
+    return conditions.at_path(addon, "spec", "paused") is True
+
+
+def not_deployed(observed: Observed, without: Iterable[str] = ()) -> tuple[str, ...]:
     """Addons that are not deployed, core and optional, each with its phase or message.
 
     :param without: core addons that the release switches off.
     """
-    if isinstance(addons, Missing):
+    if isinstance(observed.addons, Missing):
         return ("the addons cannot be read",)
     texts = []
-    missing = core_missing(addons, without)
+    missing = core_missing(observed, without)
     if missing is not None:
         texts.append(missing.text)
-    for one in addons:
+    for one in observed.addons:
         if is_core(one) or done(one):
             continue
-        found = issue_of(one)
+        found = issue_of(one, observed)
         texts.append(found.text if found else f"{component(one)}: {_phase(one)}")
     return tuple(sorted(texts))
 
 
 def _phase(addon: Json) -> str:
     """How far an addon is, in the words of the addon provider; Deployed is of an older spec."""
+    if _is_paused(addon):
+        return "paused"
     phase = conditions.words(conditions.at_path(addon, "status", "phase"))
     return "its last change is not deployed yet" if phase == "Deployed" else phase or "not started"

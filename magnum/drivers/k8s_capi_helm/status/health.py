@@ -66,7 +66,7 @@ def evaluate(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, 
         "nodegroup": _node_groups(observed, state),
         "api": _api(observed.cluster),
     }
-    extra = addons.not_deployed(observed.addons, state.without_addons)
+    extra = addons.not_deployed(observed, state.without_addons)
     if extra:
         # Where the Cluster is not found it may be another management cluster that answers.
         seen = not isinstance(observed.addons, Missing) and not isinstance(

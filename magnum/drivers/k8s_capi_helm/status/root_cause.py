@@ -220,7 +220,7 @@ def _control_plane_fault(scope: Scope) -> Issue | None:
 
 def _addon_fault(scope: Scope) -> Issue | None:
     for one in items(scope.observed.addons) if scope.whole else ():
-        found = addons.issue_of(one) if addons.is_core(one) else None
+        found = addons.issue_of(one, scope.observed) if addons.is_core(one) else None
         if found is not None:
             return found
     return None
