@@ -331,9 +331,11 @@ class ProviderCase(unittest.TestCase):
 class RealTest(unittest.TestCase):
     def test_the_real_one_is_asked(self) -> None:
         try:
-            Real().close()
+            real = Real()
         except NotGiven as error:
             self.skipTest(str(error))
+        self.addCleanup(real.close)
+        self.assertIsInstance(real, Real)
 
 
 class ChartTest(ProviderCase):

@@ -286,10 +286,11 @@ class NetworkTest(unittest.TestCase):
             rendering.render(rendering.CLUSTER, values, upgrade=True)
 
     def test_pods_are_given_addresses_by_somebody_else(self) -> None:
-        cluster(
+        found = cluster(
             kubeNetwork__pods__cidrBlocks=["10.0.0.0/26"],
             controllerManager={"extraArgs": {"allocate-node-cidrs": "false"}},
         )
+        self.assertIn("spec", found)
 
     def test_a_bastion_is_said_to_be_off_before_it_may_be_left_out(self) -> None:
         self.assertNotIn("bastion", cluster()["spec"])
@@ -302,13 +303,14 @@ class NetworkTest(unittest.TestCase):
         rendering.render(rendering.CLUSTER, values, upgrade=True)
 
     def test_networks_that_only_touch_are_fine(self) -> None:
-        cluster(
+        found = cluster(
             kubeNetwork={
                 "pods": {"cidrBlocks": ["10.0.0.0/17"]},
                 "services": {"cidrBlocks": ["10.0.128.0/17"]},
             },
             clusterNetworking__internalNetwork__nodeCidr="10.1.0.0/16",
         )
+        self.assertIn("spec", found)
 
 
 class EndpointTest(unittest.TestCase):

@@ -230,7 +230,9 @@ class RefusalTest(unittest.TestCase):
         base = rendering.scenarios(rendering.CLUSTER)["minimal"].values
         for change in WORKS:
             with self.subTest(change=change):
-                rendering.render(rendering.CLUSTER, rendering.changed(base, change))
+                self.assertTrue(
+                    rendering.render(rendering.CLUSTER, rendering.changed(base, change))
+                )
 
     def test_a_cluster_that_lives_with_it_is_not_kept_from_upgrades(self) -> None:
         base = rendering.scenarios(rendering.CLUSTER)["minimal"].values

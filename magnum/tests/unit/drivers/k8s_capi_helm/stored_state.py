@@ -111,11 +111,10 @@ class Scenes(DriverCase):
             found["metadata"]["uid"] = f"uid-{name}-{self._made[name]}"
             return found
 
-        for target, name, stand_in in (
-            (uuid, "uuid4", lambda: self.numbers.make(real)),
-            (fakes.FakeKube, "_new", with_steady_uid),
+        for patch in (
+            mock.patch.object(uuid, "uuid4", lambda: self.numbers.make(real)),
+            mock.patch.object(fakes.FakeKube, "_new", with_steady_uid),
         ):
-            patch = mock.patch.object(target, name, stand_in)
             patch.start()
             self.addCleanup(patch.stop)
         super().setUp()

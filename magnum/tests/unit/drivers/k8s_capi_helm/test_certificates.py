@@ -14,7 +14,7 @@ import fixtures
 from keystoneauth1 import exceptions as ka_exceptions
 
 from magnum import objects
-from magnum.common import cert_manager, exception
+from magnum.common import exception
 from magnum.common.cert_manager import barbican_cert_manager, x509keypair_cert_manager
 from magnum.conductor.handlers import ca_conductor
 from magnum.drivers.k8s_capi_helm.model import names
@@ -136,8 +136,11 @@ class TestWithDatabase(DriverCase):
         def refuse(ref: str, **about: Any) -> None:
             raise exception.X509KeyPairNotFound(x509keypair=ref)
 
-        store = cert_manager.get_backend()
-        self.useFixture(fixtures.MonkeyPatch(f"{store.__name__}.CertManager.delete_cert", refuse))
+        for manager in (
+            x509keypair_cert_manager.CertManager,
+            barbican_cert_manager.CertManager,
+        ):
+            self.useFixture(fixtures.MockPatchObject(manager, "delete_cert", refuse))
         self.assertRaises(exception.NotSupported, self.rotate)
         self.assertEqual(before, self.handed_out())
 

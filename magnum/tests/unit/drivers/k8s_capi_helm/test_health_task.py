@@ -11,7 +11,6 @@ import fixtures
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import clock, names
-from magnum.drivers.k8s_capi_helm.reconcile import observe
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, fakes
@@ -77,6 +76,16 @@ class TestWithheld(Case):
         self.assertEqual(1, log.output.count(self.TOLD), log.output)
 
 
+class Failing:
+    """A port that fails whatever it is asked."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.error
+
+
 class TestNeverStale(Case):
     """Magnum swallows what a monitor raises and goes on showing what was true once."""
 
@@ -86,17 +95,14 @@ class TestNeverStale(Case):
         self.assertEqual("HEALTHY", self.health()[0])
 
     def test_whatever_goes_wrong_is_unknown(self) -> None:
+        whole = self.ports
         for error, key, text in (
             (errors.ManagementRefused("Reading is not allowed."), "management", "not allowed"),
             (errors.Misconfigured("The operator has to look."), "internal", "has to look"),
             (RuntimeError("a secret"), "internal", "operator's log"),
         ):
             with self.subTest(str(error)):
-
-                def fail(*args: Any, error: Exception = error, **more: Any) -> None:
-                    raise error
-
-                self.useFixture(fixtures.MonkeyPatch(f"{observe.__name__}.evaluate", fail))
+                self.ports = dataclasses.replace(whole, controller_check=Failing(error))
                 health, reasons = self.health()
                 self.assertEqual(("UNKNOWN", {key}), (health, set(reasons)))
                 self.assertIn(text, reasons[key])

@@ -91,8 +91,11 @@ class MoodyWorld(conductor_crash.CrashCase):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
         self.useFixture(fixtures.MonkeyPatch("keystoneauth1.session.time.sleep", lambda s: None))
-        place = "magnum.common.keystone.KeystoneClientV3.auth_url"
-        self.useFixture(fixtures.MonkeyPatch(place, "http://cloud.example/identity"))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "magnum.common.keystone.KeystoneClientV3.auth_url", "http://cloud.example/identity"
+            )
+        )
         self.apis = fakes.FakeApis()
         self.apis.between = self._cloud  # type: ignore[method-assign]
         self.helm = KubeHelm(self.kube)

@@ -5,17 +5,39 @@ from __future__ import annotations
 
 import dataclasses
 from typing import Any
-from unittest import mock
 
 import fixtures
 
-from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import errors, lease
 from magnum.drivers.k8s_capi_helm.values import merge
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, NAMESPACE, RELEASE
 
 OLD, NEW = builders.VERSION, "1.35.2"
 PINS = {"kubernetesVersion": OLD, "machineImageId": "image-1"}
+
+
+class FailingLeases(lease.ReleaseLeases):
+    """The Leases of a conductor that dies, or loses the management cluster, at one moment.
+
+    :ivar finishing: what becomes of the end of an operation, None for the usual.
+    :ivar additions: after so many operations it dies; None for never.
+    """
+
+    finishing: Exception | None = None
+    additions: int | None = None
+
+    def finish(self, *args: Any, **more: Any) -> Any:
+        if self.finishing:
+            raise self.finishing
+        return super().finish(*args, **more)
+
+    def add(self, *args: Any, **more: Any) -> Any:
+        if self.additions is not None:
+            self.additions -= 1
+            if self.additions < 0:
+                raise KeyboardInterrupt
+        return super().add(*args, **more)
 
 
 class UpgradeCase(DriverCase):
@@ -334,8 +356,11 @@ class TestRecovery(UpgradeCase):
         self.made()
         self.helm.refusal = errors.DriverError("The chart does not take these values.")
         away = errors.ManagementUnreachable("The management cluster does not answer.")
-        with mock.patch.object(self.ports.leases, "finish", side_effect=away):
-            self.assertEqual("", self.upgrade(self.next))
+        leases = FailingLeases(self.kube, holder="test", lease_duration=60)
+        whole, leases.finishing = self.ports, away
+        self.ports = dataclasses.replace(self.ports, leases=leases)
+        self.assertEqual("", self.upgrade(self.next))
+        self.ports = whole
         self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
         self.assertEqual(1, len(self.recorded()))
         self.helm.refusal = None
@@ -466,17 +491,11 @@ class TestMachines(UpgradeCase):
         self.assertNotIn("machineRootVolume", self.machines("default-worker"))
 
     def test_a_conductor_that_dies_when_the_rows_follow_forgets_nothing(self) -> None:
-        def die(*_: Any, **__: Any) -> None:
-            raise KeyboardInterrupt
-
-        add = self.ports.leases.add
-        calls = iter([add, die])
-        with mock.patch.object(
-            self.ports.leases,
-            "add",
-            side_effect=lambda *args, **more: next(calls)(*args, **more),
-        ):
-            self.assertRaises(KeyboardInterrupt, self.upgrade, self.changed)
+        leases = FailingLeases(self.kube, holder="test", lease_duration=60)
+        whole, leases.additions = self.ports, 1
+        self.ports = dataclasses.replace(self.ports, leases=leases)
+        self.assertRaises(KeyboardInterrupt, self.upgrade, self.changed)
+        self.ports = whole
         self.assertEqual(self.changed.uuid, self.cluster().cluster_template_id)
         self.status_task()
         self.finished()
@@ -529,11 +548,8 @@ class TestMachines(UpgradeCase):
         self.assertEqual("", self.upgrade(self.changed, "default-master"))
 
     def test_a_chart_that_cannot_be_looked_at_is_taken(self) -> None:
-        def busy(*_: Any) -> None:
-            raise errors.HelmRefused("The chart needs a management cluster.")
-
-        with mock.patch.object(self.helm, "check", busy):
-            self.assertEqual("", self.upgrade(self.changed))
+        self.helm.check_refusal = errors.HelmRefused("The chart needs a management cluster.")
+        self.assertEqual("", self.upgrade(self.changed))
 
     def test_what_was_refused_is_owed_to_nobody(self) -> None:
         self.helm.refusal = errors.DriverError("The chart does not take these values.")

@@ -21,6 +21,7 @@ class FakeHelm:
 
     :ivar refusal: raised by the next runs of helm, until it is set to None.
     :ivar refuses: what is wrong with given values, None if nothing is.
+    :ivar check_refusal: with what a check of values ends, whatever they are.
     :ivar is_half_way: whether values that are refused are so by the management cluster, half-way,
         so that Helm keeps them as a failed revision.
     :ivar runs: helm runs so far: (verb, release, values); verbs are apply, adopt and uninstall.
@@ -35,6 +36,7 @@ class FakeHelm:
     def __init__(self) -> None:
         self.refusal: errors.DriverError | None = None
         self.runs: list[tuple[str, str, Json]] = []
+        self.check_refusal: errors.DriverError | None = None
         self.refuses: Callable[[Json], errors.DriverError | None] = lambda values: None
         self.renders: Callable[[Json], list[Json]] = lambda values: []
         self.is_half_way = False
@@ -130,7 +132,7 @@ class FakeHelm:
         return revive
 
     def check(self, namespace: str, release: str, chart: Chart, values: Json) -> None:
-        wrong = self.refuses(values)
+        wrong = self.check_refusal or self.refuses(values)
         if wrong is not None and not self.is_half_way:
             raise wrong
 

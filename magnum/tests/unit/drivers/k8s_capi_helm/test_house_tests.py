@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the laws about tests allow and refuse."""
+
+from __future__ import annotations
+
+from magnum.tests.unit.drivers.k8s_capi_helm.house import patches
+from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import LawCase, made_up, PACKAGE
+
+_IMPORTS = f"""
+import importlib
+import os
+import unittest.mock
+from unittest import mock
+
+import fixtures
+
+from keystoneauth1 import session
+from {PACKAGE} import driver as magnum_driver
+from {PACKAGE}.model import clock, names
+from {PACKAGE}.kube_client import KubeClient
+import {PACKAGE}.errors
+"""
+
+
+def targets(text: str) -> list[str]:
+    """What the law says is replaced by a test with this text."""
+    return [target for _, target in patches.patched(made_up(f"{_IMPORTS}\n{text}\n"))]
+
+
+class TestPatches(LawCase):
+    def test_what_is_refused(self) -> None:
+        for text in (
+            f'mock.patch("{PACKAGE}.model.names.release")',
+            f'unittest.mock.patch("{PACKAGE}.model.names.release")',
+            'fixtures.MonkeyPatch(f"{names.__name__}.release", len)',
+            'fixtures.MockPatch(names.__name__ + ".release")',
+            'where = f"{names.__name__}.release"\nfixtures.MonkeyPatch(where, len)',
+            f'ROOT = "{PACKAGE}"\nmock.patch(f"{{ROOT}}.model.names.release")',
+            'mock.patch.object(names, "release")',
+            'mock.patch.object(magnum_driver.Driver, "create_cluster")',
+            "mock.patch.multiple(names, release=len)",
+            "mock.patch.dict(names.TABLE, {})",
+            'fixtures.MockPatchObject(KubeClient, "get")',
+            'with mock.patch.object(KubeClient, "get"): ...',
+            'setattr(names, "release", len)',
+            'delattr(KubeClient, "get")',
+            "names.release = len",
+            "KubeClient.get = len",
+            "names.TABLE['a'] = 1",
+            "names.LIMIT += 1",
+            "del names.release",
+            f"{PACKAGE}.errors.REASON = 1",
+            "place = names\nplace.release = len",
+            "for place, name in ((os, 'a'), (names, 'b')):\n    mock.patch.object(place, name)",
+            f'there = importlib.import_module("{PACKAGE}.model.names")\nthere.release = len',
+        ):
+            self.assertNotEqual([], targets(text), text)
+
+    def test_what_is_known_only_when_it_runs(self) -> None:
+        for text in (
+            'fixtures.MonkeyPatch(f"{path(place)}.{name}", len)',
+            "mock.patch(TABLE[0])",
+            'mock.patch.object(self.driver, "ports")',
+            "for place in PLACES:\n    mock.patch.object(place, 'x')",
+            "for place in (session, self.x):\n    mock.patch.object(place, 'x')",
+        ):
+            self.assertEqual(["what is known only when it runs"], targets(text), text)
+
+    def test_what_is_allowed(self) -> None:
+        for text in (
+            'fixtures.MonkeyPatch("keystoneauth1.session.time.sleep", len)',
+            'place = "keystoneauth1.session.time"\nfixtures.MonkeyPatch(f"{place}.{name}", len)',
+            'mock.patch.object(session, "Session")',
+            "for place in (os, session.Session):\n    mock.patch.object(place, 'x')",
+            'mock.patch.dict(os.environ, {"A": "b"})',
+            'mock.patch.dict("os.environ", {"A": "b"})',
+            'fixtures.MonkeyPatch(f"{clock.__name__}.utc_now", len)',
+            "clock.utc_now = len",
+            'setattr(group, "node_count", 3)',
+            "self.kube.before = len",
+            "group.name, names_of = 1, 2",
+            'kube.patch("Lease", {})',
+            'self.patch(key, {"a": 1})',
+        ):
+            self.assertEqual([], targets(text), text)
