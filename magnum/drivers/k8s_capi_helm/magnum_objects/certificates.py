@@ -17,6 +17,7 @@ from magnum.common import cert_manager as stores
 from magnum.common import exception
 from magnum.conductor.handlers.common import cert_manager
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster
 from magnum.drivers.k8s_capi_helm.model.secrets import KeyPair
 from magnum.objects import cluster as cluster_object
 
@@ -39,7 +40,7 @@ ROTATION_REFUSED = (
 )
 
 
-def key_pairs(context: Any, cluster: Any) -> dict[str, KeyPair]:
+def key_pairs(context: Any, cluster: Cluster) -> dict[str, KeyPair]:
     """The three CAs and the service account key, by Cluster API's purposes.
 
     Service account tokens are signed with the key of Magnum's own client certificate, which Magnum
@@ -59,7 +60,7 @@ def key_pairs(context: Any, cluster: Any) -> dict[str, KeyPair]:
         ) from error
 
 
-def _read(context: Any, cluster: Any) -> dict[str, KeyPair]:
+def _read(context: Any, cluster: Cluster) -> dict[str, KeyPair]:
     pairs = {}
     for purpose, magnum_type in _MAGNUM_TYPES.items():
         stored = cert_manager.get_cluster_ca_certificate(cluster, context, magnum_type)
@@ -71,7 +72,7 @@ def _read(context: Any, cluster: Any) -> dict[str, KeyPair]:
     return pairs
 
 
-def delete_unreferenced(context: Any, cluster: Any) -> None:
+def delete_unreferenced(context: Any, cluster: Cluster) -> None:
     """Remove the two CAs that Magnum makes for a cluster and does not delete with it.
 
     ``cert_manager.delete_certificates_from_cluster`` of Magnum 23 deletes the cluster's CA and
@@ -82,13 +83,13 @@ def delete_unreferenced(context: Any, cluster: Any) -> None:
         _delete(context, cluster, getattr(cluster, field))
 
 
-def delete(context: Any, cluster: Any) -> None:
+def delete(context: Any, cluster: Cluster) -> None:
     """Remove all certificates of a cluster whose row has gone while Magnum made them."""
     for field in _REFERENCES:
         _delete(context, cluster, getattr(cluster, field))
 
 
-def restore(context: Any, cluster: Any) -> None:
+def restore(context: Any, cluster: Cluster) -> None:
     """Undo what Magnum does to a cluster before it asks a driver to rotate its authorities.
 
     ``ca_conductor.rotate_ca_certificate`` of Magnum 23 makes new certificates, sets their
@@ -107,7 +108,7 @@ def restore(context: Any, cluster: Any) -> None:
         _delete(context, cluster, ref)
 
 
-def _delete(context: Any, cluster: Any, ref: str | None) -> None:
+def _delete(context: Any, cluster: Cluster, ref: str | None) -> None:
     if not ref:
         return
     try:

@@ -10,6 +10,7 @@ from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Operation, UpgradeTarget
 from magnum.objects import cluster_template as template_object
 
@@ -21,7 +22,11 @@ class MagnumRows:
     """
 
     def __init__(
-        self, context: Any, cluster: Any, settings: Settings, is_recent: Callable[[Any], bool]
+        self,
+        context: Any,
+        cluster: Cluster,
+        settings: Settings,
+        is_recent: Callable[[NodeGroup], bool],
     ) -> None:
         self._context = context
         self._cluster = cluster

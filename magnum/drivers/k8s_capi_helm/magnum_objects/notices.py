@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects.reader import workers
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import cni, CNIS
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import Json
 
 #: What containerd does anyway, whatever a template of Heat's time says.
@@ -19,7 +19,7 @@ _PORT = 6443
 
 
 def notices(
-    cluster: Any, conf: Settings, live: Json | None = None, rows: Iterable[Any] = ()
+    cluster: Cluster, conf: Settings, live: Json | None = None, rows: Iterable[NodeGroup] = ()
 ) -> tuple[str, ...]:
     """Sentences for the tenant, () if there is nothing to say.
 
@@ -39,7 +39,7 @@ def notices(
     return (*found, *own, *_disk(cluster), *of_the_template, *_key(cluster, live))
 
 
-def _not_of_the_template(cluster: Any) -> Iterator[str]:
+def _not_of_the_template(cluster: Cluster) -> Iterator[str]:
     """Of a cluster that was taken over: a new one is refused such a label."""
     its, own = cluster.cluster_template.labels or {}, cluster.labels or {}
     for name in sorted(labels.template_only_names() & own.keys()):
@@ -48,7 +48,7 @@ def _not_of_the_template(cluster: Any) -> Iterator[str]:
             yield f"Label '{name}' has no effect, because only a cluster template can set it."
 
 
-def _of_the_template(template: Any, live: Json) -> Iterator[str]:
+def _of_the_template(template: ClusterTemplate, live: Json) -> Iterator[str]:
     driver = template.network_driver
     used = ((live.get("addons") or {}).get("cni") or {}).get("type") or cni(driver)
     if driver and driver not in CNIS:
@@ -66,13 +66,13 @@ def _of_the_template(template: Any, live: Json) -> Iterator[str]:
         yield f"docker_storage_driver '{storage}' has no effect: containerd chooses its own."
 
 
-def _disk(cluster: Any) -> Iterator[str]:
+def _disk(cluster: Cluster) -> Iterator[str]:
     kind = (cluster.labels or {}).get("docker_volume_type", "").strip()
     if kind and not cluster.docker_volume_size:
         yield "Label 'docker_volume_type' has no effect on nodegroups without a docker_volume_size."
 
 
-def _key(cluster: Any, live: Json | None) -> Iterator[str]:
+def _key(cluster: Cluster, live: Json | None) -> Iterator[str]:
     """Only the live values say what machines were made with, whatever the option says today."""
     if live and cluster.keypair and not live.get("machineSSHKeyName"):
         yield f"keypair '{cluster.keypair}' is not used: this cloud makes machines without it."

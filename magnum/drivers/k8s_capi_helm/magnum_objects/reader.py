@@ -11,6 +11,7 @@ from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import cni, parts
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     names,
@@ -29,12 +30,12 @@ _NOT_RENDERED = ("CREATE_FAILED", *_LEAVING)
 
 
 def cluster_request(
-    cluster: Any,
-    nodegroups: Iterable[Any],
+    cluster: Cluster,
+    nodegroups: Iterable[NodeGroup],
     conf: Settings,
     *,
     release: str | None = None,
-    is_recent: Callable[[Any], bool] = lambda row: False,
+    is_recent: Callable[[NodeGroup], bool] = lambda row: False,
     leaving: bool = False,
 ) -> ClusterRequest:
     """What Magnum's rows ask for.
@@ -84,7 +85,7 @@ def cluster_request(
     )
 
 
-def _master(rows: Iterable[Any]) -> Any:
+def _master(rows: Iterable[NodeGroup]) -> NodeGroup:
     """The nodegroup of the control plane."""
     masters = [row for row in rows if row.role == MASTER]
     if len(masters) != 1:
@@ -96,7 +97,7 @@ def _master(rows: Iterable[Any]) -> Any:
 
 
 def upgrade_target(
-    cluster: Any, nodegroups: Iterable[Any], conf: Settings, template: Any
+    cluster: Cluster, nodegroups: Iterable[NodeGroup], conf: Settings, template: ClusterTemplate
 ) -> UpgradeTarget:
     """What an upgrade of a cluster to *template* leads to.
 
@@ -133,7 +134,7 @@ def upgrade_target(
     return UpgradeTarget(request, texts)
 
 
-def values_names(rows: Iterable[Any]) -> dict[str, str]:
+def values_names(rows: Iterable[NodeGroup]) -> dict[str, str]:
     """Under which name each nodegroup stands in the chart's values, by its name in Magnum.
 
     :param rows: all of a cluster, oldest first, as Magnum lists them.
@@ -141,17 +142,17 @@ def values_names(rows: Iterable[Any]) -> dict[str, str]:
     return names.entries(row.name for row in rows)
 
 
-def workers(rows: Iterable[Any]) -> list[Any]:
+def workers(rows: Iterable[NodeGroup]) -> list[NodeGroup]:
     """The nodegroups of workers that are to be there."""
     return [row for row in rows if row.role != MASTER and row.status not in _NOT_RENDERED]
 
 
-def namespace(cluster: Any, conf: Settings) -> str:
+def namespace(cluster: Cluster, conf: Settings) -> str:
     """The namespace in which everything of a cluster lives."""
     return names.namespace(conf.capi_helm.namespace_prefix, cluster.project_id)
 
 
-def own_images(cluster: Any, nodegroups: Iterable[Any]) -> frozenset[str]:
+def own_images(cluster: Cluster, nodegroups: Iterable[NodeGroup]) -> frozenset[str]:
     """Nodegroups whose rows name another image than the cluster's template, by name in the values.
 
     :param nodegroups: all of the cluster, as for :func:`values_names`.
@@ -161,14 +162,14 @@ def own_images(cluster: Any, nodegroups: Iterable[Any]) -> frozenset[str]:
     return frozenset(called[row.name] for row in rows if own_image(row, cluster))
 
 
-def own_image(row: Any, cluster: Any) -> str | None:
+def own_image(row: NodeGroup, cluster: Cluster) -> str | None:
     """The image of a nodegroup that does not follow its cluster's, None for one that does."""
     if row.role == MASTER or row.image_id == cluster.cluster_template.image_id:
         return None
     return row.image_id or None
 
 
-def docker_volume_size(row: Any, cluster: Any) -> int:
+def docker_volume_size(row: NodeGroup, cluster: Cluster) -> int:
     """GiB for images and containers: the nodegroup's own, else the cluster's; 0 for none."""
     return row.docker_volume_size or cluster.docker_volume_size or 0
 
@@ -182,11 +183,11 @@ def _group_labels(
 
 
 def _group_request(
-    row: Any,
-    cluster: Any,
+    row: NodeGroup,
+    cluster: Cluster,
     conf: Settings,
     called: Mapping[str, str],
-    is_recent: Callable[[Any], bool] = lambda row: False,
+    is_recent: Callable[[NodeGroup], bool] = lambda row: False,
 ) -> NodeGroupRequest:
     is_new = row.status == "CREATE_IN_PROGRESS"
     own = _group_labels(row.labels or {}, cluster.labels or {}, conf)
@@ -209,7 +210,7 @@ def _group_request(
     )
 
 
-def may_be_unchecked(row: Any) -> bool:
+def may_be_unchecked(row: NodeGroup) -> bool:
     """Whether the request for a nodegroup may still be being checked, as far as its row tells.
 
     A resize that comes meanwhile makes its status another one. A row whose reason says more than
@@ -224,7 +225,7 @@ def _taints(rows: Iterable[Mapping[str, str]]) -> tuple[dict[str, str], ...]:
     return tuple({key: text for key, text in taint.items() if text} for taint in rows)
 
 
-def _changeable(template: Any) -> dict[str, Any]:
+def _changeable(template: ClusterTemplate) -> dict[str, Any]:
     """What an upgrade takes from its template besides image and labels.
 
     A registry that nobody can make out was let pass by an older driver; it has no effect in the
@@ -242,14 +243,14 @@ def _changeable(template: Any) -> dict[str, Any]:
     }
 
 
-def _start_timeout(template: Any, conf: Settings) -> int:
+def _start_timeout(template: ClusterTemplate, conf: Settings) -> int:
     """Seconds after which a server that never came up is replaced."""
     if template.server_type == "bm":
         return int(conf.capi_helm.bare_metal_start_timeout)
     return int(conf.capi_helm.server_start_timeout)
 
 
-def _floating_ip(cluster: Any, texts: Mapping[str, str], typed: labels.Labels) -> bool:
+def _floating_ip(cluster: Cluster, texts: Mapping[str, str], typed: labels.Labels) -> bool:
     """Whether the API gets a floating IP: the label's word, if given, else Magnum's own field."""
     if texts.get("master_lb_floating_ip_enabled", "").strip():
         return typed.master_lb_floating_ip_enabled

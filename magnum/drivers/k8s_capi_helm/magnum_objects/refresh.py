@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from magnum.common import exception
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster
 from magnum.objects import cluster as cluster_object
 
 #: What of a cluster tells that something has come in between; what an accepted upgrade changes.
@@ -14,7 +15,7 @@ _TOLD = ("status", "stack_id", "cluster_template_id")
 _TEMPLATE = ("cluster_template_id", "cluster_template", "labels")
 
 
-def is_unchanged(cluster: Any, context: Any) -> bool:
+def is_unchanged(cluster: Cluster, context: Any) -> bool:
     """Whether *cluster* is still as in the database; takes what is newer over.
 
     Its status tells of verbs that came since, its stack id of a create that has just begun, its
@@ -27,7 +28,7 @@ def is_unchanged(cluster: Any, context: Any) -> bool:
     return told == [getattr(cluster, field) for field in _TOLD]
 
 
-def refresh(cluster: Any, context: Any, fields: Collection[str] = _TEMPLATE) -> bool:
+def refresh(cluster: Cluster, context: Any, fields: Collection[str] = _TEMPLATE) -> bool:
     """Take fields over from the database; False when the cluster is not there any more."""
     try:
         found = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)

@@ -18,6 +18,7 @@ from oslo_log import log as logging
 
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm.errors import column_limits
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
 
 LOG = logging.getLogger(__name__)
 #: Seconds of the first pause, doubled each time and by lot after a deadlock; 6 seconds in all.
@@ -32,7 +33,7 @@ _again = db_api.wrap_db_retry(
 )
 
 
-def save(row: Any, **fields: Any) -> None:
+def save(row: Cluster | NodeGroup, **fields: Any) -> None:
     """Set fields of a cluster's or nodegroup's record, and save what differs from the database.
 
     Magnum's conductor sets some fields without saving them (a nodegroup's DELETE_IN_PROGRESS), so
@@ -55,7 +56,7 @@ def save(row: Any, **fields: Any) -> None:
         _again(row.save)()
 
 
-def destroy(row: Any) -> None:
+def destroy(row: NodeGroup) -> None:
     """Destroy a nodegroup's record; one that is gone, by another conductor's pass, is as good."""
     with contextlib.suppress(exception.NodeGroupNotFound):
         _again(row.destroy)()

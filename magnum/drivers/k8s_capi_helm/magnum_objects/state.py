@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 import dataclasses
 import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.magnum_objects import certificates
 from magnum.drivers.k8s_capi_helm.magnum_objects.reader import MASTER, own_images, values_names
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import GroupState, LiveRelease, MagnumState, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.status import addons, reasons
 from magnum.drivers.k8s_capi_helm.values import live as values_live
@@ -19,55 +20,55 @@ from magnum.drivers.k8s_capi_helm.values import rollout, upgrade
 
 
 def magnum_state(
-    cluster: Any,
-    nodegroups: Collection[Any],
+    cluster: Cluster,
+    nodegroups: Iterable[NodeGroup],
     record: ReleaseRecord | None,
     live: LiveRelease | None,
+) -> MagnumState:
+    """What the database and the operation record say, for the judge; nothing of it is applied."""
+    rows, record = list(nodegroups), record or ReleaseRecord("", "")
+    deadlines = [op.deadline for op in record.operations if op.deadline]
+    values, reason = live.values if live else {}, cluster.status_reason or ""
+    own, called = own_images(cluster, rows), values_names(rows)
+    held = {
+        name
+        for one in record.operations
+        for name in rollout.waiting_for_control_plane(values, one, own)
+    }
+    stays = cluster.status.endswith("_FAILED") and not _heals(reason)
+    return MagnumState(
+        release=cluster.stack_id or "",
+        status=cluster.status,
+        status_reason=cluster.status_reason,
+        groups=tuple(_group_state(row, called[row.name], values, held, record) for row in rows),
+        applied=False,
+        kubernetes_version=plain(values.get("kubernetesVersion")),
+        started=min((op.started for op in record.operations), default=None),
+        deadline=max(deadlines, default=None),
+        ready_fingerprint=record.ready_fingerprint,
+        applied_generations=record.applied_generations,
+        refusal=reason if stays else "",
+        health_reason=dict(cluster.health_status_reason or {}),
+        without_addons=addons.switched_off(values),
+    )
+
+
+def with_outcome(
+    state: MagnumState,
     *,
     applied: bool,
     joining: bool = False,
     refusal: str = "",
     waiting: errors.DriverError | None = None,
 ) -> MagnumState:
-    """What the database and the operation record say, for the judge."""
-    operations = record.operations if record else ()
-    deadlines = [op.deadline for op in operations if op.deadline]
-    values, reason = live.values if live else {}, cluster.status_reason or ""
-    own = own_images(cluster, nodegroups)
-    held = {
-        name for one in operations for name in rollout.waiting_for_control_plane(values, one, own)
-    }
-    asked = {n for one in operations if one.target_node_count is not None for n in one.groups}
-    if cluster.status.endswith("_FAILED") and not _heals(reason):
-        refusal = refusal or reason
-    rows = list(nodegroups)
-    called = values_names(rows)
-    return MagnumState(
-        release=cluster.stack_id or "",
-        status=cluster.status,
-        status_reason=cluster.status_reason,
-        groups=tuple(
-            dataclasses.replace(
-                _group_state(row, called[row.name], values, held),
-                scale_pending=called[row.name] in asked,
-                ready_fingerprint=record.nodegroup_ready_fingerprints.get(called[row.name], "")
-                if record
-                else "",
-            )
-            for row in rows
-        ),
+    """*state* with what came of applying what the rows ask for."""
+    return dataclasses.replace(
+        state,
         applied=applied,
         only_new_nodegroups_missing=joining,
-        kubernetes_version=plain(values.get("kubernetesVersion")),
-        started=min((op.started for op in operations), default=None),
-        deadline=max(deadlines) if deadlines else None,
-        ready_fingerprint=record.ready_fingerprint if record else "",
-        applied_generations=record.applied_generations if record else {},
-        refusal=refusal,
-        health_reason=dict(cluster.health_status_reason or {}),
+        refusal=refusal or state.refusal,
         waiting=str(waiting or ""),
         waiting_cause=None if waiting is None or waiting.transient else waiting.cause,
-        without_addons=addons.switched_off(values),
     )
 
 
@@ -86,7 +87,11 @@ def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime |
 
 
 def _group_state(
-    row: Any, name: str, values: Mapping[str, Any], held: Collection[str]
+    row: NodeGroup,
+    name: str,
+    values: Mapping[str, Any],
+    held: Collection[str],
+    record: ReleaseRecord,
 ) -> GroupState:
     live = values_live.node_groups(values).get(name, {})
     autoscaled = values_live.is_autoscaled(live)
@@ -103,4 +108,8 @@ def _group_state(
         reason=row.status_reason,
         version=plain(versions.get(place)),
         waits_for_control_plane=name in held,
+        scale_pending=any(
+            name in one.groups and one.target_node_count is not None for one in record.operations
+        ),
+        ready_fingerprint=record.nodegroup_ready_fingerprints.get(name, ""),
     )

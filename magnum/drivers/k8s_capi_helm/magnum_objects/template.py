@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import ClusterTemplate
 from magnum.drivers.k8s_capi_helm.model import cloud
 from magnum.drivers.k8s_capi_helm.values import proxy
 
@@ -19,7 +20,7 @@ _TAKEN_PORTS = frozenset({2379, 2380, 2381, 10248, 10249, 10250, 10256, 10257, 1
 _NODE_PORTS = range(30000, 32768)
 
 
-def check_template(template: Any, old: Any = None) -> None:
+def check_template(template: ClusterTemplate, old: ClusterTemplate | None = None) -> None:
     """Refuse a template that asks for what cannot be had.
 
     :param old: the template that a cluster has, which is to go over to *template*: a field that

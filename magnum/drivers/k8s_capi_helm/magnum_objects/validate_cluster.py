@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
@@ -12,6 +11,7 @@ from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects import validate_nodegroup
 from magnum.drivers.k8s_capi_helm.magnum_objects.reader import cluster_request, MASTER, values_names
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import check_template
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, names
 from magnum.drivers.k8s_capi_helm.values import change, network, nodegroups
 from magnum.drivers.k8s_capi_helm.values import live as values_live
@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 _KIND = ("coe", "server_type")
 
 
-def validate_new_cluster(cluster: Any, rows: list[Any], conf: Settings) -> None:
+def validate_new_cluster(cluster: Cluster, rows: list[NodeGroup], conf: Settings) -> None:
     """Refuse what a new cluster asks for and this version cannot do.
 
     :raises errors.InvalidRequest: naming field and value.
@@ -45,7 +45,7 @@ def validate_new_cluster(cluster: Any, rows: list[Any], conf: Settings) -> None:
         validate_nodegroup.validate_new_nodegroup(row, cluster, conf)
 
 
-def validate_labels(cluster: Any, conf: Settings) -> None:
+def validate_labels(cluster: Cluster, conf: Settings) -> None:
     """Refuse labels of a new cluster that say nothing this version understands.
 
     :raises errors.InvalidRequest: naming label, value and form.
@@ -90,7 +90,7 @@ def _refuse_too_many(request: ClusterRequest) -> None:
             )
 
 
-def validate_place(row: Any, rows: Iterable[Any]) -> None:
+def validate_place(row: NodeGroup, rows: Iterable[NodeGroup]) -> None:
     """Refuse a nodegroup whose place another one has, which magnum-capi-helm gave it.
 
     :param rows: all of the cluster.
@@ -105,7 +105,7 @@ def validate_place(row: Any, rows: Iterable[Any]) -> None:
         )
 
 
-def validate_upgrade(cluster: Any, template: Any) -> None:
+def validate_upgrade(cluster: Cluster, template: ClusterTemplate) -> None:
     """Refuse a template that this cluster cannot follow.
 
     :raises errors.InvalidRequest: naming field and value.
@@ -128,7 +128,9 @@ def validate_upgrade(cluster: Any, template: Any) -> None:
     check_template(template, old)
 
 
-def validate_resize(cluster: Any, row: Any, name: str, request: ClusterRequest, live: Json) -> None:
+def validate_resize(
+    cluster: Cluster, row: NodeGroup, name: str, request: ClusterRequest, live: Json
+) -> None:
     """Refuse a node count that cannot be, or that would have no effect.
 
     :param row: of the nodegroup, with the new count; *name* is what the values call it.
@@ -155,7 +157,7 @@ def validate_resize(cluster: Any, row: Any, name: str, request: ClusterRequest, 
         _refuse_beyond_bounds(row)
 
 
-def _refuse_beyond_bounds(row: Any) -> None:
+def _refuse_beyond_bounds(row: NodeGroup) -> None:
     """Refuse what Magnum's API refuses of a resize, and lets through in an update of the cluster
     (``magnum/api/controllers/v1/cluster_actions.py``).
     """

@@ -11,6 +11,7 @@ from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.labels import kubernetes
 from magnum.drivers.k8s_capi_helm.magnum_objects.reader import docker_volume_size, MASTER
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import names, NodeGroupRequest, request
 
 #: Roles of Nodes that are the control plane's.
@@ -19,7 +20,7 @@ _CONTROL_PLANE_ROLES = (MASTER, "control-plane")
 _MOST_MARKS = 256
 
 
-def validate_new_nodegroup(row: Any, cluster: Any, conf: Settings) -> None:
+def validate_new_nodegroup(row: NodeGroup, cluster: Cluster, conf: Settings) -> None:
     """Refuse what no nodegroup can be.
 
     :raises errors.InvalidRequest: naming group, field and value.
@@ -47,7 +48,7 @@ def validate_new_nodegroup(row: Any, cluster: Any, conf: Settings) -> None:
         )
 
 
-def validate_details(row: Any) -> None:
+def validate_details(row: NodeGroup) -> None:
     """Refuse labels and taints that no Node could have.
 
     :raises errors.InvalidRequest: naming group, field and value.
@@ -64,7 +65,7 @@ def validate_details(row: Any) -> None:
         _check_mark(row.name, "node_taints", taint["key"], taint.get("value") or "")
 
 
-def validate_chart(row: Any, cluster: Any, conf: Settings, family: str) -> None:
+def validate_chart(row: NodeGroup, cluster: Cluster, conf: Settings, family: str) -> None:
     """Refuse what only this project's chart can do for a nodegroup, where the chart is another.
 
     :param family: of the chart that makes it, "" for a foreign one.
@@ -91,7 +92,7 @@ def validate_chart(row: Any, cluster: Any, conf: Settings, family: str) -> None:
     validate_taints(row, family)
 
 
-def validate_disk(row: Any, cluster: Any, *, known: bool) -> None:
+def validate_disk(row: NodeGroup, cluster: Cluster, *, known: bool) -> None:
     """Refuse a disk for images and containers where the chart has no key for it.
 
     :param known: whether it has.
@@ -117,7 +118,7 @@ def validate_new_labels(
             _cannot(group, "node_annotations", texts)
 
 
-def validate_taints(row: Any, family: str) -> None:
+def validate_taints(row: NodeGroup, family: str) -> None:
     """Refuse taints where the chart cannot set them.
 
     :raises errors.InvalidRequest: naming group and field.
@@ -126,12 +127,12 @@ def validate_taints(row: Any, family: str) -> None:
         _cannot(row, "node_taints", row.node_taints)
 
 
-def _labels(row: Any, cluster: Any, conf: Settings) -> labels.Labels:
+def _labels(row: NodeGroup, cluster: Cluster, conf: Settings) -> labels.Labels:
     defaults = conf_module.label_defaults(conf)
     return labels.parse_node_group(row.labels or {}, cluster.labels or {}, defaults)
 
 
-def _check_labels(row: Any, cluster: Any, conf: Settings) -> None:
+def _check_labels(row: NodeGroup, cluster: Cluster, conf: Settings) -> None:
     own, copied = row.labels or {}, cluster.labels or {}
     # Magnum copies the cluster's, which may have more from before and from upgrades.
     new = {name: text for name, text in own.items() if copied.get(name) != text}
@@ -150,7 +151,7 @@ def _check_labels(row: Any, cluster: Any, conf: Settings) -> None:
             )
 
 
-def _check_role(row: Any) -> None:
+def _check_role(row: NodeGroup) -> None:
     if row.role in _CONTROL_PLANE_ROLES:
         raise errors.InvalidRequest(
             f"Nodegroup '{row.name}' has the role '{row.role}', which is reserved for the control "
@@ -174,7 +175,7 @@ def _check_mark(group: str, field: str, key: str, value: str) -> None:
         )
 
 
-def _cannot(row: Any, field: str, value: Any) -> None:
+def _cannot(row: NodeGroup | NodeGroupRequest, field: str, value: Any) -> None:
     raise errors.InvalidRequest(
         f"The chart of this cluster does not support {field} of nodegroup '{row.name}'. The value "
         f"is {value}. Leave it out, or ask the cloud's operator for another chart."

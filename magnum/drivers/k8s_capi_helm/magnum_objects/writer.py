@@ -10,6 +10,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving
+from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import UpgradeTarget
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.values import change, live, upgrade
@@ -20,7 +21,7 @@ Status = fields.ClusterStatus
 _MARKS = ("node_labels", "node_taints")
 
 
-def mark_in_progress(row: Any, status: str) -> None:
+def mark_in_progress(row: Cluster | NodeGroup, status: str) -> None:
     """Say that something has begun, before it has: clients poll at once.
 
     The reason of an earlier request ends with this.
@@ -28,12 +29,12 @@ def mark_in_progress(row: Any, status: str) -> None:
     saving.save(row, status=status, status_reason=reasons.starting(status))
 
 
-def is_deleting(row: Any) -> bool:
+def is_deleting(row: NodeGroup) -> bool:
     """Whether the row of a nodegroup says that it is to go."""
     return (row.status or "").startswith("DELETE_")
 
 
-def set_update_failed(row: Any, error: errors.DriverError, **kept: Any) -> None:
+def set_update_failed(row: NodeGroup, error: errors.DriverError, **kept: Any) -> None:
     """Say that a request about a nodegroup alone was refused; the cluster goes on as it is.
 
     :param kept: fields that were saved for the request, as they were before.
@@ -41,25 +42,25 @@ def set_update_failed(row: Any, error: errors.DriverError, **kept: Any) -> None:
     saving.save(row, status=Status.UPDATE_FAILED, status_reason=reasons.refused(str(error)), **kept)
 
 
-def clears_metadata(row: Any) -> bool:
+def clears_metadata(row: NodeGroup) -> bool:
     """Whether a request takes all labels or all taints of a nodegroup away."""
     changed = row.obj_what_changed()
     return any(field in changed and not getattr(row, field) for field in _MARKS)
 
 
-def bounds(row: Any) -> tuple[int | None, int | None]:
+def bounds(row: NodeGroup) -> tuple[int | None, int | None]:
     """The fewest and the most machines that a nodegroup's row allows."""
     return row.min_node_count, row.max_node_count
 
 
-def changed_fields(row: Any) -> tuple[str, ...]:
+def changed_fields(row: NodeGroup) -> tuple[str, ...]:
     """Fields of a nodegroup that a request changes and that tenants may change."""
     changed = row.obj_what_changed()
     return tuple(field for field in (*change.BOUNDS, *_MARKS) if field in changed)
 
 
 def accept_upgrade(
-    cluster: Any, template: Any, target: UpgradeTarget, kept: Collection[str]
+    cluster: Cluster, template: ClusterTemplate, target: UpgradeTarget, kept: Collection[str]
 ) -> None:
     """Say that an upgrade was accepted: the cluster follows *template* from now on.
 
@@ -78,7 +79,7 @@ def accept_upgrade(
     cluster.obj_reset_changes(["cluster_template"])
 
 
-def set_create_failed(cluster: Any, name: str, error: errors.DriverError) -> None:
+def set_create_failed(cluster: Cluster, name: str, error: errors.DriverError) -> None:
     """Say that a new nodegroup cannot be made; nobody asks for it any more.
 
     :param name: under which it would stand in the chart's values.
@@ -92,7 +93,7 @@ def set_create_failed(cluster: Any, name: str, error: errors.DriverError) -> Non
 
 
 def restore_nodegroup(
-    cluster: Any, name: str, error: errors.DriverError, fields: Mapping[str, Any]
+    cluster: Cluster, name: str, error: errors.DriverError, fields: Mapping[str, Any]
 ) -> None:
     """Say that a nodegroup cannot be changed; its row asks for what the release has.
 

@@ -142,11 +142,8 @@ class _Subject:
         self.rows = rows
         self.read = read
         self.include_health = include_health
-        self.state = magnum_state_reader.magnum_state(
-            cluster,
-            rows,
-            read.record,
-            read.live,
+        self.state = magnum_state_reader.with_outcome(
+            magnum_state_reader.magnum_state(cluster, rows, read.record, read.live),
             applied=read.applied,
             joining=read.joining,
             refusal=outcome.refusal,

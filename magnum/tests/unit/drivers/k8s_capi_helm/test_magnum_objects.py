@@ -365,9 +365,7 @@ class TestState(testtools.TestCase):
     def state(self, values=None, operations=(), **changes):
         live = LiveRelease("r", "n", 1, "deployed", "c", "1.0.0", "f", values or {})
         record = ReleaseRecord("c1", "p1", operations=tuple(operations), ready_fingerprint="seen")
-        return magnum_state_reader.magnum_state(
-            cluster(**changes), rows(), record, live, applied=True
-        )
+        return magnum_state_reader.magnum_state(cluster(**changes), rows(), record, live)
 
     def test_version_and_first_look_are_of_the_release_and_the_record(self):
         state = self.state({"kubernetesVersion": "v1.34.4"})
