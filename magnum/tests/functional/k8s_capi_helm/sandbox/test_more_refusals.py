@@ -31,7 +31,7 @@ def _label(name: str, text: str, *words: str, **others: str) -> Mistake:
 
 _FIELDS = {
     "proxy": Mistake(("http_proxy", "'proxy:3128'"), {"http_proxy": "proxy:3128"}),
-    "exceptions": Mistake(("no_proxy", "without a proxy"), {"no_proxy": ".example.org"}),
+    "exceptions": Mistake(("no_proxy", "has no proxy"), {"no_proxy": ".example.org"}),
     "registry": Mistake(("insecure_registry",), {"insecure_registry": "r:5000/path"}),
     "own registry": Mistake(("registry_enabled",), {"registry_enabled": True}),
     "port": Mistake(("apiserver_port", "10250"), {"apiserver_port": 10250}),
@@ -49,7 +49,7 @@ _LABELS = {
     "version": Mistake(("v1.33.8", "v1.34.4"), {"labels": {"kube_tag": "v1.33.8"}}),
     "bounds": _label("min_node_count", "5", "at most 2", max_node_count="2"),
     "reserved flag": _label("kubelet_options", "--node-ip=192.0.2.1", "--node-ip"),
-    "password": _label("grafana_admin_passwd", "x", "cannot be had"),
+    "password": _label("grafana_admin_passwd", "x", "is not supported"),
     "chart": _label("capi_helm_chart_name", "other", "'other'"),
     "chart version": Mistake(("9.9.9",), {"labels": {"capi_helm_chart_version": "9.9.9"}}),
     "not a template's": Mistake(

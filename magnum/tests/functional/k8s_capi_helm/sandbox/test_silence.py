@@ -18,7 +18,8 @@ _PLACE = "openstack-system"
 _CONTROLLER = f"/apis/apps/v1/namespaces/{_PLACE}/daemonsets/openstack-cloud-controller-manager"
 _CONFIG = f"/api/v1/namespaces/{_PLACE}/secrets/cloud-config"
 _TAKEN = (
-    f"ccm-openstack: DaemonSet {_PLACE}/openstack-cloud-controller-manager not there; "
+    f"ccm-openstack: DaemonSet {_PLACE}/openstack-cloud-controller-manager not found in the "
+    f"cluster; "
     f"cloud-config: Secret {_PLACE}/cloud-config not found in the cluster"
 )
 _CAPO = r"controller capo has not reported since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"

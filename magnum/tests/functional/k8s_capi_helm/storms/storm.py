@@ -24,7 +24,7 @@ LIMIT = 900.0
 #: Seconds after which a request is not in the broker's queue any more.
 _QUEUED = 60.0
 #: Of the reason of a group whose request was lost before its server group was made.
-_INTERRUPTED = "was interrupted before its server group was made"
+_INTERRUPTED = "was interrupted before its server group was created"
 #: Groups that may have a machine in one storm: a storm is about requests.
 _MACHINES = 2
 #: Helm's subcommand that changes a release.
