@@ -251,7 +251,7 @@ class ChartStore:
             scratch = tempfile.TemporaryDirectory(prefix=_FETCHED, dir=self._directory)
         except OSError as error:
             raise chart_archive.not_found(
-                "This Magnum conductor cannot keep the chart of this cluster", str(error)
+                "This Magnum conductor cannot store the chart of this cluster", str(error)
             ) from None
         with scratch as path:
             yield pathlib.Path(path)
@@ -266,8 +266,8 @@ def _shown(place: chart_source.ChartSource) -> str:
 
 def _lost(live: LiveRelease, digest: str, detail: str) -> errors.ChartNotFound:
     return errors.ChartNotFound(
-        "The chart that this cluster was created with is not available in the same form. Another "
-        f"one than '{live.chart_name}' {live.chart_version} could replace its machines. Ask the "
-        "operator to make it available again.",
+        "The chart that this cluster was created with is not available any more, or has changed. "
+        f"Any other chart than '{live.chart_name}' {live.chart_version} could replace its "
+        "machines. Ask the operator to make it available again.",
         f"wanted family '{live.chart_family}', digest {digest or 'unknown'}: {detail}",
     )

@@ -108,9 +108,9 @@ class ClusterResources:
                 return str(compute.create_server_group(name=name, policy=policy).id)
         except errors.CloudRefused as error:
             raise errors.CloudRefused(
-                f"There is no server group for the machines of nodegroup '{group}': {error} "
-                "Delete server groups that are not used ('openstack server group list'), ask for "
-                "a larger quota, or set the label 'server_group_policies' to none.",
+                f"The server group of nodegroup '{group}' cannot be created. {error} Delete "
+                "server groups that are not used ('openstack server group list'), request a "
+                "higher quota, or set the label 'server_group_policies' to none.",
                 error.detail,
             ) from error
 
@@ -131,9 +131,9 @@ class ClusterResources:
                 made = network.create_ip(floating_network_id=network_id, description=words)
         except errors.CloudRefused as error:
             raise errors.CloudRefused(
-                "There is no floating IP for the Kubernetes API, which has no load balancer: "
-                f"{error} Delete floating IPs that are not used, ask for a larger quota, or create "
-                "the cluster with --master-lb-enabled.",
+                "The floating IP of the Kubernetes API, which has no load balancer, cannot be "
+                f"created. {error} Delete floating IPs that are not used, request a higher quota, "
+                "or create the cluster with --master-lb-enabled.",
                 error.detail,
             ) from error
         return str(made.floating_ip_address)

@@ -198,7 +198,7 @@ def still_there(service: str, what: str) -> errors.CloudUnreachable:
     """The error for a thing that was told to go, and that a service still has."""
     return errors.CloudUnreachable(
         f"{service} has not finished a deletion. It still has {what}; the deletion continues when "
-        "that is gone."
+        "that is deleted."
     )
 
 

@@ -68,4 +68,7 @@ def _sentence(error: Exception) -> str:
     """An error of the driver says it itself; what else happens is for the operator's log."""
     if isinstance(error, errors.DriverError):
         return str(error)
-    return "The cluster could not be looked at. The operator's log says why."
+    return (
+        "The health of the cluster cannot be evaluated. The log of the cloud's operator has "
+        "the reason."
+    )

@@ -113,9 +113,8 @@ def _make(
     except errors.CloudUnreachable as error:
         # Only the person who asks can make one in the project, and no later pass is that person.
         raise errors.CloudUnreachable(
-            f"Nodegroup '{row.name}' was not created, because its server group could not be: "
-            f"{error} "
-            "Then delete the nodegroup and create it again, or give it the label "
+            f"Nodegroup '{row.name}' was not created, because its server group cannot be created. "
+            f"{error} Delete the nodegroup and create it again, with or without the label "
             "server_group_policies=none.",
             error.detail,
         ) from error

@@ -149,8 +149,9 @@ def change_bounds(
         most = values_live.bounds(entry)[1]
         if least > most:
             raise errors.InvalidRequest(
-                f"min_node_count of nodegroup '{nodegroup.name}' is to be {least}, and its maximum "
-                f"is {most}, from the label max_node_count. Give it a max_node_count as well."
+                f"min_node_count of nodegroup '{nodegroup.name}' is greater than its maximum. "
+                f"min_node_count would be {least}, and the label max_node_count sets the maximum "
+                f"to {most}: set max_node_count as well."
             )
     if have is None or most is None:
         nodegroup.node_count = nodegroup.node_count if have is None else have
@@ -170,8 +171,9 @@ def _keep_minimum(nodegroup: Any, least: int) -> None:
         return
     if least > most:
         raise errors.InvalidRequest(
-            f"max_node_count of nodegroup '{nodegroup.name}' is to be {most}, and its minimum is "
-            f"{least}. Give it a min_node_count as well."
+            f"max_node_count of nodegroup '{nodegroup.name}' is less than its minimum. "
+            f"max_node_count would be {most}, and the minimum is {least}: set min_node_count as "
+            "well."
         )
     nodegroup.min_node_count = max(nodegroup.min_node_count or 0, least)
 

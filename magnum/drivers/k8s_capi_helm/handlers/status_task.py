@@ -50,7 +50,10 @@ LOG = logging.getLogger(__name__)
 _CREATE_START_LIMIT = datetime.timedelta(minutes=10)
 #: Id of an update of which nothing else is on record.
 _LIMIT = "update"
-_DIED = "The creation was interrupted before anything was made. Delete it and create it again."
+_DIED = (
+    "The creation was interrupted before anything was created. Delete the cluster and create "
+    "it again."
+)
 #: What an operator has to mend and no tenant can: the request is as good as before, and goes on.
 _OPERATORS_TURN = (
     errors.ManagementRefused,
@@ -127,7 +130,8 @@ def advance(
         if record is None:
             raise errors.NotHere(
                 f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
-                "belongs to this cluster. An operator has to check the driver's kubeconfig."
+                "belongs to this cluster. Ask the operator to check which management cluster the "
+                "driver's kubeconfig names."
             )
         write_status.reassert_deleting(cluster.nodegroups, record)
         if ends:

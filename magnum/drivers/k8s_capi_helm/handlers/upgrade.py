@@ -50,9 +50,9 @@ from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 LOG = logging.getLogger(__name__)
 
 _NO_RELEASE = (
-    "The cluster has no release on the management cluster, so it is not known what it runs. Resize "
-    "it to the size that it has, which takes its objects over as they are, and upgrade it when its "
-    "status is COMPLETE again."
+    "The cluster has no Helm release on the management cluster, so it is not known what it runs. "
+    "Resize it to its current size, which adopts its objects, and upgrade it when its status is "
+    "COMPLETE again."
 )
 
 

@@ -51,8 +51,8 @@ def output(arguments: Sequence[str], finished: process.ProcessResult) -> bytes:
     detail = f"{run}: exit status {finished.code}: {words[-_DETAIL_LIMIT:]}"
     if finished.end is process.ProcessOutcome.STOPPED:
         raise errors.HelmInterrupted(
-            "Work on this cluster was stopped because another worker may have taken it over. "
-            "It continues there.",
+            "Work on this cluster was stopped because another Magnum conductor may have taken it "
+            "over. It continues there.",
             f"{run} was killed: its lock was lost. {words[-_DETAIL_LIMIT:]}",
         )
     if finished.end is process.ProcessOutcome.TIMED_OUT or finished.code < 0:
@@ -84,7 +84,7 @@ def lock_lost(namespace: str, release: str, what: str) -> errors.Busy:
     :param what: what did not happen any more, as an ending of the sentence "before ...".
     """
     return errors.Busy(
-        "Another worker may have taken over this cluster. The work continues there.",
+        "Another Magnum conductor may have taken over this cluster. The work continues there.",
         f"the lock of {namespace}/{release} was lost before {what}",
     )
 
@@ -199,7 +199,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], type[errors.DriverError], str], ...] = t
         (
             r"release: not found|release not loaded",
             ReleaseAbsent,
-            "Helm knows no such release.",
+            "The Helm release of this cluster does not exist.",
         ),
         (
             r"chart \"[^\"]*\" (version \"[^\"]*\" )?(matching \S+ )?not found|"

@@ -88,7 +88,7 @@ class FairQueue:
     def _busy(self, project: str) -> errors.Busy:
         waiting = sum(len(queue) for queue in self._waiting.values())
         return errors.Busy(
-            "Changes of other clusters run first. This one is recorded and runs after them.",
+            "Changes of other clusters are applied first. This one is recorded and follows.",
             f"{self._running} concurrent Helm processes ([capi_helm] max_helm_runs is "
             f"{self._most}), {waiting} waiting, {len(self._waiting[project])} of {project}",
         )

@@ -194,16 +194,16 @@ def _check(live: LiveRelease) -> None:
 
 def _no_objects(why: str) -> errors.HelmRefused:
     return errors.HelmRefused(
-        "What the chart of this cluster renders cannot be read as objects. Ask the operator to "
-        "look into the log of the Magnum conductor.",
+        "The manifests that the chart of this cluster renders cannot be read. Ask the operator "
+        "to look into the log of the Magnum conductor.",
         f"manifest: {why}",
     )
 
 
 def _unreadable(secret: Json, error: Exception) -> errors.HelmRefused:
     return errors.HelmRefused(
-        "The record that Helm keeps of this cluster cannot be read. Ask the operator to look "
-        "into the log of the Magnum conductor.",
+        "The Helm release of this cluster cannot be read. Ask the operator to look into the log "
+        "of the Magnum conductor.",
         # The error's text could quote values.
         f"Secret {secret['metadata']['name']}: {type(error).__name__}",
     )

@@ -52,6 +52,6 @@ def _check(texts: Mapping[str, str], whose: str, most: int, longest: int) -> Non
         longer = max(texts, key=lambda name: len(texts[name]))
         named = column_limits.shorten(longer, column_limits.STRING)
         raise errors.InvalidRequest(
-            f"{whose} has labels of {size} bytes together, as Magnum keeps them (JSON), and at "
+            f"{whose} has labels of {size} bytes together, as Magnum stores them (JSON), and at "
             f"most {longest} are allowed. The longest is '{named}': shorten it or leave it out."
         )

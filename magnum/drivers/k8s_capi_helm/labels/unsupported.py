@@ -80,7 +80,7 @@ BUNDLED = frozenset(
 OPERATORS: Mapping[str, str] = {
     "autoscaler_tag": (
         "the cluster autoscaler runs outside of the cluster, in the version that this cloud's "
-        "operator has for the cluster's Kubernetes."
+        "operator sets for the cluster's Kubernetes version."
     ),
 }
 #: What only Magnum's Heat driver needed.

@@ -77,8 +77,8 @@ def put_retired(found: Json, credentials: Iterable[RetiredCredential]) -> None:
     text = codec.retired_credentials(listed)
     if len(text) > OF_RETIRED and len(listed) > len(before):
         raise errors.RecordFull(
-            f"The credential of this cluster was rotated too often: {len(before)} replaced ones "
-            "are still to be deleted, each half an hour after it was replaced. Try again later."
+            f"The credential of this cluster was rotated too often. {len(before)} replaced ones "
+            "still exist; each is deleted half an hour after it was replaced. Try again later."
         )
     codec.annotate(found, codec.RETIRED, text)
 
@@ -99,7 +99,7 @@ def _make_way(found: Json, deletion: Operation) -> None:
 
 def _full(count: int) -> errors.RecordFull:
     return errors.RecordFull(
-        f"Too many requests for this cluster are in progress: {count}, whose record may take "
-        f"{OF_OPERATIONS // 1024} KiB. Nothing was changed. Try again when some of them have "
-        "finished; the cluster can be deleted at any time."
+        f"Too many requests for this cluster are in progress. There are {count}, and their record "
+        f"may have {OF_OPERATIONS // 1024} KiB. Nothing was changed. Try again when some of them "
+        "have finished; the cluster can be deleted at any time."
     )

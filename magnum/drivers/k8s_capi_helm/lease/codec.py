@@ -39,6 +39,11 @@ CLEARED = f"{PREFIX}/cloud-cleared"
 #: An operator may take this one away: what Helm has is believed then, and noted anew.
 REVISIONS = f"{PREFIX}/revisions"
 _VERBS = frozenset(Verb)
+_BEING_APPLIED = "The change is being applied to the management cluster."
+_SEVERAL_APPLIED = (
+    "Another change of this cluster is being applied. This one is recorded and follows when it has "
+    "finished."
+)
 
 
 def new(namespace: str, release: str, cluster_uuid: str, project_id: str) -> Json:
@@ -192,8 +197,9 @@ def renew(lease: Json) -> str:
 def not_found(release: str) -> errors.Conflict:
     """The error for a release without a Lease."""
     return errors.Conflict(
-        f"The record of release '{release}' does not exist. The request will be retried; if this "
-        "persists, ask the operator to check that this Magnum uses the right management cluster.",
+        f"The record of operations of release '{release}' does not exist. The request will be "
+        "retried; if this persists, ask the operator to check that this Magnum uses the right "
+        "management cluster.",
         f"no Lease {names.lease(release)}",
     )
 
@@ -201,25 +207,29 @@ def not_found(release: str) -> errors.Conflict:
 def too_large(release: str, attempts: int) -> errors.Conflict:
     """The error for a Lease that others were faster to change, as often as that."""
     return errors.Conflict(
-        f"The record of release '{release}' is changed by too many requests at once, or its "
-        "namespace does not exist. The request will be retried.",
+        f"The record of operations of release '{release}' is changed by too many requests at "
+        "once, or its namespace does not exist. The request will be retried.",
         f"{attempts} attempts to change the Lease",
     )
 
 
-def held(namespace: str, release: str, holder: str) -> errors.Busy:
-    """The error for a lock that somebody else has, which may be a run of Helm for this request."""
+def held(namespace: str, release: str, lease: Json) -> errors.Busy:
+    """The error for a lock that somebody else holds.
+
+    With one pending operation the holder is at that very one: a tenant who has sent one request is
+    not told of others.
+    """
+    several = len(pending(lease)) > 1
     return errors.Busy(
-        "A change to this cluster is being applied. What it does not include yet follows when it "
-        "has finished.",
-        f"Lease {namespace}/{names.lease(release)} is held by {holder or 'many'}",
+        _SEVERAL_APPLIED if several else _BEING_APPLIED,
+        f"Lease {namespace}/{names.lease(release)} is held by {holder(lease) or 'many'}",
     )
 
 
 def not_alone(operation: Operation) -> errors.InvalidRequest:
     """The error for an operation of which there can be only one of its kind at a time."""
     return errors.InvalidRequest(
-        f"Another {operation.verb} of this cluster has just begun. Try again when it has finished."
+        f"Another {operation.verb} of this cluster is in progress. Try again when it has finished."
     )
 
 

@@ -97,7 +97,7 @@ class Lock:
                     # It may be ours without our knowing: the next read tells.
                     if self.clock() >= give_up:
                         raise
-            raise codec.held(namespace, release, holder)
+            raise codec.held(namespace, release, found)
 
         began, known = self.clock(), self._free_as_known(namespace, release)
         if known is not None:
@@ -187,7 +187,8 @@ class HeldLease:
         """
         if self.is_lost():
             raise errors.Busy(
-                "Another worker may have taken over this cluster. The work continues there.",
+                "Another Magnum conductor may have taken over this cluster. The work continues "
+                "there.",
                 f"the lock of {self._namespace}/{self._release} was lost",
             )
 

@@ -36,7 +36,7 @@ _FAILURES = (exception.MagnumException, SDKException, ka_exceptions.ClientExcept
 ROTATION_REFUSED = (
     "The certificate authorities of a cluster cannot be rotated, because Cluster API cannot "
     "exchange them in a running cluster. Nothing was changed: the cluster keeps its authorities, "
-    "and certificates that they have signed stay good. Create a new cluster to have new ones."
+    "and certificates that they have signed stay valid. Create a new cluster to have new ones."
 )
 
 
@@ -54,7 +54,7 @@ def key_pairs(context: Any, cluster: Cluster) -> dict[str, KeyPair]:
     except _FAILURES as error:
         raise errors.DriverError(
             "The certificates of this cluster could not be read from Magnum's certificate store. "
-            "Create the cluster again; if this stays, ask the operator to check the store "
+            "Create the cluster again; if this persists, ask the operator to check the store "
             "(Barbican).",
             repr(error),
         ) from error

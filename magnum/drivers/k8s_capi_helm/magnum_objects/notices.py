@@ -55,12 +55,15 @@ def _of_the_template(template: ClusterTemplate, live: Json) -> Iterator[str]:
         yield f"network_driver '{driver}' is not available; the cluster uses '{used}'."
     elif driver and driver != used:
         yield (
-            f"network_driver is '{driver}', and the cluster keeps '{used}', with which it was made."
+            f"network_driver is '{driver}', and the cluster keeps '{used}', with which it was "
+            "created."
         )
     port = (live.get("apiServer") or {}).get("port") or _PORT
     wanted = template.apiserver_port or _PORT
     if live and wanted != port:
-        yield f"apiserver_port is {wanted}, and the cluster keeps {port}, with which it was made."
+        yield (
+            f"apiserver_port is {wanted}, and the cluster keeps {port}, with which it was created."
+        )
     storage = template.docker_storage_driver
     if storage and storage not in _STORAGE_DRIVERS:
         yield f"docker_storage_driver '{storage}' has no effect: containerd chooses its own."
@@ -75,4 +78,4 @@ def _disk(cluster: Cluster) -> Iterator[str]:
 def _key(cluster: Cluster, live: Json | None) -> Iterator[str]:
     """Only the live values say what machines were made with, whatever the option says today."""
     if live and cluster.keypair and not live.get("machineSSHKeyName"):
-        yield f"keypair '{cluster.keypair}' is not used: this cloud makes machines without it."
+        yield f"keypair '{cluster.keypair}' is not used: this cloud creates machines without it."

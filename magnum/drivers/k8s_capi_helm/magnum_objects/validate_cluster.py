@@ -34,7 +34,8 @@ def validate_new_cluster(cluster: Cluster, rows: list[NodeGroup], conf: Settings
     for row in rows:
         if row.role == MASTER and row.node_count % 2 == 0:
             raise errors.InvalidRequest(
-                f"master_count is {row.node_count}, and etcd needs an odd number of nodes."
+                f"master_count is {row.node_count}, and etcd needs an odd number of nodes. Choose "
+                "an odd number."
             )
     validate_labels(cluster, conf)
     request = cluster_request(cluster, rows, conf)
@@ -123,7 +124,8 @@ def validate_upgrade(cluster: Cluster, template: ClusterTemplate) -> None:
             )
     if not template.image_id:
         raise errors.InvalidRequest(
-            f"The cluster template names no image. The template is '{template.name}'."
+            f"The cluster template names no image. The template is '{template.name}': create one "
+            "with --image."
         )
     check_template(template, old)
 

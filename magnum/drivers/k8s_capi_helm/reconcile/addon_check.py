@@ -37,7 +37,7 @@ _SOON = datetime.timedelta(minutes=1)
 _SELDOM = datetime.timedelta(hours=1)
 #: How long nobody has asked about a cluster that has gone.
 _FORGOTTEN = datetime.timedelta(days=1)
-_AWAY = "not looked for: the cluster's API cannot be reached from here"
+_AWAY = "not checked: Magnum cannot reach the cluster's API"
 
 
 class Reader(Protocol):

@@ -36,7 +36,8 @@ _ROOTS = frozenset({names.CLUSTER.name, names.OPENSTACK_CLUSTER.name, names.CONT
 _DETAILS = 20
 _RESTORE = (
     "Nothing was changed. Ask the operator to restore the Secrets of the release "
-    "('sh.helm.release.v1.{release}.v*') from where the management cluster was before."
+    "('sh.helm.release.v1.{release}.v*') from a backup, or from the management cluster that was "
+    "used before."
 )
 
 
@@ -54,8 +55,8 @@ def is_requested(ports: Clients, record: ReleaseRecord, request: ClusterRequest)
         return False
     if conditions.deleting(found):
         raise errors.ReleaseLost(
-            "The cluster is being deleted on the management cluster, and its release is gone. "
-            "Nothing was changed. Delete the cluster, or ask the operator."
+            "The cluster is being deleted on the management cluster, and its release does not "
+            "exist. Nothing was changed. Delete the cluster, or ask the operator."
         )
     if conditions.paused(found):
         raise errors.Busy(
@@ -80,8 +81,8 @@ def notice(record: ReleaseRecord | None, observed: Observed) -> str:
     if (record is not None and _is_being_made(record)) or not isinstance(observed.cluster, dict):
         return ""
     return (
-        "The release of this cluster is not on the management cluster any more. A resize, also to "
-        "the size that it has, takes its objects over as they are."
+        "The Helm release of this cluster does not exist on the management cluster any more. A "
+        "resize to its current size adopts its objects."
     )
 
 
@@ -107,7 +108,7 @@ def deployed_values(ports: Clients, request: ClusterRequest) -> ClusterRequest:
     others = sorted({conditions.name(one) for one in deployments} - known)
     if others:
         raise _lost(
-            request, f"the nodegroup of MachineDeployment '{others[0]}' is none of Magnum's", others
+            request, f"MachineDeployment '{others[0]}' belongs to no nodegroup in Magnum", others
         )
     count = machine_deployment.replicas(planes[0]) if len(planes) == 1 else None
     plane = request.control_plane
@@ -134,7 +135,7 @@ def require_same_manifest(
             _require_ours(request, there)
         changed += list(_changes(one, there))
     if changed:
-        first = f"{changed[0]} would become another"
+        first = f"{changed[0]} would change"
         raise _lost(request, first, changed)
     LOG.warning(
         "Release %s/%s: Helm has no record of it; its %d existing objects are adopted unchanged.",
@@ -177,7 +178,8 @@ def _require_ours(request: ClusterRequest, there: Json) -> None:
 def _lost(request: ClusterRequest, why: str, details: list[str]) -> errors.ReleaseLost:
     listed = ", ".join(details[:_DETAILS])
     return errors.ReleaseLost(
-        "The release of this cluster is gone from the management cluster, and its values cannot be "
-        f"told from Magnum's: {why}. {_RESTORE.format(release=request.release)}",
+        "The release of this cluster does not exist on the management cluster, and its values do "
+        f"not follow from Magnum's data. The reason: {why}. "
+        f"{_RESTORE.format(release=request.release)}",
         f"{len(details)} differences: {listed}",
     )

@@ -78,9 +78,8 @@ def notice(live: LiveRelease | None, conf: Settings) -> str:
     if not is_due(live, conf):
         return ""
     return (
-        "The cluster autoscaler is not as this cloud's operator has set it. The next change of the "
-        "cluster corrects that, and so does a resize to the size that it has; no machine is "
-        "replaced."
+        "The cluster autoscaler differs from what this cloud's operator has set. The next change "
+        "of the cluster, or a resize to its current size, corrects that; no machine is replaced."
     )
 
 

@@ -131,8 +131,8 @@ def _set(ports: Clients, live: LiveRelease, group: str, count: int) -> None:
     found = _deployments(ports, live.namespace, live.name, group)
     if len(found) != 1:
         raise errors.Conflict(
-            f"Nodegroup '{group}' has {len(found) or 'no'} MachineDeployment on the management "
-            "cluster, so its node count cannot be set yet.",
+            f"Nodegroup '{group}' has {len(found)} MachineDeployments on the management "
+            "cluster instead of one, so its node count cannot be set yet.",
             f"{live.namespace}/{live.name}",
         )
     if machine_deployment.replicas(found[0]) == count:

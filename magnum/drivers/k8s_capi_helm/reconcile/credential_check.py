@@ -88,9 +88,9 @@ class CredentialCheck:
 
 def _ask(kube: KubeClient, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
     found = credential_secret.secrets_in_use(kube, owner)
-    remedy = f"A user of its project runs 'openstack coe credential rotate {owner.cluster_uuid}'"
+    remedy = f"Run 'openstack coe credential rotate {owner.cluster_uuid}' as a user of its project"
     if not found:
-        return f"the cluster's Secret with its application credential is gone. {remedy}"
+        return f"the Secret with the cluster's application credential does not exist. {remedy}"
     for secret in found:
         for credential in secrets.credentials_of(secret):
             if not cloud().accepts(credential):

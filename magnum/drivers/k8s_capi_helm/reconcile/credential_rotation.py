@@ -35,7 +35,8 @@ def rotate(run: Reconciliation, owner: secrets.Owner, asking: Any) -> None:
     if asking.project_id != owner.project_id:
         raise errors.InvalidRequest(
             f"The cluster belongs to project '{owner.project_id}', and your credential would be "
-            f"one for project '{asking.project_id}'. Try again from within the cluster's project."
+            f"one for project '{asking.project_id}'. Log in to the cluster's project and try "
+            "again."
         )
     ports, cloud, conf, now = run.clients, run.cloud(), run.settings, run.now
     _check_keypair(ports, cloud, owner, asking)

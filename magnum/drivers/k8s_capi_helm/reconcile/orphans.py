@@ -28,11 +28,12 @@ _PORT_PATIENCE = datetime.timedelta(minutes=1)
 _FEW = 3
 _UNTOLD = (
     "{error} Until this is known the cluster does not count as deleted. Ask the operator to let "
-    "Magnum's service user read this; the page on deletions says how to end a deletion without it."
+    "Magnum's service user read this; the operator's documentation on deletions says how to "
+    "finish one without it."
 )
 NO_JANITOR = (
-    "This cloud's management cluster runs no janitor: when the cluster is deleted, load balancers "
-    "and floating IPs of its Services go, and its volumes stay."
+    "This cloud's management cluster runs no janitor (cluster-api-janitor-openstack): deleting "
+    "the cluster deletes load balancers and floating IPs of its Services, and keeps its volumes."
 )
 
 
@@ -98,10 +99,10 @@ def remaining_resources(owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str
     if servers:
         return (
             f"management: Nova still has {_listed(servers)} of this cluster, and this management "
-            "cluster knows nothing of it: it was moved, restored or lost. Not taken for deleted; "
-            "the operator has to look."
+            "cluster does not know the cluster: it was moved, restored or lost. The cluster does "
+            "not count as deleted; ask the operator to check the management cluster."
         )
-    return f"waiting: {_listed(left)} to go" if left else ""
+    return f"waiting: deletion of {_listed(left)}" if left else ""
 
 
 def _has_janitor(owner: Json) -> bool:

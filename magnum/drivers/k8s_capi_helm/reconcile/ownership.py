@@ -39,7 +39,7 @@ def why_foreign(cluster: Any) -> str:
         return ""
     return (
         f"The cluster was not created by this driver. Cluster '{cluster.name}' has the stack id "
-        f"'{cluster.stack_id}': an operator has to find out which driver created it."
+        f"'{cluster.stack_id}': ask the operator which driver created it."
     )
 
 
@@ -69,7 +69,7 @@ def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | Non
     if proof is None:
         raise errors.NotHere(
             f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs "
-            f"to this cluster. An operator has to check, for cluster '{cluster.name}', that the "
+            f"to this cluster. Ask the operator to check, for cluster '{cluster.name}', that the "
             "driver's kubeconfig names the right management cluster."
         )
     return proof

@@ -287,7 +287,8 @@ def _own_subject(ports: Clients) -> dict[str, str]:
     user = str(conditions.at_path(review, "status", "userInfo", "username") or "")
     if not user:
         raise errors.ManagementUnreachable(
-            "The management cluster does not say who Magnum is to it. Try again in some minutes.",
+            "The management cluster does not report the user name of this Magnum service. Try "
+            "again in some minutes.",
             f"SelfSubjectReview: {review}",
         )
     if user.startswith("system:serviceaccount:"):

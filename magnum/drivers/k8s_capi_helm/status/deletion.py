@@ -17,9 +17,9 @@ from magnum.drivers.k8s_capi_helm.status import deletion_progress
 
 #: Why a cluster is not given up when nothing shows that this is its management cluster.
 NO_PROOF_SENTENCE = (
-    "management: nothing on this management cluster proves that it ever had the cluster, neither a "
-    "Lease nor a credential Secret. The cluster may be on another one, so it does not count as "
-    "deleted. The operator has to check which management cluster the driver's kubeconfig names."
+    "management: nothing on this management cluster proves that it ever had the cluster, neither "
+    "a Lease nor a credential Secret. The cluster may be on another one, so it does not count as "
+    "deleted. Ask the operator to check which management cluster the driver's kubeconfig names."
 )
 
 

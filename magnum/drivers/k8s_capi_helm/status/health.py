@@ -108,9 +108,11 @@ def _of_operators(observed: Observed) -> dict[str, Part]:
 
 def _certificates(end: datetime.datetime, node: str, now: datetime.datetime) -> Part:
     if end <= now:
-        return UNHEALTHY, f"those of {node} expired on {end:%Y-%m-%d}"
+        return UNHEALTHY, f"the certificates of {node} expired on {end:%Y-%m-%d}"
     if end - now < certificate_expiry.NEAR:
-        return UNHEALTHY, f"those of {node} expire on {end:%Y-%m-%d}, and nothing renews them"
+        return UNHEALTHY, (
+            f"the certificates of {node} expire on {end:%Y-%m-%d}, and nothing renews them"
+        )
     return HEALTHY, READY
 
 

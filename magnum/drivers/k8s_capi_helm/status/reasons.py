@@ -161,7 +161,9 @@ def _waiting(gap: Issue, observed: Observed, state: MagnumState, said: str) -> s
     detail = _detail(gap, observed, said)
     text = clause(f"{gap.line()}; {_of_it(gap, detail)}" if detail else gap.line())
     began = (detail.since if detail else None) or gap.since or state.started
-    since = f", since {clock(began)}" if began else ""
+    since = f"since {clock(began)}" if began else ""
+    # Behind several sentences a clause would belong to the last of them, which says what to do.
+    since = since and (f" ({since})" if ". " in text else f", {since}")
     return f"{clause(bounded(text, REASON_LIMIT - len(since)))}{since}"
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.model import (
@@ -104,11 +104,18 @@ def version_skew(record: ReleaseRecord | None, values: Json, own: Collection[str
         if upgrade.is_pinned(entry) and name not in own and name not in waiting:
             found.setdefault(_runs(entry, values), []).append(f"'{name}'")
     return " ".join(
-        f"Nodegroup{'s' if len(names) > 1 else ''} {', '.join(names)}: {runs} runs there, and "
-        f"{common} in the control plane, until the cluster, or the nodegroup by its name, is "
-        "upgraded."
+        f"{_subject(names)} {runs}, and the control plane {common}, until the cluster, or the "
+        "nodegroup by its name, is upgraded."
         for runs, names in found.items()
         if runs != common
+    )
+
+
+def _subject(nodegroups: Sequence[str]) -> str:
+    return (
+        f"Nodegroup {nodegroups[0]} runs"
+        if len(nodegroups) == 1
+        else (f"Nodegroups {', '.join(nodegroups)} run")
     )
 
 
@@ -125,8 +132,8 @@ def missing_template_changes(record: ReleaseRecord | None, values: Json) -> str:
         if name not in along and any(name in one.groups for one in owing)
     )
     return found and (
-        f"Not taken yet is what is new in the cluster's template for the machines of {found}: each "
-        "nodegroup takes it when it is upgraded itself."
+        f"Changes of the cluster template are not applied yet to the machines of {found}: upgrade "
+        "each of these nodegroups by name to apply them."
     )
 
 

@@ -141,7 +141,7 @@ class LostRecordTest(HandoverCase):
         self.lose()
         other_site.cloud()
         self.ask(SUCCESSOR, "resize", count=3)
-        self.refused(before, "its values cannot be told from Magnum's")
+        self.refused(before, "its values do not follow from Magnum's data")
         self.assertIn(f"sh.helm.release.v1.{self.release()}", self.row()["status_reason"])
 
     def test_an_object_of_another_release_is_refused(self) -> None:

@@ -46,7 +46,7 @@ class Faults(Life):
         self.customer.resize(2)
         said = (
             "credential: Keystone does not accept the cluster's application credential any more. "
-            f"A user of its project runs 'openstack coe credential rotate {uuid}'; "
+            f"Run 'openstack coe credential rotate {uuid}' as a user of its project; "
             "1 of 2 default-worker machines are ready"
         )
         rows = self.cluster.until(lambda rows: rows.reason == said, said, _TOLD_AFTER)

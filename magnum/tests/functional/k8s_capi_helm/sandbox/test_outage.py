@@ -120,7 +120,7 @@ class Outage(Life):
         said = (
             "management: nothing on this management cluster proves that it ever had the cluster, "
             "neither a Lease nor a credential Secret. The cluster may be on another one, so it "
-            "does not count as deleted. The operator has to check which management cluster the "
+            "does not count as deleted. Ask the operator to check which management cluster the "
             "driver's kubeconfig names."
         )
         rows = self.resting.cluster.says(said, fail=False)

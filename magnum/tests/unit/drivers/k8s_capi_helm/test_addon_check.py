@@ -125,7 +125,7 @@ class TestInspections(InspectionsCase):
         self.chance = 0
         self.assertEqual(AddonInventory(), self.look(said="Ready"))
         self.inspections = AddonCheck(EVERY, chance=lambda: 0, enter=self.workload)
-        away = "not looked for: the cluster's API cannot be reached from here"
+        away = "not checked: Magnum cannot reach the cluster's API"
         self.assertEqual(away, self.look(said=away).unknown)
         self.assertEqual([], self.workload.asked)
         self.inspections = AddonCheck(EVERY, chance=lambda: 0, enter=self.workload)
@@ -138,7 +138,7 @@ class TestInspections(InspectionsCase):
     def test_a_cluster_out_of_reach_is_left_alone_longer_and_longer(self) -> None:
         self.workload.away = True
         for after, looks in ((0, 1), (5, 1), (5.1, 2), (15, 2), (5.1, 3), (60.1, 4), (60.1, 5)):
-            self.assertIn("cannot be reached", self.look(after).unknown)
+            self.assertIn("Magnum cannot reach", self.look(after).unknown)
             self.assertEqual(looks, len(self.workload.asked), after)
         self.workload.away = False
         self.assertEqual(AddonInventory(), self.look(61))
@@ -149,7 +149,7 @@ class TestInspections(InspectionsCase):
         self.workload.gone, self.workload.refusing = {OCCM}, True
         found = self.look()
         self.assertEqual((), found.missing)
-        self.assertIn("cannot be reached", found.unknown)
+        self.assertIn("Magnum cannot reach", found.unknown)
 
     def test_clusters_that_have_gone_are_forgotten(self) -> None:
         for number in range(20):

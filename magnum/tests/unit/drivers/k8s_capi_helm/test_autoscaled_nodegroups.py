@@ -336,7 +336,7 @@ class TestMaximumAlone(ScaledCase):
     def test_a_maximum_below_it(self) -> None:
         self.update(max_node_count=0)
         self.assertEqual("UPDATE_FAILED", self.group().status)
-        self.assertIn("its minimum is 1", self.group().status_reason)
+        self.assertIn("the minimum is 1", self.group().status_reason)
         self.assertEqual((True, 1, 5), self.bounds())
 
 

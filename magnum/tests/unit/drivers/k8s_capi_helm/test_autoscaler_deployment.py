@@ -110,7 +110,7 @@ class TestOperator(Case):
             },
             self.autoscaler()["image"],
         )
-        self.assertNotIn("as this cloud's operator has set it", self.notice())
+        self.assertNotIn("from what this cloud's operator has set", self.notice())
 
     def test_a_tag_for_all_others(self) -> None:
         digest = "v1.30.0@sha256:" + "0a" * 32
@@ -159,10 +159,10 @@ class TestMending(Case):
         return "image" not in self.autoscaler()
 
     def test_health_says_so(self) -> None:
-        self.assertIn("autoscaler is not as this cloud's operator has set it", self.notice())
+        self.assertIn("autoscaler differs from what this cloud's operator has set", self.notice())
         self.assertEqual(self.runs, len(self.helm.runs))
         self.resize(1)
-        self.assertNotIn("as this cloud's operator has set it", self.notice())
+        self.assertNotIn("from what this cloud's operator has set", self.notice())
 
     def test_a_resize_to_the_size_that_it_has(self) -> None:
         self.resize(1)
@@ -203,14 +203,14 @@ class TestMending(Case):
         self.config(group="capi_helm", correct_autoscalers=True)
         self.health_task()
         self.assertTrue(self.is_mended())
-        self.assertNotIn("as this cloud's operator has set it", self.notice())
+        self.assertNotIn("from what this cloud's operator has set", self.notice())
         self.assertEqual(self.runs + 1, len(self.helm.runs))
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
 
     def test_another_image_of_the_operators(self) -> None:
         self.resize(1)
         self.config(group="capi_helm", autoscaler_image="mirror.example.org/ca")
-        self.assertIn("as this cloud's operator has set it", self.notice())
+        self.assertIn("from what this cloud's operator has set", self.notice())
         self.resize(1)
         self.assertEqual({"repository": "mirror.example.org/ca"}, self.autoscaler()["image"])
 
@@ -285,13 +285,13 @@ class TestCharts(Case):
         self.made(labels=HOSTILE)
         digest = self.unmend()
         self.conductor("1.2.1", without_hole(HOLE))  # newer driver, empty store
-        self.assertIn("as this cloud's operator has set it", self.notice())
+        self.assertIn("from what this cloud's operator has set", self.notice())
         self.resize(1)
         live = self.live()
         self.assertEqual(("1.2.0", False), (live.chart_version, live.takes_prefix))
         record = self.ports.leases.read(NAMESPACE, RELEASE)
         self.assertNotEqual(digest, record.chart_digest)
-        self.assertNotIn("as this cloud's operator has set it", self.notice())
+        self.assertNotIn("from what this cloud's operator has set", self.notice())
         runs = len(self.helm.runs)
         self.capi_converges()
         self.status_task(2)
@@ -370,7 +370,7 @@ class TestCharts(Case):
         self.assertIn("autoscaler", self.live().values)
 
     def outdated(self) -> bool:
-        return "as this cloud's operator has set it" in self.notice()
+        return "from what this cloud's operator has set" in self.notice()
 
     def test_a_foreign_chart_is_given_limits_and_rights(self) -> None:
         self.made(labels=HOSTILE)

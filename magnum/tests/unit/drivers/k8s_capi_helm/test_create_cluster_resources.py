@@ -134,8 +134,8 @@ class TestServerGroups(Case):
         self.openstack.failing = None
         grouped = self.group("grouped")
         self.assertEqual("CREATE_FAILED", grouped.status)
-        self.assertIn("server group could not be: Nova", grouped.status_reason)
-        self.assertIn("delete the nodegroup and create it again", grouped.status_reason)
+        self.assertIn("server group cannot be created. Nova", grouped.status_reason)
+        self.assertIn("Delete the nodegroup and create it again", grouped.status_reason)
         self.capi_converges()
         self.status_task(2)
         self.assertEqual("CREATE_COMPLETE", self.group("alone").status)

@@ -97,7 +97,7 @@ class TestLogins(testtools.TestCase):
         self.kube.remove(
             names.SECRET, builders.NAMESPACE, names.credential_secret(builders.RELEASE)
         )
-        self.assertIn("is gone", self.ask())
+        self.assertIn("the cluster's application credential does not exist", self.ask())
         self.assertEqual(0, self.keystone.asked)
 
     def test_who_does_not_answer_changes_nothing(self) -> None:

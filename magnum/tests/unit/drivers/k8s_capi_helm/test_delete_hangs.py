@@ -89,7 +89,7 @@ class TestManagementClusters(Case):
         status, reason = self.state()
         self.assertEqual("DELETE_IN_PROGRESS", status)
         self.assertIn(SERVER, reason)
-        self.assertIn("Not taken for deleted", reason)
+        self.assertIn("does not count as deleted", reason)
         self.assertIn(f"id-magnum-{RELEASE}", self.cloud.credentials)
 
     def test_where_it_was_moved_to_the_deletion_goes_on(self) -> None:
@@ -290,7 +290,10 @@ class TestServicesOfTheCluster(Case):
         self.capi_deletes()
         self.status_task(2)
         self.assertEqual(
-            ("DELETE_IN_PROGRESS", f"waiting: load balancer {BALANCER} (PENDING_DELETE) to go"),
+            (
+                "DELETE_IN_PROGRESS",
+                f"waiting: deletion of load balancer {BALANCER} (PENDING_DELETE)",
+            ),
             self.state(),
         )
         self.openstack.left["load_balancers"].clear()
@@ -363,7 +366,7 @@ class TestOwnersWhoAreGone(Case):
         self.kube.remove(names.SECRET, NAMESPACE, names.credential_secret(RELEASE))
         self.after(2)
         self.begin()
-        self.assertTrue(self.state()[1].startswith("credential: the cluster's Secret"))
+        self.assertTrue(self.state()[1].startswith("credential: the Secret with"))
 
     def test_when_an_operator_has_let_the_objects_go_the_row_goes(self) -> None:
         """The user and the project are gone from Keystone: it knows neither of them."""

@@ -99,7 +99,7 @@ class TestNeverStale(Case):
         for error, key, text in (
             (errors.ManagementRefused("Reading is not allowed."), "management", "not allowed"),
             (errors.Misconfigured("The operator has to look."), "internal", "has to look"),
-            (RuntimeError("a secret"), "internal", "operator's log"),
+            (RuntimeError("a secret"), "internal", "The log of the cloud's operator"),
         ):
             with self.subTest(str(error)):
                 self.ports = dataclasses.replace(whole, controller_check=Failing(error))
@@ -251,7 +251,7 @@ class TestInside(Case):
         self.workload.away = True
         health, reasons = self.health()
         self.assertEqual("HEALTHY", health)
-        self.assertIn("cannot be reached from here", reasons["inside"])
+        self.assertIn("Magnum cannot reach the cluster's API", reasons["inside"])
 
     def test_only_the_health_poll_looks_and_only_at_rest(self) -> None:
         self.resize(3)

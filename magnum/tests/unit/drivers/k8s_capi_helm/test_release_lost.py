@@ -85,7 +85,7 @@ class TestTakenOver(LostRecordCase):
         self.assertEqual(["apply"], self.runs())
 
     def test_an_upgrade_says_what_leads_to_it(self) -> None:
-        self.assertIn("Resize it to the size that it has", self.upgrade(self.template))
+        self.assertIn("Resize it to its current size", self.upgrade(self.template))
         self.assertEqual([], self.runs())
 
     def test_the_autoscaler_is_the_operators_of_today(self) -> None:
@@ -104,7 +104,7 @@ class TestTakenOver(LostRecordCase):
     def test_the_health_says_so(self) -> None:
         self.health_task()
         notice = self.cluster().health_status_reason["notice"]
-        self.assertIn("is not on the management cluster any more", notice)
+        self.assertIn("does not exist on the management cluster any more", notice)
 
 
 class TestCreation(DriverCase):
@@ -135,20 +135,20 @@ class TestRefused(LostRecordCase):
     def test_an_object_that_would_become_another(self) -> None:
         found = self.rendered(names.MACHINE_DEPLOYMENT, DEPLOYMENT, clusterName="other")
         self.helm.renders = lambda values: [found]
-        self.refused(f"spec.clusterName of MachineDeployment '{DEPLOYMENT}' would become another")
+        self.refused(f"spec.clusterName of MachineDeployment '{DEPLOYMENT}' would change")
 
     def test_a_control_plane_that_is_not_there(self) -> None:
         found = self.rendered(names.CLUSTER, RELEASE)
         found["metadata"] = {**found["metadata"], "name": "another"}
         self.helm.renders = lambda values: [found]
-        self.refused("Cluster 'another' would become another")
+        self.refused("Cluster 'another' would change")
 
     def test_a_nodegroup_without_a_row(self) -> None:
         found = self.rendered(names.MACHINE_DEPLOYMENT, DEPLOYMENT)
         marks = {**found["metadata"]["labels"], names.LABEL_NODE_GROUP: "extra"}
         found["metadata"] = {"name": "extra", "namespace": NAMESPACE, "labels": marks}
         self.kube.put(names.MACHINE_DEPLOYMENT, found)
-        self.refused("MachineDeployment 'extra' is none of Magnum's")
+        self.refused("MachineDeployment 'extra' belongs to no nodegroup in Magnum")
 
     def test_an_object_of_another_release(self) -> None:
         found = self.rendered(names.CLUSTER, RELEASE)

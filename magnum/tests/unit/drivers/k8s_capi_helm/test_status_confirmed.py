@@ -187,6 +187,15 @@ class SinceTest(testtools.TestCase):
         reason = status.evaluate(builders.observed(), state, NOW).reason
         self.assertTrue(reason.endswith(", since 2026-11-20 12:00 UTC"), reason)
 
+    def test_it_does_not_belong_to_what_is_to_be_done(self):
+        sentences = "The management cluster does not answer. If this persists, ask the operator."
+        state = builders.state(applied=False, waiting=sentences)
+        self.assertEqual(
+            "waiting: The management cluster does not answer. If this persists, ask the operator "
+            "(since 2026-11-21 11:50 UTC)",
+            status.evaluate(builders.observed(), state, NOW).reason,
+        )
+
     def test_it_is_never_cut_off(self):
         state = builders.state(applied=False, waiting="very long " * 100)
         reason = status.evaluate(builders.observed(), state, NOW).reason

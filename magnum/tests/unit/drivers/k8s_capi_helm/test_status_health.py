@@ -178,8 +178,12 @@ class OperatorsTest(HealthCase):
         node = f"{builders.RELEASE}-control-plane-m1"
         for days, health, text in (
             (15, "HEALTHY", "Ready"),
-            (13, "UNHEALTHY", f"those of {node} expire on 2026-12-04, and nothing renews them"),
-            (-1, "UNHEALTHY", f"those of {node} expired on 2026-11-20"),
+            (
+                13,
+                "UNHEALTHY",
+                f"the certificates of {node} expire on 2026-12-04, and nothing renews them",
+            ),
+            (-1, "UNHEALTHY", f"the certificates of {node} expired on 2026-11-20"),
         ):
             self.check(self.certified(days, 1), health, "certificates", text)
 

@@ -128,7 +128,7 @@ class TestWatching(WatchingWorld):
         self.health_task()
         self.assertEqual(1, self.helm.reads)
         said = self.cluster().health_status_reason.get("notice", "")
-        self.assertIn("is not on the management cluster any more", said)
+        self.assertIn("does not exist on the management cluster any more", said)
 
     def test_news_are_judged_by_the_release_as_it_is(self) -> None:
         self.settled()

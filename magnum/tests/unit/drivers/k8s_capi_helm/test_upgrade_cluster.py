@@ -225,17 +225,17 @@ class TestParts(UpgradeCase):
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
         self.assertEqual(PINS, self.pins())
         self.assertIn(
-            f"Nodegroup 'default-worker': Kubernetes v{OLD} of image image-1 runs there, and "
-            f"Kubernetes v{NEW} of image image-2 in the control plane, until the cluster, or the "
-            "nodegroup by its name, is upgraded.",
+            f"Nodegroup 'default-worker' runs Kubernetes v{OLD} of image image-1, and the control "
+            f"plane Kubernetes v{NEW} of image image-2, until the cluster, or the nodegroup by its "
+            "name, is upgraded.",
             self.notice(),
         )
         self.upgrade(self.next)
-        self.assertNotIn("runs there", self.notice(), "it follows now")
+        self.assertNotIn("by its name, is upgraded", self.notice(), "it follows now")
         self.capi_converges()
         self.status_task()
         self.assertEqual({}, self.pins())
-        self.assertNotIn("runs there", self.notice())
+        self.assertNotIn("by its name, is upgraded", self.notice())
 
     def test_one_nodegroup_takes_the_image_that_now_has_the_name(self) -> None:
         self.made()
@@ -458,7 +458,7 @@ class TestMachines(UpgradeCase):
     def test_who_was_left_out_takes_it_when_upgraded_by_name(self) -> None:
         self.upgrade(self.changed)
         self.finished()
-        self.assertIn("for the machines of 'gpu': each nodegroup takes it", self.notice())
+        self.assertIn("not applied yet to the machines of 'gpu'", self.notice())
         self.assertEqual("", self.upgrade(self.changed, "gpu"))
         self.assertEqual({}, self.pins("gpu"))
         self.assertNotIn("'gpu'", self.notice())

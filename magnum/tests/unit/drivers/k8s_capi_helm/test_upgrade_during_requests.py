@@ -65,7 +65,7 @@ class TestAnother(Case):
     def test_a_nodegroup_beside_its_cluster(self) -> None:
         late = self.read("first")
         self.assertEqual("", self.upgrade(self.next))
-        self.assertIn("Another upgrade of this cluster has just begun", late(self.next))
+        self.assertIn("Another upgrade of this cluster is in progress", late(self.next))
         self.assertEqual(OLD, self.pins("first")["kubernetesVersion"])
         self.settle()
         self.assertEqual([{}, {}, {}], [self.pins(name) for name in self.names()])

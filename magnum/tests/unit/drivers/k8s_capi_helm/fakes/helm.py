@@ -89,7 +89,7 @@ class FakeHelm:
         with self._lock:
             self._run("adopt" if adopt else "apply", release, values)
             if hold is not None and hold.is_lost():
-                raise errors.Busy("Another worker may have taken over this cluster.")
+                raise errors.Busy("Another Magnum conductor may have taken over this cluster.")
             before = self._recovered(namespace, release)
             wrong = self.refuses(values)
             if wrong is not None and not self.is_half_way:

@@ -208,9 +208,19 @@ class RecordTests(OperationsSuite):
         operations.add(namespace, RELEASE, operation("a"), alone=True)
         other = (namespace, RELEASE, operation("b"))
         error = self.assertRaises(errors.InvalidRequest, operations.add, *other, alone=True)
-        self.assertIn("Another resize of this cluster has just begun", str(error))
+        self.assertIn("Another resize of this cluster is in progress", str(error))
         operations.add(namespace, RELEASE, operation("a"), alone=True)
         self.assertEqual((operation("a"),), operations.read(namespace, RELEASE).operations)
+
+    def test_who_waits_for_the_lock_is_told_of_another_change_only_if_there_is_one(self) -> None:
+        operations, namespace = self.opened()
+        operations.add(namespace, RELEASE, operation("a"))
+        with operations.hold(namespace, RELEASE, wait=5):
+            alone = self.assertBusy(operations, namespace, wait=0)
+            operations.add(namespace, RELEASE, operation("b"))
+            second = self.assertBusy(operations, namespace, wait=0)
+        self.assertEqual("The change is being applied to the management cluster.", str(alone))
+        self.assertTrue(str(second).startswith("Another change of this cluster is being applied."))
 
     def test_twenty_at_once_lose_nothing(self) -> None:
         operations, namespace = self.opened()
