@@ -5,13 +5,14 @@ A process is known by its pid *and* the kernel's start time of that pid, so that
 kernel has given to somebody else meanwhile is never signalled.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
 import ctypes
 import dataclasses
 import json
 import os
 from pathlib import Path
+import shutil
 import signal
 import subprocess
 import threading
@@ -227,6 +228,18 @@ def stop_all(state: State, timeout: float = 10.0) -> None:
     for entry in reversed(all_recorded(state)):
         stop(state, entry.name, timeout)
     _end(lambda: owned(state), timeout)
+
+
+@contextlib.contextmanager
+def throw_away(directory: Path) -> Iterator[State]:
+    """A sandbox for the body of a ``with``: what an earlier run left there is no part of it."""
+    stop_all(State(directory))
+    shutil.rmtree(directory)
+    state = State(directory)
+    try:
+        yield state
+    finally:
+        stop_all(state)
 
 
 def owned(state: State) -> list[int]:

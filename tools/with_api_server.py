@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-import shutil
 import subprocess
 import sys
 
@@ -22,19 +21,13 @@ def main(arguments: list[str]) -> int:
     if len(arguments) < 2:
         print("usage: with_api_server DIRECTORY COMMAND...", file=sys.stderr)
         return 2
-    directory = Path(arguments[0])
-    # What an earlier run left behind, killed or not, is no part of this one.
-    processes.stop_all(State(directory))
-    shutil.rmtree(directory)
-    state = State(directory)
     try:
-        management.up_api(state)
-        return subprocess.run(arguments[1:], env=environment(state), check=False).returncode
+        with processes.throw_away(Path(arguments[0])) as state:
+            management.up_api(state)
+            return subprocess.run(arguments[1:], env=environment(state), check=False).returncode
     except SandboxError as error:
         print(f"with_api_server: {error}", file=sys.stderr)
         return 1
-    finally:
-        processes.stop_all(state)
 
 
 def environment(state: State) -> dict[str, str]:

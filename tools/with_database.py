@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-import shutil
 import subprocess
 import sys
 
@@ -32,21 +31,15 @@ def main(arguments: list[str]) -> int:
         # The form in which stestr counts, for the sum of a whole run (tools/stages.py).
         print(f"Not tested on MariaDB: {' '.join(str(error).split())}\n - Skipped: 1")
         return 0
-    directory = Path(arguments[0])
-    # What an earlier run left behind, killed or not, is no part of this one.
-    processes.stop_all(State(directory))
-    shutil.rmtree(directory)
-    state = State(directory)
     try:
-        url = database.start(state)
-        migrate(state, url)
-        environment = {**os.environ, VARIABLE: url}
-        return subprocess.run(arguments[1:], env=environment, check=False).returncode
+        with processes.throw_away(Path(arguments[0])) as state:
+            url = database.start(state)
+            migrate(state, url)
+            environment = {**os.environ, VARIABLE: url}
+            return subprocess.run(arguments[1:], env=environment, check=False).returncode
     except SandboxError as error:
         print(f"with_database: {error}", file=sys.stderr)
         return 1
-    finally:
-        processes.stop_all(state)
 
 
 def migrate(state: State, url: str) -> None:
