@@ -17,7 +17,7 @@ import json
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.lease import codec
-from magnum.drivers.k8s_capi_helm.model import Json, Operation, RetiredCredential
+from magnum.drivers.k8s_capi_helm.model import Json, Operation, RetiredCredential, Verb
 
 #: Bytes of annotations that Kubernetes takes.
 LIMIT = 256 * 1024
@@ -59,7 +59,7 @@ def put_operation(found: Json, entries: Iterable[Json], operation: Operation) ->
     listed = list(entries)
     before = codec.pending(found)
     codec.annotate(found, codec.OPERATIONS, json.dumps(listed))
-    if codec.is_deletion(operation):
+    if operation.verb is Verb.DELETE:
         _make_way(found, operation)
         return
     is_new = all(one.get("id") != operation.id for one in before)

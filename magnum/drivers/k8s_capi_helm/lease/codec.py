@@ -109,29 +109,34 @@ def is_known(entry: Mapping[str, Any]) -> bool:
     return entry.get("verb") in _VERBS
 
 
-def is_deletion(operation: Operation) -> bool:
-    """Whether an operation is the deletion of the whole cluster."""
-    return operation.verb is Verb.DELETE
-
-
 def entry(operation: Operation) -> dict[str, Any]:
-    """An operation as it stands in the Lease."""
-    return {
+    """An operation as it stands in the Lease; what is not known of it is left out."""
+    found: dict[str, Any] = {
         "id": operation.id,
         "verb": operation.verb.value,
         "groups": list(operation.groups),
         "started": operation.started.isoformat(),
         "deadline": operation.deadline.isoformat() if operation.deadline else None,
-        **({"upgrade": _upgrade_entry(operation)} if operation.verb is Verb.UPGRADE else {}),
-        **({} if operation.target_node_count is None else {"count": operation.target_node_count}),
-        **({"fields": list(operation.fields)} if operation.fields else {}),
-        **(
-            {} if operation.previous_bounds is None else {"bounds": list(operation.previous_bounds)}
-        ),
-        **({"row": operation.nodegroup_uuid} if operation.nodegroup_uuid else {}),
-        **({"earlier": [list(one) for one in operation.earlier]} if operation.earlier else {}),
-        **({} if operation.resolved == NOTHING else resolved_names.entry(operation.resolved)),
     }
+    if operation.verb is Verb.UPGRADE:
+        found["upgrade"] = {
+            "template": operation.template,
+            "batch": operation.max_batch_size,
+            "accepted": operation.accepted,
+        }
+    if operation.target_node_count is not None:
+        found["count"] = operation.target_node_count
+    if operation.fields:
+        found["fields"] = list(operation.fields)
+    if operation.previous_bounds is not None:
+        found["bounds"] = list(operation.previous_bounds)
+    if operation.nodegroup_uuid:
+        found["row"] = operation.nodegroup_uuid
+    if operation.earlier:
+        found["earlier"] = [list(one) for one in operation.earlier]
+    if operation.resolved != NOTHING:
+        found |= resolved_names.entry(operation.resolved)
+    return found
 
 
 def mapping(values: Mapping[str, str] | Mapping[str, int]) -> str:
@@ -176,7 +181,8 @@ def take(lease: Json, identity: str, duration: int) -> None:
     The times are for people who look at the Lease; nobody decides by them.
     """
     spec = lease.setdefault("spec", {})
-    now = _now()
+    # The form of Kubernetes' MicroTime.
+    now = clock.utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if holder(lease) != identity:
         spec["leaseTransitions"] = (spec.get("leaseTransitions") or 0) + 1
         spec["acquireTime"] = now
@@ -272,16 +278,3 @@ def _owed(entry: dict[str, Any]) -> DeferredChange:
 def _pair(listed: list[Json]) -> tuple[Json, Json]:
     old, new = listed
     return old, new
-
-
-def _upgrade_entry(operation: Operation) -> dict[str, Any]:
-    return {
-        "template": operation.template,
-        "batch": operation.max_batch_size,
-        "accepted": operation.accepted,
-    }
-
-
-def _now() -> str:
-    # The form of Kubernetes' MicroTime.
-    return clock.utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -108,20 +108,22 @@ def group_problems(
 def quota_problems(more: Mapping[QuotaKey, int], quotas: Mapping[QuotaKey, Quota]) -> list[str]:
     """What the project's quotas leave no room for: all of it in one sentence, with its numbers."""
     short = [
-        f"{_words(key)}: {number} needed, {quotas[key].free} free of {quotas[key].limit}"
+        (key, number)
         for key, number in sorted(more.items(), key=_place)
         if key in quotas and number > quotas[key].free
     ]
     if not short:
         return []
     kinds = dict.fromkeys(
-        str(key if isinstance(key, QuotaResource) else key[0])
-        for key, number in sorted(more.items(), key=_place)
-        if key in quotas and number > quotas[key].free
+        str(key if isinstance(key, QuotaResource) else key[0]) for key, _ in short
+    )
+    details = (
+        f"{_words(key)}: {number} needed, {quotas[key].free} free of {quotas[key].limit}"
+        for key, number in short
     )
     return [
-        f"The project's quota is too small for {', '.join(kinds)}. {'; '.join(short)}. Delete what "
-        "is no longer needed, or ask the cloud's operator for a higher quota."
+        f"The project's quota is too small for {', '.join(kinds)}. {'; '.join(details)}. Delete "
+        "what is no longer needed, or ask the cloud's operator for a higher quota."
     ]
 
 
