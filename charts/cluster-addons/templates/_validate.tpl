@@ -22,7 +22,7 @@
 {{- end -}}
 {{- range $class := $values.enabled | ternary $classes list -}}
 {{- if has $class.name $names -}}
-{{- fail (printf "openstack.%s has a storage class %q, but there is one of that name: give each class of csiCinder and csiManila a name of its own." $driver $class.name) -}}
+{{- fail (printf "openstack.%s has a storage class %q, but another one has that name: use a different name for each class of csiCinder and csiManila." $driver $class.name) -}}
 {{- end -}}
 {{- $names = append $names $class.name -}}
 {{- if eq $driver "csiManila" -}}
@@ -37,22 +37,22 @@
 {{- $csi := .root.Values.csi -}}
 {{- $class := .class -}}
 {{- if not (or $class.provisioner $csi.cephfs.enabled $csi.nfs.enabled) -}}
-{{- fail (printf "openstack.csiManila: nothing mounts shares of the storage class %q: set csi.cephfs.enabled or csi.nfs.enabled to true, or name its provisioner." $class.name) -}}
+{{- fail (printf "openstack.csiManila: no driver mounts shares of the storage class %q: set csi.cephfs.enabled or csi.nfs.enabled to true, or set its provisioner." $class.name) -}}
 {{- end -}}
 {{- $provisioner := $class.provisioner | default "cephfs.manila.csi.openstack.org" -}}
 {{- $usual := and $csi.cephfs.enabled (eq $provisioner "cephfs.manila.csi.openstack.org") -}}
 {{- if not (or (dig "type" "" ($class.parameters | default dict)) $usual) -}}
-{{- fail (printf "openstack.csiManila: the storage class %q has no share type: set its parameters.type to one of Manila's." $class.name) -}}
+{{- fail (printf "openstack.csiManila: the storage class %q has no share type: set its parameters.type to a Manila share type." $class.name) -}}
 {{- end -}}
 {{- end -}}
 
 {{- define "cluster-addons.validate.custom" -}}
 {{- range $name, $addon := .Values.custom -}}
 {{- if not (and (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $name) (le (len $name) 53)) -}}
-{{- fail (printf "custom has an addon %q, which is no name for a release: use lower case letters, digits and \"-\", 53 at most." $name) -}}
+{{- fail (printf "custom has an addon %q, which is not a valid release name: use lower case letters, digits and \"-\", 53 at most." $name) -}}
 {{- end -}}
 {{- if $.Files.Get (printf "files/addons/%s.yaml" $name) -}}
-{{- fail (printf "custom has an addon %q, but that is the name of one of this chart's: take another name." $name) -}}
+{{- fail (printf "custom has an addon %q, but that is the name of an addon of this chart: use another name." $name) -}}
 {{- end -}}
 {{- range $path, $_ := $.Files.Glob "files/addons/*.yaml" -}}
 {{- $text := $.Files.Get $path -}}
@@ -62,7 +62,7 @@
 {{- end -}}
 {{- $wanted := eq $addon.kind "HelmRelease" | ternary "chart" "manifests" -}}
 {{- if not (hasKey $addon.spec $wanted) -}}
-{{- fail (printf "custom.%s is of kind %s and has no spec.%s: say what is to be installed." $name $addon.kind $wanted) -}}
+{{- fail (printf "custom.%s is of kind %s and has no spec.%s: set it." $name $addon.kind $wanted) -}}
 {{- end -}}
 {{- range $key := eq $addon.kind "HelmRelease" | ternary (list "manifests") (list "chart" "values") -}}
 {{- if hasKey $addon.spec $key -}}
@@ -72,7 +72,7 @@
 {{- range $file, $text := $addon.spec.manifests -}}
 {{- range $document := regexSplit "(?m)^---(\\s|$)" $text -1 | rest -}}
 {{- if not (regexReplaceAll "(?m)^\\s*(#.*|\\.\\.\\.)?$" $document "" | trim) -}}
-{{- fail (printf "custom.%s.spec.manifests has an empty document in %q, with which the addon operator does not come to an end: remove the \"---\" that begins it." $name $file) -}}
+{{- fail (printf "custom.%s.spec.manifests has an empty document in %q, with which the addon provider never finishes: remove the \"---\" that begins it." $name $file) -}}
 {{- end -}}
 {{- end -}}
 {{- if not (regexMatch "^[-._a-zA-Z0-9]{1,253}$" $file) -}}
@@ -90,7 +90,7 @@ Arguments: root, name and namespace (of the operator's addon), addon (a file of 
 {{- if include "cluster-addons.enabled" (dict "root" .root "when" .addon.when) -}}
 {{- $taken := (include "cluster-addons.values" (dict "root" .root "paths" (pick .addon "namespace")) | fromJson).namespace -}}
 {{- if eq $taken .namespace -}}
-{{- fail (printf "custom has an addon %q in the namespace %q, where one of this chart's is a release of that name: take another name or namespace." .name .namespace) -}}
+{{- fail (printf "custom has an addon %q in the namespace %q, where an addon of this chart has that release name: use another name or namespace." .name .namespace) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -113,7 +113,7 @@ as YAML, which does not join them. Looks closer only if there is one anywhere.
 {{- end -}}
 {{- range $path, $json := $handed -}}
 {{- with regexFind "[\\x{10000}-\\x{10ffff}]" $json -}}
-{{- fail (printf "%s has the character %q, which the addon operator cannot hand to Helm: take it out." $path .) -}}
+{{- fail (printf "%s has the character %q, which the addon provider cannot pass to Helm: remove it." $path .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -7,21 +7,21 @@ Rules for the credential, the API's address and the bastion: the OpenStackCluste
 {{- $values := .Values -}}
 {{- if $values.cloudCredentialsSecretName -}}
 {{- if and $values.addons.enabled (gt (len $values.cloudCredentialsSecretName) 63) -}}
-{{- fail (printf "cloudCredentialsSecretName %q has %d characters, and the addon operator writes it into an annotation, which takes 63: give the Secret a shorter name." $values.cloudCredentialsSecretName (len $values.cloudCredentialsSecretName)) -}}
+{{- fail (printf "cloudCredentialsSecretName %q has %d characters, and the addon operator writes it into an annotation, which takes 63: use a shorter name." $values.cloudCredentialsSecretName (len $values.cloudCredentialsSecretName)) -}}
 {{- end -}}
 {{- if or $values.clouds $values.cloudCACert -}}
-{{- fail (printf "cloudCredentialsSecretName %q is a Secret of yours, so clouds and cloudCACert would go nowhere: write them to its keys clouds.yaml and cacert, or set cloudCredentialsSecretName to null." $values.cloudCredentialsSecretName) -}}
+{{- fail (printf "cloudCredentialsSecretName %q is an existing Secret, so clouds and cloudCACert would have no effect: write them to its keys clouds.yaml and cacert, or set cloudCredentialsSecretName to null." $values.cloudCredentialsSecretName) -}}
 {{- end -}}
 {{- if ne $values.cloudName "openstack" -}}
-{{- fail (printf "cloudName %q chooses one of clouds, and cloudCredentialsSecretName names a Secret of yours: call its cloud openstack there, and leave cloudName out." $values.cloudName) -}}
+{{- fail (printf "cloudName %q selects one of clouds, and cloudCredentialsSecretName is an existing Secret: name the cloud openstack in that Secret, and remove cloudName." $values.cloudName) -}}
 {{- end -}}
 {{- if eq $values.credentialPolicy "delete" -}}
-{{- fail (printf "credentialPolicy delete is for the chart's own Secret: annotate %q yourself with janitor.capi.stackhpc.com/credential-policy: delete." $values.cloudCredentialsSecretName) -}}
+{{- fail (printf "credentialPolicy delete applies to the chart's own Secret: annotate %q with janitor.capi.stackhpc.com/credential-policy: delete." $values.cloudCredentialsSecretName) -}}
 {{- end -}}
 {{- else if not $values.clouds -}}
-{{- fail "cloudCredentialsSecretName is not set: name a Secret of this namespace with the key clouds.yaml, or give clouds." -}}
+{{- fail "cloudCredentialsSecretName is not set: set it to a Secret of this namespace with the key clouds.yaml, or set clouds." -}}
 {{- else if not (get $values.clouds $values.cloudName) -}}
-{{- fail (printf "cloudName %q is none of clouds (%s): give the name of one of them." $values.cloudName (keys $values.clouds | sortAlpha | join ", ")) -}}
+{{- fail (printf "cloudName %q is none of clouds (%s): set it to one of them." $values.cloudName (keys $values.clouds | sortAlpha | join ", ")) -}}
 {{- end -}}
 {{- end -}}
 
@@ -33,42 +33,42 @@ Rules for the credential, the API's address and the bastion: the OpenStackCluste
 {{- end -}}
 {{- if not $server.enableLoadBalancer -}}
 {{- if or $server.allowedCIDRs $server.allowedCidrs -}}
-{{- fail "apiServer.allowedCIDRs is kept by the load balancer, and apiServer.enableLoadBalancer is false: everybody could reach the API. Set one of them otherwise." -}}
+{{- fail "apiServer.allowedCIDRs is enforced by the load balancer, and apiServer.enableLoadBalancer is false, so access to the API would not be restricted: change one of them." -}}
 {{- end -}}
 {{- range $key := list "loadBalancerFlavor" "loadBalancerAvailabilityZone" "loadBalancerNetworkFilter" "loadBalancerSubnetFilters" "loadBalancerAdditionalPorts" "loadBalancerMonitor" -}}
 {{- if get $server $key -}}
-{{- fail (printf "apiServer.%s is for a load balancer, and apiServer.enableLoadBalancer is false: set it to true, or leave the key out." $key) -}}
+{{- fail (printf "apiServer.%s is for a load balancer, and apiServer.enableLoadBalancer is false: set it to true, or remove the key." $key) -}}
 {{- end -}}
 {{- end -}}
 {{- if and .Release.IsInstall $server.associateFloatingIP (not $server.floatingIP) (gt (int .Values.controlPlane.machineCount) 1) -}}
-{{- fail (printf "apiServer.enableLoadBalancer is false, so the API's floating IP is one machine's, and the OpenStack provider deletes it with that machine although controlPlane.machineCount is %d: give apiServer.floatingIP, which stays, or have a load balancer." (int .Values.controlPlane.machineCount)) -}}
+{{- fail (printf "apiServer.enableLoadBalancer is false, so the API's floating IP belongs to one machine, and the OpenStack provider deletes it with that machine although controlPlane.machineCount is %d: set apiServer.floatingIP, which is kept, or enable the load balancer." (int .Values.controlPlane.machineCount)) -}}
 {{- end -}}
 {{- if not (or $server.associateFloatingIP $server.fixedIP $.Values.controlPlaneEndpoint) -}}
-{{- fail "apiServer.enableLoadBalancer and apiServer.associateFloatingIP are false, so the API has no address: give apiServer.fixedIP or controlPlaneEndpoint, and bring that address to the control plane yourself." -}}
+{{- fail "apiServer.enableLoadBalancer and apiServer.associateFloatingIP are false, so the API has no address: set apiServer.fixedIP or controlPlaneEndpoint, and route that address to the control plane." -}}
 {{- end -}}
 {{- end -}}
 {{- /* A running cluster keeps such values: they have no effect, and must not prevent other changes. */ -}}
 {{- if and .Release.IsInstall $server.enableLoadBalancer -}}
 {{- range $server.allowedCIDRs | default $server.allowedCidrs -}}
 {{- if eq ($server.loadBalancerProvider | default "") "ovn" -}}
-{{- fail (printf "apiServer.allowedCIDRs has %s, but load balancers of the provider ovn keep nobody out: leave it out and guard the API by other means, or use another apiServer.loadBalancerProvider." .) -}}
+{{- fail (printf "apiServer.allowedCIDRs has %s, but load balancers of the provider ovn do not restrict access: remove it and protect the API by other means, or use another apiServer.loadBalancerProvider." .) -}}
 {{- end -}}
 {{- if contains ":" . -}}
-{{- fail (printf "apiServer.allowedCIDRs has %s, and the OpenStack provider leaves IPv6 out: give IPv4 networks." .) -}}
+{{- fail (printf "apiServer.allowedCIDRs has %s, and the OpenStack provider ignores IPv6: use IPv4 networks." .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if and .Release.IsInstall $server.fixedIP (not $server.enableLoadBalancer) $server.associateFloatingIP -}}
-{{- fail (printf "apiServer.fixedIP is %s, and without a load balancer the API has its floating IP only: leave it out, or set apiServer.associateFloatingIP to false." $server.fixedIP) -}}
+{{- fail (printf "apiServer.fixedIP is %s, and without a load balancer the API has its floating IP only: remove it, or set apiServer.associateFloatingIP to false." $server.fixedIP) -}}
 {{- end -}}
 {{- if and $server.loadBalancerSubnetFilters (not $server.loadBalancerNetworkFilter) -}}
 {{- fail "apiServer.loadBalancerSubnetFilters are subnets of apiServer.loadBalancerNetworkFilter, which is not set: set it too." -}}
 {{- end -}}
 {{- if contains (printf " %d " (int $server.port)) (printf " %s " (join " " $server.loadBalancerAdditionalPorts)) -}}
-{{- fail (printf "apiServer.loadBalancerAdditionalPorts has %d, which is apiServer.port: leave it out." (int $server.port)) -}}
+{{- fail (printf "apiServer.loadBalancerAdditionalPorts has %d, which is apiServer.port: remove it." (int $server.port)) -}}
 {{- end -}}
 {{- if and $server.floatingIP (not $server.associateFloatingIP) -}}
-{{- fail (printf "apiServer.floatingIP is %s, but apiServer.associateFloatingIP is false: set it to true, or give no address." $server.floatingIP) -}}
+{{- fail (printf "apiServer.floatingIP is %s, but apiServer.associateFloatingIP is false: set it to true, or remove the address." $server.floatingIP) -}}
 {{- end -}}
 {{- if and .Values.clusterNetworking.disableExternalNetwork $server.associateFloatingIP -}}
 {{- fail "clusterNetworking.disableExternalNetwork leaves no network for a floating IP: set apiServer.associateFloatingIP to false." -}}
@@ -83,14 +83,14 @@ Argument: root.
 {{- $server := .Values.apiServer -}}
 {{- with .Values.controlPlaneEndpoint -}}
 {{- if or $server.floatingIP $server.fixedIP -}}
-{{- fail (printf "controlPlaneEndpoint.host is %s, and apiServer.floatingIP or apiServer.fixedIP gives the API an address too: leave one of them out." .host) -}}
+{{- fail (printf "controlPlaneEndpoint.host is %s, and apiServer.floatingIP or apiServer.fixedIP sets an address of the API, too: remove one of them." .host) -}}
 {{- end -}}
 {{- if or $server.enableLoadBalancer $server.associateFloatingIP -}}
 {{- if not (or (regexMatch "^[0-9.]+$" .host) (contains ":" .host)) -}}
-{{- fail (printf "controlPlaneEndpoint.host %q is a name, and the OpenStack provider would make an address for it: set apiServer.enableLoadBalancer and apiServer.associateFloatingIP to false, or give an IP address." .host) -}}
+{{- fail (printf "controlPlaneEndpoint.host %q is a name, and the OpenStack provider would create an address for it: set apiServer.enableLoadBalancer and apiServer.associateFloatingIP to false, or use an IP address." .host) -}}
 {{- end -}}
 {{- if ne (int .port) (int $server.port) -}}
-{{- fail (printf "controlPlaneEndpoint.port is %d and apiServer.port %d, but load balancer and machines listen on one port: give both the same." (int .port) (int $server.port)) -}}
+{{- fail (printf "controlPlaneEndpoint.port is %d and apiServer.port %d, but load balancer and machines listen on the same port: set both to the same value." (int .port) (int $server.port)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -102,16 +102,16 @@ Argument: root.
 {{- with .Values.bastion -}}
 {{- if .enabled -}}
 {{- if not .machineFlavor -}}
-{{- fail "bastion.machineFlavor is not set: name the Nova flavor of the bastion." -}}
+{{- fail "bastion.machineFlavor is not set: set the Nova flavor of the bastion." -}}
 {{- end -}}
 {{- if not $values.machineSSHKeyName -}}
-{{- fail "bastion.enabled is true, but nobody could log in: set machineSSHKeyName." -}}
+{{- fail "bastion.enabled is true, but login requires a key: set machineSSHKeyName." -}}
 {{- end -}}
 {{- if $values.clusterNetworking.disableExternalNetwork -}}
 {{- fail "clusterNetworking.disableExternalNetwork leaves no floating IP for a bastion: set bastion.enabled to false." -}}
 {{- end -}}
 {{- if and .floatingIP (eq .floatingIP ($values.apiServer.floatingIP | default "")) -}}
-{{- fail (printf "bastion.floatingIP %s is apiServer.floatingIP too: give each an address of its own." .floatingIP) -}}
+{{- fail (printf "bastion.floatingIP %s is apiServer.floatingIP, too: use different addresses." .floatingIP) -}}
 {{- end -}}
 {{- include "openstack-cluster.validate.image" (dict "where" "bastion" "values" . "defaults" $values) -}}
 {{- end -}}

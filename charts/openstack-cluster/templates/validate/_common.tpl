@@ -6,7 +6,7 @@
 {{- $values := .values -}}
 {{- range $key := list "nodeDrainTimeout" "nodeVolumeDetachTimeout" "nodeDeletionTimeout" -}}
 {{- if eq (include "openstack-cluster.api.seconds" (get $values $key)) "0" -}}
-{{- fail (printf "%s: %s is %s, which would wait for ever: give a time." $where $key (get $values $key)) -}}
+{{- fail (printf "%s: %s is %s, which would wait for ever: set a time." $where $key (get $values $key)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -23,13 +23,13 @@ Arguments: where (text), values (control plane or node group).
 {{- with $spec.nodeStartupTimeout -}}
 {{- $seconds := include "openstack-cluster.api.seconds" . | int -}}
 {{- if and (gt $seconds 0) (lt $seconds 30) -}}
-{{- fail (printf "%s: healthCheck.spec.nodeStartupTimeout is %s, and Cluster API takes 30s at least, or 0s for ever: give a longer time." $where .) -}}
+{{- fail (printf "%s: healthCheck.spec.nodeStartupTimeout is %s, and Cluster API accepts 30s at least, or 0s for ever: set a longer time." $where .) -}}
 {{- end -}}
 {{- end -}}
 {{- with $spec.unhealthyRange -}}
 {{- $bounds := splitList "-" (trimAll "[]" .) -}}
 {{- if gt (first $bounds | atoi) (last $bounds | atoi) -}}
-{{- fail (printf "%s: healthCheck.spec.unhealthyRange %s begins above its end, so no machine would ever be replaced: swap them." $where .) -}}
+{{- fail (printf "%s: healthCheck.spec.unhealthyRange %s has a start above its end, so no machine would ever be replaced: swap them." $where .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

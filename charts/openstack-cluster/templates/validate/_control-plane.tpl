@@ -12,10 +12,10 @@
 
 {{- define "openstack-cluster.validate.oidc" -}}
 {{- if and .issuerUrl (not .clientId) -}}
-{{- fail (printf "oidc.clientId is not set, but oidc.issuerUrl is %s: name the client that tokens are made for." .issuerUrl) -}}
+{{- fail (printf "oidc.clientId is not set, but oidc.issuerUrl is %s: set the client for which tokens are issued." .issuerUrl) -}}
 {{- end -}}
 {{- if and .clientId (not .issuerUrl) -}}
-{{- fail (printf "oidc.issuerUrl is not set, but oidc.clientId is %s: give the issuer's URL, or no client." .clientId) -}}
+{{- fail (printf "oidc.issuerUrl is not set, but oidc.clientId is %s: set the issuer's URL, or remove the client." .clientId) -}}
 {{- end -}}
 {{- end -}}
 
@@ -28,29 +28,29 @@
 {{- end -}}
 {{- if ne $kind "azimuth-authorization-webhook" -}}
 {{- with $webhook.server -}}
-{{- fail (printf "azimuthAuthorizationWebhook.server is %s, but authWebhook is %s: set authWebhook to azimuth-authorization-webhook, or give no server." . $kind) -}}
+{{- fail (printf "azimuthAuthorizationWebhook.server is %s, but authWebhook is %s: set authWebhook to azimuth-authorization-webhook, or remove the server." . $kind) -}}
 {{- end -}}
 {{- else -}}
 {{- if not $webhook.server -}}
-{{- fail "azimuthAuthorizationWebhook.server is not set, but authWebhook is azimuth-authorization-webhook: give the webhook's URL." -}}
+{{- fail "azimuthAuthorizationWebhook.server is not set, but authWebhook is azimuth-authorization-webhook: set the webhook's URL." -}}
 {{- end -}}
 {{- if and (ne (toString ($webhook.tls).enabled) "false") (not ($webhook.tls).cert) -}}
-{{- fail "azimuthAuthorizationWebhook.tls.cert is not set: give the certificate of the webhook's CA, or set azimuthAuthorizationWebhook.tls.enabled to false to trust anybody." -}}
+{{- fail "azimuthAuthorizationWebhook.tls.cert is not set: set the certificate of the webhook's CA, or set azimuthAuthorizationWebhook.tls.enabled to false to disable verification." -}}
 {{- end -}}
 {{- if contains "PRIVATE KEY" (($webhook.tls).cert | default "") -}}
-{{- fail "azimuthAuthorizationWebhook.tls.cert holds a private key, which would stand in the KubeadmControlPlane: give the certificate only." -}}
+{{- fail "azimuthAuthorizationWebhook.tls.cert has a private key, which would be stored in the KubeadmControlPlane: set the certificate only." -}}
 {{- end -}}
 {{- $timeout := include "openstack-cluster.api.seconds" (toString $webhook.timeout) | int -}}
 {{- if or (lt $timeout 1) (gt $timeout 30) -}}
-{{- fail (printf "azimuthAuthorizationWebhook.timeout is %s: the API server takes 1s to 30s." ($webhook.timeout | default "not set")) -}}
+{{- fail (printf "azimuthAuthorizationWebhook.timeout is %s: the API server accepts 1s to 30s." ($webhook.timeout | default "not set")) -}}
 {{- end -}}
 {{- $seen := list -}}
 {{- range $webhook.additionalAuthorizers -}}
 {{- if ne .name (lower .type) -}}
-{{- fail (printf "azimuthAuthorizationWebhook.additionalAuthorizers calls %s %q: the API server takes only the name %s." .type .name (lower .type)) -}}
+{{- fail (printf "azimuthAuthorizationWebhook.additionalAuthorizers names %s %q: the API server accepts only the name %s." .type .name (lower .type)) -}}
 {{- end -}}
 {{- if has .type $seen -}}
-{{- fail (printf "azimuthAuthorizationWebhook.additionalAuthorizers has %s twice: the API server asks it once." .type) -}}
+{{- fail (printf "azimuthAuthorizationWebhook.additionalAuthorizers has %s twice: remove one of them." .type) -}}
 {{- end -}}
 {{- $seen = append $seen .type -}}
 {{- end -}}
@@ -66,7 +66,7 @@
 {{- $encryption := . -}}
 {{- range $key := list "resources" "provider" "keys" -}}
 {{- if and $encryption.enabled (not (get $encryption $key)) -}}
-{{- fail (printf "etcd.encryption.%s is not set, but etcd.encryption.enabled is true: say what is encrypted, how and with which keys." $key) -}}
+{{- fail (printf "etcd.encryption.%s is not set, but etcd.encryption.enabled is true: set resources, provider and keys." $key) -}}
 {{- end -}}
 {{- end -}}
 {{- if hasKey (.otherProviders | default dict) (toString .provider) -}}
@@ -85,11 +85,11 @@
 {{- $resources := . -}}
 {{- range $resource := $resources -}}
 {{- if regexMatch "^(apiserveripinfo|serviceipallocations|servicenodeportallocations)$|^[^.]*[.](events[.]k8s[.]io|extensions)$" $resource -}}
-{{- fail (printf "etcd.encryption.resources has %s, which the API server does not take: leave it out, or name the kind where it is stored, like events." $resource) -}}
+{{- fail (printf "etcd.encryption.resources has %s, which the API server does not accept: remove it, or use the name of the stored resource, such as events." $resource) -}}
 {{- end -}}
 {{- range without $resources $resource -}}
 {{- if or (eq $resource "*.*") (and (hasPrefix "*." $resource) (eq (trimPrefix "*." $resource) (regexFind "[.].*" . | trimPrefix "."))) -}}
-{{- fail (printf "etcd.encryption.resources has %s and also %s, which is among them: leave out one of them." $resource .) -}}
+{{- fail (printf "etcd.encryption.resources has %s and also %s, which it includes: remove one of them." $resource .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -113,9 +113,9 @@ be configured, it is kubeadm's default of 365 days. Argument: root.
 {{- end -}}
 {{- if and $before (le ($days | default 365) $before) -}}
 {{- if $days -}}
-{{- fail (printf "controlPlane.%s is %d, but machines are replaced %d days before that (controlPlane.certificatesExpiryDays), so without end: let certificates live longer." $key $days $before) -}}
+{{- fail (printf "controlPlane.%s is %d, but machines are replaced %d days before that (controlPlane.certificatesExpiryDays), so continuously: set a longer validity." $key $days $before) -}}
 {{- else -}}
-{{- fail (printf "controlPlane.certificatesExpiryDays is %d, but certificates live kubeadm's 365 days, so machines would be replaced without end: give fewer days, or set certificateValidityDays where Cluster API knows it (core v1beta2)." $before) -}}
+{{- fail (printf "controlPlane.certificatesExpiryDays is %d, but kubeadm's certificates are valid for 365 days, so machines would be replaced continuously: set fewer days, or set certificateValidityDays if Cluster API supports it (core v1beta2)." $before) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -127,17 +127,17 @@ Keys that kubeadmConfigSpec of the control plane may not set: Cluster API drops 
 {{- $spec := .Values.controlPlane.kubeadmConfigSpec | default dict -}}
 {{- $passthrough := $spec.clusterConfiguration | default dict -}}
 {{- if and .Release.IsInstall ($passthrough.etcd).external ($passthrough.etcd).local -}}
-{{- fail "controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd has external and local, and only external would be used: leave one of them out." -}}
+{{- fail "controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd has external and local, and only external would be used: remove one of them." -}}
 {{- end -}}
 {{- $health := "controlPlaneComponentHealthCheckSeconds" -}}
 {{- if ne (toJson (get (($spec.initConfiguration).timeouts | default dict) $health | default "")) (toJson (get (($spec.joinConfiguration).timeouts | default dict) $health | default "")) -}}
-{{- fail (printf "controlPlane.kubeadmConfigSpec.initConfiguration.timeouts.%s differs from that of joinConfiguration, and Cluster API takes both alike only: give both the same." $health) -}}
+{{- fail (printf "controlPlane.kubeadmConfigSpec.initConfiguration.timeouts.%s differs from that of joinConfiguration, and Cluster API accepts equal values only: set both to the same value." $health) -}}
 {{- end -}}
 {{- with (($passthrough.etcd | default dict).local | default dict).dataDir -}}
 {{- fail (printf "controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd.local.dataDir is %s, but a disk is mounted at etcd.dataDir: use that key." .) -}}
 {{- end -}}
 {{- if and (eq (include "openstack-cluster.api.core" .) "v1beta2") (($passthrough.apiServer | default dict).timeoutForControlPlane) -}}
-{{- fail "controlPlane.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane is not known in core v1beta2: use timeouts.controlPlaneComponentHealthCheckSeconds of initConfiguration and joinConfiguration." -}}
+{{- fail "controlPlane.kubeadmConfigSpec.clusterConfiguration.apiServer.timeoutForControlPlane does not exist in core v1beta2: use timeouts.controlPlaneComponentHealthCheckSeconds of initConfiguration and joinConfiguration." -}}
 {{- end -}}
 {{- range $program := list "apiServer" "controllerManager" "scheduler" -}}
 {{- include "openstack-cluster.validate.flagList" (dict "where" $program "flags" (get $passthrough $program | default dict).extraArgs) -}}
@@ -152,7 +152,7 @@ Keys that kubeadmConfigSpec of the control plane may not set: Cluster API drops 
 {{- $seen := dict -}}
 {{- range .flags -}}
 {{- if hasKey $seen .name -}}
-{{- fail (printf "controlPlane.kubeadmConfigSpec.clusterConfiguration.%s.extraArgs sets %s twice: Cluster API takes a flag once." $where .name) -}}
+{{- fail (printf "controlPlane.kubeadmConfigSpec.clusterConfiguration.%s.extraArgs sets %s twice: Cluster API accepts a flag once." $where .name) -}}
 {{- end -}}
 {{- $_ := set $seen .name true -}}
 {{- end -}}

@@ -41,5 +41,5 @@ lines, and a mirror has four. A certificate is short by the schema. Argument: ro
 {{- $key = "controlPlane.kubeadmConfigSpec.kubeProxyConfiguration" -}}
 {{- end -}}
 {{- $limit := eq (.file.encoding | default "") "base64" | ternary "10240 (7680 bytes of text that travels in Base64, like this one)" "10240" -}}
-{{- fail (printf "%s makes the file %s too long: it has %d characters as Cluster API gets it, which takes %s: make it shorter, or let a Secret hold it (contentFrom in additionalFiles)." $key $path (len .file.content) $limit) -}}
+{{- fail (printf "%s makes the file %s too long: it has %d characters as Cluster API receives it, which accepts %s: shorten it, or put it into a Secret (contentFrom in additionalFiles)." $key $path (len .file.content) $limit) -}}
 {{- end -}}

@@ -11,7 +11,7 @@
 {{- $extraArgs := (get $.Values $where | default dict).extraArgs -}}
 {{- range $flag, $_ := $extraArgs -}}
 {{- if hasKey $given $flag -}}
-{{- fail (printf "%s.extraArgs sets %s, which %s sets too: use one of them." $where $flag (include "openstack-cluster.validate.flagKey" $flag)) -}}
+{{- fail (printf "%s.extraArgs sets %s, which %s also sets: use one of them." $where $flag (include "openstack-cluster.validate.flagKey" $flag)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -26,12 +26,12 @@
 {{- $server := $flags.apiServer -}}
 {{- $source := "apiServer.extraArgs, or clusterConfiguration.apiServer.extraArgs of kubeadmConfigSpec, sets" -}}
 {{- if and (get $server "authentication-config") (regexMatch "[{,]\"oidc-" (toJson $server)) -}}
-{{- fail (printf "%s authentication-config, which the API server refuses beside the flags of oidc: describe the issuer in that file, or use oidc." $source) -}}
+{{- fail (printf "%s authentication-config, which the API server refuses together with the flags of oidc: configure the issuer in that file, or use oidc." $source) -}}
 {{- end -}}
 {{- range $flag := list "authorization-mode" "authorization-webhook-config-file" "authorization-webhook-version"
       "authorization-webhook-cache-authorized-ttl" "authorization-webhook-cache-unauthorized-ttl" -}}
 {{- if and (get $server "authorization-config") (hasKey $server $flag) -}}
-{{- fail (printf "%s %s, which the API server refuses beside an authorization file (authWebhook is %s): use one of them." $source $flag $.Values.authWebhook) -}}
+{{- fail (printf "%s %s, which the API server refuses together with an authorization file (authWebhook is %s): use one of them." $source $flag $.Values.authWebhook) -}}
 {{- end -}}
 {{- end -}}
 {{- include "openstack-cluster.validate.port" (dict "root" . "flags" $server "source" $source) -}}
@@ -41,11 +41,11 @@
 {{- if and $new (hasKey $flags.etcd "data-dir") (not $elsewhere) -}}
 {{- $directory := get $flags.etcd "data-dir" -}}
 {{- if not (hasPrefix (printf "%s/" (trimSuffix "/" .Values.etcd.dataDir)) (printf "%s/" $directory)) -}}
-{{- fail (printf "etcd.extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, sets data-dir to %q, but only etcd.dataDir (%s) outlives a restart of etcd: use that key." $directory .Values.etcd.dataDir) -}}
+{{- fail (printf "etcd.extraArgs, or clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec, sets data-dir to %q, but only etcd.dataDir (%s) is kept when etcd restarts: use that key." $directory .Values.etcd.dataDir) -}}
 {{- end -}}
 {{- end -}}
 {{- if and (.Values.tls).cipherSuites (eq (toString (.Values.tls).minVersion) "VersionTLS13") -}}
-{{- fail "tls.cipherSuites cannot be chosen for TLS 1.3, and tls.minVersion is VersionTLS13: leave one of them out." -}}
+{{- fail "tls.cipherSuites cannot be set for TLS 1.3, and tls.minVersion is VersionTLS13: remove one of them." -}}
 {{- end -}}
 {{- range $program, $name := dict "apiServer" "the API server" "controllerManager" "the controller manager" "scheduler" "the scheduler" -}}
 {{- $programFlags := get $flags $program -}}
@@ -55,7 +55,7 @@
 {{- end -}}
 {{- if not $elsewhere -}}
 {{- if and (hasKey $flags.etcd "cipher-suites") (eq (get $flags.etcd "tls-min-version") "TLS1.3") -}}
-{{- fail "etcd takes no cipher-suites beside tls-min-version TLS1.3, and has both by tls, etcd.extraArgs and clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec together: leave one of them out." -}}
+{{- fail "etcd does not accept cipher-suites together with tls-min-version TLS1.3, and has both from tls, etcd.extraArgs and clusterConfiguration.etcd.local.extraArgs of kubeadmConfigSpec together: remove one of them." -}}
 {{- end -}}
 {{- /* etcd speaks HTTP/2 of Go's server only where it serves HTTP by TLS. */ -}}
 {{- if not (hasPrefix "http://" (get $flags.etcd "listen-client-http-urls")) -}}
@@ -110,7 +110,7 @@ Arguments: root, flags (of the API server), source (text: the keys that may set 
 {{- $others := int ((($spec.joinConfiguration).controlPlane).localAPIEndpoint).bindPort | default (int $server.port) -}}
 {{- range $where, $port := dict "initConfiguration" $first "joinConfiguration.controlPlane" $others -}}
 {{- if and (or $server.enableLoadBalancer $server.associateFloatingIP) (ne $port (int $server.port)) -}}
-{{- fail (printf "controlPlane.kubeadmConfigSpec.%s.localAPIEndpoint.bindPort is %d, but load balancer and floating IP lead to apiServer.port %d: give both the same." $where $port (int $server.port)) -}}
+{{- fail (printf "controlPlane.kubeadmConfigSpec.%s.localAPIEndpoint.bindPort is %d, but load balancer and floating IP forward to apiServer.port %d: set both to the same value." $where $port (int $server.port)) -}}
 {{- end -}}
 {{- end -}}
 {{- /* A cluster that is there makes no first machine any more, and one of one machine may never have made another. */ -}}
@@ -118,7 +118,7 @@ Arguments: root, flags (of the API server), source (text: the keys that may set 
 {{- $port := get .flags "secure-port" -}}
 {{- $elsewhere := without (list $first $others) (atoi $port) -}}
 {{- if gt (len $elsewhere) (.root.Release.IsInstall | ternary 0 1) -}}
-{{- fail (printf "%s secure-port to %q, but kubeadm looks for the API server at %d: use apiServer.port." .source $port (first $elsewhere)) -}}
+{{- fail (printf "%s secure-port to %q, but kubeadm expects the API server at %d: use apiServer.port." .source $port (first $elsewhere)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -26,7 +26,7 @@ Source: https://cluster-api.sigs.k8s.io/tasks/experimental-features/ignition
 {{- $where := .where -}}
 {{- $disks := .passthrough.diskSetup | default dict -}}
 {{- if .passthrough.bootCommands -}}
-{{- fail (printf "%s: kubeadmConfigSpec.bootCommands are cloud-init's, which Flatcar does not have: use preKubeadmCommands, or a unit in ignition." $where) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.bootCommands require cloud-init, which Flatcar does not have: use preKubeadmCommands, or a unit in ignition." $where) -}}
 {{- end -}}
 {{- $unknown := list -}}
 {{- range .passthrough.files -}}
@@ -54,7 +54,7 @@ Source: https://cluster-api.sigs.k8s.io/tasks/experimental-features/ignition
 {{- $labels = append $labels $disk.label -}}
 {{- end -}}
 {{- range $unknown -}}
-{{- fail (printf "%s: kubeadmConfigSpec.%s, which is cloud-init's, and Flatcar does not have it: leave it out." $where .) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s, which requires cloud-init, and Flatcar does not have it: remove it." $where .) -}}
 {{- end -}}
 {{- range .passthrough.mounts -}}
 {{- if or (lt (len .) 2) (and $root.Release.IsInstall (not (has (first .) $labels))) -}}

@@ -8,10 +8,10 @@
 {{- include "openstack-cluster.validate.additionalFiles" $values.additionalFiles -}}
 {{- if eq $values.osDistro "flatcar" -}}
 {{- if $values.additionalPackages -}}
-{{- fail "additionalPackages are installed by apt, which Flatcar does not have: take them out, or build them into the image." -}}
+{{- fail "additionalPackages are installed by apt, which Flatcar does not have: remove them, or build them into the image." -}}
 {{- end -}}
 {{- if $values.etcd.blockDevice -}}
-{{- fail "etcd.blockDevice needs a link to the disk that Flatcar does not make: take it out, or set osDistro to ubuntu." -}}
+{{- fail "etcd.blockDevice needs a link to the disk that Flatcar does not create: remove it, or set osDistro to ubuntu." -}}
 {{- end -}}
 {{- end -}}
 {{- $controlPlane := dict "root" . "where" "controlPlane" "values" $values.controlPlane -}}
@@ -40,7 +40,7 @@ is meant to be one; what else goes there as it is must not look like one. Argume
 {{- end -}}
 {{- range $where, $text := regexMatch "\\{[{%#]" (toJson $plain) | ternary $plain dict -}}
 {{- if regexMatch "\\{[{%#]" (toJson $text) -}}
-{{- fail (printf "%s holds {{ or another mark of a template, for which cloud-init would take it: write it to kubeadmConfigSpec if it is one, or else without the mark." $where) -}}
+{{- fail (printf "%s contains {{ or other template syntax, which cloud-init would render: set it in kubeadmConfigSpec if it is a template, or remove the syntax." $where) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -49,7 +49,7 @@ is meant to be one; what else goes there as it is must not look like one. Argume
 {{- define "openstack-cluster.validate.trustedCAs" -}}
 {{- range $name, $certificate := . -}}
 {{- if contains "PRIVATE KEY" $certificate -}}
-{{- fail (printf "trustedCAs.%s holds a private key, which every machine would get: give the certificate only." $name) -}}
+{{- fail (printf "trustedCAs.%s has a private key, which every machine would get: set the certificate only." $name) -}}
 {{- end -}}
 {{- if not (regexMatch "^\\s*(-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\\s]+-----END CERTIFICATE-----\\s*)+$" $certificate) -}}
 {{- fail (printf "trustedCAs.%s is not a certificate in PEM: it begins with -----BEGIN CERTIFICATE----- and ends with -----END CERTIFICATE-----." $name) -}}
@@ -62,11 +62,11 @@ is meant to be one; what else goes there as it is must not look like one. Argume
 {{- $proxy := . -}}
 {{- range $key := list "http" "https" -}}
 {{- if contains "@" (get $proxy $key | default "") -}}
-{{- fail (printf "proxy.%s names a user, and everybody who may read machine configurations would see the password: let the proxy know the machines by their addresses." $key) -}}
+{{- fail (printf "proxy.%s has a user, and every user with read access to machine configurations would see the password: authenticate the machines by their addresses at the proxy." $key) -}}
 {{- end -}}
 {{- end -}}
 {{- if and .noProxy (not (or .http .https)) -}}
-{{- fail "proxy.noProxy says what is reached without a proxy, but there is none: set proxy.http or proxy.https." -}}
+{{- fail "proxy.noProxy has no effect without a proxy: set proxy.http or proxy.https." -}}
 {{- end -}}
 {{- end -}}
 
@@ -94,7 +94,7 @@ is meant to be one; what else goes there as it is must not look like one. Argume
 {{- $_ := set $paths .path true -}}
 {{- end -}}
 {{- if and $passthrough.ignition (not $flatcar) -}}
-{{- fail (printf "%s: kubeadmConfigSpec.ignition is for Flatcar, and osDistro is %s: set osDistro to flatcar, or take it out." $where .root.Values.osDistro) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.ignition is for Flatcar, and osDistro is %s: set osDistro to flatcar, or remove it." $where .root.Values.osDistro) -}}
 {{- end -}}
 {{- include "openstack-cluster.validate.kubeadmSources" (dict "where" $where "passthrough" $passthrough) -}}
 {{- if $flatcar -}}
@@ -103,19 +103,19 @@ is meant to be one; what else goes there as it is must not look like one. Argume
 {{- range $section, $configuration := pick $passthrough "clusterConfiguration" "initConfiguration" "joinConfiguration" -}}
 {{- range $key := list "apiVersion" "kind" "clusterName" "kubernetesVersion" "networking" "bootstrapTokens" -}}
 {{- if hasKey $configuration $key -}}
-{{- fail (printf "%s: kubeadmConfigSpec.%s.%s is Cluster API's to fill in: take it out." $where $section $key) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.%s is set by Cluster API: remove it." $where $section $key) -}}
 {{- end -}}
 {{- end -}}
 {{- with ($configuration.nodeRegistration | default dict).kubeletExtraArgs -}}
 {{- if and (kindIs "slice" .) (ne (len .) (include "openstack-cluster.validate.flagNames" . | fromYamlArray | uniq | len)) -}}
-{{- fail (printf "%s: kubeadmConfigSpec.%s.nodeRegistration.kubeletExtraArgs has a flag twice, and a kubelet takes the last one: keep one of them." $where $section) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.nodeRegistration.kubeletExtraArgs has a flag twice, and a kubelet uses the last one: keep one of them." $where $section) -}}
 {{- end -}}
 {{- end -}}
 {{- if and (($configuration.discovery | default dict).timeout) (eq (include "openstack-cluster.api.core" $.root) "v1beta2") -}}
-{{- fail (printf "%s: kubeadmConfigSpec.%s.discovery.timeout is not known in core v1beta2: use timeouts.discoverySeconds." $where $section) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.discovery.timeout does not exist in core v1beta2: use timeouts.discoverySeconds." $where $section) -}}
 {{- end -}}
 {{- if and $configuration.timeouts (eq (include "openstack-cluster.api.core" $.root) "v1beta1") -}}
-{{- fail (printf "%s: kubeadmConfigSpec.%s.timeouts is not known to v1beta1: set apiVersions.core to v1beta2, or take it out." $where $section) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.%s.timeouts does not exist in v1beta1: set apiVersions.core to v1beta2, or remove it." $where $section) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

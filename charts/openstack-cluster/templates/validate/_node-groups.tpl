@@ -11,7 +11,7 @@ Rules for node groups.
 {{- $name := include "openstack-cluster.name.nodeGroup" (dict "root" $root "group" $group.name "max" $max) -}}
 {{- $key := printf "%d %s" $max $name -}}
 {{- if hasKey $names $key -}}
-{{- fail (printf "nodeGroups %q and %q would get the same objects (%s): give each group a name of its own." (get $names $key) $group.name $name) -}}
+{{- fail (printf "nodeGroups %q and %q would have the same objects (%s): use a different name for each group." (get $names $key) $group.name $name) -}}
 {{- end -}}
 {{- $_ := set $names $key $group.name -}}
 {{- end -}}
@@ -33,13 +33,13 @@ Rules for node groups.
 {{- else if and (or .root.Values.controlPlane.kubernetesVersion .root.Values.kubernetesVersion) (gt ((semver $version).Compare (semver $controlPlane)) 0) -}}
 {{- fail (printf "%s has Kubernetes %s, newer than the control plane's %s: upgrade the control plane first." $where $version $controlPlane) -}}
 {{- else if and .root.Release.IsInstall (or .root.Values.controlPlane.kubernetesVersion .root.Values.kubernetesVersion) (gt (sub (semver $controlPlane).Minor (semver $version).Minor) 3) -}}
-{{- fail (printf "%s has Kubernetes %s, more than three minor releases older than the control plane's %s, and Cluster API makes no machine with it: upgrade the group first." $where $version $controlPlane) -}}
+{{- fail (printf "%s has Kubernetes %s, more than three minor releases older than the control plane's %s, and Cluster API creates no machine with it: upgrade the group first." $where $version $controlPlane) -}}
 {{- end -}}
 {{- if hasKey (($group.kubeadmConfigSpec | default dict).joinConfiguration | default dict) "controlPlane" -}}
-{{- fail (printf "%s: kubeadmConfigSpec.joinConfiguration.controlPlane is for machines of the control plane, and Cluster API makes no worker with it: take it out." $where) -}}
+{{- fail (printf "%s: kubeadmConfigSpec.joinConfiguration.controlPlane is for machines of the control plane, and Cluster API creates no worker with it: remove it." $where) -}}
 {{- end -}}
 {{- if has $group.role (list "control-plane" "master") -}}
-{{- fail (printf "%s has the role %q, which is the control plane's: choose another one." $where $group.role) -}}
+{{- fail (printf "%s has the role %q, which is the control plane's: use another one." $where $group.role) -}}
 {{- end -}}
 {{- include "openstack-cluster.validate.nodeGroup.size" (dict "where" $where "group" $group "new" .root.Release.IsInstall) -}}
 {{- include "openstack-cluster.validate.nodeGroup.rollout" (dict "where" $where "group" $group) -}}
@@ -51,7 +51,7 @@ Rules for node groups.
 {{- if (.root.Values.clusterApi).machineTaintPropagation -}}
 {{- range $group.nodeTaints -}}
 {{- if eq .key "node-role.kubernetes.io/control-plane" -}}
-{{- fail (printf "%s: nodeTaints has %s, which Cluster API takes at no worker while clusterApi.machineTaintPropagation is true: choose another key." $where .key) -}}
+{{- fail (printf "%s: nodeTaints has %s, which Cluster API does not accept for workers while clusterApi.machineTaintPropagation is true: use another key." $where .key) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -68,17 +68,17 @@ Rules for node groups.
 {{- fail (printf "%s has machineCountMin %d above machineCountMax %d: swap or change them." .where (int $group.machineCountMin) (int $group.machineCountMax)) -}}
 {{- end -}}
 {{- else if not (hasKey $group "machineCount") -}}
-{{- fail (printf "%s has no number of machines: set machineCount, or autoscale with its bounds." .where) -}}
+{{- fail (printf "%s has no number of machines: set machineCount, or autoscale with bounds." .where) -}}
 {{- end -}}
 {{- $capacity := $group.capacity | default dict -}}
 {{- if ne (empty $capacity.cpu) (empty $capacity.memory) -}}
 {{- fail (printf "%s: capacity has only one of cpu and memory, and the autoscaler needs both: set them, or none." .where) -}}
 {{- end -}}
 {{- if and $capacity.gpuCount (not $capacity.gpuType) -}}
-{{- fail (printf "%s: capacity.gpuCount is %d, but nothing says of what: set capacity.gpuType, like nvidia.com/gpu." .where (int $capacity.gpuCount)) -}}
+{{- fail (printf "%s: capacity.gpuCount is %d, but capacity.gpuType is not set: set it, for example to nvidia.com/gpu." .where (int $capacity.gpuCount)) -}}
 {{- end -}}
 {{- if and .new $capacity.gpuType (kindIs "invalid" $capacity.gpuCount) -}}
-{{- fail (printf "%s: capacity.gpuType is %s, but nothing says how many: set capacity.gpuCount, or leave the type out." .where $capacity.gpuType) -}}
+{{- fail (printf "%s: capacity.gpuType is %s, but capacity.gpuCount is not set: set it, or remove the type." .where $capacity.gpuType) -}}
 {{- end -}}
 {{- end -}}
 
@@ -100,7 +100,7 @@ Arguments: where (text), key.
 */}}
 {{- define "openstack-cluster.validate.key" -}}
 {{- if or (gt (len (base .key)) 63) (gt (len (dir .key)) 253) (regexMatch "([.]-|-[.]|[.][.]).*/" .key) -}}
-{{- fail (printf "%s has %s, which is no key for Kubernetes: let its name have 63 characters at most, and be what stands before the slash a DNS name." .where .key) -}}
+{{- fail (printf "%s has %s, which is not a valid Kubernetes key: the name has at most 63 characters, and the prefix before the slash is a DNS name." .where .key) -}}
 {{- end -}}
 {{- end -}}
 
@@ -117,14 +117,14 @@ Arguments: root, where (text), values (control plane or node group).
 {{- range $key, $value := .values.nodeLabels -}}
 {{- include "openstack-cluster.validate.key" (dict "where" (printf "%s: nodeLabels" $where) "key" $key) -}}
 {{- if and (eq $key "node-role.kubernetes.io/control-plane") (or (ne $where "controlPlane") (ne (toString $value) "")) -}}
-{{- fail (printf "%s: nodeLabels has %s, by which Cluster API finds the control plane: leave it out." $where $key) -}}
+{{- fail (printf "%s: nodeLabels has %s, by which Cluster API identifies the control plane: remove it." $where $key) -}}
 {{- end -}}
 {{- if include "openstack-cluster.nodeMetadata.labelIsSynced" (dict "root" $root "key" $key) -}}
 {{- if or (hasPrefix "cluster.x-k8s.io/" $key) (hasPrefix $chart $key) -}}
-{{- fail (printf "%s: nodeLabels has %s, by which Cluster API and this chart find machines: choose another key." $where $key) -}}
+{{- fail (printf "%s: nodeLabels has %s, by which Cluster API and this chart identify machines: use another key." $where $key) -}}
 {{- end -}}
 {{- else if and (regexMatch "(^|[.])(kubernetes|k8s)[.]io/" $key) (not (regexMatch $allowed $key)) -}}
-{{- fail (printf "%s: nodeLabels has %s, with which no kubelet would start: choose a domain of your own, node-role.kubernetes.io or node.cluster.x-k8s.io." $where $key) -}}
+{{- fail (printf "%s: nodeLabels has %s, with which the kubelet does not start: use another domain, node-role.kubernetes.io or node.cluster.x-k8s.io." $where $key) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -136,7 +136,7 @@ Arguments: root, where (text), values (control plane or node group).
 {{- range $key, $_ := .values.nodeAnnotations -}}
 {{- include "openstack-cluster.validate.key" (dict "where" (printf "%s: nodeAnnotations" $where) "key" $key) -}}
 {{- if not (include "openstack-cluster.nodeMetadata.annotationIsSynced" (dict "root" $root "key" $key)) -}}
-{{- fail (printf "%s: nodeAnnotations has %s, which Cluster API puts on no Node: choose a key below node.cluster.x-k8s.io, or start Cluster API with --additional-sync-machine-annotations and name it in clusterApi.additionalSyncMachineAnnotations." $where $key) -}}
+{{- fail (printf "%s: nodeAnnotations has %s, which Cluster API does not sync to Nodes: use a key below node.cluster.x-k8s.io, or start Cluster API with --additional-sync-machine-annotations and add it to clusterApi.additionalSyncMachineAnnotations." $where $key) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -148,7 +148,7 @@ Arguments: root, where (text), values (control plane or node group).
 {{- range .values.nodeTaints -}}
 {{- include "openstack-cluster.validate.key" (dict "where" (printf "%s: nodeTaints" $where) "key" .key) -}}
 {{- if regexMatch "^node[.](kubernetes[.]io|cloudprovider[.]kubernetes[.]io|cluster[.]x-k8s[.]io)/" .key -}}
-{{- fail (printf "%s: nodeTaints has %s, which Kubernetes or Cluster API itself sets and takes away: choose another key." $where .key) -}}
+{{- fail (printf "%s: nodeTaints has %s, which Kubernetes or Cluster API sets and removes: use another key." $where .key) -}}
 {{- end -}}
 {{- $taint := printf "%s:%s" .key .effect -}}
 {{- if hasKey $seen $taint -}}
@@ -162,7 +162,7 @@ Arguments: root, where (text), values (control plane or node group).
 {{- define "openstack-cluster.validate.autoscaler" -}}
 {{- range $flag, $value := pick (.Values.autoscaler.extraArgs | default dict)
       "cloud-provider" "kubeconfig" "clusterapi-cloud-config-authoritative" "node-group-auto-discovery" -}}
-{{- fail (printf "autoscaler.extraArgs sets %s, which the chart sets, or it would look after other machines: leave it out." $flag) -}}
+{{- fail (printf "autoscaler.extraArgs sets %s, which the chart sets to restrict it to this cluster: remove it." $flag) -}}
 {{- end -}}
 {{- end -}}
 
@@ -173,7 +173,7 @@ Arguments: root, where (text), values (control plane or node group).
 {{- range $key, $expressions := pick (.Values.clusterApi | default dict) "additionalSyncMachineLabels" "additionalSyncMachineAnnotations" -}}
 {{- range $expressions -}}
 {{- if not (regexMatch (printf "|%s" .) "") -}}
-{{- fail (printf "clusterApi.%s: %q is no regular expression, and Cluster API would not start with it: write it as its flag has it." $key .) -}}
+{{- fail (printf "clusterApi.%s: %q is not a regular expression, and Cluster API does not start with it: use the value of its flag." $key .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -181,6 +181,6 @@ Arguments: root, where (text), values (control plane or node group).
 {{- fail (printf "apiVersions.core is v1beta2, which Cluster API %s (apiVersions.clusterApi) does not serve: use v1beta1." $release) -}}
 {{- end -}}
 {{- if and (.Values.clusterApi).machineTaintPropagation (not (include "openstack-cluster.clusterApi.machineTaintsAndConditions" (dict "root" . "core" $core))) -}}
-{{- fail (printf "clusterApi.machineTaintPropagation is true, but Machines have taints from Cluster API 1.12 on, in core v1beta1 from 1.13 on, and here are core %s and apiVersions.clusterApi %q: set it to false, or say the release that you have." $core $release) -}}
+{{- fail (printf "clusterApi.machineTaintPropagation is true, but Machines have taints from Cluster API 1.12 on, in core v1beta1 from 1.13 on, and here are core %s and apiVersions.clusterApi %q: set it to false, or set the installed release." $core $release) -}}
 {{- end -}}
 {{- end -}}

@@ -10,34 +10,34 @@ without the defaults).
 {{- $api := include "openstack-cluster.api.infrastructure" .root -}}
 {{- include "openstack-cluster.validate.image" (dict "where" $where "values" $values "defaults" .root.Values) -}}
 {{- if and .explicit.machineImage (not .explicit.machineImageId) $values.machineImageId -}}
-{{- fail (printf "%s: machineImage %q would not be used, because machineImageId of nodeGroupDefaults wins: set machineImageId of the group, to an id or to \"\"." $where .explicit.machineImage) -}}
+{{- fail (printf "%s: machineImage %q would not be used, because machineImageId of nodeGroupDefaults takes precedence: set machineImageId of the group, to an id or to \"\"." $where .explicit.machineImage) -}}
 {{- end -}}
 {{- if and $values.serverGroupId $values.serverGroupName -}}
 {{- fail (printf "%s has serverGroupId %q and serverGroupName %q: keep one, and set the other to \"\"." $where $values.serverGroupId $values.serverGroupName) -}}
 {{- end -}}
 {{- $group := get ($values.schedulerHints | default dict) "group" | toString -}}
 {{- if and .root.Release.IsInstall (hasKey ($values.schedulerHints | default dict) "group") (or $values.serverGroupId $values.serverGroupName) (ne $group (toString $values.serverGroupId)) -}}
-{{- fail (printf "%s: schedulerHints.group is %s, and serverGroupId or serverGroupName names a server group too: leave one of them out." $where $group) -}}
+{{- fail (printf "%s: schedulerHints.group is %s, and serverGroupId or serverGroupName selects a server group, too: remove one of them." $where $group) -}}
 {{- end -}}
 {{- range $name, $device := $values.additionalBlockDevices -}}
 {{- if not (regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$" $name) -}}
 {{- fail (printf "%s: additionalBlockDevices has %q, which becomes a tag of the disk: use letters, digits, \"-\", \"_\" and \".\"." $where $name) -}}
 {{- end -}}
 {{- if gt (len $name) 60 -}}
-{{- fail (printf "%s: additionalBlockDevices has %q with %d characters, which becomes a tag of the disk: Nova takes 60 at most." $where $name (len $name)) -}}
+{{- fail (printf "%s: additionalBlockDevices has %q with %d characters, which becomes a tag of the disk: Nova accepts 60 at most." $where $name (len $name)) -}}
 {{- end -}}
 {{- if eq $name "root" -}}
-{{- fail (printf "%s: additionalBlockDevices.root has the name of the boot volume, which is machineRootVolume: give it another." $where) -}}
+{{- fail (printf "%s: additionalBlockDevices.root has the name of the boot volume, which is machineRootVolume: use another name." $where) -}}
 {{- end -}}
 {{- include "openstack-cluster.validate.blockDevice" (dict "where" (printf "%s: additionalBlockDevices.%s" $where $name) "device" $device) -}}
 {{- end -}}
 {{- with $values.containerdBlockDevice -}}
 {{- include "openstack-cluster.validate.blockDevice" (dict "where" (printf "%s: containerdBlockDevice" $where) "device" .) -}}
 {{- if hasKey ($values.additionalBlockDevices | default dict) "containerd" -}}
-{{- fail (printf "%s: additionalBlockDevices.containerd has the name of containerdBlockDevice: leave one of them out." $where) -}}
+{{- fail (printf "%s: additionalBlockDevices.containerd has the name of containerdBlockDevice: remove one of them." $where) -}}
 {{- end -}}
 {{- if eq $.root.Values.osDistro "flatcar" -}}
-{{- fail (printf "%s: containerdBlockDevice needs a link to the disk that Flatcar does not make: take it out, or set osDistro to ubuntu." $where) -}}
+{{- fail (printf "%s: containerdBlockDevice needs a link to the disk that Flatcar does not create: remove it, or set osDistro to ubuntu." $where) -}}
 {{- end -}}
 {{- end -}}
 {{- include "openstack-cluster.validate.ports" . -}}
@@ -45,7 +45,7 @@ without the defaults).
 {{- $metadata := include "openstack-cluster.machine.values.merged" (dict "defaults" .root.Values.machineMetadata "values" $values.machineMetadata) | fromJson -}}
 {{- range $key, $value := $metadata -}}
 {{- if eq (toString $value) "" -}}
-{{- fail (printf "%s: machineMetadata.%s is empty, which apiVersions.infrastructure v1beta2 does not take: give it a text." $where $key) -}}
+{{- fail (printf "%s: machineMetadata.%s is empty, which apiVersions.infrastructure v1beta2 does not accept: set a text." $where $key) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -57,7 +57,7 @@ without the defaults).
 {{- $size := (.values.machineRootVolume | default dict).diskSize | int -}}
 {{- range $key, $value := pick (.explicit.machineRootVolume | default dict) "volumeType" "availabilityZone" -}}
 {{- if and $value (not $size) -}}
-{{- fail (printf "%s: machineRootVolume.%s is %q, but machines have the flavor's disk: set machineRootVolume.diskSize for a boot volume, or leave it out." $where $key $value) -}}
+{{- fail (printf "%s: machineRootVolume.%s is %q, but machines use the flavor's disk: set machineRootVolume.diskSize for a boot volume, or remove it." $where $key $value) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -65,11 +65,11 @@ without the defaults).
 {{/* Arguments: where, values, defaults (values of the whole cluster). */}}
 {{- define "openstack-cluster.validate.image" -}}
 {{- if not (or .values.machineImageId .values.machineImage .defaults.machineImageId .defaults.machineImage) -}}
-{{- fail (printf "%s has no image: set machineImageId or machineImage there or for the whole cluster, by the id or the name of an image in Glance." .where) -}}
+{{- fail (printf "%s has no image: set machineImageId or machineImage there or for the whole cluster, to the id or the name of an image in Glance." .where) -}}
 {{- end -}}
 {{- range list .values.machineImage .defaults.machineImage -}}
 {{- if contains "{{" (. | default "") -}}
-{{- fail (printf "%s: machineImage %q is taken as plain text, not as a template: write the image's full name." $.where .) -}}
+{{- fail (printf "%s: machineImage %q is used as plain text, not as a template: use the image's full name." $.where .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -77,7 +77,7 @@ without the defaults).
 {{/* A disk of the hypervisor has no Cinder type or zone. Arguments: where, device. */}}
 {{- define "openstack-cluster.validate.blockDevice" -}}
 {{- if and (eq (.device.type | default "Volume") "Local") (or .device.volumeType .device.availabilityZone) -}}
-{{- fail (printf "%s has type Local, and volumeType and availabilityZone are a Volume's: leave them out, or set type to Volume." .where) -}}
+{{- fail (printf "%s has type Local, and volumeType and availabilityZone apply to a Volume: remove them, or set type to Volume." .where) -}}
 {{- end -}}
 {{- end -}}
 
@@ -86,14 +86,14 @@ without the defaults).
 {{- $controlPlane := .Values.controlPlane -}}
 {{- with .Values.etcd.blockDevice -}}
 {{- if ((($controlPlane.kubeadmConfigSpec).clusterConfiguration).etcd).external -}}
-{{- fail "etcd.blockDevice is a disk for etcd, and controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd.external has etcd elsewhere: leave one of them out." -}}
+{{- fail "etcd.blockDevice is a disk for etcd, and controlPlane.kubeadmConfigSpec.clusterConfiguration.etcd.external configures an external etcd: remove one of them." -}}
 {{- end -}}
 {{- include "openstack-cluster.validate.blockDevice" (dict "where" "etcd.blockDevice" "device" .) -}}
 {{- if hasKey ($controlPlane.additionalBlockDevices | default dict) "etcd" -}}
-{{- fail "controlPlane.additionalBlockDevices.etcd has the name of etcd.blockDevice: leave one of them out." -}}
+{{- fail "controlPlane.additionalBlockDevices.etcd has the name of etcd.blockDevice: remove one of them." -}}
 {{- end -}}
 {{- end -}}
 {{- if and $controlPlane.failureDomains $controlPlane.omitFailureDomain -}}
-{{- fail (printf "controlPlane.failureDomains is %s, but controlPlane.omitFailureDomain leaves the zone to Nova: set it to false, or leave the zones out." (join ", " $controlPlane.failureDomains)) -}}
+{{- fail (printf "controlPlane.failureDomains is %s, but controlPlane.omitFailureDomain leaves the zone to Nova: set it to false, or remove the zones." (join ", " $controlPlane.failureDomains)) -}}
 {{- end -}}
 {{- end -}}

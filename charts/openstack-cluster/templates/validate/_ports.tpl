@@ -12,22 +12,22 @@ Source: https://github.com/kubernetes-sigs/cluster-api-provider-openstack/blob/m
 {{- range $place, $port := $networking.ports -}}
 {{- $what := printf "%s: machineNetworking.ports[%d]" $where $place -}}
 {{- if and $port.securityGroups $port.securityGroupFilters -}}
-{{- fail (printf "%s has securityGroups and securityGroupFilters, which is its old name: write all to securityGroups." $what) -}}
+{{- fail (printf "%s has securityGroups and securityGroupFilters, which is its old name: set all of them in securityGroups." $what) -}}
 {{- end -}}
 {{- if and $port.hostID $port.hostId -}}
 {{- fail (printf "%s has hostID and hostId, which is its old name: keep hostID." $what) -}}
 {{- end -}}
 {{- if and $port.disablePortSecurity (or $port.securityGroups $port.securityGroupFilters) -}}
-{{- fail (printf "%s has disablePortSecurity, so its security groups cannot be: leave one of them out." $what) -}}
+{{- fail (printf "%s has disablePortSecurity, which does not allow security groups: remove one of them." $what) -}}
 {{- end -}}
 {{- /* Provider 0.12 does look at them; a cluster that lives with this must not be kept from upgrades. */ -}}
 {{- if and $root.Release.IsInstall $port.fixedIPs (not $port.network) -}}
-{{- fail (printf "%s has fixedIPs but no network, and newer OpenStack providers do not look at them then: name the network." $what) -}}
+{{- fail (printf "%s has fixedIPs but no network, and newer OpenStack providers then ignore them: set the network." $what) -}}
 {{- end -}}
 {{- $suffix := hasKey $port "nameSuffix" | ternary $port.nameSuffix (toString $place) -}}
 {{- $name := toJson (list $suffix $port.network) -}}
 {{- if hasKey $names $name -}}
-{{- fail (printf "%s and ports[%d] are called %q on one network, and the OpenStack provider would take one port twice: give them different nameSuffix; without one it is the port's number." $what (get $names $name) $suffix) -}}
+{{- fail (printf "%s and ports[%d] have the name %q on one network, and the OpenStack provider would use one port twice: set different values of nameSuffix; the default is the port's number." $what (get $names $name) $suffix) -}}
 {{- end -}}
 {{- $_ := set $names $name $place -}}
 {{- end -}}
@@ -44,11 +44,11 @@ Source: https://github.com/kubernetes-sigs/cluster-api-provider-openstack/blob/m
 {{- if not (or $port.network (hasKey $port "disablePortSecurity")) -}}
 {{- range $key := list "securityGroups" "securityGroupFilters" "allowedAddressPairs" -}}
 {{- if get $port $key -}}
-{{- fail (printf "%s: machineNetworking.ports[%d] has %s, but clusterNetworking.disablePortSecurity leaves none on the cluster's network: leave one of them out." $where $place $key) -}}
+{{- fail (printf "%s: machineNetworking.ports[%d] has %s, but clusterNetworking.disablePortSecurity allows none on the cluster's network: remove one of them." $where $place $key) -}}
 {{- end -}}
 {{- end -}}
 {{- if $networking.securityGroups -}}
-{{- fail (printf "%s: machineNetworking.securityGroups cannot be on the cluster's network, because clusterNetworking.disablePortSecurity is true: leave one of them out." $where) -}}
+{{- fail (printf "%s: machineNetworking.securityGroups cannot be on the cluster's network, because clusterNetworking.disablePortSecurity is true: remove one of them." $where) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -69,6 +69,6 @@ name that begins as below. Argument: root.
 {{- end -}}
 {{- end -}}
 {{- if and $ports (eq (len $ports) (int $elsewhere)) (or .Values.apiServer.enableLoadBalancer .Values.apiServer.associateFloatingIP) (not (include "openstack-cluster.networking.existingNetwork" .)) -}}
-{{- fail "controlPlane.machineNetworking.ports all name other networks, so nobody could reach the API on the cluster's network: add {}, which is a port there." -}}
+{{- fail "controlPlane.machineNetworking.ports are all on other networks, so the API would be unreachable on the cluster's network: add {}, which is a port there." -}}
 {{- end -}}
 {{- end -}}

@@ -9,7 +9,7 @@
 {{- $seen := dict -}}
 {{- range $chart -}}
 {{- if hasKey $seen .mountPath -}}
-{{- fail (printf "apiServer.audit.log.path is in %s, which the chart uses for something else: choose another directory." .mountPath) -}}
+{{- fail (printf "apiServer.audit.log.path is in %s, which the chart uses for another purpose: use another directory." .mountPath) -}}
 {{- end -}}
 {{- $_ := set $seen .mountPath true -}}
 {{- end -}}
@@ -17,7 +17,7 @@
 {{- range concat $chart ((get $.Values $where | default dict).extraVolumes | default list) -}}
 {{- range $what := list .name .mountPath -}}
 {{- if hasKey $seen $what -}}
-{{- fail (printf "%s.extraVolumes has %q twice, or the chart itself has it: give each volume a name and a mountPath of its own." $where $what) -}}
+{{- fail (printf "%s.extraVolumes has %q twice, or the chart has it, too: use a different name and mountPath for each volume." $where $what) -}}
 {{- end -}}
 {{- $_ := set $seen $what true -}}
 {{- end -}}
@@ -52,7 +52,7 @@ Source: https://github.com/kubernetes/kubernetes/blob/master/cmd/kubeadm/app/pha
 {{- range .volumes -}}
 {{- if and (kindIs "string" .name) (kindIs "string" .mountPath) -}}
 {{- if ne .mountPath (get $needed .name | default .mountPath) -}}
-{{- fail (printf "%s.extraVolumes calls a volume %s, as kubeadm calls its own at %s, which the program needs: choose another name." $where .name (get $needed .name)) -}}
+{{- fail (printf "%s.extraVolumes has a volume %s, which is the name of kubeadm's volume at %s: use another name." $where .name (get $needed .name)) -}}
 {{- end -}}
 {{- $_ := set $mounts .name .mountPath -}}
 {{- end -}}
@@ -60,7 +60,7 @@ Source: https://github.com/kubernetes/kubernetes/blob/master/cmd/kubeadm/app/pha
 {{- $seen := dict -}}
 {{- range $name, $path := $mounts -}}
 {{- if hasKey $seen $path -}}
-{{- fail (printf "%s.extraVolumes, kubeadm, the chart and kubeadmConfigSpec together mount %s twice, as %s and as %s: leave one of them out, or choose another path; flexvolume-dir is where flex-volume-plugin-dir says." $where $path (get $seen $path) $name) -}}
+{{- fail (printf "%s.extraVolumes, kubeadm, the chart and kubeadmConfigSpec together mount %s twice, as %s and as %s: remove one of them, or use another path; flexvolume-dir is at flex-volume-plugin-dir." $where $path (get $seen $path) $name) -}}
 {{- end -}}
 {{- $_ := set $seen $path $name -}}
 {{- end -}}
