@@ -21,7 +21,7 @@ class MagnumFields(SphinxDirective):
         place = FieldOwner(self.arguments[0])
         found = nodes.definition_list()
         for field in FIELDS:
-            if field.place is not place or field.effect is Effect.MAGNUM:
+            if field.owner is not place or field.effect is Effect.MAGNUM:
                 continue
             item = nodes.definition_list_item()
             item += nodes.term("", "", nodes.literal("", field.name))

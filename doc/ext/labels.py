@@ -32,10 +32,10 @@ def default(value: object) -> str:
 
 def notes(label: labels.Label) -> Iterator[str]:
     """Further notes on a label."""
-    yield f"Expected: {label.form.expected}."
-    if label.sites == (labels.LabelScope.TEMPLATE,):
+    yield f"Expected: {label.label_type.expected}."
+    if label.scopes == (labels.LabelScope.TEMPLATE,):
         yield "Has an effect in cluster templates only."
-    if labels.LabelScope.NODEGROUP in label.sites:
+    if labels.LabelScope.NODEGROUP in label.scopes:
         yield "Can be set on a nodegroup."
     if label.immutable:
         yield "Only for a new cluster."

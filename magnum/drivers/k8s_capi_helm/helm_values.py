@@ -41,7 +41,7 @@ def render(
         **_whole_cluster(request, facts),
         "apiServer": components.api_server(request, facts),
         "controlPlane": nodegroups.control_plane(request, facts),
-        "nodeGroupDefaults": nodegroups.node_group_defaults(request, facts.resolved.extra_networks),
+        "nodeGroupDefaults": nodegroups.nodegroup_defaults(request, facts.resolved.extra_networks),
         "nodeGroups": nodegroups.node_groups(request, facts, tells_capacity),
         "addons": addons(request, facts, storage_class_default, allowed_topologies),
     }
@@ -57,10 +57,10 @@ def _whole_cluster(request: ClusterRequest, facts: CloudFacts) -> Json:
     }
     if request.keypair:
         values["machineSSHKeyName"] = request.keypair
-    if given := effective(labels):
+    if effective_labels := effective(labels):
         # What the cluster was made with stays on record there, whatever a site's defaults become.
         values["clusterAnnotations"] = {
-            f"{names.EFFECTIVE_LABEL}/{name}": text for name, text in given.items()
+            f"{names.EFFECTIVE_LABEL}/{name}": text for name, text in effective_labels.items()
         }
     if labels.container_infra_prefix:
         values["global"] = {"imageRegistryPrefix": labels.container_infra_prefix}
@@ -73,8 +73,8 @@ def _whole_cluster(request: ClusterRequest, facts: CloudFacts) -> Json:
     if proxy := values_proxy.proxy(request):
         values["proxy"] = proxy
     values["authWebhook"] = "k8s-keystone-auth" if labels.keystone_auth_enabled else "none"
-    if sign_in := components.oidc(labels):
-        values["oidc"] = sign_in
+    if oidc := components.oidc(labels):
+        values["oidc"] = oidc
     if labels.etcd_blockdevice_size:
         values["etcd"] = {"blockDevice": network.etcd_disk(labels)}
     return values
@@ -90,8 +90,11 @@ def with_created(values: Json, request: ClusterRequest, facts: CloudFacts) -> Js
     :param facts: with the server groups and the API address.
     """
     api_server = components.api_server(request, facts)
-    groups = (request.control_plane, *request.node_groups)
-    created = {one.name: server_group(one, request.labels, facts.server_groups) for one in groups}
+    all_nodegroups = (request.control_plane, *request.node_groups)
+    created = {
+        nodegroup.name: server_group(nodegroup, request.labels, facts.server_groups)
+        for nodegroup in all_nodegroups
+    }
     address = {key: api_server[key] for key in ("floatingIP",) if key in api_server}
     return {
         **values,

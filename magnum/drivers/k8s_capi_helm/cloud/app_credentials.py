@@ -28,7 +28,7 @@ def credential_names(services: Services, user_id: str, project_id: str) -> Mappi
     :raises errors.CloudRefused: Keystone does not tell this person.
     :raises errors.CloudUnreachable: Keystone does not answer.
     """
-    keystone, what = services.keystone(), f"the application credentials of user '{user_id}'"
+    keystone, subject = services.keystone(), f"the application credentials of user '{user_id}'"
 
     def question() -> list[Any]:
         try:
@@ -38,10 +38,12 @@ def credential_names(services: Services, user_id: str, project_id: str) -> Mappi
                 return []
             raise
 
-    found = list_all("Keystone", what, question)
-    mine = [one for one in found if one.project_id in (None, project_id)]
-    with translate_errors("Keystone", what):
-        return {one.id: str(one.name or "") for one in mine}
+    credentials = list_all("Keystone", subject, question)
+    of_project = [
+        credential for credential in credentials if credential.project_id in (None, project_id)
+    ]
+    with translate_errors("Keystone", subject):
+        return {credential.id: str(credential.name or "") for credential in of_project}
 
 
 def is_valid(services: Services, credential: ApplicationCredential) -> bool:

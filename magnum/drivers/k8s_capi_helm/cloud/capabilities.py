@@ -22,7 +22,7 @@ def volume_types(services: Services, project_id: str) -> tuple[str, ...]:
     """
     with translate_errors("Cinder", "volume types"):
         # Asked in any other way, Cinder shows an administrator the private types of his own.
-        query = {"is_public": "None"} if services.sees_all else {}
+        query = {"is_public": "None"} if services.is_admin else {}
         return tuple(
             kind.name
             for kind in services.cinder().types(**query)
@@ -30,7 +30,7 @@ def volume_types(services: Services, project_id: str) -> tuple[str, ...]:
         )
 
 
-def available(services: Services, offer: CloudCapability, project_id: str) -> tuple[str, ...]:
+def available(services: Services, capability: CloudCapability, project_id: str) -> tuple[str, ...]:
     """Names of everything of one kind that a project can choose.
 
     An id will not do: Cluster API's OpenStack provider looks for names, and takes the default
@@ -39,12 +39,14 @@ def available(services: Services, offer: CloudCapability, project_id: str) -> tu
     :raises errors.CloudRefused: the service says no.
     :raises errors.CloudUnreachable: it does not answer.
     """
-    if offer is CloudCapability.VOLUME_TYPE:
+    if capability is CloudCapability.VOLUME_TYPE:
         return volume_types(services, project_id)
-    service, question = _QUESTIONS[offer]
-    with translate_errors(service, f"each {offer}"):
-        found = [one for one in question(services) if getattr(one, "is_enabled", True) is not False]
-        return tuple(str(one.name) for one in found)
+    service, list_items = _QUESTIONS[capability]
+    with translate_errors(service, f"each {capability}"):
+        available_items = [
+            item for item in list_items(services) if getattr(item, "is_enabled", True) is not False
+        ]
+        return tuple(str(item.name) for item in available_items)
 
 
 #: Who is asked, and how.
@@ -58,16 +60,16 @@ _QUESTIONS: dict[CloudCapability, tuple[str, Callable[[Services], Iterable[Any]]
 
 
 def complete(
-    kind: str, wanted: Iterable[str], found: Mapping[str, _Answer]
+    kind: str, names: Iterable[str], answers: Mapping[str, _Answer]
 ) -> Mapping[str, _Answer]:
-    """*found*, in which everything that was *wanted* has to be.
+    """*answers*, in which everything that was *names* has to be.
 
     :param kind: as the command line of OpenStack calls it.
     """
-    for name in wanted:
-        if name not in found:
+    for name in names:
+        if name not in answers:
             raise errors.CloudRefused(
                 f"The {kind} does not exist or is not visible to this project. The {kind} is "
                 f"'{name}': choose one that 'openstack {kind} list' shows."
             )
-    return found
+    return answers

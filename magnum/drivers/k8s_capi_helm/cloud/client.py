@@ -38,11 +38,11 @@ class Cloud:
 
     What a request names is what a member of its project finds under that name, whoever asks.
 
-    :param sees_all: whether the services show this person what is in all projects.
+    :param is_admin: whether the services show this person what is in all projects.
     """
 
-    def __init__(self, clients: ServiceClients, *, sees_all: bool = False) -> None:
-        self._services = Services(clients, sees_all=sees_all)
+    def __init__(self, clients: ServiceClients, *, is_admin: bool = False) -> None:
+        self._services = Services(clients, is_admin=is_admin)
         self.belongings = ClusterResources(self._services)
         self.remains = Orphans(self._services)
 
@@ -53,7 +53,7 @@ class Cloud:
         *,
         interface: str = "public",
         new: bool = False,
-        known: Resolved = NOTHING,
+        lookup: Resolved = NOTHING,
     ) -> CloudFacts:
         """Everything that one render needs to know, each thing asked for once.
 
@@ -63,23 +63,24 @@ class Cloud:
 
         :param new: the cluster is being made and its user asks, so that the keypair, which belongs
             to the user, is looked for as well, and the floating IP, which has to be free.
-        :param known: what names stood for when they were looked up; these are not looked for again.
+        :param lookup: what names stood for when they were looked up; these are not looked
+            for again.
         :raises errors.CloudRefused: Glance or Nova says no to a plain question.
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
-        facts = cloud_facts.of_cluster(self._services, request, known, refused)
+        facts = cloud_facts.of_cluster(self._services, request, lookup, refused)
         facts = dataclasses.replace(facts, auth_url=self.auth_url(interface))
         if new and request.keypair:
-            has = cloud_facts.answer_or_refusal(
+            has_keypair = cloud_facts.answer_or_refusal(
                 refused, cloud_compute.has_keypair, self._services, request.keypair
             )
-            facts = dataclasses.replace(facts, has_keypair=has)
+            facts = dataclasses.replace(facts, has_keypair=has_keypair)
         if new and (address := request.labels.api_server_floating_ip):
-            there = cloud_facts.answer_or_refusal(
+            floating_ips = cloud_facts.answer_or_refusal(
                 refused, networks.floating_ips, self._services, address
             )
-            facts = dataclasses.replace(facts, floating_ips=there)
+            facts = dataclasses.replace(facts, floating_ips=floating_ips)
         return dataclasses.replace(facts, refused=tuple(refused))
 
     def has_keypair(self, name: str) -> bool:
@@ -91,82 +92,93 @@ class Cloud:
         return cloud_compute.has_keypair(self._services, name)
 
     def software(
-        self, request: ClusterRequest, *, interface: str = "public", known: Resolved = NOTHING
+        self,
+        request: ClusterRequest,
+        *,
+        interface: str = "public",
+        lookup: Resolved = NOTHING,
     ) -> CloudFacts:
         """What an upgrade needs to know: the image, and what the labels name.
 
         Flavors, networks and images of single nodegroups are not asked for: an upgrade leaves them
         as they are.
 
-        :param known: as of :meth:`facts`.
+        :param lookup: as of :meth:`facts`.
         :raises errors.CloudRefused: Glance says no.
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
-        facts = cloud_facts.of_software(self._services, request, known, refused)
+        facts = cloud_facts.of_software(self._services, request, lookup, refused)
         url = self.auth_url(interface)
         return dataclasses.replace(facts, auth_url=url, refused=tuple(refused))
 
-    def group_facts(
-        self, request: ClusterRequest, group: NodeGroupRequest, *, known: Resolved = NOTHING
+    def nodegroup_facts(
+        self,
+        request: ClusterRequest,
+        nodegroup: NodeGroupRequest,
+        *,
+        lookup: Resolved = NOTHING,
     ) -> CloudFacts:
         """What is to be known of a new nodegroup of a running cluster: what it has of its own.
 
-        :param known: the networks that the cluster has had under some names since it was made.
+        :param lookup: the networks that the cluster has had under some names since it was
+            made.
         :raises errors.CloudRefused: Glance or Nova says no.
         :raises errors.CloudUnreachable: a service does not answer.
         """
         refused: list[str] = []
-        facts = cloud_facts.of_group(self._services, request, group, known, refused)
+        facts = cloud_facts.of_new_nodegroup(self._services, request, nodegroup, lookup, refused)
         return dataclasses.replace(facts, refused=tuple(refused))
 
-    def flavors(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Flavor]:
+    def flavors(self, project_id: str, references: Iterable[str]) -> Mapping[str, Flavor]:
         """Flavors that a project can use by the texts, names or ids, that they are asked for with.
 
         :raises errors.CloudRefused: one of them is not there.
         :raises errors.CloudUnreachable: Nova does not answer.
         """
-        texts = sorted(set(wanted))
+        texts = sorted(set(references))
         return capabilities.complete(
             "flavor", texts, cloud_compute.flavors(self._services, texts, project_id)
         )
 
-    def named_images(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Image]:
+    def named_images(self, project_id: str, references: Iterable[str]) -> Mapping[str, Image]:
         """Images that a project sees by the texts, names or ids, that they are asked for with.
 
         :raises errors.CloudRefused: one of them is not there.
         :raises errors.CloudUnreachable: Glance does not answer.
         """
-        texts = sorted(set(wanted))
+        texts = sorted(set(references))
         return capabilities.complete(
             "image", texts, images.images(self._services, texts, project_id)
         )
 
-    def extra_networks(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, str]:
+    def extra_networks(self, project_id: str, references: Iterable[str]) -> Mapping[str, str]:
         """Ids of the networks that a project means by the texts of a label.
 
         :raises errors.DoesNotFit: one of them is not there, or there are several.
         :raises errors.DriverError: Neutron cannot be asked.
         """
-        texts = {one: one for one in wanted}
-        seen = networks.networks(self._services, texts, project_id)
-        found = preflight_networks.matches(texts, seen, project_id)
-        preflight_message.refuse(list(preflight_networks.extra_network_problems(texts, found)))
-        return {text: one for text, (one,) in (found or {}).items()}
+        texts = {reference: reference for reference in references}
+        visible = networks.networks(self._services, texts, project_id)
+        network_ids = preflight_networks.matches(texts, visible, project_id)
+        preflight_message.refuse(
+            list(preflight_networks.extra_network_problems(texts, network_ids))
+        )
+        return {text: network_id for text, (network_id,) in (network_ids or {}).items()}
 
-    def known_flavors(self, project_id: str, wanted: Iterable[str]) -> Mapping[str, Flavor]:
+    def existing_flavors(self, project_id: str, references: Iterable[str]) -> Mapping[str, Flavor]:
         """Flavors as :meth:`flavors`, without those that are not there.
 
         :raises errors.DriverError: Nova cannot be asked.
         """
-        return cloud_compute.flavors(self._services, wanted, project_id)
+        return cloud_compute.flavors(self._services, references, project_id)
 
-    def quotas(self, project_id: str, more: Mapping[QuotaKey, int]) -> Mapping[QuotaKey, Quota]:
+    def quotas(self, project_id: str, usage: Mapping[QuotaKey, int]) -> Mapping[QuotaKey, Quota]:
         """Those quotas of the project of which something more is needed.
 
         Nothing is raised: a quota that cannot be read is left out and logged.
         """
-        return quotas.quotas(self._services, project_id, more)
+        return quotas.quotas(self._services, project_id, usage)
 
     def auth_url(self, interface: str) -> str:
         """Keystone's v3 URL on one of its interfaces (``public``, ``internal``, ``admin``).
@@ -203,7 +215,7 @@ class Cloud:
         keystone = self._services.keystone()
         try:
             with translate_errors("Keystone", f"application credential '{name}'"):
-                made = keystone.client.create_application_credential(
+                credential = keystone.client.create_application_credential(
                     user=user_id,
                     name=name,
                     description=description,
@@ -216,7 +228,7 @@ class Cloud:
                 "with your password, and send the request again.",
                 error.detail,
             ) from error
-        return ApplicationCredential(made.id, made.secret, made.name)
+        return ApplicationCredential(credential.id, credential.secret, credential.name)
 
     def delete_credential(self, user_id: str, credential_id: str) -> None:
         """Delete an application credential; one that is gone already is success."""
@@ -244,7 +256,7 @@ class Cloud:
     # Faults ---------------------------------------------------------------------------------------
     def server_faults(self, server_ids: Iterable[str]) -> Mapping[str, str]:
         """Nova's own words on servers in ERROR, by id; servers that are gone are left out."""
-        compute, found = self._services.nova(), {}
+        compute, faults = self._services.nova(), {}
         for server_id in server_ids:
             with translate_errors("Nova", f"server '{server_id}'"):
                 try:
@@ -253,8 +265,8 @@ class Cloud:
                     continue
                 message = ((server.fault or {}).get("message") or "").strip()
             if message:
-                found[server_id] = message
-        return found
+                faults[server_id] = message
+        return faults
 
     def is_balancer_failed(self, name: str, project_id: str) -> bool:
         """Whether Octavia has a project's load balancer of that name in ERROR.

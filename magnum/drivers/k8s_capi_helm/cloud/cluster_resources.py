@@ -16,9 +16,9 @@ from openstack import exceptions as sdk_exceptions
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.services import (
     list_all,
-    listed_of_project,
+    list_of_project,
+    not_deleted,
     Services,
-    still_there,
     translate_errors,
 )
 from magnum.drivers.k8s_capi_helm.model import Json, names
@@ -46,14 +46,17 @@ class ClusterResources:
         """
         if not policies:
             return {}
-        compute, made = self._services.nova(), {}
+        compute, ids = self._services.nova(), {}
         with translate_errors("Nova", "the server groups"):
-            there = {(one.name, _policy(one)): str(one.id) for one in compute.server_groups()}
-        for group, policy in policies.items():
-            name = names.server_group(release, group)
-            found = there.get((name, policy))
-            made[group] = found or self._make_server_group(compute, name, group, policy)
-        return made
+            existing_ids = {
+                (server_group.name, _policy(server_group)): str(server_group.id)
+                for server_group in compute.server_groups()
+            }
+        for nodegroup, policy in policies.items():
+            name = names.server_group(release, nodegroup)
+            existing = existing_ids.get((name, policy))
+            ids[nodegroup] = existing or self._make_server_group(compute, name, nodegroup, policy)
+        return ids
 
     def server_groups(
         self, release: str, project_id: str, policies: Mapping[str, str]
@@ -64,11 +67,11 @@ class ClusterResources:
             has left a server group of the same name, the one that was made for this policy counts.
         :raises errors.DriverError: Nova cannot be asked.
         """
-        found: dict[str, str] = {}
-        for group, policy, server_group in self._server_groups(release, project_id):
-            if group not in found or policy == policies.get(group):
-                found[group] = server_group
-        return found
+        ids: dict[str, str] = {}
+        for nodegroup, policy, server_group in self._server_groups(release, project_id):
+            if nodegroup not in ids or policy == policies.get(nodegroup):
+                ids[nodegroup] = server_group
+        return ids
 
     def delete_server_groups(
         self, release: str, project_id: str, nodegroup: str | None = None
@@ -79,36 +82,42 @@ class ClusterResources:
         """
         compute = self._services.nova()
 
-        def mine() -> dict[str, str]:
-            there = self._server_groups(release, project_id)
-            return {found: group for group, _, found in there if nodegroup in (None, group)}
+        def remaining() -> dict[str, str]:
+            server_groups = self._server_groups(release, project_id)
+            return {found: group for group, _, found in server_groups if nodegroup in (None, group)}
 
-        told = mine()
-        for found, group in told.items():
-            with translate_errors("Nova", f"server group '{names.server_group(release, group)}'"):
-                compute.delete_server_group(found, ignore_missing=True)
-        if told and (left := mine()):
-            raise still_there("Nova", f"server group '{', '.join(left)}'")
+        deleted = remaining()
+        for group_id, name_of in deleted.items():
+            with translate_errors("Nova", f"server group '{names.server_group(release, name_of)}'"):
+                compute.delete_server_group(group_id, ignore_missing=True)
+        if deleted and (left := remaining()):
+            raise not_deleted("Nova", f"server group '{', '.join(left)}'")
 
     def _server_groups(self, release: str, project_id: str) -> list[tuple[str, str, str]]:
         """Nodegroup, policy and id of each server group of a release."""
-        found = list_all("Nova", "the server groups", lambda: _of_everybody(self._services.nova()))
+        server_groups = list_all(
+            "Nova", "the server groups", lambda: _all_server_groups(self._services.nova())
+        )
         with translate_errors("Nova", "the server groups"):
             return [
-                (group, next(iter(one.get("policies") or ()), ""), str(one["id"]))
-                for one in found
-                if one["project_id"] == project_id
-                and (group := names.of_server_group(release, one["name"]))
+                (
+                    nodegroup,
+                    next(iter(server_group.get("policies") or ()), ""),
+                    str(server_group["id"]),
+                )
+                for server_group in server_groups
+                if server_group["project_id"] == project_id
+                and (nodegroup := names.of_server_group(release, server_group["name"]))
             ]
 
     @staticmethod
-    def _make_server_group(compute: Any, name: str, group: str, policy: str) -> str:
+    def _make_server_group(compute: Any, name: str, nodegroup: str, policy: str) -> str:
         try:
             with translate_errors("Nova", f"server group '{name}'"):
                 return str(compute.create_server_group(name=name, policy=policy).id)
         except errors.CloudRefused as error:
             raise errors.CloudRefused(
-                f"The server group of nodegroup '{group}' cannot be created. {error} Delete "
+                f"The server group of nodegroup '{nodegroup}' cannot be created. {error} Delete "
                 "server groups that are not used ('openstack server group list'), request a "
                 "higher quota, or set the label 'server_group_policies' to none.",
                 error.detail,
@@ -123,12 +132,14 @@ class ClusterResources:
         :raises errors.CloudRefused: Neutron does not make one, e.g. because of a quota.
         :raises errors.CloudUnreachable: Neutron does not answer.
         """
-        network, words = self._services.neutron(), names.api_address(release)
-        if found := self._api_addresses(release, project_id):
-            return str(found[0].floating_ip_address)
+        network, description = self._services.neutron(), names.api_address(release)
+        if existing := self._api_addresses(release, project_id):
+            return str(existing[0].floating_ip_address)
         try:
             with translate_errors("Neutron", "a floating IP"):
-                made = network.create_ip(floating_network_id=network_id, description=words)
+                floating_ip = network.create_ip(
+                    floating_network_id=network_id, description=description
+                )
         except errors.CloudRefused as error:
             raise errors.CloudRefused(
                 "The floating IP of the Kubernetes API, which has no load balancer, cannot be "
@@ -136,38 +147,40 @@ class ClusterResources:
                 "or create the cluster with --master-lb-enabled.",
                 error.detail,
             ) from error
-        return str(made.floating_ip_address)
+        return str(floating_ip.floating_ip_address)
 
     def api_address(self, release: str, project_id: str) -> str | None:
         """The floating IP that was made for the API of a release, as the service user sees it.
 
         :raises errors.DriverError: Neutron cannot be asked.
         """
-        found = self._api_addresses(release, project_id)
-        return str(found[0].floating_ip_address) if found else None
+        addresses = self._api_addresses(release, project_id)
+        return str(addresses[0].floating_ip_address) if addresses else None
 
     def delete_api_address(self, release: str, project_id: str) -> None:
         """Delete the floating IP that was made for the API; gone already is success.
 
         :raises errors.DriverError: Neutron cannot be asked, or does not delete.
         """
-        told = self._api_addresses(release, project_id)
-        for one in told:
-            with translate_errors("Neutron", f"floating IP '{one.floating_ip_address}'"):
-                self._services.neutron().delete_ip(one.id, ignore_missing=True)
-        if told and (left := self._api_addresses(release, project_id)):
-            raise still_there("Neutron", f"floating IP '{left[0].floating_ip_address}'")
+        deleted = self._api_addresses(release, project_id)
+        for floating_ip in deleted:
+            with translate_errors("Neutron", f"floating IP '{floating_ip.floating_ip_address}'"):
+                self._services.neutron().delete_ip(floating_ip.id, ignore_missing=True)
+        if deleted and (left := self._api_addresses(release, project_id)):
+            raise not_deleted("Neutron", f"floating IP '{left[0].floating_ip_address}'")
 
     def _api_addresses(self, release: str, project_id: str) -> list[Any]:
-        words = names.api_address(release)
-        query = {"description": words, "project_id": project_id}
-        found = listed_of_project(
+        description = names.api_address(release)
+        query = {"description": description, "project_id": project_id}
+        floating_ips = list_of_project(
             "Neutron", "the floating IPs", project_id, lambda: self._services.neutron().ips(**query)
         )
-        return [one for one in found if one.description == words]
+        return [
+            floating_ip for floating_ip in floating_ips if floating_ip.description == description
+        ]
 
 
-def _of_everybody(compute: Any) -> Iterator[Json]:
+def _all_server_groups(compute: Any) -> Iterator[Json]:
     """The server groups of all projects, page by page.
 
     Nova ends a page after [api] max_limit of them and gives no link to the next, so openstacksdk
@@ -176,19 +189,19 @@ def _of_everybody(compute: Any) -> Iterator[Json]:
     """
     offset = 0
     while True:
-        answer = compute.get(
+        response = compute.get(
             "/os-server-groups",
             params={"all_projects": "True", "offset": str(offset)},
             microversion=_WITH_PROJECT,
         )
-        sdk_exceptions.raise_from_response(answer)
-        page = answer.json()["server_groups"]
+        sdk_exceptions.raise_from_response(response)
+        page = response.json()["server_groups"]
         if not page:
             return
         yield from page
         offset += len(page)
 
 
-def _policy(group: Any) -> str:
+def _policy(server_group: Any) -> str:
     """Nova tells it as a list before its API 2.64."""
-    return str(group.policy or next(iter(group.policies or ()), ""))
+    return str(server_group.policy or next(iter(server_group.policies or ()), ""))

@@ -12,7 +12,7 @@ from magnum.drivers.k8s_capi_helm.cloud.services import Services, translate_erro
 from magnum.drivers.k8s_capi_helm.model import Flavor
 
 
-def flavors(services: Services, wanted: Iterable[str], project_id: str) -> Mapping[str, Flavor]:
+def flavors(services: Services, references: Iterable[str], project_id: str) -> Mapping[str, Flavor]:
     """Flavors by the texts, ids or names, that they are asked for with; missing ones are left out.
 
     All are listed at once: that is one request however many are wanted. Tenants see those that
@@ -22,17 +22,22 @@ def flavors(services: Services, wanted: Iterable[str], project_id: str) -> Mappi
     :raises errors.CloudRefused: Nova says no.
     :raises errors.CloudUnreachable: Nova does not answer.
     """
-    found = {}
+    resolved = {}
     with translate_errors("Nova", "the flavors"):
-        listed = list(services.nova().flavors(is_public="None"))
-        by_id, by_name = {str(one.id): one for one in listed}, {one.name: one for one in listed}
-        for text in sorted(set(wanted)):
-            meant = [known[text] for known in (by_id, by_name) if text in known]
-            for one in meant:
-                if visibility.allows_flavor(services, one, project_id):
-                    found[text] = Flavor(str(one.id), one.name, one.vcpus, one.ram, one.disk)
+        visible = list(services.nova().flavors(is_public="None"))
+        by_id, by_name = (
+            {str(flavor.id): flavor for flavor in visible},
+            {flavor.name: flavor for flavor in visible},
+        )
+        for text in sorted(set(references)):
+            matches = [index[text] for index in (by_id, by_name) if text in index]
+            for flavor in matches:
+                if visibility.allows_flavor(services, flavor, project_id):
+                    resolved[text] = Flavor(
+                        str(flavor.id), flavor.name, flavor.vcpus, flavor.ram, flavor.disk
+                    )
                     break
-    return found
+    return resolved
 
 
 def has_keypair(services: Services, name: str) -> bool:

@@ -73,23 +73,23 @@ class MagnumClients(clients.OpenStackClients):  # type: ignore[misc]
 
     def glance(self) -> Any:
         """Images."""
-        return self._at("glance", "image") or super().glance()
+        return self._service_proxy("glance", "image") or super().glance()
 
     def nova(self) -> Any:
         """Servers, flavors, server groups."""
-        return self._at("nova", "compute") or super().nova()
+        return self._service_proxy("nova", "compute") or super().nova()
 
     def neutron(self) -> Any:
         """Networks, floating IPs."""
-        return self._at("neutron", "network") or super().neutron()
+        return self._service_proxy("neutron", "network") or super().neutron()
 
     def octavia(self) -> Any:
         """Load balancers."""
-        return self._at("octavia", "load-balancer") or super().octavia()
+        return self._service_proxy("octavia", "load-balancer") or super().octavia()
 
     def cinder(self) -> Any:
         """Volumes."""
-        return self._at("cinder", "block-storage") or super().cinder()
+        return self._service_proxy("cinder", "block-storage") or super().cinder()
 
     def region(self) -> str | None:
         """The region of clusters: what the options of their services say, else the only one.
@@ -99,34 +99,36 @@ class MagnumClients(clients.OpenStackClients):  # type: ignore[misc]
         :raises errors.Misconfigured: the options contradict each other or the catalogue, or there
             are several and no option says which.
         """
-        chosen = {
+        configured = {
             f"[{client}_client] region_name": name
             for client in _OF_CLUSTERS
             if (name := self._get_client_option(client, "region_name"))
         }
-        listed = {region for region, _ in self._listed("compute", None) if region}
-        told = ", ".join(f"{option} is {name}" for option, name in chosen.items())
-        if len(set(chosen.values())) > 1:
-            raise _misconfigured(f"{told}: a cluster is in one region, so they have to be the same")
-        if not chosen and len(listed) > 1:
+        regions = {region for region, _ in self._endpoints("compute", None) if region}
+        settings = ", ".join(f"{option} is {name}" for option, name in configured.items())
+        if len(set(configured.values())) > 1:
             raise _misconfigured(
-                f"the catalogue has compute endpoints in several regions ({_joined(listed)}): set "
+                f"{settings}: a cluster is in one region, so they have to be the same"
+            )
+        if not configured and len(regions) > 1:
+            raise _misconfigured(
+                f"the catalogue has compute endpoints in several regions ({_joined(regions)}): set "
                 "[nova_client] region_name to the one that clusters are in"
             )
-        wanted = next(iter(chosen.values()), None) or next(iter(listed), None)
-        if listed and wanted not in listed:
+        chosen_region = next(iter(configured.values()), None) or next(iter(regions), None)
+        if regions and chosen_region not in regions:
             raise _misconfigured(
-                f"{told}, and the catalogue has compute endpoints in {_joined(listed)} alone"
+                f"{settings}, and the catalogue has compute endpoints in {_joined(regions)} alone"
             )
-        return wanted
+        return chosen_region
 
     def identity_url(self, interface: str) -> str:
         """Keystone's v3 address for clusters on an interface: in their region if it is there.
 
         :raises errors.Misconfigured: it has none there, or the region is not clear.
         """
-        region, listed = self.region(), self._listed("identity", interface)
-        urls = [url for where, url in listed if where == region] or [url for _, url in listed]
+        region, endpoints = self.region(), self._endpoints("identity", interface)
+        urls = [url for name, url in endpoints if name == region] or [url for _, url in endpoints]
         if not urls:
             raise _misconfigured(
                 f"[capi_helm] app_cred_interface_type is {interface}, and the catalogue has no "
@@ -135,26 +137,38 @@ class MagnumClients(clients.OpenStackClients):  # type: ignore[misc]
         if len(set(urls)) > 1:
             raise _misconfigured(
                 f"the catalogue has several {interface} endpoints for identity (in "
-                f"{_joined(where or 'no region' for where, _ in listed)}) and not one for region "
-                f"{region}, in which clusters are: give Keystone one endpoint there"
+                f"{_joined(endpoint_region or 'no region' for endpoint_region, _ in endpoints)}) "
+                f"and not one for region {region}, in which clusters are: give Keystone one "
+                "endpoint there"
             )
         return urls[0]
 
-    def _listed(self, service_type: str, interface: str | None) -> list[tuple[str | None, str]]:
+    def _endpoints(self, service_type: str, interface: str | None) -> list[tuple[str | None, str]]:
         """Region and address of each endpoint of a service in the catalogue, in its order."""
         session = self.keystone().session
         catalogue = session.auth.get_access(session).service_catalog
-        found = catalogue.get_endpoints(service_type=service_type, interface=interface)
+        endpoints_by_service = catalogue.get_endpoints(
+            service_type=service_type, interface=interface
+        )
         # Cinder is in the catalogue under several types; for others there is one.
-        every = [one for endpoints in found.values() for one in endpoints]
-        return [(one.get("region_id") or one.get("region"), one["url"]) for one in every]
+        all_endpoints = [
+            endpoint for endpoints in endpoints_by_service.values() for endpoint in endpoints
+        ]
+        return [
+            (endpoint.get("region_id") or endpoint.get("region"), endpoint["url"])
+            for endpoint in all_endpoints
+        ]
 
-    def _near(self, service_type: str, region: str | None) -> str | None:
+    def _nearest_region(self, service_type: str, region: str | None) -> str | None:
         """The region of a service that clusters do not use: theirs, or the only one that has it."""
-        listed = {where for where, _ in self._listed(service_type, None) if where}
-        return next(iter(listed)) if len(listed) == 1 else region
+        regions = {
+            endpoint_region
+            for endpoint_region, _ in self._endpoints(service_type, None)
+            if endpoint_region
+        }
+        return next(iter(regions)) if len(regions) == 1 else region
 
-    def _at(self, client: str, service_type: str) -> Any:
+    def _service_proxy(self, client: str, service_type: str) -> Any:
         """A proxy, None where it is not known where the service is.
 
         :param client: how Magnum calls the service in its options.
@@ -163,7 +177,7 @@ class MagnumClients(clients.OpenStackClients):  # type: ignore[misc]
         """
         region = self.region()
         if client not in _OF_CLUSTERS:
-            region = self._get_client_option(client, "region_name") or self._near(
+            region = self._get_client_option(client, "region_name") or self._nearest_region(
                 service_type, region
             )
         url = None
@@ -173,13 +187,13 @@ class MagnumClients(clients.OpenStackClients):  # type: ignore[misc]
                 interface=self._get_client_option(client, "endpoint_type"),
                 region_name=region,
             )
-        if url is None and (listed := self._listed(service_type, None)):
+        if url is None and (endpoints := self._endpoints(service_type, None)):
             raise errors.CloudRefused(
                 f"This cloud has no {service_type} service in the region of clusters. Ask the "
                 "operator to look into the log.",
                 f"region {region}: the catalogue has '{service_type}' in "
-                f"{_joined(where or 'no region' for where, _ in listed)}, perhaps on other "
-                f"interfaces; see [{client}_client] region_name and endpoint_type",
+                f"{_joined(endpoint_region or 'no region' for endpoint_region, _ in endpoints)}, "
+                f"perhaps on other interfaces; see [{client}_client] region_name and endpoint_type",
             )
         if url is None:
             raise ka_exceptions.EndpointNotFound(f"the catalogue has no '{service_type}'")
@@ -213,13 +227,13 @@ def address(url: str, service_type: str, project_id: str | None) -> str | None:
     major, path = _APIS[service_type]
     parts = urllib.parse.urlsplit(url)
     steps = [step for step in parts.path.split("/") if step]
-    last = steps[:-1] if steps and steps[-1] == project_id else steps
-    found = _VERSION.fullmatch(last[-1]) if last else None
-    if found is None:
+    path_steps = steps[:-1] if steps and steps[-1] == project_id else steps
+    match = _VERSION.fullmatch(path_steps[-1]) if path_steps else None
+    if match is None:
         # A project without a version before it, or anything behind a question mark, is nobody's.
-        plain = last == steps and not (parts.query or parts.fragment)
-        return f"{url.rstrip('/')}/{path}" if plain else None
-    return url.rstrip("/") if found[1] == major else None
+        is_plain = path_steps == steps and not (parts.query or parts.fragment)
+        return f"{url.rstrip('/')}/{path}" if is_plain else None
+    return url.rstrip("/") if match[1] == major else None
 
 
 def _misconfigured(detail: str) -> errors.Misconfigured:
@@ -235,16 +249,18 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _proxy(session: Any, service_type: str, url: str) -> Any:
-    where = address(url, service_type, session.get_project_id())
-    if where is None:
+    endpoint = address(url, service_type, session.get_project_id())
+    if endpoint is None:
         return None
     major, option = _APIS[service_type][0], service_type.replace("-", "_")
     options: dict[str, Any] = {
-        f"{option}_endpoint_override": where,
+        f"{option}_endpoint_override": endpoint,
         f"{option}_api_version": major,
     }
     connection = sdk_connection.Connection(session=session, **options)
-    usual = getattr(sdk_connection.Connection, option).supported_versions[major]
-    trusting = type(usual.__name__, (usual,), {"skip_discovery": True})
-    described: Any = service_description.ServiceDescription(service_type, {major: trusting})
-    return described.__get__(connection, type(connection))
+    proxy_class = getattr(sdk_connection.Connection, option).supported_versions[major]
+    without_discovery = type(proxy_class.__name__, (proxy_class,), {"skip_discovery": True})
+    description: Any = service_description.ServiceDescription(
+        service_type, {major: without_discovery}
+    )
+    return description.__get__(connection, type(connection))

@@ -31,65 +31,71 @@ _Answer = TypeVar("_Answer")
 
 
 def of_cluster(
-    services: Services, request: ClusterRequest, known: Resolved, refused: list[str]
+    services: Services, request: ClusterRequest, lookup: Resolved, refused: list[str]
 ) -> CloudFacts:
     """What a whole cluster needs, but for Keystone's URL.
 
     :param refused: gets what a service says instead of an answer.
     :raises errors.DriverError: Glance or Nova says no, or a service does not answer.
     """
-    groups = (request.control_plane, *request.node_groups)
-    own = [group.image for group in groups if group.image]
+    nodegroups = (request.control_plane, *request.node_groups)
+    own_images = [nodegroup.image for nodegroup in nodegroups if nodegroup.image]
     facts = _software(
-        services, request, known, refused, own, preflight_capabilities.of_cluster(request)
+        services, request, lookup, refused, own_images, preflight_capabilities.of_cluster(request)
     )
-    facts = _places(services, request, known, refused, facts)
+    facts = _with_networks(services, request, lookup, refused, facts)
     return dataclasses.replace(
-        facts, flavors=_flavors(services, request, known, [one.flavor for one in groups])
+        facts,
+        flavors=_flavors(services, request, lookup, [nodegroup.flavor for nodegroup in nodegroups]),
     )
 
 
 def of_software(
-    services: Services, request: ClusterRequest, known: Resolved, refused: list[str]
+    services: Services, request: ClusterRequest, lookup: Resolved, refused: list[str]
 ) -> CloudFacts:
     """What an upgrade needs; arguments as of :func:`of_cluster`."""
-    groups = (request.control_plane, *request.node_groups)
+    nodegroups = (request.control_plane, *request.node_groups)
     facts = _software(
-        services, request, known, refused, [], preflight_capabilities.of_machines(request)
+        services, request, lookup, refused, [], preflight_capabilities.of_machines(request)
     )
-    flavors = {one.flavor: Flavor("", one.flavor, 0, 0, 0) for one in groups}
+    flavors = {nodegroup.flavor: Flavor("", nodegroup.flavor, 0, 0, 0) for nodegroup in nodegroups}
     return dataclasses.replace(facts, flavors=flavors)
 
 
-def of_group(
+def of_new_nodegroup(
     services: Services,
     request: ClusterRequest,
-    group: NodeGroupRequest,
-    known: Resolved,
+    nodegroup: NodeGroupRequest,
+    lookup: Resolved,
     refused: list[str],
 ) -> CloudFacts:
     """What a new nodegroup needs; arguments as of :func:`of_cluster`.
 
-    :param known: further networks by the names that its cluster has for them.
+    :param lookup: further networks by the names that its cluster has for them.
     """
     project = request.project_id
-    extras = (group.labels or request.labels).extra_network_names
-    texts = {name: known.extra_networks.get(name, name) for name in extras}
-    wanted = texts.values()
-    seen = (
-        answer_or_refusal(refused, networks.networks, services, wanted, project) if extras else None
+    names = (nodegroup.labels or request.labels).extra_network_names
+    texts = {name: lookup.extra_networks.get(name, name) for name in names}
+    references = texts.values()
+    visible = (
+        answer_or_refusal(refused, networks.networks, services, references, project)
+        if names
+        else None
     )
     return CloudFacts(
         image_id="",
         kubernetes_version="",
         os_distro="",
         auth_url="",
-        flavors=compute.flavors(services, [group.flavor], project),
-        images=images.images(services, [group.image] if group.image else [], project),
-        networks=seen,
-        extra_networks=preflight_networks.matches(texts, seen, project),
-        offers=_offered(
-            services, refused, preflight_capabilities.of_group(group, request), project
+        flavors=compute.flavors(services, [nodegroup.flavor], project),
+        images=images.images(services, [nodegroup.image] if nodegroup.image else [], project),
+        networks=visible,
+        extra_networks=preflight_networks.matches(texts, visible, project),
+        offers=_available(
+            services,
+            refused,
+            preflight_capabilities.of_nodegroup_labels(nodegroup, request),
+            project,
         ),
     )
 
@@ -97,19 +103,26 @@ def of_group(
 def _software(
     services: Services,
     request: ClusterRequest,
-    known: Resolved,
+    lookup: Resolved,
     refused: list[str],
     own_images: Iterable[str],
-    named: Iterable[preflight_capabilities.Named],
+    requirements: Iterable[preflight_capabilities.Requirement],
 ) -> CloudFacts:
     """Images and what labels name; the rest is for others to fill in."""
     project, texts = request.project_id, {request.image, *own_images}
-    missing = images.images(services, texts - known.images.keys(), project)
-    found = {**{text: known.images[text] for text in texts & known.images.keys()}, **missing}
-    image = found.get(request.image)
+    missing = images.images(services, texts - lookup.images.keys(), project)
+    resolved_images = {
+        **{text: lookup.images[text] for text in texts & lookup.images.keys()},
+        **missing,
+    }
+    image = resolved_images.get(request.image)
     types = answer_or_refusal(refused, capabilities.volume_types, services, project)
-    others = [one for one in named if one[2] is not CloudCapability.VOLUME_TYPE]
-    offered = _offered(services, refused, others, project)
+    other_requirements = [
+        requirement
+        for requirement in requirements
+        if requirement[2] is not CloudCapability.VOLUME_TYPE
+    ]
+    available = _available(services, refused, other_requirements, project)
     return CloudFacts(
         image_id=image.id if image else "",
         kubernetes_version=image.kubernetes_version if image else "",
@@ -117,73 +130,75 @@ def _software(
         flavors={},
         auth_url="",
         volume_types=types or (),
-        images=found,
-        offers=offered if types is None else {**offered, CloudCapability.VOLUME_TYPE: types},
+        images=resolved_images,
+        offers=available if types is None else {**available, CloudCapability.VOLUME_TYPE: types},
     )
 
 
 def _flavors(
-    services: Services, request: ClusterRequest, known: Resolved, wanted: Iterable[str]
+    services: Services, request: ClusterRequest, lookup: Resolved, references: Iterable[str]
 ) -> Mapping[str, Flavor]:
-    texts = set(wanted)
-    missing = texts - known.flavors.keys()
-    found = compute.flavors(services, missing, request.project_id) if missing else {}
-    return {**found, **{text: known.flavors[text] for text in texts & known.flavors.keys()}}
+    texts = set(references)
+    missing = texts - lookup.flavors.keys()
+    looked_up = compute.flavors(services, missing, request.project_id) if missing else {}
+    return {**looked_up, **{text: lookup.flavors[text] for text in texts & lookup.flavors.keys()}}
 
 
-def _places(
+def _with_networks(
     services: Services,
     request: ClusterRequest,
-    known: Resolved,
+    lookup: Resolved,
     refused: list[str],
     facts: CloudFacts,
 ) -> CloudFacts:
     """*facts* with the networks, and the subnet that a cluster is on."""
-    if known.external_network_id:
+    if lookup.external_network_id:
         return dataclasses.replace(
             facts,
-            external_network_id=known.external_network_id,
-            fixed_network_id=known.fixed_network_id or None,
-            fixed_subnet_id=known.fixed_subnet_id or None,
-            extra_networks={text: (one,) for text, one in known.extra_networks.items()},
+            external_network_id=lookup.external_network_id,
+            fixed_network_id=lookup.fixed_network_id or None,
+            fixed_subnet_id=lookup.fixed_subnet_id or None,
+            extra_networks={
+                text: (nodegroup,) for text, nodegroup in lookup.extra_networks.items()
+            },
         )
     project, fixed = request.project_id, request.fixed_network
     extras = {
         name: name
-        for labels in (request.labels, *(one.labels for one in request.node_groups))
+        for labels in (request.labels, *(nodegroup.labels for nodegroup in request.node_groups))
         for name in (labels.extra_network_names if labels else ())
     }
-    wanted = sorted({name for name in (request.external_network, fixed, *extras) if name})
-    seen = answer_or_refusal(refused, networks.networks, services, wanted, project)
+    references = sorted({name for name in (request.external_network, fixed, *extras) if name})
+    visible = answer_or_refusal(refused, networks.networks, services, references, project)
     own = [request.fixed_subnet] if request.fixed_subnet else []
     subnets = answer_or_refusal(refused, networks.subnets, services, own, project) if own else None
-    external = preflight_networks.external(request.external_network, seen, project)
-    network = preflight_networks.references(fixed or "", seen, project)
+    external = preflight_networks.external(request.external_network, visible, project)
+    network = preflight_networks.references(fixed or "", visible, project)
     subnet = preflight_networks.references(request.fixed_subnet or "", subnets, project)
     return dataclasses.replace(
         facts,
-        networks=seen,
+        networks=visible,
         subnets=subnets,
         external_network_id=preflight_networks.single(external),
         fixed_network_id=preflight_networks.single(network),
         fixed_subnet_id=preflight_networks.single(subnet),
-        extra_networks=preflight_networks.matches(extras, seen, project),
+        extra_networks=preflight_networks.matches(extras, visible, project),
     )
 
 
-def _offered(
+def _available(
     services: Services,
     refused: list[str],
-    named: Iterable[preflight_capabilities.Named],
+    requirements: Iterable[preflight_capabilities.Requirement],
     project_id: str,
 ) -> dict[CloudCapability, tuple[str, ...]]:
     """What there is of everything that labels name, each kind asked for once."""
-    found = {}
-    for offer in sorted(preflight_capabilities.capability_kinds(named)):
-        known = answer_or_refusal(refused, capabilities.available, services, offer, project_id)
-        if known is not None:
-            found[offer] = known
-    return found
+    available = {}
+    for capability in sorted(preflight_capabilities.capability_kinds(requirements)):
+        items = answer_or_refusal(refused, capabilities.available, services, capability, project_id)
+        if items is not None:
+            available[capability] = items
+    return available
 
 
 def answer_or_refusal(

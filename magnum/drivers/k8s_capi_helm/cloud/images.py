@@ -17,20 +17,20 @@ from magnum.drivers.k8s_capi_helm.model import Image
 _GIBIBYTE = 1024**3
 
 
-def images(services: Services, wanted: Iterable[str], project_id: str) -> Mapping[str, Image]:
+def images(services: Services, references: Iterable[str], project_id: str) -> Mapping[str, Image]:
     """Images by the texts, names or ids, that they are asked for with; what is missing is left out.
 
     :param project_id: whose request it is; what it cannot see is missing, whoever asks.
     :raises errors.CloudRefused: several have a name.
     :raises errors.CloudUnreachable: Glance does not answer.
     """
-    found = {}
-    for name in sorted(set(wanted)):
+    resolved = {}
+    for name in sorted(set(references)):
         with translate_errors("Glance", f"image '{name}'"):
             image = _find(services, name, project_id)
             if image is not None:
-                found[name] = _read(image)
-    return found
+                resolved[name] = _read(image)
+    return resolved
 
 
 def _find(services: Services, name: str, project_id: str) -> Any:
@@ -43,23 +43,23 @@ def _find(services: Services, name: str, project_id: str) -> Any:
         else:
             if visibility.shows_image(services, image, project_id):
                 return image
-    named = _named(services, project_id, name=name)
-    named = named or _named(services, project_id, name=name, is_hidden=True)
-    if len(named) > 1:
-        ids = ", ".join(sorted(str(one.id) for one in named))
+    matches = _named(services, project_id, name=name)
+    matches = matches or _named(services, project_id, name=name, is_hidden=True)
+    if len(matches) > 1:
+        ids = ", ".join(sorted(str(image_of_name.id) for image_of_name in matches))
         raise errors.CloudRefused(
-            f"The name of the image is not unique. {len(named)} images are named '{name}' ({ids}). "
-            "Use a cluster template that gives the id."
+            f"The name of the image is not unique. {len(matches)} images are named '{name}' "
+            f"({ids}). Use a cluster template that gives the id."
         )
-    return named[0] if named else None
+    return matches[0] if matches else None
 
 
 def _named(services: Services, project_id: str, **query: Any) -> list[Any]:
-    if not services.sees_all:
+    if not services.is_admin:
         return list(services.glance().images(**query))
     # Of the project's own images, those for the community are only shown to who asks for all.
-    listed = services.glance().images(visibility="all", **query)
-    return [one for one in listed if visibility.lists_image(services, one, project_id)]
+    visible = services.glance().images(visibility="all", **query)
+    return [image for image in visible if visibility.lists_image(services, image, project_id)]
 
 
 def _read(image: Any) -> Image:

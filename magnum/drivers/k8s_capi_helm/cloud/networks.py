@@ -13,50 +13,56 @@ from magnum.drivers.k8s_capi_helm.cloud.services import Services, translate_erro
 from magnum.drivers.k8s_capi_helm.model import FloatingIp, Network, Subnet
 
 
-def networks(services: Services, wanted: Iterable[str], project_id: str) -> tuple[Network, ...]:
+def networks(services: Services, references: Iterable[str], project_id: str) -> tuple[Network, ...]:
     """All networks that have one of these names or ids and that a project sees, whoever asks.
 
     :raises errors.CloudRefused: Neutron says no.
     :raises errors.CloudUnreachable: Neutron does not answer.
     """
     with translate_errors("Neutron", "networks"):
-        listed = list(_named(services.neutron().networks, wanted))
+        network_objects = list(_named(services.neutron().networks, references))
         reached = visibility.reached_networks(
-            services, {str(one.id): str(one.project_id or "") for one in listed}, project_id
+            services,
+            {str(network.id): str(network.project_id or "") for network in network_objects},
+            project_id,
         )
         return tuple(
             Network(
-                id=str(one.id),
-                name=str(one.name or ""),
-                project_id=str(one.project_id or ""),
-                external=bool(one.is_router_external),
-                subnets=tuple(one.subnet_ids or ()),
+                id=str(network.id),
+                name=str(network.name or ""),
+                project_id=str(network.project_id or ""),
+                external=bool(network.is_router_external),
+                subnets=tuple(network.subnet_ids or ()),
             )
-            for one in listed
-            if str(one.id) in reached
+            for network in network_objects
+            if str(network.id) in reached
         )
 
 
-def subnets(services: Services, wanted: Iterable[str], project_id: str) -> tuple[Subnet, ...]:
+def subnets(services: Services, references: Iterable[str], project_id: str) -> tuple[Subnet, ...]:
     """All subnets that have one of these names or ids and that a project sees, whoever asks.
 
     :raises errors.CloudRefused: Neutron says no.
     :raises errors.CloudUnreachable: Neutron does not answer.
     """
     with translate_errors("Neutron", "subnets"):
-        listed = list(_named(services.neutron().subnets, wanted))
+        subnet_objects = list(_named(services.neutron().subnets, references))
         # A subnet is seen with its network.
-        others = {str(one.network_id): "" for one in listed if one.project_id != project_id}
+        others = {
+            str(subnet.network_id): ""
+            for subnet in subnet_objects
+            if subnet.project_id != project_id
+        }
         reached = visibility.reached_networks(services, others, project_id)
         return tuple(
             Subnet(
-                id=str(one.id),
-                name=str(one.name or ""),
-                network_id=str(one.network_id),
-                project_id=str(one.project_id or ""),
+                id=str(subnet.id),
+                name=str(subnet.name or ""),
+                network_id=str(subnet.network_id),
+                project_id=str(subnet.project_id or ""),
             )
-            for one in listed
-            if one.project_id == project_id or str(one.network_id) in reached
+            for subnet in subnet_objects
+            if subnet.project_id == project_id or str(subnet.network_id) in reached
         )
 
 
@@ -69,23 +75,23 @@ def floating_ips(services: Services, address: str) -> tuple[FloatingIp, ...]:
     with translate_errors("Neutron", f"floating IP '{address}'"):
         return tuple(
             FloatingIp(
-                address=str(one.floating_ip_address),
-                project_id=str(one.project_id or ""),
-                in_use=bool(one.port_id),
+                address=str(floating_ip.floating_ip_address),
+                project_id=str(floating_ip.project_id or ""),
+                in_use=bool(floating_ip.port_id),
             )
-            for one in services.neutron().ips(floating_ip_address=address)
+            for floating_ip in services.neutron().ips(floating_ip_address=address)
         )
 
 
-def _named(question: Callable[..., Iterable[Any]], wanted: Iterable[str]) -> Iterator[Any]:
+def _named(list_objects: Callable[..., Iterable[Any]], references: Iterable[str]) -> Iterator[Any]:
     """Each once. Neutron takes several values of one filter as alternatives; a name may look like
     an id, so that these are asked for as both.
     """
-    names, seen = sorted(set(wanted)), set[str]()
-    ids = [one for one in names if uuidutils.is_uuid_like(one)]
+    names, seen = sorted(set(references)), set[str]()
+    ids = [obj for obj in names if uuidutils.is_uuid_like(obj)]
     queries = [{"name": names}] if names else []
     for query in [{"id": ids}, *queries] if ids else queries:
-        for one in question(**query):
-            if str(one.id) not in seen:
-                seen.add(str(one.id))
-                yield one
+        for obj in list_objects(**query):
+            if str(obj.id) not in seen:
+                seen.add(str(obj.id))
+                yield obj

@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import server_ownership
 from magnum.drivers.k8s_capi_helm.cloud.services import (
     list_all,
-    listed_of_project,
+    list_of_project,
     Services,
     translate_errors,
 )
@@ -45,24 +45,28 @@ class Orphans:
         :param namespace: of the cluster on its management cluster.
         :raises errors.DriverError: Nova or Neutron cannot be asked.
         """
-        beginning = f"{release}-"
-        found = listed_of_project(
+        prefix = f"{release}-"
+        servers = list_of_project(
             "Nova",
             "the servers",
             project_id,
             lambda: self._services.nova().servers(
-                all_projects=True, project_id=project_id, name=f"^{beginning}"
+                all_projects=True, project_id=project_id, name=f"^{prefix}"
             ),
         )
-        alive = [
-            one
-            for one in found
-            if (one.name or "").startswith(beginning) and one.status not in _DEAD_SERVERS
+        existing = [
+            server
+            for server in servers
+            if (server.name or "").startswith(prefix) and server.status not in _DEAD_SERVERS
         ]
-        mine = (one for one in alive if self._is_mine(one, release, project_id, namespace))
-        return tuple(sorted(one.name for one in mine))
+        own_servers = (
+            server
+            for server in existing
+            if self._is_own_server(server, release, project_id, namespace)
+        )
+        return tuple(sorted(server.name for server in own_servers))
 
-    def clear_services(self, release: str, project_id: str) -> tuple[str, ...]:
+    def delete_services(self, release: str, project_id: str) -> tuple[str, ...]:
         """Delete what the cluster's Services of type LoadBalancer have left.
 
         A load balancer that another cluster's Service shares stays, with its floating IP. A cloud
@@ -77,21 +81,25 @@ class Orphans:
         except errors.CloudLacks as error:
             LOG.debug("Release %s: the cloud has no load balancers: %s", release, error.detail)
             balancers = []
-        shared = [one for one in balancers if _is_shared(one, release)]
-        left = self._clear_balancers([one for one in balancers if one not in shared])
-        left += self._clear_addresses(release, project_id, {one.vip_port_id for one in shared})
-        return tuple(left or self._clear_groups(release, project_id))
+        shared = [balancer for balancer in balancers if _is_shared(balancer, release)]
+        remaining = self._delete_balancers(
+            [balancer for balancer in balancers if balancer not in shared]
+        )
+        remaining += self._delete_addresses(
+            release, project_id, {balancer.vip_port_id for balancer in shared}
+        )
+        return tuple(remaining or self._clear_security_groups(release, project_id))
 
     def ports(self, network_id: str) -> tuple[str, ...]:
         """Ports on a network that are none of Neutron's own, in words.
 
         :raises errors.DriverError: Neutron cannot be asked.
         """
-        found = self._ports(network_id=network_id)
+        ports = self._ports(network_id=network_id)
         return tuple(
-            f"port {one.id} ({one.device_owner or 'of nobody'})"
-            for one in sorted(found, key=lambda one: str(one.id))
-            if not (one.device_owner or "").startswith("network:")
+            f"port {port.id} ({port.device_owner or 'of nobody'})"
+            for port in sorted(ports, key=lambda port: str(port.id))
+            if not (port.device_owner or "").startswith("network:")
         )
 
     def is_balancer_failed(self, name: str, project_id: str) -> bool:
@@ -99,87 +107,106 @@ class Orphans:
 
         :raises errors.DriverError: Octavia cannot be asked.
         """
-        query, what = {"name": name, "project_id": project_id}, f"load balancer '{name}'"
-        mine = listed_of_project(
-            "Octavia", what, project_id, lambda: self._services.octavia().load_balancers(**query)
+        query, subject = {"name": name, "project_id": project_id}, f"load balancer '{name}'"
+        balancers = list_of_project(
+            "Octavia", subject, project_id, lambda: self._services.octavia().load_balancers(**query)
         )
-        return any(one.provisioning_status == "ERROR" for one in mine if one.name == name)
+        return any(
+            balancer.provisioning_status == "ERROR"
+            for balancer in balancers
+            if balancer.name == name
+        )
 
-    def _is_mine(self, server: Any, release: str, project_id: str, namespace: str) -> bool:
+    def _is_own_server(self, server: Any, release: str, project_id: str, namespace: str) -> bool:
         # Neutron lets anybody write any server into a port of the own project.
         query = {"device_id": server.id, "project_id": project_id}
-        ports = listed_of_project(
+        ports = list_of_project(
             "Neutron", "the ports", project_id, lambda: self._services.neutron().ports(**query)
         )
-        said = server_ownership.by_ports((one.description for one in ports), namespace, release)
-        return server_ownership.is_machine(server.name, release) if said is None else said
+        is_owned = server_ownership.by_ports(
+            (port.description for port in ports), namespace, release
+        )
+        return server_ownership.is_machine(server.name, release) if is_owned is None else is_owned
 
     def _ports(self, **query: str) -> list[Any]:
         return list_all("Neutron", "the ports", lambda: self._services.neutron().ports(**query))
 
     def _balancers(self, release: str, project_id: str) -> list[Any]:
-        found = listed_of_project(
+        balancers = list_of_project(
             "Octavia",
             "the load balancers",
             project_id,
             lambda: self._services.octavia().load_balancers(project_id=project_id),
         )
-        return [one for one in found if names.is_service_balancer(release, one.name)]
+        return [
+            balancer for balancer in balancers if names.is_service_balancer(release, balancer.name)
+        ]
 
-    def _clear_balancers(self, balancers: list[Any]) -> list[str]:
-        left = []
-        for one in balancers:
-            state = one.provisioning_status or "in an unknown state"
+    def _delete_balancers(self, balancers: list[Any]) -> list[str]:
+        remaining = []
+        for balancer in balancers:
+            state = balancer.provisioning_status or "in an unknown state"
             if not state.startswith("PENDING"):
-                with translate_errors("Octavia", f"load balancer '{one.name}'"):
+                with translate_errors("Octavia", f"load balancer '{balancer.name}'"):
                     octavia = self._services.octavia()
-                    octavia.delete_load_balancer(one.id, cascade=True, ignore_missing=True)
-            left.append(f"load balancer {one.name} ({state})")
-        return left
+                    octavia.delete_load_balancer(balancer.id, cascade=True, ignore_missing=True)
+            remaining.append(f"load balancer {balancer.name} ({state})")
+        return remaining
 
-    def _addresses(self, release: str, project_id: str, kept: set[str]) -> list[Any]:
-        found = listed_of_project(
+    def _addresses(self, release: str, project_id: str, kept_ports: set[str]) -> list[Any]:
+        floating_ips = list_of_project(
             "Neutron",
             "the floating IPs",
             project_id,
             lambda: self._services.neutron().ips(project_id=project_id),
         )
         return [
-            one
-            for one in found
-            if one.port_id not in kept and names.is_service_address(release, one.description)
+            floating_ip
+            for floating_ip in floating_ips
+            if floating_ip.port_id not in kept_ports
+            and names.is_service_address(release, floating_ip.description)
         ]
 
-    def _clear_addresses(self, release: str, project_id: str, kept: set[str]) -> list[str]:
-        mine = self._addresses(release, project_id, kept)
-        for one in mine:
-            with translate_errors("Neutron", f"floating IP '{one.floating_ip_address}'"):
-                self._services.neutron().delete_ip(one.id, ignore_missing=True)
-        left = self._addresses(release, project_id, kept) if mine else []
-        return [f"floating IP {one.floating_ip_address}" for one in left]
+    def _delete_addresses(self, release: str, project_id: str, kept_ports: set[str]) -> list[str]:
+        floating_ips = self._addresses(release, project_id, kept_ports)
+        for floating_ip in floating_ips:
+            with translate_errors("Neutron", f"floating IP '{floating_ip.floating_ip_address}'"):
+                self._services.neutron().delete_ip(floating_ip.id, ignore_missing=True)
+        remaining = self._addresses(release, project_id, kept_ports) if floating_ips else []
+        return [f"floating IP {floating_ip.floating_ip_address}" for floating_ip in remaining]
 
-    def _groups(self, release: str, project_id: str) -> list[Any]:
-        found = listed_of_project(
+    def _security_groups(self, release: str, project_id: str) -> list[Any]:
+        security_groups = list_of_project(
             "Neutron",
             "the security groups",
             project_id,
             lambda: self._services.neutron().security_groups(project_id=project_id),
         )
-        return [one for one in found if names.is_service_group(release, one.description)]
+        return [
+            security_group
+            for security_group in security_groups
+            if names.is_service_group(release, security_group.description)
+        ]
 
-    def _clear_groups(self, release: str, project_id: str) -> list[str]:
-        mine, used = self._groups(release, project_id), set()
-        for one in mine:
-            with translate_errors("Neutron", f"security group '{one.name}'"):
+    def _clear_security_groups(self, release: str, project_id: str) -> list[str]:
+        security_groups, used = self._security_groups(release, project_id), set()
+        for security_group in security_groups:
+            with translate_errors("Neutron", f"security group '{security_group.name}'"):
                 try:
-                    self._services.neutron().delete_security_group(one.id, ignore_missing=True)
+                    self._services.neutron().delete_security_group(
+                        security_group.id, ignore_missing=True
+                    )
                 except sdk_exceptions.ConflictException:
-                    used.add(one.id)
-        left = self._groups(release, project_id) if mine else []
-        return [f"security group {one.name}{' (in use)' if one.id in used else ''}" for one in left]
+                    used.add(security_group.id)
+        remaining = self._security_groups(release, project_id) if security_groups else []
+        return [
+            "security group "
+            f"{security_group.name}{' (in use)' if security_group.id in used else ''}"
+            for security_group in remaining
+        ]
 
 
 def _is_shared(balancer: Any, release: str) -> bool:
     """Whether a Service of another cluster uses it too: each Service that does adds its tag."""
-    tags = [one for one in balancer.tags or () if one.startswith("kube_service_")]
-    return not all(names.is_service_balancer(release, one) for one in tags)
+    tags = [tag for tag in balancer.tags or () if tag.startswith("kube_service_")]
+    return not all(names.is_service_balancer(release, tag) for tag in tags)

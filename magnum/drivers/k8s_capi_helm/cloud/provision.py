@@ -32,23 +32,23 @@ def create(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFac
     :raises errors.DriverError: Nova or Neutron does not make it. What was made by then is taken
         away with the cluster.
     """
-    groups = create_server_groups(cloud, request, (request.control_plane, *request.node_groups))
+    nodegroups = create_server_groups(cloud, request, (request.control_plane, *request.node_groups))
     address = None
     if network.needs_api_address(request) and facts.external_network_id:
         address = cloud.belongings.make_api_address(
             request.release, request.project_id, facts.external_network_id
         )
-    return dataclasses.replace(facts, server_groups=groups, api_address=address)
+    return dataclasses.replace(facts, server_groups=nodegroups, api_address=address)
 
 
 def create_server_groups(
-    cloud: Cloud, request: ClusterRequest, groups: Iterable[NodeGroupRequest]
+    cloud: Cloud, request: ClusterRequest, nodegroups: Iterable[NodeGroupRequest]
 ) -> dict[str, str]:
     """Make the server groups of new nodegroups; ids by name of the nodegroup.
 
     :raises errors.DriverError: Nova does not make one.
     """
-    return cloud.belongings.make_server_groups(request.release, _policies(request, groups))
+    return cloud.belongings.make_server_groups(request.release, _policies(request, nodegroups))
 
 
 def find(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts:
@@ -57,47 +57,56 @@ def find(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts
     :param cloud: as Magnum's service user sees it.
     :raises errors.DriverError: Nova or Neutron cannot be asked.
     """
-    mine, address = cloud.belongings, None
+    resources, address = cloud.belongings, None
     if network.needs_api_address(request):
-        address = mine.api_address(request.release, request.project_id)
-    groups = find_server_groups(cloud, request, (request.control_plane, *request.node_groups))
-    return dataclasses.replace(facts, server_groups=groups, api_address=address)
+        address = resources.api_address(request.release, request.project_id)
+    server_groups = find_server_groups(
+        cloud, request, (request.control_plane, *request.node_groups)
+    )
+    return dataclasses.replace(facts, server_groups=server_groups, api_address=address)
 
 
 def find_server_groups(
-    cloud: Cloud, request: ClusterRequest, groups: Iterable[NodeGroupRequest]
+    cloud: Cloud, request: ClusterRequest, nodegroups: Iterable[NodeGroupRequest]
 ) -> dict[str, str]:
     """The server groups that were made for new nodegroups, by name of the nodegroup.
 
     :param cloud: as Magnum's service user sees it.
     :raises errors.DriverError: Nova cannot be asked.
     """
-    wanted = _policies(request, groups)
-    if not wanted:
+    policies = _policies(request, nodegroups)
+    if not policies:
         return {}
-    there = cloud.belongings.server_groups(request.release, request.project_id, wanted)
-    for name in wanted:
-        if name not in there:
+    existing = cloud.belongings.server_groups(request.release, request.project_id, policies)
+    for name in policies:
+        if name not in existing:
             LOG.warning(
                 "Cluster %s: nodegroup %s has no server group: another driver created it, or "
                 "the server group was deleted.",
                 request.uuid,
                 name,
             )
-    return {name: there[name] for name in wanted if name in there}
+    return {name: existing[name] for name in policies if name in existing}
 
 
-def lacks_server_group(
-    request: ClusterRequest, group: NodeGroupRequest, there: Mapping[str, str]
+def is_server_group_missing(
+    request: ClusterRequest, nodegroup: NodeGroupRequest, existing_groups: Mapping[str, str]
 ) -> bool:
-    """Whether a nodegroup is to have a server group that is not *there*."""
-    return group.name in _policies(request, [group]) and group.name not in there
+    """Whether a nodegroup is to have a server group that is not *existing_groups*."""
+    return (
+        nodegroup.name in _policies(request, [nodegroup]) and nodegroup.name not in existing_groups
+    )
 
 
-def _policies(request: ClusterRequest, groups: Iterable[NodeGroupRequest]) -> dict[str, str]:
+def _policies(
+    request: ClusterRequest, new_nodegroups: Iterable[NodeGroupRequest]
+) -> dict[str, str]:
     """Nova's policy by name of each nodegroup that is to have a server group."""
-    wanted = {one.name: nodegroups.server_group_policy(one, request.labels) for one in groups}
-    return {name: policy for name, policy in wanted.items() if policy}
+    policies = {
+        nodegroup.name: nodegroups.server_group_policy(nodegroup, request.labels)
+        for nodegroup in new_nodegroups
+    }
+    return {name: policy for name, policy in policies.items() if policy}
 
 
 def delete(cloud: Cloud, owner: secrets.Owner) -> None:
@@ -117,18 +126,20 @@ def delete_unused_server_groups(cloud: Cloud, owner: secrets.Owner, verdict: Ver
     :returns: the verdict, in which a nodegroup stays while Nova does not answer. One that Nova
         refuses to delete is left for the end of the cluster, so that nobody waits for it for ever.
     """
-    judged = []
-    for group in verdict.groups:
-        if group.gone:
+    verdicts = []
+    for nodegroup in verdict.groups:
+        if nodegroup.gone:
             try:
-                cloud.belongings.delete_server_groups(owner.release, owner.project_id, group.name)
+                cloud.belongings.delete_server_groups(
+                    owner.release, owner.project_id, nodegroup.name
+                )
             except errors.DriverError as error:
                 LOG.warning(
                     "Cluster %s: the server group of deleted nodegroup %s cannot be deleted: %s",
                     owner.cluster_uuid,
-                    group.name,
+                    nodegroup.name,
                     error.detail,
                 )
-                group = dataclasses.replace(group, gone=not error.retryable)
-        judged.append(group)
-    return dataclasses.replace(verdict, groups=tuple(judged))
+                nodegroup = dataclasses.replace(nodegroup, gone=not error.retryable)
+        verdicts.append(nodegroup)
+    return dataclasses.replace(verdict, groups=tuple(verdicts))

@@ -36,22 +36,22 @@ _NEUTRON = {
 
 
 def quotas(
-    services: Services, project_id: str, more: Mapping[QuotaKey, int]
+    services: Services, project_id: str, usage: Mapping[QuotaKey, int]
 ) -> Mapping[QuotaKey, Quota]:
     """The limited quotas of a project that can be read.
 
-    :param more: what is needed; a service of which nothing is needed is not asked.
+    :param usage: what is needed; a service of which nothing is needed is not asked.
     """
-    found: dict[QuotaKey, Quota] = {}
+    limited: dict[QuotaKey, Quota] = {}
     for service, read, about in (
         ("Nova", _nova, {*_NOVA.values(), QuotaResource.SERVER_GROUP_MEMBERS}),
         ("Cinder", _cinder, {*_CINDER.values()}),
         ("Neutron", _neutron, {*_NEUTRON.values()}),
         ("Octavia", _octavia, {QuotaResource.LOAD_BALANCERS}),
     ):
-        if about & more.keys():
-            found.update(_tolerant(service, read, services, project_id))
-    return {key: quota for key, quota in found.items() if quota.limit >= 0}
+        if about & usage.keys():
+            limited.update(_tolerant(service, read, services, project_id))
+    return {key: quota for key, quota in limited.items() if quota.limit >= 0}
 
 
 def _tolerant(
@@ -70,54 +70,56 @@ def _tolerant(
 
 def _nova(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
     body = services.nova().get_quota_set(project_id, usage=True).to_dict()
-    found: dict[QuotaKey, Quota] = dict(_of_set(body, _NOVA))
+    limits: dict[QuotaKey, Quota] = dict(_of_set(body, _NOVA))
     if body.get("server_group_members") is not None:
-        found[QuotaResource.SERVER_GROUP_MEMBERS] = Quota(int(body["server_group_members"]))
-    return found
+        limits[QuotaResource.SERVER_GROUP_MEMBERS] = Quota(int(body["server_group_members"]))
+    return limits
 
 
 def _cinder(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
     """The project's, and those per volume type, which have the type behind their names."""
     body = services.cinder().get_quota_set(project_id, usage=True).to_dict()
-    found: dict[QuotaKey, Quota] = dict(_of_set(body, _CINDER))
+    limits: dict[QuotaKey, Quota] = dict(_of_set(body, _CINDER))
     if body.get("per_volume_gigabytes") is not None:
-        found[QuotaResource.VOLUME_GIGABYTES] = Quota(int(body["per_volume_gigabytes"]))
+        limits[QuotaResource.VOLUME_GIGABYTES] = Quota(int(body["per_volume_gigabytes"]))
     for name in body["usage"]:
         kind, _, volume_type = name.partition("_")
         if kind in _CINDER and volume_type:
             for resource, quota in _of_set(body, {name: _CINDER[kind]}):
-                found[resource, volume_type] = quota
-    return found
+                limits[resource, volume_type] = quota
+    return limits
 
 
 def _neutron(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
-    answer = services.neutron().get_quota(project_id, details=True)
-    found: dict[QuotaKey, Quota] = {}
+    details = services.neutron().get_quota(project_id, details=True)
+    limits: dict[QuotaKey, Quota] = {}
     for name, resource in _NEUTRON.items():
-        one = getattr(answer, name, None)
-        if one:
-            used = int(one.get("used") or 0) + int(one.get("reserved") or 0)
-            found[resource] = Quota(int(one["limit"]), used)
-    return found
+        detail = getattr(details, name, None)
+        if detail:
+            used = int(detail.get("used") or 0) + int(detail.get("reserved") or 0)
+            limits[resource] = Quota(int(detail["limit"]), used)
+    return limits
 
 
 def _octavia(services: Services, project_id: str) -> Mapping[QuotaKey, Quota]:
     """Octavia tells limits only: what there is has to be counted, if there is a limit at all."""
     octavia = services.octavia()
     limits = octavia.get_quota(project_id)
-    told = {
+    reported = {
         QuotaResource.LOAD_BALANCERS: limits.load_balancers,
         QuotaResource.LISTENERS: limits.listeners,
         QuotaResource.POOLS: limits.pools,
     }
-    limited = {resource: int(n) for resource, n in told.items() if n is not None and int(n) >= 0}
+    limited = {
+        resource: int(n) for resource, n in reported.items() if n is not None and int(n) >= 0
+    }
     if not limited:
         return {}
     balancers = list(octavia.load_balancers(project_id=project_id))
     used = {
         QuotaResource.LOAD_BALANCERS: len(balancers),
-        QuotaResource.LISTENERS: sum(len(one.listeners or ()) for one in balancers),
-        QuotaResource.POOLS: sum(len(one.pools or ()) for one in balancers),
+        QuotaResource.LISTENERS: sum(len(balancer.listeners or ()) for balancer in balancers),
+        QuotaResource.POOLS: sum(len(balancer.pools or ()) for balancer in balancers),
     }
     return {resource: Quota(limit, used[resource]) for resource, limit in limited.items()}
 

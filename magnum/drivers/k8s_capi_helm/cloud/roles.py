@@ -14,7 +14,7 @@ _NEVER = "admin"
 
 
 def credential_roles(
-    held: Iterable[str],
+    user_roles: Iterable[str],
     machines: Sequence[str],
     addons: Sequence[str],
     *,
@@ -22,32 +22,34 @@ def credential_roles(
 ) -> CredentialRoles:
     """What the credentials of a cluster may do.
 
-    :param held: names of the roles that the person who asks has in the project.
+    :param user_roles: names of the roles that the person who asks has in the project.
     :param machines: roles that the operator chose for the credential that machines are made with;
         all that the person has if there are none.
     :param addons: the same for what runs inside the cluster.
     :param separate: whether what runs inside the cluster has a credential of its own.
     :raises errors.InvalidRequest: a credential would have no role.
     """
-    mine = tuple(dict.fromkeys(held))
+    own_roles = tuple(dict.fromkeys(user_roles))
     return CredentialRoles(
-        machines=_chosen(mine, machines),
-        addons=_chosen(mine, addons or machines) if separate else None,
+        machines=_chosen(own_roles, machines),
+        addons=_chosen(own_roles, addons or machines) if separate else None,
     )
 
 
-def _chosen(held: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-    known = {name.casefold() for name in wanted} if wanted else None
-    found = tuple(
+def _chosen(user_roles: Sequence[str], configured: Sequence[str]) -> tuple[str, ...]:
+    allowed = {name.casefold() for name in configured} if configured else None
+    chosen = tuple(
         name
-        for name in held
-        if name.casefold() != _NEVER and (known is None or name.casefold() in known)
+        for name in user_roles
+        if name.casefold() != _NEVER and (allowed is None or name.casefold() in allowed)
     )
-    if found:
-        return found
-    asked = f"one of the roles {', '.join(wanted)}" if wanted else f"a role besides '{_NEVER}'"
+    if chosen:
+        return chosen
+    needed = (
+        f"one of the roles {', '.join(configured)}" if configured else f"a role besides '{_NEVER}'"
+    )
     raise errors.InvalidRequest(
         "You do not have the role that the cluster's application credential needs. It needs "
-        f"{asked} in this project, and you have: {', '.join(held) or 'none'}. Ask an administrator "
-        "of the project for the role."
+        f"{needed} in this project, and you have: {', '.join(user_roles) or 'none'}. Ask an "
+        "administrator of the project for the role."
     )

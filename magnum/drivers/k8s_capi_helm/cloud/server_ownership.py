@@ -22,9 +22,9 @@ _BASTION = "bastion"
 
 def by_ports(descriptions: Iterable[str | None], namespace: str, release: str) -> bool | None:
     """Whether a server is this cluster's, by the descriptions of its ports; None if none tells."""
-    mine = f"{_DESCRIBED}{namespace}-{release}"
-    said = [one for one in descriptions if one and one.startswith(_DESCRIBED)]
-    return mine in said if said else None
+    own_description = f"{_DESCRIBED}{namespace}-{release}"
+    capo_descriptions = [text for text in descriptions if text and text.startswith(_DESCRIBED)]
+    return own_description in capo_descriptions if capo_descriptions else None
 
 
 def is_machine(name: str, release: str) -> bool:

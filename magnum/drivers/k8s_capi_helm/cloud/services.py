@@ -51,12 +51,12 @@ class ServiceClients(Protocol):
 class Services:
     """The services of a cloud as one person sees them; each proxy has timeout and retries.
 
-    :ivar sees_all: whether the services show this person what is in all projects.
+    :ivar is_admin: whether the services show this person what is in all projects.
     """
 
-    def __init__(self, clients: ServiceClients, *, sees_all: bool = False) -> None:
+    def __init__(self, clients: ServiceClients, *, is_admin: bool = False) -> None:
         self._clients = clients
-        self.sees_all = sees_all
+        self.is_admin = is_admin
         self._proxies: dict[str, Any] = {}
         self._usual: float | None = None
 
@@ -125,52 +125,53 @@ def _made(make: Callable[[], Any]) -> Any:
 
 
 @contextlib.contextmanager
-def translate_errors(service: str, what: str) -> Iterator[None]:
-    """Turn what the libraries raise, while *service* is asked for *what*, into our errors."""
+def translate_errors(service: str, subject: str) -> Iterator[None]:
+    """Turn what the libraries raise, while *service* is asked for *subject*, into our errors."""
     try:
         yield
     except _RAISED as error:
-        raise _translated(error, service, what) from error
+        raise _translated(error, service, subject) from error
 
 
-def _translated(error: Exception, service: str, what: str) -> errors.DriverError:
+def _translated(error: Exception, service: str, subject: str) -> errors.DriverError:
     if isinstance(error, _MALFORMED):
         # openstacksdk reads an answer as JSON and takes what was asked for by its name.
         if _is_raised_here(error):
             LOG.error(
                 "%s returned an answer for %s that the driver cannot parse.",
                 service,
-                what,
+                subject,
                 exc_info=error,
             )
-        return not_owned(service, what, repr(error)[:_DETAIL_LIMIT])
+        return not_an_answer(service, subject, repr(error)[:_DETAIL_LIMIT])
     if isinstance(error, (ka_exceptions.ConnectFailure, ka_exceptions.RetriableConnectionFailure)):
         return errors.CloudUnreachable(
-            f"{service} does not answer. The request for {what} failed; try again in some minutes.",
+            f"{service} does not answer. The request for {subject} failed; try again in some "
+            "minutes.",
             repr(error),
         )
     if isinstance(error, ka_exceptions.EndpointNotFound):
         return errors.CloudLacks(f"This cloud has no {service}.", repr(error))
     if isinstance(error, ka_exceptions.SSLError):
         return errors.CloudUnreachable(
-            f"{service} has a certificate that Magnum does not accept. The request about {what} "
+            f"{service} has a certificate that Magnum does not accept. The request about {subject} "
             "failed; ask the cloud's operator to check the certificate.",
             repr(error),
         )
-    status, said = 0, str(error)
+    status, answer = 0, str(error)
     if isinstance(error, (sdk_exceptions.HttpException, ka_exceptions.HttpError)):
         status = getattr(error, "status_code", None) or getattr(error, "http_status", None) or 0
-        said = getattr(error, "details", None) or getattr(error, "message", None) or said
+        answer = getattr(error, "details", None) or getattr(error, "message", None) or answer
     if status >= 500 or status == 429:
         return errors.CloudUnreachable(
-            f"{service} answered HTTP {status}. The request for {what} failed; try again in some "
-            "minutes.",
+            f"{service} answered HTTP {status}. The request for {subject} failed; try again in "
+            "some minutes.",
             repr(error),
         )
     return errors.CloudRefused(
-        f"{service} refused a request ({_noun(what)}). The answer for {what}: "
-        f"{_ended(public(str(said)))}",
-        f"{error!r} {said}",
+        f"{service} refused a request ({_noun(subject)}). The answer for {subject}: "
+        f"{_ended(public(str(answer)))}",
+        f"{error!r} {answer}",
     )
 
 
@@ -179,58 +180,58 @@ def _ended(words: str) -> str:
     return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
-def _noun(what: str) -> str:
+def _noun(subject: str) -> str:
     """What a request is about, without its name, which may have dots."""
-    return what.partition(" '")[0].removeprefix("the ")
+    return subject.partition(" '")[0].removeprefix("the ")
 
 
-def not_owned(service: str, what: str, detail: str) -> errors.CloudUnreachable:
+def not_an_answer(service: str, subject: str, detail: str) -> errors.CloudUnreachable:
     """The error for an answer that cannot be the service's: a proxy's, a cut one, another's."""
     return errors.CloudUnreachable(
-        f"{service} returned an unexpected answer. The request for {what} failed; try again in "
+        f"{service} returned an unexpected answer. The request for {subject} failed; try again in "
         "some minutes. If this persists, ask the operator to check the proxies between Magnum and "
         "this service.",
         detail,
     )
 
 
-def still_there(service: str, what: str) -> errors.CloudUnreachable:
+def not_deleted(service: str, subject: str) -> errors.CloudUnreachable:
     """The error for a thing that was told to go, and that a service still has."""
     return errors.CloudUnreachable(
-        f"{service} has not finished a deletion. It still has {what}; the deletion continues when "
-        "that is deleted."
+        f"{service} has not finished a deletion. It still has {subject}; the deletion continues "
+        "when that is deleted."
     )
 
 
-def list_all(service: str, what: str, question: Callable[[], Iterable[Any]]) -> list[Any]:
+def list_all(service: str, subject: str, list_objects: Callable[[], Iterable[Any]]) -> list[Any]:
     """All that a service has of something, as openstacksdk reads it page by page.
 
-    :param what: in the plural, for people.
+    :param subject: in the plural, for people.
     :raises errors.CloudUnreachable: it does not answer, or the answer is not a list of that.
     :raises errors.CloudLacks: the cloud has no such service.
     :raises errors.CloudRefused: it says no.
     """
-    with translate_errors(service, what):
-        return list(question())
+    with translate_errors(service, subject):
+        return list(list_objects())
 
 
-def listed_of_project(
-    service: str, what: str, project_id: str, question: Callable[[], Iterable[Any]]
+def list_of_project(
+    service: str, subject: str, project_id: str, list_objects: Callable[[], Iterable[Any]]
 ) -> list[Any]:
     """What a service has of something in one project, asked for by that project.
 
     :raises errors.CloudUnreachable: also if one is another project's, so that this is no answer.
     :raises errors.DriverError: as of :func:`list_all`.
     """
-    things = list_all(service, what, question)
-    for one in things:
-        if one.project_id != project_id:
-            detail = f"{one.id} is of project {one.project_id}, not {project_id}"
-            raise not_owned(service, what, detail)
-    return things
+    objects = list_all(service, subject, list_objects)
+    for obj in objects:
+        if obj.project_id != project_id:
+            detail = f"{obj.id} is of project {obj.project_id}, not {project_id}"
+            raise not_an_answer(service, subject, detail)
+    return objects
 
 
-def is_about(error: Exception, thing: str) -> bool:
+def is_about(error: Exception, object_id: str) -> bool:
     """Whether a 404 says that this very thing is not there, and not that its address is unknown.
 
     OpenStack's services name the id of what they do not find, in JSON; a proxy, a wrong address or
@@ -241,7 +242,7 @@ def is_about(error: Exception, thing: str) -> bool:
         text = str(response.json()) if response is not None else ""
     except ValueError:
         return False
-    return re.search(rf"(?<![\w/.-]){re.escape(thing)}(?![\w/-])", text) is not None
+    return re.search(rf"(?<![\w/.-]){re.escape(object_id)}(?![\w/-])", text) is not None
 
 
 def _is_raised_here(error: Exception) -> bool:

@@ -21,7 +21,7 @@ def shows_image(services: Services, image: Any, project_id: str) -> bool:
     An image that is shared is shown before its membership is accepted, one of the community always
     (https://docs.openstack.org/api-ref/image/v2/#image-visibility).
     """
-    if not services.sees_all or image.owner in (None, project_id):
+    if not services.is_admin or image.owner in (None, project_id):
         return True
     if image.visibility in ("public", "community"):
         return True
@@ -34,7 +34,7 @@ def lists_image(services: Services, image: Any, project_id: str) -> bool:
     Others' images of the community are not in it, and shared ones once they are accepted
     (https://docs.openstack.org/api-ref/image/v2/#list-images).
     """
-    if not services.sees_all or image.owner == project_id or image.visibility == "public":
+    if not services.is_admin or image.owner == project_id or image.visibility == "public":
         return True
     accepted = {"accepted"}
     return image.visibility == "shared" and _membership(services, image, project_id) == accepted
@@ -45,7 +45,7 @@ def allows_flavor(services: Services, flavor: Any, project_id: str) -> bool:
 
     (https://docs.openstack.org/api-ref/compute/#list-flavor-access-information-for-given-flavor)
     """
-    if not services.sees_all:
+    if not services.is_admin:
         return True
     if flavor.is_disabled:
         return False
@@ -59,7 +59,7 @@ def allows_volume_type(services: Services, kind: Any, project_id: str) -> bool:
 
     (https://docs.openstack.org/api-ref/block-storage/v3/#list-private-volume-type-access-details)
     """
-    if not services.sees_all or kind.is_public is not False:
+    if not services.is_admin or kind.is_public is not False:
         return True
     return _has(services.cinder().get_type_access(kind), "project_id", project_id)
 
@@ -75,7 +75,7 @@ def reached_networks(
 
     :param owners: projects of the networks by their ids, "" where nobody knows.
     """
-    if not services.sees_all:
+    if not services.is_admin:
         return frozenset(owners)
     own = {network for network, owner in owners.items() if owner == project_id}
     others = sorted(owners.keys() - own)
@@ -83,15 +83,15 @@ def reached_networks(
         return frozenset(own)
     policies = services.neutron().rbac_policies(object_type="network", object_id=others)
     targets = ("*", project_id)
-    reached = {str(one.object_id) for one in policies if one.target_project_id in targets}
+    reached = {str(policy.object_id) for policy in policies if policy.target_project_id in targets}
     return frozenset(own | (reached & owners.keys()))
 
 
 def _membership(services: Services, image: Any, project_id: str) -> set[str]:
     """State of the project's membership in a shared image; nothing where it is no member."""
     members = services.glance().members(image.id)
-    return {str(one.status) for one in members if one.member_id == project_id}
+    return {str(member.status) for member in members if member.member_id == project_id}
 
 
-def _has(listed: Any, key: str, project_id: str) -> bool:
-    return any(one.get(key) == project_id for one in listed)
+def _has(items: Any, key: str, project_id: str) -> bool:
+    return any(item.get(key) == project_id for item in items)

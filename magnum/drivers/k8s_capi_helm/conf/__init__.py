@@ -283,17 +283,17 @@ def _label_option(label: labels.Label) -> cfg.Opt:
         old.append(cfg.DeprecatedOpt(label.name, group=GROUP.name))
     common: dict[str, Any] = {"help": label.help, "deprecated_opts": old}
     default = None if label.default == () else label.default
-    words = list(label.form.choices)
+    words = list(label.label_type.choices)
     if words and default is None:
         words.append("")  # as magnum-capi-helm writes "no default"
-    if label.form.option is labels.OptionType.BOOLEAN:
+    if label.label_type.option is labels.OptionType.BOOLEAN:
         return cfg.BoolOpt(label.name, default=default, **common)
-    if label.form.option is labels.OptionType.INTEGER:
+    if label.label_type.option is labels.OptionType.INTEGER:
         return cfg.IntOpt(label.name, default=default, min=0, **common)
     return cfg.StrOpt(
         label.name,
         default=default,
         choices=words or None,
-        ignore_case=bool(label.form.choices),
+        ignore_case=bool(label.label_type.choices),
         **common,
     )

@@ -40,17 +40,17 @@ def overlay_files(directory: str, name: str | None) -> tuple[pathlib.Path, ...]:
     :raises errors.Misconfigured: the directory is not there or cannot be read, or a file leads out
         of it or nowhere.
     """
-    found = []
+    paths = []
     if directory and (site := _file(directory, SITE)) is not None:
-        found.append(site)
+        paths.append(site)
     if name is not None and name != SITE:
-        named = _file(directory, name) if directory else None
-        if named is None:
+        path = _file(directory, name) if directory else None
+        if path is None:
             raise errors.InvalidLabel(
                 "capi_helm_overlay", name, "the name of an overlay that this cloud's operator has"
             )
-        found.append(named)
-    return tuple(found)
+        paths.append(path)
+    return tuple(paths)
 
 
 def invalid_overlay(name: str, detail: str) -> errors.Misconfigured:
@@ -62,21 +62,21 @@ def invalid_overlay(name: str, detail: str) -> errors.Misconfigured:
 
 
 def overlays_with(
-    directory: str, name: str | None, refused: Sequence[tuple[str, ...]]
+    directory: str, name: str | None, refused_keys: Sequence[tuple[str, ...]]
 ) -> tuple[str, str] | None:
     """Which overlay has set one of the keys that a chart refused; None if it was not an overlay.
 
-    :param refused: paths of keys.
+    :param refused_keys: paths of keys.
     :returns: the overlay's name, and file, line and key.
     """
     try:
-        found = read_overlays(directory, name, None)
+        overlays = read_overlays(directory, name, None)
     except errors.DriverError:
         return None
-    for overlay in reversed(found):
-        for path in refused:
-            if place := overlay.setting(path):
-                return overlay.name, overlay.place(place)
+    for overlay in reversed(overlays):
+        for path in refused_keys:
+            if location := overlay.setting(path):
+                return overlay.name, overlay.place(location)
     return None
 
 

@@ -68,8 +68,8 @@ def render(text: str, context: Context) -> Any:
     if not any(mark in text for mark in _MARKS):
         return text
     try:
-        if found := _EXPRESSION.fullmatch(text.strip()):
-            value = _ENVIRONMENT.compile_expression(found["source"], undefined_to_none=False)(
+        if match := _EXPRESSION.fullmatch(text.strip()):
+            value = _ENVIRONMENT.compile_expression(match["source"], undefined_to_none=False)(
                 **context.names()
             )
             return _plain(value)
@@ -85,9 +85,9 @@ def _plain(value: Any) -> Any:
     if value is OMIT or value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     raise UnusableOverlay(f"the result is a {type(value).__name__}, which is not a YAML type")
 
 

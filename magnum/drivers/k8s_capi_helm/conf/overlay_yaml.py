@@ -98,18 +98,18 @@ def _value(
     context: overlay_template.Context | None,
 ) -> Any:
     if isinstance(node, yaml.MappingNode):
-        found: Json = {}
+        mapping: Json = {}
         for key_node, value_node in node.value:
-            key = _key(loader, key_node, path, found)
+            key = _key(loader, key_node, path, mapping)
             lines[*path, key] = _line(key_node)
             value = _value(loader, value_node, (*path, key), lines, context)
             if value is not overlay_template.OMIT:
-                found[key] = value
-        return found
+                mapping[key] = value
+        return mapping
     if isinstance(node, yaml.SequenceNode):
         items = [
-            _value(loader, item, (*path, str(place)), lines, context)
-            for place, item in enumerate(node.value)
+            _value(loader, item, (*path, str(index)), lines, context)
+            for index, item in enumerate(node.value)
         ]
         return [item for item in items if item is not overlay_template.OMIT]
     try:
@@ -127,7 +127,7 @@ def _value(
     return value
 
 
-def _key(loader: yaml.SafeLoader, node: yaml.Node, path: Path, found: Json) -> str:
+def _key(loader: yaml.SafeLoader, node: yaml.Node, path: Path, mapping: Json) -> str:
     if not isinstance(node, yaml.ScalarNode):
         raise UnreadableOverlay(_line(node), path, "a template must be quoted")
     key = node.value if node.tag == _MERGE else loader.construct_object(node, deep=True)
@@ -135,7 +135,7 @@ def _key(loader: yaml.SafeLoader, node: yaml.Node, path: Path, found: Json) -> s
         raise UnreadableOverlay(_line(node), path, f"the key {node.value} is not a string")
     if node.tag == _MERGE or "{{" in key or "{%" in key:
         raise UnreadableOverlay(_line(node), path, f"'{key}' cannot be a key: write out the keys")
-    if key in found:
+    if key in mapping:
         raise UnreadableOverlay(_line(node), (*path, key), "duplicate key")
     return key
 

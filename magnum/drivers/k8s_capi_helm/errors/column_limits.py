@@ -41,19 +41,19 @@ def shorten(text: str, limit: int, size: Callable[[str], int] = len) -> str:
     """
     if size is len and len(text) <= limit:
         return text
-    used = room = 0
-    for at, one in enumerate(text[: limit + 1]):
-        used += 1 if size is len else size(one)
+    used = end = 0
+    for at, character in enumerate(text[: limit + 1]):
+        used += 1 if size is len else size(character)
         if used <= limit - len(_ENDING):
-            room = at + 1
+            end = at + 1
         elif used > limit:
             break
     else:
         return text
-    head = text[:room]
-    if not text[room].isspace():
+    head = text[:end]
+    if not text[end].isspace():
         whole, space, _ = head.rpartition(" ")
-        if space and len(whole) >= room // 2:
+        if space and len(whole) >= end // 2:
             head = whole
     return f"{head.rstrip()}{_ENDING}"[:limit]
 
@@ -82,7 +82,7 @@ def _in_utf8(text: str, limit: int) -> str:
     plain = _BEYOND_THREE_BYTES.sub(_REPLACEMENT, _readable(text[: limit + 1]))
     if 3 * len(plain) <= limit:
         return plain
-    return shorten(plain, limit, lambda one: len(one.encode()))
+    return shorten(plain, limit, lambda character: len(character.encode()))
 
 
 def _readable(text: str) -> str:
@@ -92,8 +92,8 @@ def _readable(text: str) -> str:
     return _NO_TEXT.sub(_REPLACEMENT, text)
 
 
-def _in_json(one: str) -> int:
-    return encoded_size(one) - 2
+def _in_json(character: str) -> int:
+    return encoded_size(character) - 2
 
 
 def _text(value: str) -> str:
@@ -106,32 +106,32 @@ def _string(value: str) -> str:
 
 def _texts(value: Mapping[str, str]) -> dict[str, str]:
     """The longest texts are cut, all to one size, which is the largest at which all of it fits."""
-    found = {key: _readable(text[: TEXT + 1]) for key, text in value.items()}
-    if encoded_size(found) <= TEXT:
-        return found
-    room = TEXT - encoded_size(dict.fromkeys(found, ""))
-    sizes = sorted(encoded_size(text) - 2 for text in found.values())
-    for place, size in enumerate(sizes):
-        each = room // (len(sizes) - place)
-        if size > each:
-            return {key: shorten(text, each, _in_json) for key, text in found.items()}
-        room -= size
-    return found
+    readable = {key: _readable(text[: TEXT + 1]) for key, text in value.items()}
+    if encoded_size(readable) <= TEXT:
+        return readable
+    remaining = TEXT - encoded_size(dict.fromkeys(readable, ""))
+    sizes = sorted(encoded_size(text) - 2 for text in readable.values())
+    for index, size in enumerate(sizes):
+        share = remaining // (len(sizes) - index)
+        if size > share:
+            return {key: shorten(text, share, _in_json) for key, text in readable.items()}
+        remaining -= size
+    return readable
 
 
 def _addresses(value: Iterable[str]) -> list[str]:
     """As many of the first addresses as there is room for; half an address is none."""
-    found: list[str] = []
-    room = TEXT - encoded_size([])
-    for one in value:
-        if len(str(one)) > STRING:
+    addresses: list[str] = []
+    remaining = TEXT - encoded_size([])
+    for address in value:
+        if len(str(address)) > STRING:
             continue
-        text = _readable(str(one))
-        room -= encoded_size(text) + 2
-        if room < 0:
+        text = _readable(str(address))
+        remaining -= encoded_size(text) + 2
+        if remaining < 0:
             break
-        found.append(text)
-    return found
+        addresses.append(text)
+    return addresses
 
 
 _COLUMNS: Mapping[str, Callable[[Any], Any]] = {

@@ -77,7 +77,7 @@ def plan_create(
     known = names.takes_containerd_disk(chart.family, chart.version)
     for group in groups:
         validate_nodegroup.validate_chart(group, cluster, conf, family)
-        validate_nodegroup.validate_disk(group, cluster, known=known)
+        validate_nodegroup.validate_disk(group, cluster, is_supported=known)
     validate_labels.check_chart(request.labels, chart.family)
     facts = preflight.for_cluster(cloud, request, conf)
     values = install.render(request, facts, conf, chart)

@@ -69,12 +69,12 @@ def check(
     :raises errors.DriverError: it cannot be made, and nothing of the cluster has changed.
     """
     validate_nodegroup.validate_new_nodegroup(row, cluster, conf)
-    validate_cluster.validate_place(row, cluster.nodegroups)
+    validate_cluster.validate_entry_name(row, cluster.nodegroups)
     live = deployed_release(ports, cluster, conf, record)
     validate_nodegroup.validate_chart(row, cluster, conf, chart_family(live))
     if live:
         known = names.takes_containerd_disk(live.chart_family, live.chart_version)
-        validate_nodegroup.validate_disk(row, cluster, known=known)
+        validate_nodegroup.validate_disk(row, cluster, is_supported=known)
     request = status_task.request(cluster, conf)
     mine = [group for group in request.node_groups if group.name == row.name]
     # Nobody waits for it, and what the cloud does not give now nobody can ask for later.
@@ -139,7 +139,7 @@ def _withdraw(cluster: Any, row: Any, conf: Settings) -> None:
     if any(one.name == row.name and one.uuid != row.uuid for one in rest):
         return  # asked for anew: the server group of that name is the new one's
     owner, cloud = ownership.owner(cluster, conf), status_task.admin_cloud()
-    name = reader.values_names(rest).get(row.name, row.name)
+    name = reader.entry_names_of(rest).get(row.name, row.name)
     try:
         cloud.belongings.delete_server_groups(owner.release, owner.project_id, name)
     except errors.DriverError as error:

@@ -98,7 +98,7 @@ def _operation(cluster: Any, conf: Settings, new: NewOperation) -> Operation:
     )
     now = clock.utc_now()
     minutes = conf.capi_helm.delete_timeout if deleting else conf.capi_helm.update_timeout
-    called = reader.values_names(cluster.nodegroups)
+    called = reader.entry_names_of(cluster.nodegroups)
     return Operation(
         id=str(new.verb) if deleting else f"{new.verb}-{uuidutils.generate_uuid()[:8]}",
         verb=new.verb,
@@ -128,7 +128,7 @@ def retry(
 
     :returns: the record as it is then, None while nobody can tell.
     """
-    name = reader.values_names(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
+    name = reader.entry_names_of(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
     try:
         record = clients.ports(conf).leases.read(reader.namespace(cluster, conf), cluster.stack_id)
         if model_operation.is_nodegroup_deleted(record, nodegroup, name):
@@ -157,7 +157,7 @@ def not_allowed(cluster: Any, nodegroup: Any, conf: Settings, known: ReleaseSnap
     :param known: record and release; what nobody can read is None, and the passes work from the
         rows then.
     """
-    name, ports = reader.values_names(cluster.nodegroups).get(nodegroup.name), clients.ports(conf)
+    name, ports = reader.entry_names_of(cluster.nodegroups).get(nodegroup.name), clients.ports(conf)
     if name is None:  # its row has gone meanwhile
         nodegroup.obj_reset_changes()
         return True

@@ -60,7 +60,7 @@ def for_group(
     """
     known = Resolved(extra_networks=nodegroups.extra_networks(live, request.labels))
     try:
-        facts = cloud.group_facts(request, group, known=known)
+        facts = cloud.nodegroup_facts(request, group, lookup=known)
     except errors.CloudUnreachable as error:
         LOG.warning(
             "Cluster %s: nodegroup %s is not checked: %s %s",
@@ -71,9 +71,9 @@ def for_group(
         )
         return None
     if conf.capi_helm.preflight_quota:
-        more = quota_usage.machine_usage([quota_usage.new_group(group, request)], facts.flavors)
+        more = quota_usage.machine_usage([quota_usage.new_nodegroup(group, request)], facts.flavors)
         facts = dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
-    found = checks.group_problems(group, request, facts, requirements.requirements(conf))
+    found = checks.nodegroup_problems(group, request, facts, requirements.requirements(conf))
     if live:
         version, distro = (
             upgrade.versions(live)[values_live.CONTROL_PLANE],
@@ -103,7 +103,7 @@ def for_resize(
         return
     cloud = clients.cloud(context)
     try:
-        flavors = cloud.known_flavors(request.project_id, [growth.flavor])
+        flavors = cloud.existing_flavors(request.project_id, [growth.flavor])
     except errors.DriverError as error:
         LOG.warning("Cluster %s: quotas are not checked: %s %s", request.uuid, error, error.detail)
         return
@@ -118,7 +118,7 @@ def flavor(context: Any, cluster: Any, row: Any) -> Resolved:
     :returns: nothing where Nova does not tell.
     """
     try:
-        found = clients.cloud(context).known_flavors(cluster.project_id, [row.flavor_id])
+        found = clients.cloud(context).existing_flavors(cluster.project_id, [row.flavor_id])
     except errors.DriverError as error:
         LOG.warning(
             "Cluster %s: the flavor of nodegroup %s is not known: %s %s",

@@ -58,7 +58,7 @@ def resize(
     live = deployed(known, error)
     request = status_task.request(cluster, conf)
     values = live.values if live else {}
-    name = reader.values_names(cluster.nodegroups)[nodegroup.name]
+    name = reader.entry_names_of(cluster.nodegroups)[nodegroup.name]
     validate_cluster.validate_resize(cluster, nodegroup, name, request, values)
     # No row holds the number of a group that the autoscaler sizes: its row follows the autoscaler.
     scaled = values_live.is_autoscaled(values_live.node_groups(values).get(name, {}))
@@ -67,7 +67,7 @@ def resize(
     have = values_live.count(values, group)
     if scaled and live is not None:
         have = autoscaling.replicas(ports, request.namespace, request.release, name) or 0
-    growth = quota_usage.resized(values, group, have, nodegroup.node_count - have)
+    growth = quota_usage.resize_demand(values, group, have, nodegroup.node_count - have)
     preflight.for_resize(context, request, growth, conf)
     chosen: tuple[str, ...] = ()
     if nodes_to_remove:
@@ -135,7 +135,7 @@ def change_bounds(
     if not request.labels.auto_scaling_enabled:
         return BoundsChange()
     live, record = known.live, known.record
-    name = reader.values_names(cluster.nodegroups)[nodegroup.name]
+    name = reader.entry_names_of(cluster.nodegroups)[nodegroup.name]
     entry = values_live.node_groups(live.values if live else {}).get(name, {})
     if not values_live.is_autoscaled(entry):
         return BoundsChange(must_be_known=True, scales=True)

@@ -90,7 +90,7 @@ def begin(
     run = Reconciliation(ports, conf, lambda: cloud, clock.utc_now())
     groups = reconcile_upgrade.groups(
         nodegroup,
-        reader.values_names(cluster.nodegroups)[nodegroup.name],
+        reader.entry_names_of(cluster.nodegroups)[nodegroup.name],
         request,
         live.values,
         template.image_id,
@@ -222,7 +222,7 @@ def _follow_autoscaler(ports: clients.Clients, cluster: Any, live: LiveRelease) 
     Where the upgrade takes the autoscaler away, the row's number is the group's from then on.
     """
     moved, found = False, list(cluster.nodegroups)
-    entries, called = values_live.node_groups(live.values), reader.values_names(found)
+    entries, called = values_live.node_groups(live.values), reader.entry_names_of(found)
     for row in found:
         if values_live.is_autoscaled(entries.get(called[row.name], {})):
             have = autoscaling.replicas(ports, live.namespace, live.name, called[row.name])
@@ -247,7 +247,7 @@ def _has_moved(ports: clients.Clients, before: LiveRelease) -> bool:
 def _intend(cluster: Any, operation: Operation) -> list[tuple[Any, str, str | None]]:
     """Say that the upgrade has begun; returns what the rows said before."""
     listed = list(cluster.nodegroups)
-    called = reader.values_names(listed)
+    called = reader.entry_names_of(listed)
     chosen = [
         row
         for row in listed

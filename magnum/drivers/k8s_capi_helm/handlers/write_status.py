@@ -69,7 +69,7 @@ def write(
         fresh = _as_judged(context, cluster, judged)
         if fresh is None:
             return
-        called = reader.values_names(fresh)
+        called = reader.entry_names_of(fresh)
         verdicts = {group.name: group for group in found.verdict.groups}
         noted = found.record.operations if found.record else ()
         for row in fresh:
@@ -124,7 +124,7 @@ def write_sizes(judged: list[Any], fresh: list[Any], found: Evaluation) -> None:
         return
     verdicts, called = (
         {group.name: group for group in found.verdict.groups},
-        reader.values_names(fresh),
+        reader.entry_names_of(fresh),
     )
     for row in fresh:
         if called[row.name] in verdicts and (row.status or "").endswith("_COMPLETE"):
@@ -137,7 +137,7 @@ def _says_nothing_new(cluster: Any, judged: list[Any], found: Evaluation) -> boo
     So the record need not be read again: nothing that it says by now is written over.
     """
     verdict, record = found.verdict, found.record
-    called = reader.values_names(judged)
+    called = reader.entry_names_of(judged)
     rows = {called[row.name]: row for row in judged}
     looks = {one.name: one.fingerprint for one in verdict.groups if one.fingerprint}
     return (

@@ -14,12 +14,12 @@ character is dropped.
 from magnum.drivers.k8s_capi_helm.labels.effective import effective
 from magnum.drivers.k8s_capi_helm.labels.label import Label, LabelScope
 from magnum.drivers.k8s_capi_helm.labels.limits import check_merged, check_new
-from magnum.drivers.k8s_capi_helm.labels.notices import notices, of_node_groups
+from magnum.drivers.k8s_capi_helm.labels.notices import nodegroup_notices, notices
 from magnum.drivers.k8s_capi_helm.labels.parser import (
-    check_node_group,
+    check_nodegroup,
     given_names,
     parse,
-    parse_node_group,
+    parse_nodegroup,
     readable_labels,
     template_only_names,
     with_template_only,
@@ -37,13 +37,13 @@ __all__ = [
     "OptionType",
     "check_merged",
     "check_new",
-    "check_node_group",
+    "check_nodegroup",
     "effective",
     "given_names",
+    "nodegroup_notices",
     "notices",
-    "of_node_groups",
     "parse",
-    "parse_node_group",
+    "parse_nodegroup",
     "readable_labels",
     "template_only_names",
     "with_template_only",

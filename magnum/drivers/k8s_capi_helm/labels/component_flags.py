@@ -96,14 +96,14 @@ _PROXY = {
 }
 
 
-def _form(reserved: Mapping[str, str]) -> types.LabelType[Pairs]:
+def _label_type(alternatives: Mapping[str, str]) -> types.LabelType[Pairs]:
     def read(text: str) -> Pairs:
-        found = _pairs(text)
-        for name, _ in found:
-            for start, instead in reserved.items():
-                if name == start or (start.endswith("-") and name.startswith(start)):
-                    raise types.Wrong(f"--{name} cannot be given here: {instead}")
-        return found
+        pairs = _pairs(text)
+        for name, _ in pairs:
+            for prefix, alternative in alternatives.items():
+                if name == prefix or (prefix.endswith("-") and name.startswith(prefix)):
+                    raise types.InvalidText(f"--{name} cannot be given here: {alternative}")
+        return pairs
 
     expected = "flags like --name=value with spaces between them, without quotes"
     return types.LabelType(read, expected, write=_text)
@@ -113,40 +113,40 @@ def _text(flags: Pairs) -> str:
     return " ".join(f"--{name}={value}" for name, value in flags)
 
 
-def _read_proxy(text: str) -> Pairs:
-    found = _pairs(text)
-    for name, value in found:
+def _read_kube_proxy(text: str) -> Pairs:
+    pairs = _pairs(text)
+    for name, value in pairs:
         if name not in _PROXY:
-            raise types.Wrong(f"of kube-proxy only --{', --'.join(_PROXY)} can be given")
+            raise types.InvalidText(f"of kube-proxy only --{', --'.join(_PROXY)} can be given")
         if _PROXY[name].fullmatch(value) is None:
-            raise types.Wrong(f"--{name} cannot be '{value}'")
-    return found
+            raise types.InvalidText(f"--{name} cannot be '{value}'")
+    return pairs
 
 
 def _pairs(text: str) -> Pairs:
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for piece in _BETWEEN.split(text.strip()):
         match = _FLAG.fullmatch(piece)
         if match is None:
-            raise types.Wrong(f"'{piece}' is not like --name=value")
+            raise types.InvalidText(f"'{piece}' is not like --name=value")
         name, value = match.groups()
         types.read_name(value)
         if set(value) & _NEVER:
-            raise types.Wrong(f"the value of --{name} has a quote, a dollar or a backslash")
-        if name in found:
-            raise types.Wrong(f"--{name} is there twice")
+            raise types.InvalidText(f"the value of --{name} has a quote, a dollar or a backslash")
+        if name in values:
+            raise types.InvalidText(f"--{name} is there twice")
         if name == "v" and _VERBOSITY.fullmatch(value) is None:
-            raise types.Wrong("--v is a number from 0 to 10")
-        found[name] = value
-    return tuple(found.items())
+            raise types.InvalidText("--v is a number from 0 to 10")
+        values[name] = value
+    return tuple(values.items())
 
 
-API_SERVER = _form(_API_SERVER)
-CONTROLLER_MANAGER = _form(_CONTROLLER_MANAGER)
-SCHEDULER = _form(_SCHEDULER)
-KUBELET = _form(_KUBELET)
+API_SERVER = _label_type(_API_SERVER)
+CONTROLLER_MANAGER = _label_type(_CONTROLLER_MANAGER)
+SCHEDULER = _label_type(_SCHEDULER)
+KUBELET = _label_type(_KUBELET)
 PROXY = types.LabelType(
-    _read_proxy,
+    _read_kube_proxy,
     "flags of kube-proxy like --proxy-mode=nftables, with spaces between them",
     write=_text,
 )

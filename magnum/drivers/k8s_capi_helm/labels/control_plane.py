@@ -59,7 +59,7 @@ class ControlPlaneLabels:
         "1.1.0",
         "Version of the cluster chart for new clusters, instead of the cloud's default. Can only "
         "be set by a cluster template.",
-        sites=(LabelScope.TEMPLATE,),
+        scopes=(LabelScope.TEMPLATE,),
     )
     capi_helm_chart_name: str | None = label(
         types.CHART,
@@ -67,7 +67,7 @@ class ControlPlaneLabels:
         "my-cluster",
         "Name of the cluster chart for new clusters, instead of the cloud's default, if the "
         "operator allows it. Can only be set by a cluster template.",
-        sites=(LabelScope.TEMPLATE,),
+        scopes=(LabelScope.TEMPLATE,),
     )
     capi_helm_chart_repo: str | None = label(
         types.REPOSITORY,
@@ -76,7 +76,7 @@ class ControlPlaneLabels:
         "Repository of the cluster chart for new clusters, instead of the cloud's default, if the "
         "operator allows it; 'bundled' for the charts that are bundled with the driver. Can only "
         "be set by a cluster template.",
-        sites=(LabelScope.TEMPLATE,),
+        scopes=(LabelScope.TEMPLATE,),
     )
     capi_helm_overlay: str | None = label(
         types.OVERLAY,
@@ -85,5 +85,5 @@ class ControlPlaneLabels:
         "Name of an overlay: values of the chart that the cloud's operator provides under this "
         "name. Can only be set by a cluster template. Other labels and Magnum's fields take "
         "precedence over it.",
-        sites=(LabelScope.TEMPLATE,),
+        scopes=(LabelScope.TEMPLATE,),
     )

@@ -15,7 +15,7 @@ def effective(labels: registry.Labels) -> dict[str, str]:
     """
     values = {label.name: getattr(labels, label.name) for label in registry.REGISTRY}
     return {
-        label.name: (label.form.write or _text)(values[label.name])
+        label.name: (label.label_type.write or _text)(values[label.name])
         for label in registry.REGISTRY
         if values[label.name] != label.default
     }

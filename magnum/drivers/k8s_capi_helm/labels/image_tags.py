@@ -9,10 +9,10 @@ from magnum.drivers.k8s_capi_helm.labels import text_types
 from magnum.drivers.k8s_capi_helm.labels.label import label
 
 
-def _tag(least: str, example: str, what: str) -> str | None:
+def _tag(oldest: str, example: str, component: str) -> str | None:
     """A label for the version of a program that comes in the chart's version without it."""
-    help = f"Version of {what}. Without it the one that the chart has."
-    return label(text_types.tag(least, what), None, example, help)
+    help = f"Version of {component}. Without it the one that the chart has."
+    return label(text_types.tag(oldest, component), None, example, help)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ class Label:
     :ivar default: typed value without any text; None or () where nothing is the default.
     :ivar example: a text that is valid and asks for something else than the default.
     :ivar help: full sentences for people.
-    :ivar sites: where it has an effect.
+    :ivar scopes: where it has an effect.
     :ivar aliases: old names that are still understood.
     :ivar immutable: it is about something that is made with the cluster and cannot be changed in
         one that runs: an upgrade keeps the cluster's value.
@@ -40,29 +40,29 @@ class Label:
     """
 
     name: str
-    form: types.LabelType[Any]
+    label_type: types.LabelType[Any]
     default: Any
     example: str
     help: str
-    sites: tuple[LabelScope, ...] = (LabelScope.TEMPLATE, LabelScope.CLUSTER)
+    scopes: tuple[LabelScope, ...] = (LabelScope.TEMPLATE, LabelScope.CLUSTER)
     aliases: tuple[str, ...] = ()
     immutable: bool = False
     requires_bundled_chart: bool = False
 
 
 def label(
-    form: types.LabelType[T],
+    label_type: types.LabelType[T],
     default: D,
     example: str,
     help: str,
     *,
-    sites: tuple[LabelScope, ...] = (LabelScope.TEMPLATE, LabelScope.CLUSTER),
+    scopes: tuple[LabelScope, ...] = (LabelScope.TEMPLATE, LabelScope.CLUSTER),
     aliases: tuple[str, ...] = (),
     immutable: bool = False,
     requires_bundled_chart: bool = False,
 ) -> T | D:
     """A field of a class of labels; the attribute's own name becomes the label's."""
-    about = Label(
-        "", form, default, example, help, sites, aliases, immutable, requires_bundled_chart
+    declaration = Label(
+        "", label_type, default, example, help, scopes, aliases, immutable, requires_bundled_chart
     )
-    return cast("T | D", dataclasses.field(default=default, metadata={"label": about}))
+    return cast("T | D", dataclasses.field(default=default, metadata={"label": declaration}))

@@ -18,40 +18,43 @@ MOST = 256
 _ROOM = 2
 
 
-def check_new(texts: Mapping[str, str], whose: str) -> None:
+def check_new(texts: Mapping[str, str], subject: str) -> None:
     """Refuse more labels than every pass can be expected to read.
 
-    :param whose: e.g. ``The cluster``.
+    :param subject: e.g. ``The cluster``.
     :raises errors.InvalidRequest: naming number or size, and the bound.
     """
-    _check(texts, whose, MOST, column_limits.LABELS)
+    _check(texts, subject, MOST, column_limits.LABELS)
 
 
-def check_merged(texts: Mapping[str, str], had: Mapping[str, str], whose: str) -> None:
+def check_merged(texts: Mapping[str, str], previous: Mapping[str, str], subject: str) -> None:
     """Refuse labels of a new template that leave a cluster (or nodegroup) with too many.
 
-    :param had: labels before the upgrade; one that has too many from before can be upgraded.
+    :param previous: labels before the upgrade; one that has too many from before can be upgraded.
     :raises errors.InvalidRequest: naming number or size, and the bound.
     """
-    if len(texts) > len(had) or column_limits.encoded_size(
+    if len(texts) > len(previous) or column_limits.encoded_size(
         dict(texts)
-    ) > column_limits.encoded_size(dict(had)):
+    ) > column_limits.encoded_size(dict(previous)):
         _check(
-            texts, f"With the labels of the new template {whose}", _ROOM * MOST, column_limits.TEXT
+            texts,
+            f"With the labels of the new template {subject}",
+            _ROOM * MOST,
+            column_limits.TEXT,
         )
 
 
-def _check(texts: Mapping[str, str], whose: str, most: int, longest: int) -> None:
-    if len(texts) > most:
+def _check(texts: Mapping[str, str], subject: str, max_labels: int, max_size: int) -> None:
+    if len(texts) > max_labels:
         raise errors.InvalidRequest(
-            f"{whose} has {len(texts)} labels, and at most {most} are allowed. Leave out those "
-            "that have no effect."
+            f"{subject} has {len(texts)} labels, and at most {max_labels} are allowed. Leave out "
+            "those that have no effect."
         )
     size = column_limits.encoded_size(dict(texts))
-    if size > longest:
-        longer = max(texts, key=lambda name: len(texts[name]))
-        named = column_limits.shorten(longer, column_limits.STRING)
+    if size > max_size:
+        longest = max(texts, key=lambda name: len(texts[name]))
+        shown = column_limits.shorten(longest, column_limits.STRING)
         raise errors.InvalidRequest(
-            f"{whose} has labels of {size} bytes together, as Magnum stores them (JSON), and at "
-            f"most {longest} are allowed. The longest is '{named}': shorten it or leave it out."
+            f"{subject} has labels of {size} bytes together, as Magnum stores them (JSON), and at "
+            f"most {max_size} are allowed. The longest is '{shown}': shorten it or leave it out."
         )

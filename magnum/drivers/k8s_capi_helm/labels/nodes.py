@@ -27,7 +27,7 @@ class NodeLabels:
         "false",
         "Whether Cluster API replaces nodes that stay unhealthy, with a MachineHealthCheck on the "
         "control plane and on every nodegroup.",
-        sites=EVERYWHERE,
+        scopes=EVERYWHERE,
     )
     auto_scaling_enabled: bool = label(
         types.SWITCH,
@@ -56,7 +56,7 @@ class NodeLabels:
         "40",
         "Size in GiB of the Cinder volume from which each node boots. With 0 nodes boot from the "
         "flavor's disk.",
-        sites=EVERYWHERE,
+        scopes=EVERYWHERE,
     )
     boot_volume_type: str | None = label(
         types.NAME,
@@ -64,7 +64,7 @@ class NodeLabels:
         "fast",
         "Cinder volume type of the volume from which each node boots. Has an effect only with "
         "boot_volume_size.",
-        sites=EVERYWHERE,
+        scopes=EVERYWHERE,
     )
     boot_volume_availability_zone: str | None = label(
         types.ZONE,
@@ -72,7 +72,7 @@ class NodeLabels:
         "az-storage",
         "Cinder availability zone of the volume from which each node boots. The default is the "
         "zone of the node. Has an effect only with boot_volume_size.",
-        sites=EVERYWHERE,
+        scopes=EVERYWHERE,
     )
     docker_volume_type: str | None = label(
         types.NAME,
@@ -80,14 +80,14 @@ class NodeLabels:
         "fast",
         "Cinder volume type of the volume for images and containers. Has an effect only with the "
         "field docker_volume_size.",
-        sites=EVERYWHERE,
+        scopes=EVERYWHERE,
     )
     availability_zone: str | None = label(
         types.ZONE,
         None,
         "az-2",
         "Nova availability zone of all nodes. By default Nova selects a zone for each node.",
-        sites=EVERYWHERE,
+        scopes=EVERYWHERE,
     )
     server_group_policies: str = label(
         types.choice("soft-anti-affinity", "anti-affinity", "soft-affinity", "affinity", "none"),
@@ -96,7 +96,7 @@ class NodeLabels:
         "Policy of the Nova server groups of the control plane and of each nodegroup: nodes run "
         "on different hosts (anti-affinity) or on the same host (affinity), as a preference "
         "(soft-) or as a requirement. none creates no server groups.",
-        sites=EVERYWHERE,
+        scopes=EVERYWHERE,
         immutable=True,
     )
     extra_network_names: tuple[str, ...] = label(
@@ -104,7 +104,7 @@ class NodeLabels:
         (),
         "storage backup",
         "Names or ids of additional Neutron networks on which each worker gets a port.",
-        sites=EVERYWHERE,
+        scopes=EVERYWHERE,
         aliases=("extra_network_name",),
         immutable=True,
     )
@@ -114,5 +114,5 @@ class NodeLabels:
         "node.cluster.x-k8s.io/team=blue,node.cluster.x-k8s.io/cost-centre=42",
         "Annotations of the workers' Nodes. Cluster API syncs those below node.cluster.x-k8s.io; "
         "any other key must be allowed by the cloud's operator.",
-        sites=EVERYWHERE,
+        scopes=EVERYWHERE,
     )

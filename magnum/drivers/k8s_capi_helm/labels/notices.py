@@ -109,36 +109,36 @@ def notices(
         *_unusable(texts),
         *_old_names(texts),
         *_without_effect(texts, typed),
-        *_of_other_network(texts, typed, cni),
+        *_of_other_cni(texts, typed, cni),
     )
 
 
-def of_node_groups(
-    groups: Mapping[str, Mapping[str, str]], cluster: Mapping[str, str]
+def nodegroup_notices(
+    labels_by_nodegroup: Mapping[str, Mapping[str, str]], cluster: Mapping[str, str]
 ) -> Iterator[str]:
     """Sentences about labels of single nodegroups that do nothing; a copy of the cluster's is none.
 
-    :param groups: labels of nodegroups as Magnum keeps them, valid or not, by nodegroup.
+    :param labels_by_nodegroup: labels as Magnum keeps them, valid or not, by nodegroup.
     :param cluster: labels of the cluster.
     """
-    found: dict[tuple[str, str], list[str]] = {}
-    strangers: set[str] = set()
-    for group, own in groups.items():
+    affected: dict[tuple[str, str], list[str]] = {}
+    unknown: set[str] = set()
+    for nodegroup, own in labels_by_nodegroup.items():
         for name in sorted(name for name in own if own[name] != cluster.get(name)):
-            if name not in _KNOWN and name not in strangers:
-                if len(strangers) == _NAMED:
+            if name not in _KNOWN and name not in unknown:
+                if len(unknown) == _NAMED:
                     continue
-                strangers.add(name)
-            if reason := _idle_in_group(name, own[name]):
-                found.setdefault((name, reason), []).append(f"'{group}'")
-    for (name, reason), several in found.items():
-        ending = "s" if len(several) > 1 else ""
-        yield f"Label '{name}' of nodegroup{ending} {_listed(several)} has no effect: {reason}"
-    if len(strangers) == _NAMED:
+                unknown.add(name)
+            if reason := _why_without_effect(name, own[name]):
+                affected.setdefault((name, reason), []).append(f"'{nodegroup}'")
+    for (name, reason), nodegroups in affected.items():
+        ending = "s" if len(nodegroups) > 1 else ""
+        yield f"Label '{name}' of nodegroup{ending} {_joined(nodegroups)} has no effect: {reason}"
+    if len(unknown) == _NAMED:
         yield f"Only the first {_NAMED} unknown labels of nodegroups are named."
 
 
-def _idle_in_group(name: str, text: str) -> str:
+def _why_without_effect(name: str, text: str) -> str:
     """Why a label of a nodegroup's own does nothing, "" if it does or asks for nothing."""
     label = registry.BY_NAME.get(name)
     if label is None and name in unsupported.REFUSED:
@@ -150,38 +150,40 @@ def _idle_in_group(name: str, text: str) -> str:
     if label is None and name in unsupported.HEAT:
         return "it is for Magnum's former Heat driver."
     if label is None:
-        close = _close(name)
-        return f"it is unknown, did you mean '{close}'?" if close else "it is unknown here."
+        similar = _similar_name(name)
+        return f"it is unknown, did you mean '{similar}'?" if similar else "it is unknown here."
     if not text.strip():
         return ""
-    if labels_label.LabelScope.NODEGROUP not in label.sites:
+    if labels_label.LabelScope.NODEGROUP not in label.scopes:
         return "it applies to whole clusters."
     expected = parser.invalid_label(label, text)
     return f"its value '{text}' should be {expected}." if expected else ""
 
 
 @functools.lru_cache(maxsize=1024)
-def _close(name: str) -> str | None:
+def _similar_name(name: str) -> str | None:
     """The label that was probably meant; looking for it takes half a millisecond."""
     if len(name) > _LONGEST:
         return None
-    found = difflib.get_close_matches(name.lower(), registry.BY_NAME, n=1, cutoff=0.85)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name.lower(), registry.BY_NAME, n=1, cutoff=0.85)
+    return matches[0] if matches else None
 
 
 def _unknown(texts: Mapping[str, str]) -> Iterator[str]:
-    strange = sorted(texts.keys() - _KNOWN)
-    close = {name: meant for name in strange[:_NAMED] if (meant := _close(name))}
-    for name, meant in close.items():
-        yield f"Label '{name}' is unknown and has no effect: did you mean '{meant}'?"
-    if rest := [name for name in strange if name not in close]:
-        yield f"These labels are unknown to this driver and have no effect: {_listed(rest)}."
+    unknown = sorted(texts.keys() - _KNOWN)
+    similar = {
+        name: similar_name for name in unknown[:_NAMED] if (similar_name := _similar_name(name))
+    }
+    for name, similar_name in similar.items():
+        yield f"Label '{name}' is unknown and has no effect: did you mean '{similar_name}'?"
+    if others := [name for name in unknown if name not in similar]:
+        yield f"These labels are unknown to this driver and have no effect: {_joined(others)}."
 
 
-def _listed(words: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     """The first of them, each as long as it can be read, and how many more there are."""
-    named = ", ".join(column_limits.shorten(one, _LONGEST) for one in words[:_NAMED])
-    return f"{named} and {len(words) - _NAMED} more" if len(words) > _NAMED else named
+    shown = ", ".join(column_limits.shorten(name, _LONGEST) for name in names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
 
 
 def _unavailable(texts: Mapping[str, str]) -> Iterator[str]:
@@ -230,9 +232,9 @@ def _without_effect(texts: Mapping[str, str], typed: registry.Labels) -> Iterato
     for name, size in _NEEDS_SIZE.items():
         if _is_given(name, texts) and not getattr(typed, size):
             yield f"Label '{name}' has no effect without a '{size}' above 0."
-    for name, other in _NEEDS.items():
-        if _is_given(name, texts) and not getattr(typed, other):
-            yield f"Label '{name}' has no effect without '{other}'."
+    for name, required in _NEEDS.items():
+        if _is_given(name, texts) and not getattr(typed, required):
+            yield f"Label '{name}' has no effect without '{required}'."
     if (
         _is_given("auto_scaling_enabled", texts)
         and typed.auto_scaling_enabled
@@ -248,11 +250,11 @@ def _without_effect(texts: Mapping[str, str], typed: registry.Labels) -> Iterato
                 yield f"Label '{name}' has no effect while 'etcd_blockdevice_type' is local."
 
 
-def _of_other_network(
+def _of_other_cni(
     texts: Mapping[str, str], typed: registry.Labels, cni: str | None
 ) -> Iterator[str]:
-    for name, needed in _OF_CNI.items():
-        if cni not in (None, needed) and _is_given(name, texts) and getattr(typed, name):
+    for name, required_cni in _OF_CNI.items():
+        if cni not in (None, required_cni) and _is_given(name, texts) and getattr(typed, name):
             yield f"Label '{name}' has no effect with the network driver {cni}."
 
 

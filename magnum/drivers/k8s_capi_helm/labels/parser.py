@@ -50,34 +50,34 @@ def parse(
 
 @functools.lru_cache(maxsize=_KEPT)
 def _parse(
-    given: _Frozen,
-    site: _Frozen,
-    of_template: _Frozen | None,
-    of_running: _Frozen | None,
-    nothing_new: bool,
+    cluster_labels: _Frozen,
+    site_defaults: _Frozen,
+    template_labels: _Frozen | None,
+    known_labels: _Frozen | None,
+    unchanged: bool,
 ) -> registry.Labels:
     """The same of values that can be kept: one request parses the same texts several times."""
-    texts, defaults = dict(given), dict(site)
-    template = None if of_template is None else dict(of_template)
-    known = None if of_running is None else dict(of_running)
-    had, news = known or {}, dict[str, str]()
-    if not nothing_new:
-        news = {name: text for name, text in texts.items() if had.get(name) != text}
+    texts, defaults = dict(cluster_labels), dict(site_defaults)
+    template = None if template_labels is None else dict(template_labels)
+    known = None if known_labels is None else dict(known_labels)
+    previous, changed = known or {}, dict[str, str]()
+    if not unchanged:
+        changed = {name: text for name, text in texts.items() if previous.get(name) != text}
     if template is not None:
-        _refuse_unavailable(news)
+        _refuse_unavailable(changed)
         _refuse_not_from_template(texts, template)
     lenient = known is not None and template is None
     values: dict[str, Any] = {}
     for label in registry.REGISTRY:
-        found = _first(label, texts, news)
-        if found is None:
-            found = _first_default(label, defaults, lenient=lenient)
-        if found is not None:
-            values[label.name] = found
-    _settle_algorithm(values, texts)
+        value = _label_value(label, texts, changed)
+        if value is None:
+            value = _default_value(label, defaults, lenient=lenient)
+        if value is not None:
+            values[label.name] = value
+    _drop_unsupported_algorithm(values, texts)
     labels = registry.Labels(**values)
-    for names, error in _contradictions(labels, texts):
-        if known is None or any(name in news for name in names):
+    for names, error in _conflicts(labels, texts):
+        if known is None or any(name in changed for name in names):
             raise error
     return labels
 
@@ -91,12 +91,12 @@ def given_labels(label: labels_label.Label, texts: Mapping[str, str]) -> Iterato
 
 def readable_labels(texts: Mapping[str, str]) -> dict[str, str]:
     """Labels without those whose text does not have the label's form."""
-    found = dict(texts)
+    readable = dict(texts)
     for label in registry.REGISTRY:
         for name, text in given_labels(label, texts):
             if invalid_label(label, text):
-                del found[name]
-    return found
+                del readable[name]
+    return readable
 
 
 def with_template_only(texts: Mapping[str, str], template: Mapping[str, str]) -> dict[str, str]:
@@ -108,15 +108,17 @@ def with_template_only(texts: Mapping[str, str], template: Mapping[str, str]) ->
     :param template: labels of the cluster template.
     """
     names = template_only_names()
-    rest = {name: text for name, text in texts.items() if name not in names}
-    return {**rest, **{name: text for name, text in template.items() if name in names}}
+    others = {name: text for name, text in texts.items() if name not in names}
+    return {**others, **{name: text for name, text in template.items() if name in names}}
 
 
 @functools.cache
 def template_only_names() -> frozenset[str]:
     """Every name of the labels that only a template can set."""
-    only = (one for one in registry.REGISTRY if labels_label.LabelScope.CLUSTER not in one.sites)
-    return frozenset(name for label in only for name in (label.name, *label.aliases))
+    labels = (
+        label for label in registry.REGISTRY if labels_label.LabelScope.CLUSTER not in label.scopes
+    )
+    return frozenset(name for label in labels for name in (label.name, *label.aliases))
 
 
 def given_names(texts: Mapping[str, str]) -> frozenset[str]:
@@ -124,7 +126,7 @@ def given_names(texts: Mapping[str, str]) -> frozenset[str]:
     return frozenset(label.name for label in registry.REGISTRY if any(given_labels(label, texts)))
 
 
-def parse_node_group(
+def parse_nodegroup(
     own: Mapping[str, str],
     cluster: Mapping[str, str],
     defaults: Mapping[str, str],
@@ -142,19 +144,19 @@ def parse_node_group(
     """
     texts, own = dict(cluster), readable_labels(own) if running else own
     for label in registry.REGISTRY:
-        if labels_label.LabelScope.NODEGROUP not in label.sites:
+        if labels_label.LabelScope.NODEGROUP not in label.scopes:
             continue
         for name, text in given_labels(label, own):
             if text != cluster.get(name):
-                for known in (label.name, *label.aliases):
-                    texts.pop(known, None)
+                for alias in (label.name, *label.aliases):
+                    texts.pop(alias, None)
                 texts[name] = text
                 break
     # What is wrong with its cluster's labels was not asked for with it.
     return parse(texts, defaults, known=texts if running else cluster)
 
 
-def check_node_group(
+def check_nodegroup(
     own: Mapping[str, str], cluster: Mapping[str, str], defaults: Mapping[str, str]
 ) -> None:
     """Refuse what a new nodegroup cannot have otherwise than its cluster.
@@ -164,48 +166,52 @@ def check_node_group(
     """
     _refuse_unavailable({name: own[name] for name in own if own[name] != cluster.get(name)})
     allowed = [
-        one.name for one in registry.REGISTRY if labels_label.LabelScope.NODEGROUP in one.sites
+        label.name
+        for label in registry.REGISTRY
+        if labels_label.LabelScope.NODEGROUP in label.scopes
     ]
     for name in sorted(own):
         label = registry.BY_NAME.get(name)
         if label is None or not own[name].strip() or own[name] == cluster.get(name):
             continue
-        if labels_label.LabelScope.NODEGROUP not in label.sites:
+        if labels_label.LabelScope.NODEGROUP not in label.scopes:
             raise errors.InvalidRequest(
                 f"Label '{name}' applies to whole clusters. The nodegroup has the value "
                 f"'{own[name]}', and the cluster another one; a nodegroup can have its own of: "
                 f"{', '.join(allowed)}. Create the nodegroup without the label."
             )
-    parse_node_group(own, cluster, defaults)
+    parse_nodegroup(own, cluster, defaults)
 
 
 def invalid_label(label: labels_label.Label, text: str) -> str:
     """How a text should look instead, as an ending of "expected ..."; "" if it is right."""
     try:
-        label.form.read(text)
-    except types.Wrong as error:
-        return f"{label.form.expected} ({error})"
+        label.label_type.read(text)
+    except types.InvalidText as error:
+        return f"{label.label_type.expected} ({error})"
     except ValueError:
-        return label.form.expected
+        return label.label_type.expected
     return ""
 
 
-def _first(label: labels_label.Label, texts: Mapping[str, str], news: Mapping[str, str]) -> Any:
+def _label_value(
+    label: labels_label.Label, texts: Mapping[str, str], changed: Mapping[str, str]
+) -> Any:
     """The value under the label's first name that has one; None if nothing is given."""
     for name, text in given_labels(label, texts):
         expected = invalid_label(label, text)
         if not expected:
-            return label.form.read(text)
-        if name in news:
+            return label.label_type.read(text)
+        if name in changed:
             raise errors.InvalidLabel(name, text, expected)
     return None
 
 
-def _first_default(label: labels_label.Label, texts: Mapping[str, str], *, lenient: bool) -> Any:
+def _default_value(label: labels_label.Label, texts: Mapping[str, str], *, lenient: bool) -> Any:
     for name, text in given_labels(label, texts):
         expected = invalid_label(label, text)
         if not expected:
-            return label.form.read(text)
+            return label.label_type.read(text)
         if not lenient:
             raise errors.Misconfigured(
                 f"This cloud's default for label '{label.name}' is invalid. It is '{text}': "
@@ -226,7 +232,7 @@ def _refuse_unavailable(texts: Mapping[str, str]) -> None:
 
 def _refuse_not_from_template(texts: Mapping[str, str], template: Mapping[str, str]) -> None:
     for label in registry.REGISTRY:
-        if labels_label.LabelScope.CLUSTER in label.sites:
+        if labels_label.LabelScope.CLUSTER in label.scopes:
             continue
         for name, text in given_labels(label, texts):
             if text != template.get(name):
@@ -237,22 +243,22 @@ def _refuse_not_from_template(texts: Mapping[str, str], template: Mapping[str, s
                 )
 
 
-def _settle_algorithm(values: dict[str, Any], texts: Mapping[str, str]) -> None:
+def _drop_unsupported_algorithm(values: dict[str, Any], texts: Mapping[str, str]) -> None:
     """Keep a site's default algorithm out of a cluster whose provider does not have it."""
-    named = values.get("octavia_lb_algorithm")
-    if named is None or texts.get("octavia_lb_algorithm", "").strip():
+    algorithm = values.get("octavia_lb_algorithm")
+    if algorithm is None or texts.get("octavia_lb_algorithm", "").strip():
         return
     provider = values.get("octavia_provider", registry.Labels().octavia_provider)
-    if (provider == "ovn") != (named == _OVN_ONLY_ALGORITHM):
+    if (provider == "ovn") != (algorithm == _OVN_ONLY_ALGORITHM):
         del values["octavia_lb_algorithm"]
 
 
-def _contradictions(
+def _conflicts(
     labels: registry.Labels, texts: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, ...], errors.InvalidLabel]]:
     """What is wrong between labels, and between which."""
-    yield from _of_providers(labels, texts)
-    yield from _of_bounds(labels, texts)
+    yield from _provider_conflicts(labels, texts)
+    yield from _bounds_conflicts(labels, texts)
     if labels.monitoring_enabled and not labels.cinder_csi_enabled:
         yield (
             ("monitoring_enabled", "cinder_csi_enabled"),
@@ -264,7 +270,7 @@ def _contradictions(
         )
 
 
-def _of_providers(
+def _provider_conflicts(
     labels: registry.Labels, texts: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, ...], errors.InvalidLabel]]:
     algorithm, expected = labels.octavia_lb_algorithm, ""
@@ -281,16 +287,16 @@ def _of_providers(
         yield names, errors.InvalidLabel(name, texts.get(name, ""), expected)
 
 
-def _of_bounds(
+def _bounds_conflicts(
     labels: registry.Labels, texts: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, ...], errors.InvalidLabel]]:
-    least, most = labels.min_node_count, labels.max_node_count
-    if least is None or most is None or least <= most:
+    minimum, maximum = labels.min_node_count, labels.max_node_count
+    if minimum is None or maximum is None or minimum <= maximum:
         return
     names = ("min_node_count", "max_node_count")
     if texts.get("min_node_count", "").strip():
-        expected = f"at most {most}, the value of max_node_count"
-        yield names, errors.InvalidLabel("min_node_count", str(least), expected)
+        expected = f"at most {maximum}, the value of max_node_count"
+        yield names, errors.InvalidLabel("min_node_count", str(minimum), expected)
     else:
-        expected = f"at least {least}, the value of min_node_count"
-        yield names, errors.InvalidLabel("max_node_count", str(most), expected)
+        expected = f"at least {minimum}, the value of min_node_count"
+        yield names, errors.InvalidLabel("max_node_count", str(maximum), expected)

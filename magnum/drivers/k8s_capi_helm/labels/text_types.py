@@ -75,38 +75,38 @@ _HTTP2_SUITES = (
 )
 
 
-def _several(
-    known: tuple[str, ...], expected: str, needed: tuple[str, ...] = ()
+def _word_list(
+    words: tuple[str, ...], expected: str, required: tuple[str, ...] = ()
 ) -> types.LabelType[tuple[str, ...]]:
     """Words of a closed list, each once, in the order in which they are given.
 
-    :param needed: of these at least one.
+    :param required: of these at least one.
     """
-    by_key = {word.casefold(): word for word in known}
+    by_key = {word.casefold(): word for word in words}
 
     def read(text: str) -> tuple[str, ...]:
-        found: list[str] = []
+        chosen: list[str] = []
         for part in types.parts(text):
             if part.casefold() not in by_key:
-                raise types.Wrong(f"'{part}' is none")
-            if by_key[part.casefold()] in found:
-                raise types.Wrong(f"'{part}' is there twice")
-            found.append(by_key[part.casefold()])
-        if needed and not set(needed) & set(found):
-            raise types.Wrong(f"neither {' nor '.join(needed)} is among them")
-        return tuple(found)
+                raise types.InvalidText(f"'{part}' is none")
+            if by_key[part.casefold()] in chosen:
+                raise types.InvalidText(f"'{part}' is there twice")
+            chosen.append(by_key[part.casefold()])
+        if required and not set(required) & set(chosen):
+            raise types.InvalidText(f"neither {' nor '.join(required)} is among them")
+        return tuple(chosen)
 
     return types.LabelType(read, expected)
 
 
-def tag(least: str, what: str) -> types.LabelType[str]:
+def tag(oldest: str, component: str) -> types.LabelType[str]:
     """A version of a program that this driver's charts can run.
 
-    :param least: the oldest one, like ``v4.0.0``; older ones are refused, as templates of the Heat
+    :param oldest: the oldest one, like ``v4.0.0``; older ones are refused, as templates of the Heat
         driver name versions that no Kubernetes of today works with.
-    :param what: of what it is a version.
+    :param component: of what it is a version.
     """
-    lowest = versions.parse(least)
+    lowest = versions.parse(oldest)
     assert lowest is not None
 
     def read(text: str) -> str:
@@ -115,7 +115,7 @@ def tag(least: str, what: str) -> types.LabelType[str]:
             raise ValueError(text)
         return text.strip()
 
-    return types.LabelType(read, f"a version of {what} like {least}, or a newer one")
+    return types.LabelType(read, f"a version of {component} like {oldest}, or a newer one")
 
 
 def is_domain(text: str) -> bool:
@@ -166,7 +166,7 @@ def _read_prefix(text: str) -> str:
 def _read_zones(text: str) -> tuple[str, ...]:
     zones = tuple(part.strip() for part in re.split("[,;]", text) if part.strip())
     if len(set(zones)) != len(zones):
-        raise types.Wrong("one zone is there twice")
+        raise types.InvalidText("one zone is there twice")
     if not zones:
         raise ValueError(text)
     return tuple(types.ZONE.read(zone) for zone in zones)
@@ -182,14 +182,14 @@ def _read_services(text: str) -> tuple[str, ...]:
     return _networks(text, {4: (12, 28), 6: (108, 124)})
 
 
-def _networks(text: str, lengths: Mapping[int, tuple[int, int]]) -> tuple[str, ...]:
+def _networks(text: str, allowed_lengths: Mapping[int, tuple[int, int]]) -> tuple[str, ...]:
     networks = [ipaddress.ip_network(part) for part in types.parts(text)]
     if len({network.version for network in networks}) != len(networks):
-        raise types.Wrong("two networks have the same IP version")
+        raise types.InvalidText("two networks have the same IP version")
     for network in networks:
-        widest, narrowest = lengths[network.version]
+        widest, narrowest = allowed_lengths[network.version]
         if not widest <= network.prefixlen <= narrowest:
-            raise types.Wrong(f"{network} is not between /{widest} and /{narrowest}")
+            raise types.InvalidText(f"{network} is not between /{widest} and /{narrowest}")
     return tuple(str(network) for network in networks)
 
 
@@ -226,13 +226,13 @@ SERVICES = types.LabelType(
     "a network like 10.254.0.0/16, or one of IPv4 and one of IPv6 like "
     "10.254.0.0/16,fd00:20::/112, with no host bits set",
 )
-CIPHERS = _several(
+CIPHERS = _word_list(
     _SUITES,
     "Go's names of cipher suites for TLS 1.2, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 or the same of "
     "ECDSA among them, as HTTP/2 needs it, with commas between them",
     _HTTP2_SUITES,
 )
-ADMISSION_PLUGINS = _several(
+ADMISSION_PLUGINS = _word_list(
     _PLUGINS,
     "admission plugins that Kubernetes has today and that need no file, like "
     "NodeRestriction,AlwaysPullImages",

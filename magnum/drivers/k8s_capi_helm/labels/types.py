@@ -29,7 +29,7 @@ _SMALLEST_SUBNET = 8
 _KNOWN_PROVIDERS = frozenset({"amphora", "amphorav2", "octavia", "ovn"})
 
 
-class Wrong(ValueError):
+class InvalidText(ValueError):
     """A text is wrong in a way that its form's own words do not tell.
 
     :param why: words in brackets behind the form's, like "'x' is there twice".
@@ -65,9 +65,9 @@ def _read_switch(text: str) -> bool:
     return bool(strutils.bool_from_string(text, strict=True))
 
 
-def number(least: int, expected: str) -> LabelType[int]:
+def number(minimum: int, expected: str) -> LabelType[int]:
     def read(text: str) -> int:
-        if re.fullmatch(r"[0-9]{1,7}", text.strip()) is None or int(text) < least:
+        if re.fullmatch(r"[0-9]{1,7}", text.strip()) is None or int(text) < minimum:
             raise ValueError(text)
         return int(text)
 

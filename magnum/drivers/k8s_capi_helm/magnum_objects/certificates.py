@@ -96,16 +96,16 @@ def restore(context: Any, cluster: Cluster) -> None:
     references on *cluster*, and saves these also when the driver refuses; from then on it would
     sign with an authority that the cluster does not know. The row itself still has the old ones.
     """
-    before = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
-    made = []
+    stored = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
+    new_references = []
     for field in _REFERENCES:
-        ref = getattr(cluster, field)
-        if ref != getattr(before, field):
-            made.append(ref)
-            setattr(cluster, field, getattr(before, field))
+        reference = getattr(cluster, field)
+        if reference != getattr(stored, field):
+            new_references.append(reference)
+            setattr(cluster, field, getattr(stored, field))
     cluster.obj_reset_changes(_REFERENCES)
-    for ref in made:
-        _delete(context, cluster, ref)
+    for reference in new_references:
+        _delete(context, cluster, reference)
 
 
 def _delete(context: Any, cluster: Cluster, ref: str | None) -> None:

@@ -45,8 +45,10 @@ class MagnumRows:
 
     def request_with_deleted(self) -> ClusterRequest:
         """The same, as if no nodegroup was being deleted."""
-        rows = self._cluster.nodegroups
-        return reader.cluster_request(self._cluster, rows, self._settings, leaving=True)
+        nodegroups = self._cluster.nodegroups
+        return reader.cluster_request(
+            self._cluster, nodegroups, self._settings, include_deleted=True
+        )
 
     def upgrade_target(self, operation: Operation) -> UpgradeTarget:
         """What a pending upgrade leads to."""
@@ -55,10 +57,10 @@ class MagnumRows:
         )
 
     def accept_upgrade(
-        self, operation: Operation, target: UpgradeTarget, kept: Collection[str]
+        self, operation: Operation, target: UpgradeTarget, with_own_image: Collection[str]
     ) -> None:
         """Save what an upgrade leads to."""
-        writer.accept_upgrade(self._cluster, self._template(operation), target, kept)
+        writer.accept_upgrade(self._cluster, self._template(operation), target, with_own_image)
 
     def reject_nodegroup(self, name: str, error: errors.DriverError) -> None:
         """Set a new nodegroup CREATE_FAILED."""

@@ -40,7 +40,7 @@ class Field:
     :ivar help: full sentences for tenants.
     """
 
-    place: FieldOwner
+    owner: FieldOwner
     name: str
     effect: Effect
     help: str
@@ -206,15 +206,15 @@ _NODE_GROUP: dict[str, tuple[Effect, str]] = {
 }
 
 
-def _listed() -> Iterator[Field]:
+def _fields() -> Iterator[Field]:
     tables = {
         FieldOwner.TEMPLATE: _TEMPLATE,
         FieldOwner.CLUSTER: _CLUSTER,
         FieldOwner.NODE_GROUP: _NODE_GROUP,
     }
-    for place, table in tables.items():
+    for owner, table in tables.items():
         for name, (effect, help_text) in table.items():
-            yield Field(place, name, effect, help_text)
+            yield Field(owner, name, effect, help_text)
 
 
-FIELDS: tuple[Field, ...] = tuple(_listed())
+FIELDS: tuple[Field, ...] = tuple(_fields())

@@ -19,32 +19,36 @@ _PORT = 6443
 
 
 def notices(
-    cluster: Cluster, conf: Settings, live: Json | None = None, rows: Iterable[NodeGroup] = ()
+    cluster: Cluster, conf: Settings, live: Json | None = None, nodegroups: Iterable[NodeGroup] = ()
 ) -> tuple[str, ...]:
     """Sentences for the tenant, () if there is nothing to say.
 
     :param live: values of the live release; None or {} where they are not known.
-    :param rows: the cluster's nodegroups.
+    :param nodegroups: the cluster's nodegroups.
     """
     network = cni(cluster.cluster_template.network_driver)
     defaults = conf_module.label_defaults(conf)
-    found = labels.notices(cluster.labels or {}, defaults, network)
-    of_the_template = _of_the_template(cluster.cluster_template, live or {})
+    label_notices = labels.notices(cluster.labels or {}, defaults, network)
+    template_notices = _of_the_template(cluster.cluster_template, live or {})
     # Nobody can give the default nodegroups labels: theirs are copies, perhaps old ones.
-    groups = {row.name: row.labels or {} for row in workers(rows) if not row.is_default}
-    own = (
+    labels_by_nodegroup = {
+        nodegroup.name: nodegroup.labels or {}
+        for nodegroup in workers(nodegroups)
+        if not nodegroup.is_default
+    }
+    own_notices = (
         *_not_of_the_template(cluster),
-        *labels.of_node_groups(groups, cluster.labels or {}),
+        *labels.nodegroup_notices(labels_by_nodegroup, cluster.labels or {}),
     )
-    return (*found, *own, *_disk(cluster), *of_the_template, *_key(cluster, live))
+    return (*label_notices, *own_notices, *_disk(cluster), *template_notices, *_key(cluster, live))
 
 
 def _not_of_the_template(cluster: Cluster) -> Iterator[str]:
     """Of a cluster that was taken over: a new one is refused such a label."""
-    its, own = cluster.cluster_template.labels or {}, cluster.labels or {}
-    for name in sorted(labels.template_only_names() & own.keys()):
-        text = own[name]
-        if text.strip() and text != its.get(name):
+    template_labels, cluster_labels = cluster.cluster_template.labels or {}, cluster.labels or {}
+    for name in sorted(labels.template_only_names() & cluster_labels.keys()):
+        text = cluster_labels[name]
+        if text.strip() and text != template_labels.get(name):
             yield f"Label '{name}' has no effect, because only a cluster template can set it."
 
 
@@ -59,10 +63,11 @@ def _of_the_template(template: ClusterTemplate, live: Json) -> Iterator[str]:
             "created."
         )
     port = (live.get("apiServer") or {}).get("port") or _PORT
-    wanted = template.apiserver_port or _PORT
-    if live and wanted != port:
+    requested_port = template.apiserver_port or _PORT
+    if live and requested_port != port:
         yield (
-            f"apiserver_port is {wanted}, and the cluster keeps {port}, with which it was created."
+            f"apiserver_port is {requested_port}, and the cluster keeps {port}, with which it was "
+            "created."
         )
     storage = template.docker_storage_driver
     if storage and storage not in _STORAGE_DRIVERS:

@@ -35,8 +35,8 @@ def cluster_request(
     conf: Settings,
     *,
     release: str | None = None,
-    is_recent: Callable[[NodeGroup], bool] = lambda row: False,
-    leaving: bool = False,
+    is_recent: Callable[[NodeGroup], bool] = lambda nodegroup: False,
+    include_deleted: bool = False,
 ) -> ClusterRequest:
     """What Magnum's rows ask for.
 
@@ -50,14 +50,18 @@ def cluster_request(
     :param release: of a cluster whose row has none yet.
     :param is_recent: whether a nodegroup's row has been there for no longer than its request takes
         to be checked.
-    :param leaving: with the nodegroups that are to go, as if they stayed.
+    :param include_deleted: with the nodegroups that are to go, as if they stayed.
     """
-    template, rows = cluster.cluster_template, list(nodegroups)
+    template, all_nodegroups = cluster.cluster_template, list(nodegroups)
     texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
     typed = labels.parse(texts, conf_module.label_defaults(conf), known=texts)
-    master = _master(rows)
-    shown = [row for row in rows if row.role != MASTER] if leaving else workers(rows)
-    called = values_names(rows)
+    master = _master(all_nodegroups)
+    shown = (
+        [nodegroup for nodegroup in all_nodegroups if nodegroup.role != MASTER]
+        if include_deleted
+        else workers(all_nodegroups)
+    )
+    entry_names = entry_names_of(all_nodegroups)
     return ClusterRequest(
         uuid=cluster.uuid,
         name=cluster.name,
@@ -66,9 +70,16 @@ def cluster_request(
         project_id=cluster.project_id,
         user_id=cluster.user_id,
         labels=typed,
-        control_plane=_group_request(master, cluster, conf, called),
-        node_groups=tuple(_group_request(row, cluster, conf, called, is_recent) for row in shown),
-        deleted_groups=tuple(called[row.name] for row in rows if row.status in _LEAVING),
+        control_plane=_nodegroup_request(master, cluster, conf, entry_names),
+        node_groups=tuple(
+            _nodegroup_request(nodegroup, cluster, conf, entry_names, is_recent)
+            for nodegroup in shown
+        ),
+        deleted_groups=tuple(
+            entry_names[nodegroup.name]
+            for nodegroup in all_nodegroups
+            if nodegroup.status in _LEAVING
+        ),
         image=template.image_id,
         external_network=template.external_network_id or "",
         cni=cni(template.network_driver),
@@ -107,44 +118,53 @@ def upgrade_target(
         too many.
     """
     old, new = cluster.cluster_template.labels or {}, template.labels or {}
-    merged = upgrade.merged_labels(old, new, cluster.labels or {})
-    texts = labels.with_template_only(merged, new)
+    cluster_labels = upgrade.merged_labels(old, new, cluster.labels or {})
+    texts = labels.with_template_only(cluster_labels, new)
     labels.check_merged(texts, cluster.labels or {}, "the cluster")
     defaults = conf_module.label_defaults(conf)
     typed = labels.parse(texts, defaults, new, known=cluster.labels or {})
     # What a cluster has from before and nobody can read was never in force; it stops no upgrade.
-    sound = labels.readable_labels(texts)
-    rows = list(nodegroups)
-    called = values_names(rows)
-    own = {called[row.name]: row.labels or {} for row in rows}
-    request = cluster_request(cluster, rows, conf)
-    groups = []
-    for group in request.node_groups:
-        mine = upgrade.merged_labels(cluster.labels or {}, texts, own[group.name])
-        labels.check_merged(mine, own[group.name], f"nodegroup '{group.name}'")
-        groups.append(dataclasses.replace(group, labels=_group_labels(mine, sound, conf)))
+    readable = labels.readable_labels(texts)
+    all_nodegroups = list(nodegroups)
+    entry_names = entry_names_of(all_nodegroups)
+    labels_by_name = {
+        entry_names[nodegroup.name]: nodegroup.labels or {} for nodegroup in all_nodegroups
+    }
+    request = cluster_request(cluster, all_nodegroups, conf)
+    node_groups = []
+    for node_group in request.node_groups:
+        own = labels_by_name[node_group.name]
+        merged_labels = upgrade.merged_labels(cluster.labels or {}, texts, own)
+        labels.check_merged(merged_labels, own, f"nodegroup '{node_group.name}'")
+        node_groups.append(
+            dataclasses.replace(node_group, labels=_nodegroup_labels(merged_labels, readable, conf))
+        )
     request = dataclasses.replace(
         request,
         labels=typed,
-        given_labels=labels.given_names(sound),
+        given_labels=labels.given_names(readable),
         image=template.image_id,
-        node_groups=tuple(groups),
+        node_groups=tuple(node_groups),
         **_changeable(template),
     )
     return UpgradeTarget(request, texts)
 
 
-def values_names(rows: Iterable[NodeGroup]) -> dict[str, str]:
+def entry_names_of(nodegroups: Iterable[NodeGroup]) -> dict[str, str]:
     """Under which name each nodegroup stands in the chart's values, by its name in Magnum.
 
-    :param rows: all of a cluster, oldest first, as Magnum lists them.
+    :param nodegroups: all of a cluster, oldest first, as Magnum lists them.
     """
-    return names.entries(row.name for row in rows)
+    return names.entries(nodegroup.name for nodegroup in nodegroups)
 
 
-def workers(rows: Iterable[NodeGroup]) -> list[NodeGroup]:
+def workers(nodegroups: Iterable[NodeGroup]) -> list[NodeGroup]:
     """The nodegroups of workers that are to be there."""
-    return [row for row in rows if row.role != MASTER and row.status not in _NOT_RENDERED]
+    return [
+        nodegroup
+        for nodegroup in nodegroups
+        if nodegroup.role != MASTER and nodegroup.status not in _NOT_RENDERED
+    ]
 
 
 def namespace(cluster: Cluster, conf: Settings) -> str:
@@ -155,74 +175,76 @@ def namespace(cluster: Cluster, conf: Settings) -> str:
 def own_images(cluster: Cluster, nodegroups: Iterable[NodeGroup]) -> frozenset[str]:
     """Nodegroups whose rows name another image than the cluster's template, by name in the values.
 
-    :param nodegroups: all of the cluster, as for :func:`values_names`.
+    :param nodegroups: all of the cluster, as for :func:`entry_names_of`.
     """
-    rows = list(nodegroups)
-    called = values_names(rows)
-    return frozenset(called[row.name] for row in rows if own_image(row, cluster))
+    all_nodegroups = list(nodegroups)
+    entry_names = entry_names_of(all_nodegroups)
+    return frozenset(
+        entry_names[nodegroup.name] for nodegroup in all_nodegroups if own_image(nodegroup, cluster)
+    )
 
 
-def own_image(row: NodeGroup, cluster: Cluster) -> str | None:
+def own_image(nodegroup: NodeGroup, cluster: Cluster) -> str | None:
     """The image of a nodegroup that does not follow its cluster's, None for one that does."""
-    if row.role == MASTER or row.image_id == cluster.cluster_template.image_id:
+    if nodegroup.role == MASTER or nodegroup.image_id == cluster.cluster_template.image_id:
         return None
-    return row.image_id or None
+    return nodegroup.image_id or None
 
 
-def docker_volume_size(row: NodeGroup, cluster: Cluster) -> int:
+def docker_volume_size(nodegroup: NodeGroup, cluster: Cluster) -> int:
     """GiB for images and containers: the nodegroup's own, else the cluster's; 0 for none."""
-    return row.docker_volume_size or cluster.docker_volume_size or 0
+    return nodegroup.docker_volume_size or cluster.docker_volume_size or 0
 
 
-def _group_labels(
+def _nodegroup_labels(
     own: Mapping[str, str], texts: Mapping[str, str], conf: Settings
 ) -> labels.Labels:
     """The typed labels that hold for a nodegroup of a cluster with the labels *texts*."""
     defaults = conf_module.label_defaults(conf)
-    return labels.parse_node_group(own, texts, defaults, running=True)
+    return labels.parse_nodegroup(own, texts, defaults, running=True)
 
 
-def _group_request(
-    row: NodeGroup,
+def _nodegroup_request(
+    nodegroup: NodeGroup,
     cluster: Cluster,
     conf: Settings,
-    called: Mapping[str, str],
-    is_recent: Callable[[NodeGroup], bool] = lambda row: False,
+    entry_names: Mapping[str, str],
+    is_recent: Callable[[NodeGroup], bool] = lambda nodegroup: False,
 ) -> NodeGroupRequest:
-    is_new = row.status == "CREATE_IN_PROGRESS"
-    own = _group_labels(row.labels or {}, cluster.labels or {}, conf)
+    is_new = nodegroup.status == "CREATE_IN_PROGRESS"
+    own = _nodegroup_labels(nodegroup.labels or {}, cluster.labels or {}, conf)
     return NodeGroupRequest(
-        name=called[row.name],
-        flavor=row.flavor_id or "",
-        count=row.node_count,
-        minimum=row.min_node_count or 0,
-        maximum=row.max_node_count,
-        is_default=bool(row.is_default),
-        node_labels=dict(row.node_labels or {}),
-        node_taints=_taints(row.node_taints or ()),
-        image=own_image(row, cluster),
-        labels=None if row.role == MASTER else own,
-        role=row.role,
-        docker_volume=docker_volume_size(row, cluster),
+        name=entry_names[nodegroup.name],
+        flavor=nodegroup.flavor_id or "",
+        count=nodegroup.node_count,
+        minimum=nodegroup.min_node_count or 0,
+        maximum=nodegroup.max_node_count,
+        is_default=bool(nodegroup.is_default),
+        node_labels=dict(nodegroup.node_labels or {}),
+        node_taints=_taints(nodegroup.node_taints or ()),
+        image=own_image(nodegroup, cluster),
+        labels=None if nodegroup.role == MASTER else own,
+        role=nodegroup.role,
+        docker_volume=docker_volume_size(nodegroup, cluster),
         is_new=is_new,
-        may_be_unvalidated=may_be_unchecked(row) and is_recent(row),
-        uuid=row.uuid,
+        may_be_unvalidated=may_be_unchecked(nodegroup) and is_recent(nodegroup),
+        uuid=nodegroup.uuid,
     )
 
 
-def may_be_unchecked(row: NodeGroup) -> bool:
+def may_be_unchecked(nodegroup: NodeGroup) -> bool:
     """Whether the request for a nodegroup may still be being checked, as far as its row tells.
 
     A resize that comes meanwhile makes its status another one. A row whose reason says more than
     that the request is starting was checked: why the nodegroup is refused, or what it waits for.
     """
-    in_progress = row.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
-    return in_progress and reasons.is_starting(row.status_reason)
+    in_progress = nodegroup.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+    return in_progress and reasons.is_starting(nodegroup.status_reason)
 
 
-def _taints(rows: Iterable[Mapping[str, str]]) -> tuple[dict[str, str], ...]:
+def _taints(taints: Iterable[Mapping[str, str]]) -> tuple[dict[str, str], ...]:
     """Taints without empty values, which are no values."""
-    return tuple({key: text for key, text in taint.items() if text} for taint in rows)
+    return tuple({key: text for key, text in taint.items() if text} for taint in taints)
 
 
 def _changeable(template: ClusterTemplate) -> dict[str, Any]:

@@ -22,19 +22,19 @@ def is_unchanged(cluster: Cluster, context: Any) -> bool:
     template of an upgrade that was accepted. Its reason may be of another pass; what is not known
     to be there would never be cleared.
     """
-    told = [getattr(cluster, field) for field in _TOLD]
+    previous = [getattr(cluster, field) for field in _TOLD]
     if not refresh(cluster, context, (*_TOLD, "status_reason", *_TEMPLATE)):
         return False
-    return told == [getattr(cluster, field) for field in _TOLD]
+    return previous == [getattr(cluster, field) for field in _TOLD]
 
 
 def refresh(cluster: Cluster, context: Any, fields: Collection[str] = _TEMPLATE) -> bool:
     """Take fields over from the database; False when the cluster is not there any more."""
     try:
-        found = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
+        stored = cluster_object.Cluster.get_by_uuid(context, cluster.uuid)
     except exception.ClusterNotFound:  # another pass has ended it
         return False
     for field in fields:
-        setattr(cluster, field, getattr(found, field))
+        setattr(cluster, field, getattr(stored, field))
     cluster.obj_reset_changes(fields)
     return True

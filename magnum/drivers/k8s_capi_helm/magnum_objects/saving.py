@@ -33,7 +33,7 @@ _again = db_api.wrap_db_retry(
 )
 
 
-def save(row: Cluster | NodeGroup, **fields: Any) -> None:
+def save(obj: Cluster | NodeGroup, **fields: Any) -> None:
     """Set fields of a cluster's or nodegroup's record, and save what differs from the database.
 
     Magnum's conductor sets some fields without saving them (a nodegroup's DELETE_IN_PROGRESS), so
@@ -41,22 +41,22 @@ def save(row: Cluster | NodeGroup, **fields: Any) -> None:
     columns hold.
     """
     for key, value in fields.items():
-        fitting = column_limits.fit(key, value)
-        if isinstance(value, list) and len(fitting) < len(value):
+        fitted = column_limits.fit(key, value)
+        if isinstance(value, list) and len(fitted) < len(value):
             LOG.warning(
                 "Record %s: only %d of %d %s fit into Magnum's database.",
-                row.uuid,
-                len(fitting),
+                obj.uuid,
+                len(fitted),
                 len(value),
                 key,
             )
-        if getattr(row, key) != fitting:
-            setattr(row, key, fitting)
-    if row.obj_what_changed():
-        _again(row.save)()
+        if getattr(obj, key) != fitted:
+            setattr(obj, key, fitted)
+    if obj.obj_what_changed():
+        _again(obj.save)()
 
 
-def destroy(row: NodeGroup) -> None:
+def destroy(obj: NodeGroup) -> None:
     """Destroy a nodegroup's record; one that is gone, by another conductor's pass, is as good."""
     with contextlib.suppress(exception.NodeGroupNotFound):
-        _again(row.destroy)()
+        _again(obj.destroy)()

@@ -11,7 +11,7 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.magnum_objects import certificates
-from magnum.drivers.k8s_capi_helm.magnum_objects.reader import MASTER, own_images, values_names
+from magnum.drivers.k8s_capi_helm.magnum_objects.reader import entry_names_of, MASTER, own_images
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import GroupState, LiveRelease, MagnumState, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.status import addons, reasons
@@ -26,21 +26,29 @@ def magnum_state(
     live: LiveRelease | None,
 ) -> MagnumState:
     """What the database and the operation record say, for the judge; nothing of it is applied."""
-    rows, record = list(nodegroups), record or ReleaseRecord("", "")
+    all_nodegroups, record = list(nodegroups), record or ReleaseRecord("", "")
     deadlines = [op.deadline for op in record.operations if op.deadline]
     values, reason = live.values if live else {}, cluster.status_reason or ""
-    own, called = own_images(cluster, rows), values_names(rows)
-    held = {
+    own_image_names, entry_names = (
+        own_images(cluster, all_nodegroups),
+        entry_names_of(all_nodegroups),
+    )
+    waiting_nodegroups = {
         name
-        for one in record.operations
-        for name in rollout.waiting_for_control_plane(values, one, own)
+        for operation in record.operations
+        for name in rollout.waiting_for_control_plane(values, operation, own_image_names)
     }
     stays = cluster.status.endswith("_FAILED") and not _heals(reason)
     return MagnumState(
         release=cluster.stack_id or "",
         status=cluster.status,
         status_reason=cluster.status_reason,
-        groups=tuple(_group_state(row, called[row.name], values, held, record) for row in rows),
+        groups=tuple(
+            _nodegroup_state(
+                nodegroup, entry_names[nodegroup.name], values, waiting_nodegroups, record
+            )
+            for nodegroup in all_nodegroups
+        ),
         applied=False,
         kubernetes_version=plain(values.get("kubernetesVersion")),
         started=min((op.started for op in record.operations), default=None),
@@ -57,7 +65,7 @@ def with_outcome(
     state: MagnumState,
     *,
     applied: bool,
-    joining: bool = False,
+    only_new_nodegroups_missing: bool = False,
     refusal: str = "",
     waiting: errors.DriverError | None = None,
 ) -> MagnumState:
@@ -65,7 +73,7 @@ def with_outcome(
     return dataclasses.replace(
         state,
         applied=applied,
-        only_new_nodegroups_missing=joining,
+        only_new_nodegroups_missing=only_new_nodegroups_missing,
         refusal=refusal or state.refusal,
         waiting=str(waiting or ""),
         waiting_cause=None if waiting is None or waiting.transient else waiting.cause,
@@ -86,30 +94,31 @@ def deadline(now: datetime.datetime, minutes: int | None) -> datetime.datetime |
     return now + datetime.timedelta(minutes=minutes) if minutes else None
 
 
-def _group_state(
-    row: NodeGroup,
+def _nodegroup_state(
+    nodegroup: NodeGroup,
     name: str,
     values: Mapping[str, Any],
-    held: Collection[str],
+    waiting_nodegroups: Collection[str],
     record: ReleaseRecord,
 ) -> GroupState:
     live = values_live.node_groups(values).get(name, {})
     autoscaled = values_live.is_autoscaled(live)
     versions = upgrade.versions(values)
-    place = values_live.CONTROL_PLANE if row.role == MASTER else name
+    key = values_live.CONTROL_PLANE if nodegroup.role == MASTER else name
     return GroupState(
         name=name,
-        status=row.status or "",
-        count=row.node_count,
-        is_control_plane=row.role == MASTER,
+        status=nodegroup.status or "",
+        count=nodegroup.node_count,
+        is_control_plane=nodegroup.role == MASTER,
         autoscaled=autoscaled,
-        minimum=live.get("machineCountMin", 0) if autoscaled else row.min_node_count or 0,
-        maximum=live.get("machineCountMax") if autoscaled else row.max_node_count,
-        reason=row.status_reason,
-        version=plain(versions.get(place)),
-        waits_for_control_plane=name in held,
+        minimum=live.get("machineCountMin", 0) if autoscaled else nodegroup.min_node_count or 0,
+        maximum=live.get("machineCountMax") if autoscaled else nodegroup.max_node_count,
+        reason=nodegroup.status_reason,
+        version=plain(versions.get(key)),
+        waits_for_control_plane=name in waiting_nodegroups,
         scale_pending=any(
-            name in one.groups and one.target_node_count is not None for one in record.operations
+            name in operation.groups and operation.target_node_count is not None
+            for operation in record.operations
         ),
         ready_fingerprint=record.nodegroup_ready_fingerprints.get(name, ""),
     )

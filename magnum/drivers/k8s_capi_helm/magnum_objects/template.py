@@ -31,8 +31,8 @@ def check_template(template: ClusterTemplate, old: ClusterTemplate | None = None
         value = getattr(template, field, None)
         if value and (old is None or value != getattr(old, field, None)):
             check(value)
-    alone = template.no_proxy and not (template.http_proxy or template.https_proxy)
-    if alone and (old is None or template.no_proxy != old.no_proxy):
+    is_alone = template.no_proxy and not (template.http_proxy or template.https_proxy)
+    if is_alone and (old is None or template.no_proxy != old.no_proxy):
         raise errors.InvalidRequest(
             "Field 'no_proxy' of the cluster template is set, but the template has no proxy. Set "
             "http_proxy or https_proxy, or leave no_proxy out."

@@ -9,7 +9,11 @@ from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects import validate_nodegroup
-from magnum.drivers.k8s_capi_helm.magnum_objects.reader import cluster_request, MASTER, values_names
+from magnum.drivers.k8s_capi_helm.magnum_objects.reader import (
+    cluster_request,
+    entry_names_of,
+    MASTER,
+)
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import check_template
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, names
@@ -20,7 +24,7 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 _KIND = ("coe", "server_type")
 
 
-def validate_new_cluster(cluster: Cluster, rows: list[NodeGroup], conf: Settings) -> None:
+def validate_new_cluster(cluster: Cluster, all_nodegroups: list[NodeGroup], conf: Settings) -> None:
     """Refuse what a new cluster asks for and this version cannot do.
 
     :raises errors.InvalidRequest: naming field and value.
@@ -31,19 +35,19 @@ def validate_new_cluster(cluster: Cluster, rows: list[NodeGroup], conf: Settings
         raise errors.InvalidRequest(
             "The cluster template names no external network. Create one with --external-network."
         )
-    for row in rows:
-        if row.role == MASTER and row.node_count % 2 == 0:
+    for nodegroup in all_nodegroups:
+        if nodegroup.role == MASTER and nodegroup.node_count % 2 == 0:
             raise errors.InvalidRequest(
-                f"master_count is {row.node_count}, and etcd needs an odd number of nodes. Choose "
-                "an odd number."
+                f"master_count is {nodegroup.node_count}, and etcd needs an odd number of nodes. "
+                "Choose an odd number."
             )
     validate_labels(cluster, conf)
-    request = cluster_request(cluster, rows, conf)
+    request = cluster_request(cluster, all_nodegroups, conf)
     _refuse_no_keypair(request)
     _refuse_no_address(request)
     _refuse_too_many(request)
-    for row in rows:
-        validate_nodegroup.validate_new_nodegroup(row, cluster, conf)
+    for nodegroup in all_nodegroups:
+        validate_nodegroup.validate_new_nodegroup(nodegroup, cluster, conf)
 
 
 def validate_labels(cluster: Cluster, conf: Settings) -> None:
@@ -51,11 +55,11 @@ def validate_labels(cluster: Cluster, conf: Settings) -> None:
 
     :raises errors.InvalidRequest: naming label, value and form.
     """
-    texts, its = cluster.labels or {}, cluster.cluster_template.labels or {}
+    texts, template_labels = cluster.labels or {}, cluster.cluster_template.labels or {}
     labels.check_new(texts, "The cluster")
-    labels.check_new(its, "The cluster template")
-    for given in (texts, labels.with_template_only(texts, its)):
-        labels.parse(given, conf_module.label_defaults(conf), its)
+    labels.check_new(template_labels, "The cluster template")
+    for cluster_labels in (texts, labels.with_template_only(texts, template_labels)):
+        labels.parse(cluster_labels, conf_module.label_defaults(conf), template_labels)
 
 
 def _refuse_no_keypair(request: ClusterRequest) -> None:
@@ -82,27 +86,33 @@ def _refuse_too_many(request: ClusterRequest) -> None:
 
     Fewer than its minimum may be Magnum's own count, which nobody has chosen.
     """
-    for group in request.node_groups:
-        most = nodegroups.group_counts(group, request.labels).get("machineCountMax", group.count)
-        if group.count > most:
+    for nodegroup in request.node_groups:
+        maximum = nodegroups.nodegroup_counts(nodegroup, request.labels).get(
+            "machineCountMax", nodegroup.count
+        )
+        if nodegroup.count > maximum:
             raise errors.InvalidRequest(
-                f"node_count is {group.count}, and label 'max_node_count' limits the autoscaler to "
-                f"{most} nodes. Ask for fewer nodes, or raise the label."
+                f"node_count is {nodegroup.count}, and label 'max_node_count' limits the "
+                f"autoscaler to {maximum} nodes. Ask for fewer nodes, or raise the label."
             )
 
 
-def validate_place(row: NodeGroup, rows: Iterable[NodeGroup]) -> None:
+def validate_entry_name(nodegroup: NodeGroup, all_nodegroups: Iterable[NodeGroup]) -> None:
     """Refuse a nodegroup whose place another one has, which magnum-capi-helm gave it.
 
-    :param rows: all of the cluster.
+    :param all_nodegroups: all of the cluster.
     :raises errors.InvalidRequest: naming both.
     """
-    rows = list(rows)
-    older = {name: text for text, name in values_names(rows).items() if text != row.name}
-    if row.name in older:
+    all_nodegroups = list(all_nodegroups)
+    older = {
+        name: text
+        for text, name in entry_names_of(all_nodegroups).items()
+        if text != nodegroup.name
+    }
+    if nodegroup.name in older:
         raise errors.InvalidRequest(
             "The name of the nodegroup is in use on the management cluster. Nodegroup "
-            f"'{older[row.name]}' is called '{row.name}' there. Choose another name."
+            f"'{older[nodegroup.name]}' is called '{nodegroup.name}' there. Choose another name."
         )
 
 
@@ -115,12 +125,12 @@ def validate_upgrade(cluster: Cluster, template: ClusterTemplate) -> None:
     pairs = [(field, getattr(old, field), getattr(template, field)) for field in _KIND]
     if template.driver:
         pairs.append(("driver", names.DRIVER, template.driver))
-    for field, have, wanted in pairs:
-        if wanted != have:
+    for field, current, requested in pairs:
+        if requested != current:
             raise errors.InvalidRequest(
                 f"The cluster template has another {field} than the cluster. Template "
-                f"'{template.name}' has '{wanted}', and the cluster has '{have}': it cannot be "
-                "upgraded to this template."
+                f"'{template.name}' has '{requested}', and the cluster has '{current}': it cannot "
+                "be upgraded to this template."
             )
     if not template.image_id:
         raise errors.InvalidRequest(
@@ -131,11 +141,11 @@ def validate_upgrade(cluster: Cluster, template: ClusterTemplate) -> None:
 
 
 def validate_resize(
-    cluster: Cluster, row: NodeGroup, name: str, request: ClusterRequest, live: Json
+    cluster: Cluster, nodegroup: NodeGroup, name: str, request: ClusterRequest, live: Json
 ) -> None:
     """Refuse a node count that cannot be, or that would have no effect.
 
-    :param row: of the nodegroup, with the new count; *name* is what the values call it.
+    :param nodegroup: of the nodegroup, with the new count; *name* is what the values call it.
     :param live: values of the live release, {} when nobody can read them.
     :raises errors.InvalidRequest: naming the group.
     """
@@ -148,25 +158,26 @@ def validate_resize(
         )
     entry = values_live.node_groups(change.with_sizes(live, request)).get(name, {})
     if values_live.is_autoscaled(entry):
-        least, most = values_live.bounds(entry)
-        if not least <= row.node_count <= most:
+        minimum, maximum = values_live.bounds(entry)
+        if not minimum <= nodegroup.node_count <= maximum:
             raise errors.InvalidRequest(
-                f"Nodegroup '{name}' is sized by the autoscaler, between {least} and {most} nodes, "
-                f"so it cannot be given {row.node_count}. Ask for a number between them, or change "
-                "min_node_count and max_node_count of the nodegroup first."
+                f"Nodegroup '{name}' is sized by the autoscaler, between {minimum} and {maximum} "
+                f"nodes, so it cannot be given {nodegroup.node_count}. Ask for a number between "
+                "them, or change min_node_count and max_node_count of the nodegroup first."
             )
-    elif row.role != MASTER:
-        _refuse_beyond_bounds(row)
+    elif nodegroup.role != MASTER:
+        _refuse_beyond_bounds(nodegroup)
 
 
-def _refuse_beyond_bounds(row: NodeGroup) -> None:
+def _refuse_beyond_bounds(nodegroup: NodeGroup) -> None:
     """Refuse what Magnum's API refuses of a resize, and lets through in an update of the cluster
     (``magnum/api/controllers/v1/cluster_actions.py``).
     """
-    least, most = row.min_node_count or 0, row.max_node_count
-    if row.node_count < least or (most and row.node_count > most):
-        bounds = f"{least} to {most}" if most else f"{least} or more"
+    minimum, maximum = nodegroup.min_node_count or 0, nodegroup.max_node_count
+    if nodegroup.node_count < minimum or (maximum and nodegroup.node_count > maximum):
+        bounds = f"{minimum} to {maximum}" if maximum else f"{minimum} or more"
         raise errors.InvalidRequest(
-            f"Nodegroup '{row.name}' is to have {row.node_count} nodes, and its min_node_count and "
-            f"max_node_count allow {bounds}. Ask for a number within them, or change them first."
+            f"Nodegroup '{nodegroup.name}' is to have {nodegroup.node_count} nodes, and its "
+            f"min_node_count and max_node_count allow {bounds}. Ask for a number within them, or "
+            "change them first."
         )

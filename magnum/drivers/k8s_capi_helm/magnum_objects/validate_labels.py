@@ -23,19 +23,28 @@ _NEED_LOAD_BALANCER = (
 )
 
 
-def check_chart(wanted: labels.Labels, family: str, had: labels.Labels | None = None) -> None:
+def check_chart(
+    new_labels: labels.Labels, family: str, previous_labels: labels.Labels | None = None
+) -> None:
     """Refuse labels that the chart knows nothing of.
 
     :param family: of the chart, "" for a foreign one.
-    :param had: the labels before an upgrade, which are not asked about again.
+    :param previous_labels: the labels before an upgrade, which are not asked about again.
     :raises errors.InvalidRequest: naming the first such label.
     """
     if family == names.CHART_FAMILY:
         return
-    texts, before = labels.effective(wanted), labels.effective(had or labels.Labels())
+    texts, previous_texts = (
+        labels.effective(new_labels),
+        labels.effective(previous_labels or labels.Labels()),
+    )
     for label in labels.REGISTRY:
         name = label.name
-        if label.requires_bundled_chart and name in texts and texts[name] != before.get(name):
+        if (
+            label.requires_bundled_chart
+            and name in texts
+            and texts[name] != previous_texts.get(name)
+        ):
             raise errors.InvalidRequest(
                 f"The chart of this cluster does not support label '{name}' with this value. The "
                 f"value is '{texts[name]}'. Leave it out, or ask the cloud's operator for another "
@@ -49,30 +58,30 @@ def check_new_cluster(request: ClusterRequest) -> None:
     :raises errors.InvalidLabel: the first one.
     """
     texts = labels.effective(request.labels)
-    for name, expected in _contradictions(request):
+    for name, expected in _conflicts(request):
         raise errors.InvalidLabel(name, texts.get(name, ""), expected)
 
 
-def _contradictions(request: ClusterRequest) -> Iterator[tuple[str, str]]:
+def _conflicts(request: ClusterRequest) -> Iterator[tuple[str, str]]:
     """Label, and what it should be instead."""
-    wanted = request.labels
+    cluster_labels = request.labels
     if not request.load_balancer:
         for name in _NEED_LOAD_BALANCER:
-            if getattr(wanted, name):
+            if getattr(cluster_labels, name):
                 yield name, "nothing, because the cluster has no load balancer (master_lb_enabled)"
-    elif wanted.api_master_lb_allowed_cidrs:
+    elif cluster_labels.api_master_lb_allowed_cidrs:
         yield from _allowed_networks(request)
-    if wanted.api_server_floating_ip and not (
-        request.floating_ip and wanted.master_lb_floating_ip_enabled
+    if cluster_labels.api_server_floating_ip and not (
+        request.floating_ip and cluster_labels.master_lb_floating_ip_enabled
     ):
         yield (
             "api_server_floating_ip",
             "nothing, because the cluster has no floating IP (floating_ip_enabled, "
             "master_lb_floating_ip_enabled)",
         )
-    if wanted.oidc_issuer_url and not wanted.oidc_client_id:
+    if cluster_labels.oidc_issuer_url and not cluster_labels.oidc_client_id:
         yield "oidc_issuer_url", "oidc_client_id beside it, the client for which tokens are issued"
-    if wanted.oidc_client_id and not wanted.oidc_issuer_url:
+    if cluster_labels.oidc_client_id and not cluster_labels.oidc_issuer_url:
         yield "oidc_client_id", "oidc_issuer_url beside it, the URL of the issuer"
     yield from _address_families(request)
     yield from _overlaps(request)
@@ -101,45 +110,45 @@ def _pods(request: ClusterRequest) -> str:
 
 def _address_families(request: ClusterRequest) -> Iterator[tuple[str, str]]:
     """IPv6 needs nodes that have it, and Kubernetes one first family for pods and services."""
-    wanted, label = request.labels, _pods(request)
-    pods = getattr(wanted, label) or _CHART_PODS
-    services = wanted.service_cluster_ip_range or _CHART_SERVICES
-    either = bool(request.fixed_network) and not request.fixed_subnet
+    cluster_labels, label = request.labels, _pods(request)
+    pods = getattr(cluster_labels, label) or _CHART_PODS
+    services = cluster_labels.service_cluster_ip_range or _CHART_SERVICES
+    is_dual_stack = bool(request.fixed_network) and not request.fixed_subnet
     for name, networks in ((label, pods), ("service_cluster_ip_range", services)):
-        if not either and any(":" in network for network in networks):
+        if not is_dual_stack and any(":" in network for network in networks):
             yield (
                 name,
                 "IPv4 only, because the nodes have IPv4 only: for IPv6 give the cluster a fixed "
                 "network with subnets of both, and no fixed subnet",
             )
     if (":" in pods[0]) != (":" in services[0]):
-        given = label if getattr(wanted, label) else "service_cluster_ip_range"
+        given = label if getattr(cluster_labels, label) else "service_cluster_ip_range"
         yield given, f"pods and services with the same first IP version ({pods[0]}, {services[0]})"
 
 
 def _overlaps(request: ClusterRequest) -> Iterator[tuple[str, str]]:
     """Networks that are the same in part: nothing would reach the one through the other."""
-    wanted = request.labels
+    cluster_labels = request.labels
     pods = _pods(request)
     networks = {
-        pods: getattr(wanted, pods) or _CHART_PODS,
-        "service_cluster_ip_range": wanted.service_cluster_ip_range or _CHART_SERVICES,
-        "fixed_subnet_cidr": (wanted.fixed_subnet_cidr,),
+        pods: getattr(cluster_labels, pods) or _CHART_PODS,
+        "service_cluster_ip_range": cluster_labels.service_cluster_ip_range or _CHART_SERVICES,
+        "fixed_subnet_cidr": (cluster_labels.fixed_subnet_cidr,),
     }
     if request.fixed_network or request.fixed_subnet:
         del networks["fixed_subnet_cidr"]
-    texts = labels.effective(wanted)
-    for one, other in itertools.combinations(networks, 2):
-        clash = _clash(networks[one], networks[other])
-        named = one if one in texts else other
-        if clash and named in texts:
-            expected = f"a network that does not overlap with {clash[1 if named == one else 0]}"
-            yield named, f"{expected} ({other if named == one else one})"
+    texts = labels.effective(cluster_labels)
+    for first, second in itertools.combinations(networks, 2):
+        overlap = _overlap(networks[first], networks[second])
+        label = first if first in texts else second
+        if overlap and label in texts:
+            expected = f"a network that does not overlap with {overlap[1 if label == first else 0]}"
+            yield label, f"{expected} ({second if label == first else first})"
 
 
-def _clash(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, str] | None:
-    for one, other in itertools.product(some, others):
-        first, second = ipaddress.ip_network(one), ipaddress.ip_network(other)
-        if first.version == second.version and first.overlaps(second):
-            return one, other
+def _overlap(networks: tuple[str, ...], other_networks: tuple[str, ...]) -> tuple[str, str] | None:
+    for text, other_text in itertools.product(networks, other_networks):
+        network, other_network = ipaddress.ip_network(text), ipaddress.ip_network(other_text)
+        if network.version == other_network.version and network.overlaps(other_network):
+            return text, other_text
     return None

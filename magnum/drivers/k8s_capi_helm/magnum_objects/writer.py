@@ -21,59 +21,71 @@ Status = fields.ClusterStatus
 _MARKS = ("node_labels", "node_taints")
 
 
-def mark_in_progress(row: Cluster | NodeGroup, status: str) -> None:
+def mark_in_progress(nodegroup: Cluster | NodeGroup, status: str) -> None:
     """Say that something has begun, before it has: clients poll at once.
 
     The reason of an earlier request ends with this.
     """
-    saving.save(row, status=status, status_reason=reasons.starting(status))
+    saving.save(nodegroup, status=status, status_reason=reasons.starting(status))
 
 
-def is_deleting(row: NodeGroup) -> bool:
+def is_deleting(nodegroup: NodeGroup) -> bool:
     """Whether the row of a nodegroup says that it is to go."""
-    return (row.status or "").startswith("DELETE_")
+    return (nodegroup.status or "").startswith("DELETE_")
 
 
-def set_update_failed(row: NodeGroup, error: errors.DriverError, **kept: Any) -> None:
+def set_update_failed(nodegroup: NodeGroup, error: errors.DriverError, **restored: Any) -> None:
     """Say that a request about a nodegroup alone was refused; the cluster goes on as it is.
 
-    :param kept: fields that were saved for the request, as they were before.
+    :param restored: fields that were saved for the request, as they were before.
     """
-    saving.save(row, status=Status.UPDATE_FAILED, status_reason=reasons.refused(str(error)), **kept)
+    saving.save(
+        nodegroup,
+        status=Status.UPDATE_FAILED,
+        status_reason=reasons.refused(str(error)),
+        **restored,
+    )
 
 
-def clears_metadata(row: NodeGroup) -> bool:
+def clears_metadata(nodegroup: NodeGroup) -> bool:
     """Whether a request takes all labels or all taints of a nodegroup away."""
-    changed = row.obj_what_changed()
-    return any(field in changed and not getattr(row, field) for field in _MARKS)
+    changed = nodegroup.obj_what_changed()
+    return any(field in changed and not getattr(nodegroup, field) for field in _MARKS)
 
 
-def bounds(row: NodeGroup) -> tuple[int | None, int | None]:
+def bounds(nodegroup: NodeGroup) -> tuple[int | None, int | None]:
     """The fewest and the most machines that a nodegroup's row allows."""
-    return row.min_node_count, row.max_node_count
+    return nodegroup.min_node_count, nodegroup.max_node_count
 
 
-def changed_fields(row: NodeGroup) -> tuple[str, ...]:
+def changed_fields(nodegroup: NodeGroup) -> tuple[str, ...]:
     """Fields of a nodegroup that a request changes and that tenants may change."""
-    changed = row.obj_what_changed()
+    changed = nodegroup.obj_what_changed()
     return tuple(field for field in (*change.BOUNDS, *_MARKS) if field in changed)
 
 
 def accept_upgrade(
-    cluster: Cluster, template: ClusterTemplate, target: UpgradeTarget, kept: Collection[str]
+    cluster: Cluster,
+    template: ClusterTemplate,
+    target: UpgradeTarget,
+    with_own_image: Collection[str],
 ) -> None:
     """Say that an upgrade was accepted: the cluster follows *template* from now on.
 
     Nodegroups have copies of the cluster's labels and image, which follow the cluster.
 
-    :param kept: nodegroups that keep an image of their own, by their names in the values.
+    :param with_own_image: nodegroups that keep an image of their own, by their names in the values.
     """
-    old, rows = cluster.labels or {}, list(cluster.nodegroups)
-    called = reader.values_names(rows)
-    for row in rows:
-        texts = upgrade.merged_labels(old, target.labels, row.labels or {})
-        image = row.image_id if called[row.name] in kept else template.image_id
-        saving.save(row, labels=texts, image_id=image)
+    previous_labels, nodegroups = cluster.labels or {}, list(cluster.nodegroups)
+    entry_names = reader.entry_names_of(nodegroups)
+    for nodegroup in nodegroups:
+        texts = upgrade.merged_labels(previous_labels, target.labels, nodegroup.labels or {})
+        image = (
+            nodegroup.image_id
+            if entry_names[nodegroup.name] in with_own_image
+            else template.image_id
+        )
+        saving.save(nodegroup, labels=texts, image_id=image)
     saving.save(cluster, cluster_template_id=template.uuid, labels=dict(target.labels))
     cluster.cluster_template = template
     cluster.obj_reset_changes(["cluster_template"])
@@ -85,11 +97,11 @@ def set_create_failed(cluster: Cluster, name: str, error: errors.DriverError) ->
     :param name: under which it would stand in the chart's values.
     """
     LOG.warning("Cluster %s: nodegroup %s: %s %s", cluster.uuid, name, error, error.detail)
-    fresh = list(cluster.nodegroups)
-    called = reader.values_names(fresh)
-    for row in fresh:
-        if called[row.name] == name and not is_deleting(row):
-            saving.save(row, status=Status.CREATE_FAILED, status_reason=str(error))
+    nodegroups = list(cluster.nodegroups)
+    entry_names = reader.entry_names_of(nodegroups)
+    for nodegroup in nodegroups:
+        if entry_names[nodegroup.name] == name and not is_deleting(nodegroup):
+            saving.save(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
 
 
 def restore_nodegroup(
@@ -100,9 +112,11 @@ def restore_nodegroup(
     :param name: under which it stands in the chart's values, or :data:`change.CONTROL_PLANE`.
     """
     LOG.warning("Cluster %s: nodegroup %s: %s %s", cluster.uuid, name, error, error.detail)
-    fresh = list(cluster.nodegroups)
-    called = reader.values_names(fresh)
-    for row in fresh:
-        place = live.CONTROL_PLANE if row.role == reader.MASTER else called[row.name]
-        if place == name and not is_deleting(row):
-            set_update_failed(row, error, **fields)
+    nodegroups = list(cluster.nodegroups)
+    entry_names = reader.entry_names_of(nodegroups)
+    for nodegroup in nodegroups:
+        entry_name = (
+            live.CONTROL_PLANE if nodegroup.role == reader.MASTER else entry_names[nodegroup.name]
+        )
+        if entry_name == name and not is_deleting(nodegroup):
+            set_update_failed(nodegroup, error, **fields)

@@ -195,7 +195,7 @@ class CloudFacts:
         """What names stand for, to be kept with the request."""
         return Resolved(
             images=self.images,
-            flavors={text: one for text, one in self.flavors.items() if one.id},
+            flavors={text: flavor for text, flavor in self.flavors.items() if flavor.id},
             external_network_id=self.external_network_id or "",
             fixed_network_id=self.fixed_network_id or "",
             fixed_subnet_id=self.fixed_subnet_id or "",

@@ -103,19 +103,19 @@ class Condition:
         return self.truth is not Truth.UNKNOWN and not self.good
 
 
-def name(thing: Json) -> str:
+def name(obj: Json) -> str:
     """The object's name, "" when it has none."""
-    return str(metadata(thing).get("name", ""))
+    return str(metadata(obj).get("name", ""))
 
 
-def metadata(thing: Json) -> Json:
+def metadata(obj: Json) -> Json:
     """``metadata`` as a mapping, empty when absent."""
-    return mapping(thing.get("metadata"))
+    return mapping(obj.get("metadata"))
 
 
-def label(thing: Json, key: str) -> str | None:
+def label(obj: Json, key: str) -> str | None:
     """The object's label, None without."""
-    value = mapping(metadata(thing).get("labels")).get(key)
+    value = mapping(metadata(obj).get("labels")).get(key)
     return None if value is None else str(value)
 
 
@@ -124,17 +124,17 @@ def mapping(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def at_path(thing: Json, *path: str) -> Any:
+def at_path(obj: Json, *path: str) -> Any:
     """The value at *path*, None where any step of it is absent."""
-    value: Any = thing
+    value: Any = obj
     for step in path:
         value = mapping(value).get(step)
     return value
 
 
-def deleting(thing: Json) -> bool:
+def deleting(obj: Json) -> bool:
     """Somebody asked for the object's deletion; finalizers may still hold it."""
-    return bool(metadata(thing).get("deletionTimestamp"))
+    return bool(metadata(obj).get("deletionTimestamp"))
 
 
 def paused(cluster: Json) -> bool:
@@ -142,42 +142,46 @@ def paused(cluster: Json) -> bool:
     return at_path(cluster, "spec", "paused") is True
 
 
-def _is_old_view(thing: Json) -> bool:
+def _is_old_view(obj: Json) -> bool:
     """The object is a core Cluster API one, read at v1beta1."""
-    group, _, version = str(thing.get("apiVersion", "")).partition("/")
+    group, _, version = str(obj.get("apiVersion", "")).partition("/")
     return group in _CORE_GROUPS and version == "v1beta1"
 
 
-def items(thing: Json) -> list[Json]:
+def items(obj: Json) -> list[Json]:
     """An object's conditions as they stand in it, of the set that is judged."""
-    status = mapping(thing.get("status"))
-    if _is_old_view(thing):
-        found = mapping(status.get("v1beta2")).get("conditions")
+    status = mapping(obj.get("status"))
+    if _is_old_view(obj):
+        conditions = mapping(status.get("v1beta2")).get("conditions")
     else:
         # Providers: the set of their newest contract first, then whatever they have.
-        found = mapping(status.get("v1beta2")).get("conditions") or status.get("conditions")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        conditions = mapping(status.get("v1beta2")).get("conditions") or status.get("conditions")
+    return (
+        [condition for condition in conditions if isinstance(condition, dict)]
+        if isinstance(conditions, list)
+        else []
+    )
 
 
-def condition(thing: Json, kind: str) -> Condition:
-    """The condition *kind* of an object, UNKNOWN when absent or older than the object's spec."""
-    found = next((one for one in items(thing) if one.get("type") == kind), None)
-    if found is None:
-        return Condition(kind)
+def condition(obj: Json, condition_type: str) -> Condition:
+    """A condition of an object, UNKNOWN when absent or older than the object's spec."""
+    item = next((item for item in items(obj) if item.get("type") == condition_type), None)
+    if item is None:
+        return Condition(condition_type)
     try:
-        truth = Truth(found.get("status"))
+        status = Truth(item.get("status"))
     except ValueError:
-        truth = Truth.UNKNOWN
-    stale = kind not in MILESTONES and _older(found.get("observedGeneration"), thing)
+        status = Truth.UNKNOWN
+    stale = condition_type not in MILESTONES and _older(item.get("observedGeneration"), obj)
     return Condition(
-        kind,
-        Truth.UNKNOWN if stale else truth,
-        words(found.get("reason")),
-        words(found.get("message")),
+        condition_type,
+        Truth.UNKNOWN if stale else status,
+        words(item.get("reason")),
+        words(item.get("message")),
         present=True,
         stale=stale,
-        was=truth,
-        since=instant(found.get("lastTransitionTime")),
+        was=status,
+        since=instant(item.get("lastTransitionTime")),
     )
 
 
@@ -186,35 +190,34 @@ def words(value: object) -> str:
     return value[:LONGEST] if isinstance(value, str) else ""
 
 
-def _older(observed: object, thing: Json) -> bool:
-    generation = metadata(thing).get("generation")
+def _older(observed: object, obj: Json) -> bool:
+    generation = metadata(obj).get("generation")
     return isinstance(observed, int) and isinstance(generation, int) and observed < generation
 
 
-def generation_seen(thing: Json) -> bool:
+def generation_seen(obj: Json) -> bool:
     """The controller has worked through the object's newest spec; False when it does not say so."""
-    generation = metadata(thing).get("generation")
-    observed = at_path(thing, "status", "observedGeneration")
+    generation = metadata(obj).get("generation")
+    observed = at_path(obj, "status", "observedGeneration")
     return isinstance(generation, int) and observed == generation
 
 
-def counter(thing: Json, key: str) -> int | None:
+def counter(obj: Json, key: str) -> int | None:
     """A replica counter, e.g. ``replicas`` or ``upToDateReplicas``.
 
     None when the object does not say: that is not zero.
     """
-    status = mapping(thing.get("status"))
-    if key != "replicas" and _is_old_view(thing):
+    status = mapping(obj.get("status"))
+    if key != "replicas" and _is_old_view(obj):
         status = mapping(status.get("v1beta2"))
     value = status.get(key)
     return value if isinstance(value, int) else None
 
 
-def initialized(thing: Json, key: str, old: str) -> bool:
+def initialized(obj: Json, key: str, old: str) -> bool:
     """A one-way milestone: ``status.initialization.<key>``, before that ``status.<old>``."""
     return (
-        at_path(thing, "status", "initialization", key) is True
-        or at_path(thing, "status", old) is True
+        at_path(obj, "status", "initialization", key) is True or at_path(obj, "status", old) is True
     )
 
 

@@ -184,18 +184,18 @@ def ca_secret(release_name: str, purpose: str) -> str:
     return f"{release_name}-{purpose}"
 
 
-def server_group(release_name: str, group: str) -> str:
+def server_group(release_name: str, nodegroup: str) -> str:
     """Name of the Nova server group of a nodegroup (or of the control plane's group).
 
     No release has a dot in its name, so that one release's are never taken for another's.
     """
-    return f"{release_name}.{group}"
+    return f"{release_name}.{nodegroup}"
 
 
 def of_server_group(release_name: str, text: str) -> str | None:
     """The nodegroup whose server group of a release is called *text*, None if none is."""
-    head, _, group = text.partition(".")
-    return group or None if head == release_name else None
+    prefix, _, nodegroup = text.partition(".")
+    return nodegroup or None if prefix == release_name else None
 
 
 def api_address(release_name: str) -> str:
@@ -225,9 +225,9 @@ def is_service_address(release_name: str, text: str | None) -> bool:
 
 def is_service_group(release_name: str, text: str | None) -> bool:
     """Whether a security group's description is one that a cluster's cloud controller gives."""
-    words = text or ""
-    ends = words.endswith(f" Service LoadBalancer in cluster {release_name}")
-    return ends and words.startswith("Security Group for ")
+    description = text or ""
+    has_suffix = description.endswith(f" Service LoadBalancer in cluster {release_name}")
+    return has_suffix and description.startswith("Security Group for ")
 
 
 def lease(release_name: str) -> str:
@@ -283,20 +283,23 @@ def is_node_group(text: str) -> bool:
     return _DNS_LABEL.match(text) is not None and "--" not in text
 
 
-def entries(groups: Iterable[str]) -> dict[str, str]:
+def entries(nodegroups: Iterable[str]) -> dict[str, str]:
     """Under which name each nodegroup stands in the chart's values, by its name in Magnum.
 
     It is its own, for which new ones need a fit name. magnum-capi-helm took any name and put
     hyphens for what does not fit, so the groups of its clusters are found again like this.
 
-    :param groups: all of a cluster, oldest first: a younger one never takes an older one's place.
+    :param nodegroups: all of a cluster, oldest first: a younger one never takes an older one's
+        place.
     :returns: names that all differ; one that has no place there gets a name that nothing can have.
     """
-    found: dict[str, str] = {}
-    for name in groups:
-        fit = name if is_node_group(name) else _hyphenated(name)
-        found[name] = f"{name}#" if not fit or fit in found.values() else fit
-    return found
+    entry_names: dict[str, str] = {}
+    for name in nodegroups:
+        candidate = name if is_node_group(name) else _hyphenated(name)
+        entry_names[name] = (
+            f"{name}#" if not candidate or candidate in entry_names.values() else candidate
+        )
+    return entry_names
 
 
 def _hyphenated(text: str) -> str:

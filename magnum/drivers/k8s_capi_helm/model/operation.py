@@ -150,40 +150,44 @@ class ReleaseRecord:
     revisions: Revisions = Revisions()
 
 
-def resolved_names(noted: Iterable[Operation], group: NodeGroupRequest) -> Resolved:
+def resolved_names(operations: Iterable[Operation], nodegroup: NodeGroupRequest) -> Resolved:
     """What the names of a nodegroup stood for when somebody asked for it, or for a change of it."""
-    about = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_UPDATE)
-    found = NOTHING
-    for one in noted:
+    verbs = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_UPDATE)
+    resolved = NOTHING
+    for operation in operations:
         if (
-            one.verb in about
-            and group.name in one.groups
-            and one.nodegroup_uuid in ("", group.uuid)
+            operation.verb in verbs
+            and nodegroup.name in operation.groups
+            and operation.nodegroup_uuid in ("", nodegroup.uuid)
         ):
-            newer = one.resolved
-            found = Resolved(
-                images={**found.images, **newer.images},
-                flavors={**found.flavors, **newer.flavors},
-                extra_networks={**found.extra_networks, **newer.extra_networks},
+            later = operation.resolved
+            resolved = Resolved(
+                images={**resolved.images, **later.images},
+                flavors={**resolved.flavors, **later.flavors},
+                extra_networks={**resolved.extra_networks, **later.extra_networks},
             )
-    return found
+    return resolved
 
 
-def is_creation_recorded(noted: Iterable[Operation], name: str, uuid: str) -> bool:
+def is_creation_recorded(operations: Iterable[Operation], name: str, uuid: str) -> bool:
     """Whether the creation of a nodegroup is among the operations on record.
 
     :param name: what the values call it.
     :param uuid: of its row; one of its name may have been created and deleted before.
     """
-    made = (one for one in noted if one.verb is Verb.NODEGROUP_CREATE and name in one.groups)
-    return any(one.nodegroup_uuid in ("", uuid) for one in made)
+    creations = (
+        operation
+        for operation in operations
+        if operation.verb is Verb.NODEGROUP_CREATE and name in operation.groups
+    )
+    return any(operation.nodegroup_uuid in ("", uuid) for operation in creations)
 
 
 def is_being_deleted(record: ReleaseRecord | None) -> bool:
     """Whether a deletion is pending or through: nodegroup verbs overwrite the row's status."""
     if record is None:
         return False
-    return record.tombstone or any(one.verb is Verb.DELETE for one in record.operations)
+    return record.tombstone or any(operation.verb is Verb.DELETE for operation in record.operations)
 
 
 def deleted_nodegroups(record: ReleaseRecord | None) -> frozenset[str]:
@@ -193,38 +197,44 @@ def deleted_nodegroups(record: ReleaseRecord | None) -> frozenset[str]:
     """
     operations = record.operations if record else ()
     return frozenset(
-        one.nodegroup_uuid for one in operations if one.verb is Verb.NODEGROUP_DELETE
+        operation.nodegroup_uuid
+        for operation in operations
+        if operation.verb is Verb.NODEGROUP_DELETE
     ) - {""}
 
 
-def is_nodegroup_deleted(record: ReleaseRecord | None, row: Any, name: str) -> bool:
+def is_nodegroup_deleted(record: ReleaseRecord | None, nodegroup: Any, name: str) -> bool:
     """Whether a nodegroup was asked to go; Magnum overwrites its row's status with other verbs.
 
     Where an older version wrote the deletion down it says only the name, which a new group may
     have by now; then the last request counts.
 
-    :param row: the nodegroup.
+    :param nodegroup: the nodegroup.
     :param name: what the values call it.
     """
-    if row.uuid in deleted_nodegroups(record):
+    if nodegroup.uuid in deleted_nodegroups(record):
         return True
-    about = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_DELETE)
-    mine = [
-        one.verb
-        for one in (record.operations if record else ())
-        if one.verb in about and name in one.groups and one.nodegroup_uuid in ("", row.uuid)
+    relevant = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_DELETE)
+    verbs = [
+        operation.verb
+        for operation in (record.operations if record else ())
+        if operation.verb in relevant
+        and name in operation.groups
+        and operation.nodegroup_uuid in ("", nodegroup.uuid)
     ]
-    return mine[-1:] == [Verb.NODEGROUP_DELETE]
+    return verbs[-1:] == [Verb.NODEGROUP_DELETE]
 
 
 def without_deleted(request: ClusterRequest, record: ReleaseRecord | None) -> ClusterRequest:
     """The request, in which nodegroups go whose deletion is on record, whatever their rows say."""
-    gone = deleted_nodegroups(record)
-    going = [one.name for one in request.node_groups if one.uuid in gone]
-    if not going:
+    uuids = deleted_nodegroups(record)
+    deleted = [nodegroup.name for nodegroup in request.node_groups if nodegroup.uuid in uuids]
+    if not deleted:
         return request
     return dataclasses.replace(
         request,
-        node_groups=tuple(one for one in request.node_groups if one.uuid not in gone),
-        deleted_groups=(*request.deleted_groups, *going),
+        node_groups=tuple(
+            nodegroup for nodegroup in request.node_groups if nodegroup.uuid not in uuids
+        ),
+        deleted_groups=(*request.deleted_groups, *deleted),
     )

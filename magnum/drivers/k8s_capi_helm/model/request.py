@@ -105,7 +105,7 @@ class ClusterRequest:
     @property
     def own_images(self) -> frozenset[str]:
         """Names of the nodegroups with an image of their own."""
-        return frozenset(group.name for group in self.node_groups if group.image)
+        return frozenset(nodegroup.name for nodegroup in self.node_groups if nodegroup.image)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,10 +126,14 @@ def initial_nodegroups(request: ClusterRequest) -> ClusterRequest:
 
     What the cloud has for them was not asked for with the cluster; they join it once it is there.
     """
-    groups = (one for one in request.node_groups if one.is_default or not one.is_new)
-    return dataclasses.replace(request, node_groups=tuple(groups))
+    nodegroups = (
+        nodegroup
+        for nodegroup in request.node_groups
+        if nodegroup.is_default or not nodegroup.is_new
+    )
+    return dataclasses.replace(request, node_groups=tuple(nodegroups))
 
 
-def node_annotations(group: NodeGroupRequest) -> tuple[tuple[str, str], ...]:
+def node_annotations(nodegroup: NodeGroupRequest) -> tuple[tuple[str, str], ...]:
     """Annotations of a nodegroup's Nodes, each a key and a value."""
-    return group.labels.node_annotations if group.labels else ()
+    return nodegroup.labels.node_annotations if nodegroup.labels else ()

@@ -65,10 +65,10 @@ def is_credential_name(owner: Owner, text: str) -> bool:
     :func:`names.credential` with what rotations and :func:`addon_credential` append, and those of
     magnum-capi-helm, ``magnum-<uuid>-<8 hexadecimal digits>``.
     """
-    mine = re.escape(names.credential(owner.release))
-    theirs = re.escape(names.credential(owner.cluster_uuid))
-    shape = rf"{mine}(?:-[0-9a-f]{{8}})?(?:{_INSIDE})?|{theirs}(?:-[0-9a-f]{{8}})?"
-    return re.fullmatch(shape, text) is not None
+    of_release = re.escape(names.credential(owner.release))
+    of_uuid = re.escape(names.credential(owner.cluster_uuid))
+    pattern = rf"{of_release}(?:-[0-9a-f]{{8}})?(?:{_INSIDE})?|{of_uuid}(?:-[0-9a-f]{{8}})?"
+    return re.fullmatch(pattern, text) is not None
 
 
 def addon_credential(name: str) -> str:
@@ -97,10 +97,11 @@ def user_of(secret: Json | None, owner: Owner) -> str:
     magnum-capi-helm keeps the first 63 characters, in the label alone.
     """
     metadata = (secret or {}).get("metadata") or {}
-    marked = (metadata.get("labels") or {}).get(names.LABEL_USER) or owner.user_id
-    cut = marked == owner.user_id[:_LABEL_LIMIT]
+    user_label = (metadata.get("labels") or {}).get(names.LABEL_USER) or owner.user_id
+    is_truncated = user_label == owner.user_id[:_LABEL_LIMIT]
     return str(
-        (metadata.get("annotations") or {}).get(names.USER_ID) or (owner.user_id if cut else marked)
+        (metadata.get("annotations") or {}).get(names.USER_ID)
+        or (owner.user_id if is_truncated else user_label)
     )
 
 
@@ -137,8 +138,8 @@ def clouds_yaml(
 def credentials_of(secret: Json | None) -> tuple[ApplicationCredential, ...]:
     """The application credentials that a credential Secret holds: none, one or two."""
     data = (secret or {}).get("data") or {}
-    found = (_credential(data.get(key)) for key in (CLOUDS, ADDON_CLOUDS))
-    return tuple(one for one in found if one is not None)
+    credentials = (_credential(data.get(key)) for key in (CLOUDS, ADDON_CLOUDS))
+    return tuple(credential for credential in credentials if credential is not None)
 
 
 def has_addon_credential(secret: Json | None) -> bool:
@@ -155,18 +156,18 @@ def _credential(text: str | None) -> ApplicationCredential | None:
     if not text:
         return None
     try:
-        packed = base64.b64decode(text)
-        found: object = yaml.safe_load(packed) if len(packed) <= _LARGEST else None
+        text_bytes = base64.b64decode(text)
+        document: object = yaml.safe_load(text_bytes) if len(text_bytes) <= _LARGEST else None
     except (ValueError, TypeError, RecursionError, yaml.YAMLError):
         # No word of what is in it goes any further.
         return None
     for key in ("clouds", names.CLOUD_NAME, "auth"):
-        found = found.get(key) if isinstance(found, dict) else None
-    auth = found if isinstance(found, dict) else {}
-    named, secret = (auth.get(f"application_credential_{key}") for key in ("id", "secret"))
-    if not named or not isinstance(named, str):
+        document = document.get(key) if isinstance(document, dict) else None
+    auth = document if isinstance(document, dict) else {}
+    credential_id, secret = (auth.get(f"application_credential_{key}") for key in ("id", "secret"))
+    if not credential_id or not isinstance(credential_id, str):
         return None
-    return ApplicationCredential(named, secret if isinstance(secret, str) else "")
+    return ApplicationCredential(credential_id, secret if isinstance(secret, str) else "")
 
 
 def credential_secret(

@@ -51,7 +51,7 @@ def first_replicas(groups: Iterable[NodeGroupRequest], wanted: Labels) -> dict[s
     found = {}
     for group in groups:
         count = nodegroups.initial_count(group, wanted)
-        if nodegroups.group_counts(group, wanted).get("machineCountMin", count) < count:
+        if nodegroups.nodegroup_counts(group, wanted).get("machineCountMin", count) < count:
             found[group.name] = count
     return found
 

@@ -137,7 +137,7 @@ def fields_before(
     called = request.control_plane.name if group is None else name
     mine = [one for one in recorded if one.verb in _CHANGES and one.groups == (called,)]
     asked = [dataclasses.replace(one, groups=(called,)) for one in tried if name in one.groups]
-    return change.row_of(live.values, group, [*mine, *asked]), [one.id for one in mine]
+    return change.nodegroup_fields(live.values, group, [*mine, *asked]), [one.id for one in mine]
 
 
 def remove_node_annotations(ports: Clients, request: ClusterRequest, name: str) -> None:

@@ -82,7 +82,7 @@ def ports(conf: Settings) -> Clients:
 
 def cloud(context: Any) -> Cloud:
     """OpenStack as the person (or the service user) of *context* sees it."""
-    return Cloud(endpoints.MagnumClients(context), sees_all=bool(context.is_admin))
+    return Cloud(endpoints.MagnumClients(context), is_admin=bool(context.is_admin))
 
 
 def ca_bundle(conf: Settings) -> str:

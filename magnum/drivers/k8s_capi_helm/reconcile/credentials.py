@@ -16,7 +16,7 @@ from oslo_log import log as logging
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.cloud.roles import credential_roles
-from magnum.drivers.k8s_capi_helm.cloud.services import still_there
+from magnum.drivers.k8s_capi_helm.cloud.services import not_deleted
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
@@ -115,4 +115,4 @@ def _end(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) ->
     for one in sorted(ids):
         cloud.delete_credential(user, one)
     if ids and (left := set(ids) & cloud.credential_names(user, owner.project_id).keys()):
-        raise still_there("Keystone", f"application credential '{min(left)}'")
+        raise not_deleted("Keystone", f"application credential '{min(left)}'")

@@ -103,7 +103,7 @@ def remove_group_annotations(
     else:
         deployments = kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
         owners = machines.deployments_of(group, deployments)
-        mine = machines.of_group(listed, group, owners)
+        mine = machines.of_nodegroup(listed, group, owners)
     marked = (
         one for one in mine if conditions.at_path(one, "metadata", "annotations", _MARK) == _OURS
     )
@@ -118,7 +118,7 @@ def _is_rolling(observed: Observed, group: str) -> bool:
     """Whether machines of more than one template are there."""
     if isinstance(observed.machine_sets, Missing):
         return True
-    sets = machines.of_group(observed.machine_sets, group, _deployments(observed, group))
+    sets = machines.of_nodegroup(observed.machine_sets, group, _deployments(observed, group))
     counts = (
         conditions.counter(one, "replicas") or machine_deployment.replicas(one) for one in sets
     )
@@ -129,7 +129,7 @@ def _machines(observed: Observed, group: str | None) -> tuple[Json, ...]:
     listed = () if isinstance(observed.machines, Missing) else observed.machines
     if group is None:
         return machines.of_control_plane(listed)
-    return machines.of_group(listed, group, _deployments(observed, group))
+    return machines.of_nodegroup(listed, group, _deployments(observed, group))
 
 
 def _deployments(observed: Observed, group: str) -> tuple[Json, ...]:

@@ -117,7 +117,7 @@ def render_new(
     except errors.DriverError as error:
         return NodegroupEntries(ready, refused, error)
     for group in groups:
-        if group.is_new and provision.lacks_server_group(request, group, ids):
+        if group.is_new and provision.is_server_group_missing(request, group, ids):
             refused[group.name] = errors.CloudRefused(
                 f"The creation of nodegroup '{group.name}' was interrupted before its server group "
                 "was created, and only a request of a user of its project can create one. Delete "
@@ -213,7 +213,7 @@ def new_entries(
     there = nodegroups.extra_networks(live.values, labels)
     found = dataclasses.replace(found, extra_networks={**there, **found.extra_networks})
     inherits = there.keys() >= set(labels.extra_network_names)
-    return [nodegroups.node_group(one, labels, found, tells, inherits) for one in groups]
+    return [nodegroups.nodegroup_entry(one, labels, found, tells, inherits) for one in groups]
 
 
 def delete_objects(ports: Clients, namespace: str, release: str, group: str) -> None:
@@ -229,7 +229,7 @@ def delete_objects(ports: Clients, namespace: str, release: str, group: str) -> 
     selector = {names.LABEL_CHART_CLUSTER: release, names.LABEL_NODE_GROUP: group}
     owners = ports.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
     listed = ports.kube.list(names.MACHINE, namespace, {names.LABEL_CLUSTER_NAME: release})
-    for one in status_machines.of_group(listed, group, owners):
+    for one in status_machines.of_nodegroup(listed, group, owners):
         if node := conditions.at_path(one, "status", "nodeRef", "name"):
             LOG.error(
                 "Release %s: refused nodegroup %s has node %s and is kept", release, group, node

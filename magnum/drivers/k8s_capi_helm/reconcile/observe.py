@@ -145,7 +145,7 @@ class _Subject:
         self.state = magnum_state_reader.with_outcome(
             magnum_state_reader.magnum_state(cluster, rows, read.record, read.live),
             applied=read.applied,
-            joining=read.joining,
+            only_new_nodegroups_missing=read.joining,
             refusal=outcome.refusal,
             waiting=outcome.waiting or read.outdated,
         )

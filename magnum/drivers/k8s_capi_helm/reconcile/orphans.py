@@ -60,7 +60,7 @@ def blocking_deletion(observed: Observed, owner: secrets.Owner, cloud: Callable[
         return ""
     try:
         remains = cloud().remains
-        left = remains.clear_services(owner.release, owner.project_id)
+        left = remains.delete_services(owner.release, owner.project_id)
         return _listed(left or _ports(network, observed, cloud))
     except errors.DriverError as error:
         LOG.warning(
@@ -87,7 +87,7 @@ def remaining_resources(owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str
     remains = cloud().remains
     try:
         servers = remains.servers(owner.release, owner.project_id, owner.namespace)
-        left = () if servers else remains.clear_services(owner.release, owner.project_id)
+        left = () if servers else remains.delete_services(owner.release, owner.project_id)
     except errors.CloudRefused as error:
         LOG.warning(
             "Cluster %s: remaining cloud resources cannot be read: %s %s",

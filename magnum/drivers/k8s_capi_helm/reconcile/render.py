@@ -143,7 +143,7 @@ def _otherwise(
         if label.name not in request.given_labels:
             continue
         have = getattr(request.labels, label.name)
-        tried = (getattr(site, label.name), label.default, label.form.read(label.example))
+        tried = (getattr(site, label.name), label.default, label.label_type.read(label.example))
         for value in tried:
             if value == have:
                 continue

@@ -102,7 +102,7 @@ def software_facts(
 ) -> CloudFacts:
     """What the cloud says of an upgrade, with what its names stood for when it was asked for."""
     interface = conf.capi_helm.app_cred_interface_type
-    return cloud.software(target.request, interface=interface, known=operation.resolved)
+    return cloud.software(target.request, interface=interface, lookup=operation.resolved)
 
 
 def begin_upgrade(
@@ -125,20 +125,20 @@ def begin_upgrade(
     message.refuse(checks.software_problems(target.request, facts, terms, operation.groups))
     theirs = render.render_values(_as_made(target.request, live), facts, conf)
     _check_distro(live, target.request.image, theirs["osDistro"])
-    have, wanted = upgrade.versions(live), theirs["kubernetesVersion"]
+    old, new = upgrade.versions(live), theirs["kubernetesVersion"]
     if values_live.CONTROL_PLANE not in operation.groups:
         for name in operation.groups:
-            _check_there(name, have)
-            upgrade.check_node_group(name, have[name], wanted, have[values_live.CONTROL_PLANE])
+            _check_there(name, old)
+            upgrade.check_nodegroup_version(name, old[name], new, old[values_live.CONTROL_PLANE])
             live = upgrade.upgrade_nodegroup(
-                live, name, wanted, facts.image_id, operation.max_batch_size, owing
+                live, name, new, facts.image_id, operation.max_batch_size, owing
             )
         return live, owing
-    kept = {name: have[name] for name in have if name not in operation.groups}
-    upgrade.check_control_plane(have[values_live.CONTROL_PLANE], wanted, kept)
+    kept = {name: old[name] for name in old if name not in operation.groups}
+    upgrade.check_control_plane(old[values_live.CONTROL_PLANE], new, kept)
     # The old label need not agree with the new image, nor the new image know its version.
-    known = dataclasses.replace(facts, kubernetes_version=request.labels.kube_tag or wanted)
-    today, running = _as_made(request, live), have[values_live.CONTROL_PLANE]
+    known = dataclasses.replace(facts, kubernetes_version=request.labels.kube_tag or new)
+    today, running = _as_made(request, live), old[values_live.CONTROL_PLANE]
     base = render.render_values(today, known, conf, running=running)
     values = upgrade.initial_values(live, base, theirs)
     if not any(one.id == operation.id for one in owing) and values_live.node_groups(live):

@@ -53,38 +53,40 @@ def evaluate(observed: Observed, state: MagnumState, now: datetime.datetime) -> 
     """
     observed = _fresh(observed, now)
     observed = dataclasses.replace(observed, asof=timestamps.observed_at(observed))
-    gap = _missing(observed, state)
-    found = "" if gap else fingerprint.of_cluster(observed, state)
-    agreed = bool(found) and found == state.ready_fingerprint
-    rows = tuple(
-        nodegroups.evaluate(one, observed, state, now, agreed=agreed) for one in state.groups
+    issue = _first_issue(observed, state)
+    current_fingerprint = "" if issue else fingerprint.of_cluster(observed, state)
+    agreed = bool(current_fingerprint) and current_fingerprint == state.ready_fingerprint
+    verdicts = tuple(
+        nodegroups.evaluate(nodegroup, observed, state, now, cluster_confirmed=agreed)
+        for nodegroup in state.groups
     )
-    status, reason = _lifecycle(observed, state, now, gap, found)
+    status, reason = _lifecycle(observed, state, now, issue, current_fingerprint)
     healthy, texts = health.evaluate(observed, state)
     return Verdict(
         status=status,
         reason=reason,
-        groups=rows,
+        groups=verdicts,
         health=healthy,
         health_reason=texts,
-        fingerprint=found,
+        fingerprint=current_fingerprint,
         api_address=infrastructure.api_address(observed.cluster),
         coe_version=control_plane.running_version(observed.control_plane),
     )
 
 
-def control_plane_in_place(observed: Observed, group: GroupState) -> bool:
-    """Whether nothing keeps the control plane from being what *group* says, its version too."""
+def control_plane_in_place(observed: Observed, nodegroup: GroupState) -> bool:
+    """Whether nothing keeps the control plane from being what *nodegroup* says, its version too."""
     return (
-        not observed.unreachable and control_plane.missing(group, observed, group.version) is None
+        not observed.unreachable
+        and control_plane.missing(nodegroup, observed, nodegroup.version) is None
     )
 
 
 def servers_in_error(observed: Observed) -> tuple[str, ...]:
     """Ids of the Nova servers whose fault only Nova can tell, to be put into ``server_faults``."""
-    listed = [conditions.mapping(one.get("status")) for one in present(observed.servers)]
-    ids = (one.get("instanceID") for one in listed if one.get("instanceState") == "ERROR")
-    return tuple(str(one) for one in ids if one)
+    servers = [conditions.mapping(server.get("status")) for server in present(observed.servers)]
+    ids = (server.get("instanceID") for server in servers if server.get("instanceState") == "ERROR")
+    return tuple(str(server_id) for server_id in ids if server_id)
 
 
 def _fresh(observed: Observed, now: datetime.datetime) -> Observed:
@@ -107,7 +109,7 @@ def _fresh(observed: Observed, now: datetime.datetime) -> Observed:
     )
 
 
-def _missing(observed: Observed, state: MagnumState) -> Issue | None:
+def _first_issue(observed: Observed, state: MagnumState) -> Issue | None:
     """The first thing that keeps the whole from being what was asked for, or None.
 
     None leaves no group in progress: each is judged by the same questions.
@@ -129,12 +131,12 @@ def _lifecycle(
     observed: Observed,
     state: MagnumState,
     now: datetime.datetime,
-    gap: Issue | None,
-    found: str,
+    issue: Issue | None,
+    current_fingerprint: str,
 ) -> tuple[str, str | None]:
     """The cluster's status and reason, by the first rule that fits.
 
-    :param found: fingerprint of this look when everything is in place, else "".
+    :param current_fingerprint: fingerprint of this look when everything is in place, else "".
     """
     if state.status == "DELETE_IN_PROGRESS":
         waited = f"waiting: {deletion_progress.describe(observed)}"
@@ -143,23 +145,23 @@ def _lifecycle(
         return state.status, None
     if state.status not in _JUDGED:
         return state.status, state.status_reason
-    verb, _, stage = state.status.partition("_")
+    verb, _, outcome = state.status.partition("_")
     if state.refusal:
         return f"{verb}_FAILED", state.refusal
-    if found and found == state.ready_fingerprint:
+    if current_fingerprint and current_fingerprint == state.ready_fingerprint:
         return f"{verb}_COMPLETE", None
-    if gap is None:
-        return state.status, _once_more(state, stage)
-    reason = reasons.with_cause(gap, observed, state)
+    if issue is None:
+        return state.status, _unconfirmed(state, outcome)
+    reason = reasons.with_cause(issue, observed, state)
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason)
-    if stage == "FAILED":
+    if outcome == "FAILED":
         return state.status, reasons.kept_reason(state.status_reason, reason)
     return state.status, reason
 
 
-def _once_more(state: MagnumState, stage: str) -> str | None:
+def _unconfirmed(state: MagnumState, outcome: str) -> str | None:
     """Between two looks that find everything in place."""
-    if stage == "FAILED":
+    if outcome == "FAILED":
         return state.status_reason
     return reasons.ONCE_MORE

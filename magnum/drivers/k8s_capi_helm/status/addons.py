@@ -58,50 +58,53 @@ def done(addon: Json) -> bool:
     annotations = conditions.mapping(conditions.metadata(addon).get("annotations"))
     if conditions.deleting(addon) or any(key.startswith(_IN_PROGRESS) for key in annotations):
         return False
-    same = _parsed(annotations.get(_HANDLED)).get("spec") == addon.get("spec")
-    return same and conditions.at_path(addon, "status", "phase") == "Deployed"
+    is_handled = _parsed(annotations.get(_HANDLED)).get("spec") == addon.get("spec")
+    return is_handled and conditions.at_path(addon, "status", "phase") == "Deployed"
 
 
 def switched_off(values: Mapping[str, Any]) -> frozenset[str]:
     """Core addons that a release's values switch off; the charts have all of them on by default."""
-    own = values.get("addons", {})
-    openstack = own.get("openstack", {})
+    addon_values = values.get("addons", {})
+    openstack = addon_values.get("openstack", {})
     switches = {
         "csi-cinder": openstack.get("csiCinder", {}),
         "ccm-openstack": openstack.get("ccm", {}),
         "cloud-config": openstack,
     }
-    off = {name for name, part in switches.items() if part.get("enabled") is False}
+    off = {name for name, switch in switches.items() if switch.get("enabled") is False}
     if openstack.get("enabled") is False:
         off |= set(switches)
-    if own.get("cni", {}).get("enabled") is False or own.get("cni", {}).get("type") == "none":
+    if (
+        addon_values.get("cni", {}).get("enabled") is False
+        or addon_values.get("cni", {}).get("type") == "none"
+    ):
         off |= {"cni-calico", "cni-cilium"}
     return frozenset(off)
 
 
-def core_missing(observed: Observed, without: Iterable[str] = ()) -> Issue | None:
+def core_missing(observed: Observed, switched_off: Iterable[str] = ()) -> Issue | None:
     """The first core addon that is not there or not done, None when all are.
 
-    :param without: core addons that the release switches off.
+    :param switched_off: core addons that the release switches off.
     """
     addons = observed.addons
     if isinstance(addons, Missing):
         return Issue("the addons cannot be read")
-    off = frozenset(without)
+    disabled = frozenset(switched_off)
     for alternatives in CORE:
-        there = [one for one in addons if component(one) in alternatives]
-        if not there and not alternatives & off:
+        installed = [addon for addon in addons if component(addon) in alternatives]
+        if not installed and not alternatives & disabled:
             return Issue(f"addon {' or '.join(sorted(alternatives))} does not exist")
-    waiting = [one for one in addons if is_core(one) and not done(one)]
-    for one in waiting:
-        issue = issue_of(one, observed)
+    waiting = [addon for addon in addons if is_core(addon) and not done(addon)]
+    for addon in waiting:
+        issue = issue_of(addon, observed)
         if issue is not None:
             return issue
     if waiting:
-        total = sum(1 for one in addons if is_core(one))
-        listed = ", ".join(sorted(component(one) for one in waiting))
+        total = sum(1 for addon in addons if is_core(addon))
+        names = ", ".join(sorted(component(addon) for addon in waiting))
         return Issue(
-            f"{total - len(waiting)} of {total} core addons are deployed, waiting for {listed}"
+            f"{total - len(waiting)} of {total} core addons are deployed, waiting for {names}"
         )
     return None
 
@@ -175,22 +178,22 @@ def _is_paused(addon: Json) -> bool:
     return conditions.at_path(addon, "spec", "paused") is True
 
 
-def not_deployed(observed: Observed, without: Iterable[str] = ()) -> tuple[str, ...]:
+def not_deployed(observed: Observed, switched_off: Iterable[str] = ()) -> tuple[str, ...]:
     """Addons that are not deployed, core and optional, each with its phase or message.
 
-    :param without: core addons that the release switches off.
+    :param switched_off: core addons that the release switches off.
     """
     if isinstance(observed.addons, Missing):
         return ("the addons cannot be read",)
     texts = []
-    missing = core_missing(observed, without)
+    missing = core_missing(observed, switched_off)
     if missing is not None:
         texts.append(missing.text)
-    for one in observed.addons:
-        if is_core(one) or done(one):
+    for addon in observed.addons:
+        if is_core(addon) or done(addon):
             continue
-        found = issue_of(one, observed)
-        texts.append(found.text if found else f"{component(one)}: {_phase(one)}")
+        issue = issue_of(addon, observed)
+        texts.append(issue.text if issue else f"{component(addon)}: {_phase(addon)}")
     return tuple(sorted(texts))
 
 

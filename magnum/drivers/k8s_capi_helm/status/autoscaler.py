@@ -7,14 +7,14 @@ from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing
 from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 
-def issue_of(found: tuple[Json, ...] | Missing) -> str | None:
+def issue_of(deployments: tuple[Json, ...] | Missing) -> str | None:
     """What is wrong with it, "" if it runs; None where nobody knows."""
-    if isinstance(found, Missing):
+    if isinstance(deployments, Missing):
         return None
-    if not found:
+    if not deployments:
         return "does not exist: nodegroups keep their node counts"
-    said = conditions.condition(found[0], "Available")
-    if said.bad:
-        why = public(said.message or said.reason)
-        return f"does not run, nodegroups keep their node counts: {why}"
-    return "" if said.good else None
+    available = conditions.condition(deployments[0], "Available")
+    if available.bad:
+        cause = public(available.message or available.reason)
+        return f"does not run, nodegroups keep their node counts: {cause}"
+    return "" if available.good else None

@@ -17,12 +17,14 @@ from magnum.drivers.k8s_capi_helm.model import conditions, Json
 NEAR = datetime.timedelta(days=14)
 
 
-def first_end(machines: Iterable[Json]) -> tuple[datetime.datetime, str] | None:
+def first_expiry(machines: Iterable[Json]) -> tuple[datetime.datetime, str] | None:
     """When the first certificate ends, and of which node; None where no machine says it."""
-    found = []
-    for one in machines:
-        end = conditions.instant(conditions.at_path(one, "status", "certificatesExpiryDate"))
-        if end is not None:
-            node = conditions.at_path(one, "status", "nodeRef", "name") or conditions.name(one)
-            found.append((end, str(node)))
-    return min(found, default=None)
+    expiries = []
+    for machine in machines:
+        expiry = conditions.instant(conditions.at_path(machine, "status", "certificatesExpiryDate"))
+        if expiry is not None:
+            node = conditions.at_path(machine, "status", "nodeRef", "name") or conditions.name(
+                machine
+            )
+            expiries.append((expiry, str(node)))
+    return min(expiries, default=None)

@@ -18,7 +18,7 @@ _UNKNOWN = Version("0")
 _SETTLED = ("Initialized", "Available", "ScalingUp", "ScalingDown")
 
 
-def missing(group: GroupState, observed: Observed, version: str) -> Issue | None:
+def missing(nodegroup: GroupState, observed: Observed, version: str) -> Issue | None:
     """What the control plane still lacks, None when it is in place.
 
     :param version: wanted Kubernetes version without ``v``, "" to take the object's own.
@@ -29,12 +29,12 @@ def missing(group: GroupState, observed: Observed, version: str) -> Issue | None
     if isinstance(owner, Missing):
         return Issue("the control plane does not exist yet")
     version = version or versions.plain(conditions.at_path(owner, "spec", "version"))
-    mine = machines.of_control_plane(observed.machines)
+    own_machines = machines.of_control_plane(observed.machines)
     return (
-        _not_taken_up(group, owner, version)
-        or machines.shortfall(mine, group.count, version, "control plane")
-        or _not_settled(group, owner)
-        or machines.servers_missing(mine, observed.servers)
+        _spec_issue(nodegroup, owner, version)
+        or machines.shortfall(own_machines, nodegroup.count, version, "control plane")
+        or _status_issue(nodegroup, owner)
+        or machines.server_issue(own_machines, observed.servers)
     )
 
 
@@ -44,34 +44,34 @@ def running_version(owner: Json | Missing) -> str | None:
         return None
     text = conditions.at_path(owner, "status", "version")
     if not text:
-        listed = conditions.at_path(owner, "status", "versions")
-        found = [conditions.mapping(one).get("version") for one in listed or ()]
-        listed = [str(one) for one in found if one]
-        text = min(listed, key=lambda one: versions.parse(one) or _UNKNOWN, default="")
+        reported = conditions.at_path(owner, "status", "versions")
+        texts = [conditions.mapping(item).get("version") for item in reported or ()]
+        reported = [str(item) for item in texts if item]
+        text = min(reported, key=lambda item: versions.parse(item) or _UNKNOWN, default="")
     return f"v{versions.plain(text)}" if text else None
 
 
-def _not_taken_up(group: GroupState, owner: Json, version: str) -> Issue | None:
+def _spec_issue(nodegroup: GroupState, owner: Json, version: str) -> Issue | None:
     if conditions.deleting(owner):
         return Issue("the control plane is being deleted")
     if conditions.condition(owner, "Paused").bad:
         return Issue("the control plane is paused on the management cluster")
-    if conditions.at_path(owner, "spec", "replicas") != group.count:
-        return Issue(f"the control plane is not set to {group.count} machines yet")
+    if conditions.at_path(owner, "spec", "replicas") != nodegroup.count:
+        return Issue(f"the control plane is not set to {nodegroup.count} machines yet")
     if versions.plain(conditions.at_path(owner, "spec", "version")) != version:
         return Issue(f"the control plane is not set to version {version} yet")
     return None
 
 
-def _not_settled(group: GroupState, owner: Json) -> Issue | None:
+def _status_issue(nodegroup: GroupState, owner: Json) -> Issue | None:
     if not conditions.generation_seen(owner):
         return Issue("Cluster API has not processed the change of the control plane yet")
     # Cluster API 1.9 says instead that the machines are up to date; later ones say both.
     rolling = conditions.condition(owner, "RollingOut")
-    first = "RollingOut" if rolling.present else "MachinesUpToDate"
-    for kind in (first, *_SETTLED):
+    rollout_condition = "RollingOut" if rolling.present else "MachinesUpToDate"
+    for kind in (rollout_condition, *_SETTLED):
         if not conditions.condition(owner, kind).good:
             return Issue(f"the control plane is not stable yet ({kind})")
-    if {conditions.counter(owner, key) for key in _COUNTERS} != {group.count}:
+    if {conditions.counter(owner, key) for key in _COUNTERS} != {nodegroup.count}:
         return Issue("not all control plane machines are ready and up to date yet")
     return None

@@ -33,86 +33,91 @@ class ControllerLease:
     """What is known of one Lease.
 
     :ivar renewed: its ``renewTime``, by the clock of its controller (aware).
-    :ivar lasts: how long its holder says that it is good for.
+    :ivar duration: how long its holder says that it is good for.
     :ivar first_seen: when it was seen with this ``renewTime`` first, in seconds of a clock of this
         process that only goes up.
     :ivar last_seen: and last.
-    :ivar moved: it was seen with an older one before, so that its clock need not be trusted.
+    :ivar is_renewed_since: it was seen with an older one before, so that its clock need not be
+        trusted.
     """
 
     controller: str
     renewed: datetime.datetime
-    lasts: datetime.timedelta
+    duration: datetime.timedelta
     first_seen: float
     last_seen: float
-    moved: bool = False
+    is_renewed_since: bool = False
 
 
 def controller_lease(
-    controller: str, lease: Json | None, before: ControllerLease | None, now: float
+    controller: str, lease: Json | None, previous: ControllerLease | None, now: float
 ) -> ControllerLease | None:
     """What is known after a look at a Lease; None where nobody has ever renewed it.
 
     :param lease: None if it is not there; one that was seen before went with its controller.
-    :param before: what was known of it, None if nothing.
+    :param previous: what was known of it, None if nothing.
     :param now: seconds of a clock of this process.
     """
     if lease is None:
-        return before and dataclasses.replace(before, last_seen=now)
+        return previous and dataclasses.replace(previous, last_seen=now)
     renewed = conditions.instant(conditions.at_path(lease, "spec", "renewTime"))
     if renewed is None:
         return None
-    if before is not None and before.renewed == renewed:
-        return dataclasses.replace(before, last_seen=now)
+    if previous is not None and previous.renewed == renewed:
+        return dataclasses.replace(previous, last_seen=now)
     seconds = conditions.at_path(lease, "spec", "leaseDurationSeconds")
-    known = isinstance(seconds, int) and 0 <= seconds <= _LONGEST
-    lasts = datetime.timedelta(seconds=seconds if known else 0)
-    return ControllerLease(controller, renewed, lasts, now, now, moved=before is not None)
+    is_valid = isinstance(seconds, int) and 0 <= seconds <= _LONGEST
+    duration = datetime.timedelta(seconds=seconds if is_valid else 0)
+    return ControllerLease(
+        controller, renewed, duration, now, now, is_renewed_since=previous is not None
+    )
 
 
 def stale_controller(
-    beat: ControllerLease, patience: datetime.timedelta, asof: datetime.datetime | None
+    lease: ControllerLease, max_staleness: datetime.timedelta, observed_at: datetime.datetime | None
 ) -> StaleController | None:
-    """Whether a controller has not renewed its Lease for longer than *patience*.
+    """Whether a controller has not renewed its Lease for longer than *max_staleness*.
 
     That is the time for which we have seen it unchanged, in which no clock of another machine has a
     part. A Lease that we do not know for so long is believed its time, against what others on the
     management cluster have written since, less what their clocks differ by.
 
-    :param asof: what the clocks of the management cluster show, None where nobody knows.
+    :param observed_at: what the clocks of the management cluster show, None where nobody knows.
     """
-    quiet = datetime.timedelta(seconds=beat.last_seen - beat.first_seen)
-    if not beat.moved and asof is not None:
-        quiet = max(quiet, asof - beat.renewed - SKEW)
-    if quiet < max(patience, 2 * beat.lasts):
+    staleness = datetime.timedelta(seconds=lease.last_seen - lease.first_seen)
+    if not lease.is_renewed_since and observed_at is not None:
+        staleness = max(staleness, observed_at - lease.renewed - SKEW)
+    if staleness < max(max_staleness, 2 * lease.duration):
         return None
-    return StaleController(beat.controller, beat.renewed)
+    return StaleController(lease.controller, lease.renewed)
 
 
 def recorded_stale_since(
-    beats: Iterable[ControllerLease], said: str
+    leases: Iterable[ControllerLease], recorded_text: str
 ) -> tuple[StaleController, ...]:
     """Who was silent for a conductor before this one, and has not renewed a Lease since.
 
     A row says whose Lease was how old. If it is so still, nobody has to watch for the whole time
     again, and nothing turns healthy in between because a conductor was started.
 
-    :param said: reason and health of a row, as they are now.
+    :param recorded_text: reason and health of a row, as they are now.
     """
-    waiting = [one for one in beats if not one.moved]
-    for found in _TOLD.finditer(said):
-        who = set(found["who"].split(", "))
-        named = tuple(one for one in waiting if one.controller in who)
-        if any(f"{one.renewed:%Y-%m-%d%H:%M}" == found["day"] + found["time"] for one in named):
-            return tuple(StaleController(one.controller, one.renewed) for one in named)
+    unchanged = [lease for lease in leases if not lease.is_renewed_since]
+    for match in _TOLD.finditer(recorded_text):
+        controllers = set(match["who"].split(", "))
+        matching = tuple(lease for lease in unchanged if lease.controller in controllers)
+        if any(
+            f"{lease.renewed:%Y-%m-%d%H:%M}" == match["day"] + match["time"] for lease in matching
+        ):
+            return tuple(StaleController(lease.controller, lease.renewed) for lease in matching)
     return ()
 
 
-def describe(silent: Iterable[StaleController]) -> tuple[str, datetime.datetime] | None:
+def describe(stale_controllers: Iterable[StaleController]) -> tuple[str, datetime.datetime] | None:
     """Who is silent, as the beginning of a sentence that ends with the time; None if nobody is."""
-    found = sorted(silent, key=lambda one: one.controller)
-    if not found:
+    controllers = sorted(stale_controllers, key=lambda controller: controller.controller)
+    if not controllers:
         return None
-    listed = ", ".join(one.controller for one in found)
-    who = f"controller {listed} has" if len(found) == 1 else f"controllers {listed} have"
-    return f"{who} not reported since", min(one.since for one in found)
+    names = ", ".join(controller.controller for controller in controllers)
+    subject = f"controller {names} has" if len(controllers) == 1 else f"controllers {names} have"
+    return f"{subject} not reported since", min(controller.since for controller in controllers)

@@ -114,14 +114,14 @@ def _to_delete(observed: Observed) -> tuple[ObjectToDelete, ...]:
     """The Cluster; once it is gone, what it left behind because its controller never saw it."""
     if observed.cluster is Missing.UNREADABLE:
         return ()
-    things: list[tuple[names.Kind, Json | Missing]] = [(names.CLUSTER, observed.cluster)]
+    objects: list[tuple[names.Kind, Json | Missing]] = [(names.CLUSTER, observed.cluster)]
     if isinstance(observed.cluster, Missing):
         if not isinstance(observed.machine_deployments, Missing):
-            things = [(names.MACHINE_DEPLOYMENT, one) for one in observed.machine_deployments]
-        things.append((names.CONTROL_PLANE, observed.control_plane))
-        things.append((names.OPENSTACK_CLUSTER, observed.infrastructure))
+            objects = [(names.MACHINE_DEPLOYMENT, obj) for obj in observed.machine_deployments]
+        objects.append((names.CONTROL_PLANE, observed.control_plane))
+        objects.append((names.OPENSTACK_CLUSTER, observed.infrastructure))
     return tuple(
-        ObjectToDelete(kind, conditions.name(one), conditions.metadata(one).get("uid"))
-        for kind, one in things
-        if not isinstance(one, Missing) and not conditions.deleting(one)
+        ObjectToDelete(kind, conditions.name(obj), conditions.metadata(obj).get("uid"))
+        for kind, obj in objects
+        if not isinstance(obj, Missing) and not conditions.deleting(obj)
     )

@@ -16,63 +16,69 @@ _ENDED = "DeletionCompleted"
 
 def remaining_objects(observed: Observed) -> Iterator[Json | Missing]:
     """What is left or could not be read, the deepest first."""
-    for listed in (
+    for objects in (
         observed.servers,
         observed.machines,
         observed.machine_sets,
         observed.machine_deployments,
     ):
-        if isinstance(listed, Missing):
+        if isinstance(objects, Missing):
             yield Missing.UNREADABLE
         else:
-            yield from listed
-    for one in (observed.infrastructure, observed.control_plane, observed.cluster):
-        if one is not Missing.NOT_FOUND:
-            yield one
+            yield from objects
+    for obj in (observed.infrastructure, observed.control_plane, observed.cluster):
+        if obj is not Missing.NOT_FOUND:
+            yield obj
 
 
 def describe(observed: Observed) -> str:
     """What a deletion waits for, as an ending of "waiting: ..."."""
     if observed.unreachable:
         return "the management cluster cannot be reached"
-    left = list(remaining_objects(observed))
-    things = [one for one in left if not isinstance(one, Missing)]
-    if not left:
+    remaining = list(remaining_objects(observed))
+    objects = [obj for obj in remaining if not isinstance(obj, Missing)]
+    if not remaining:
         return "deletion of the last Secrets and the application credential"
-    if not things:
+    if not objects:
         return "the remaining objects cannot be read"
-    paused = next((one for one in things if conditions.condition(one, "Paused").bad), None)
+    paused = next((obj for obj in objects if conditions.condition(obj, "Paused").bad), None)
     if paused is not None:
         return f"{title(paused)} is paused: the deletion continues when it is unpaused"
     # The first that was told to go; above it everything waits, beside it some were not told yet.
-    first = next((one for one in things if conditions.deleting(one)), things[0])
-    words = _words(first, observed)
+    next_object = next((obj for obj in objects if conditions.deleting(obj)), objects[0])
+    cause = _cause(next_object, observed)
     machines = len(items(observed.machines))
     count = f" ({machines} machines left)" if machines > 1 else ""
-    return f"deletion of {title(first)}{count}{': ' + words if words else ''}"
+    return f"deletion of {title(next_object)}{count}{': ' + cause if cause else ''}"
 
 
-def title(thing: Json) -> str:
+def title(obj: Json) -> str:
     """Kind and name of an object."""
-    return f"{thing.get('kind') or 'object'} {conditions.name(thing)}"
+    return f"{obj.get('kind') or 'object'} {conditions.name(obj)}"
 
 
-def _words(thing: Json, observed: Observed) -> str:
+def _cause(obj: Json, observed: Observed) -> str:
     """Why the object is still there: its controller's words, else since when and held by whom."""
-    ready = conditions.condition(thing, "InstanceReady")
-    if ready.bad and "Delete" in ready.reason and ready.message:
-        return public(ready.message)
-    failed = failure_events.newest_failure(
-        observed, {(str(thing.get("kind")), conditions.name(thing))}
+    instance_ready = conditions.condition(obj, "InstanceReady")
+    if instance_ready.bad and "Delete" in instance_ready.reason and instance_ready.message:
+        return public(instance_ready.message)
+    failure = failure_events.newest_failure(
+        observed, {(str(obj.get("kind")), conditions.name(obj))}
     )
-    if failed is not None:
-        return messages.of_neutron(failed.text)
-    said = conditions.condition(thing, "Deleting")
-    if said.bad and said.message and said.reason != _ENDED:
-        return first_bullet(said.message)
-    asked = conditions.instant(conditions.metadata(thing).get("deletionTimestamp"))
-    if asked is None:
+    if failure is not None:
+        return messages.of_neutron(failure.text)
+    condition = conditions.condition(obj, "Deleting")
+    if condition.bad and condition.message and condition.reason != _ENDED:
+        return first_bullet(condition.message)
+    requested_at = conditions.instant(conditions.metadata(obj).get("deletionTimestamp"))
+    if requested_at is None:
         return ""
-    listed = conditions.metadata(thing).get("finalizers")
-    held = ", ".join(str(one) for one in listed) if isinstance(listed, list) else ""
-    return f"requested at {asked:%Y-%m-%d %H:%M} UTC{', held by ' + held if held else ''}"
+    finalizers = conditions.metadata(obj).get("finalizers")
+    holders = (
+        ", ".join(str(finalizer) for finalizer in finalizers)
+        if isinstance(finalizers, list)
+        else ""
+    )
+    return (
+        f"requested at {requested_at:%Y-%m-%d %H:%M} UTC{', held by ' + holders if holders else ''}"
+    )

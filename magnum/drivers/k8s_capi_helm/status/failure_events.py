@@ -20,7 +20,7 @@ _CREATION = re.compile(r"failedcreate", re.IGNORECASE)
 
 def event_fault(scope: Scope) -> Issue | None:
     """The newest failure of an object that is not fine now: an old fault is no reason."""
-    return newest_failure(scope.observed, _not_fine(scope), _created(scope))
+    return newest_failure(scope.observed, _suspects(scope), _created(scope))
 
 
 def newest_failure(
@@ -42,42 +42,43 @@ def newest_failure(
             continue
         if (kind, name) in created and _CREATION.match(str(event.get("reason"))):
             continue
-        young = not timestamps.has_lasted(at, observed, EVENT_AGE)
-        if young and (newest is None or at > newest[0]):
+        is_recent = not timestamps.has_lasted(at, observed, EVENT_AGE)
+        if is_recent and (newest is None or at > newest[0]):
             newest = (at, str(event.get("message") or event.get("reason")), name)
     if newest is None:
         return None
     return Issue(about(public(newest[1]), newest[2]), cause_of(newest[1]))
 
 
-def _not_fine(scope: Scope) -> set[tuple[str, str]]:
-    bad = {
-        ("OpenStackServer", conditions.name(one))
-        for one in scope.servers
-        if not conditions.condition(one, "InstanceReady").good
+def _suspects(scope: Scope) -> set[tuple[str, str]]:
+    suspects = {
+        ("OpenStackServer", conditions.name(server))
+        for server in scope.servers
+        if not conditions.condition(server, "InstanceReady").good
     }
-    for one in scope.machines:
-        if not machines.is_ready(one):
-            server = machines.server_name(one)
-            bad |= {("Machine", conditions.name(one))}
-            bad |= {("OpenStackMachine", server), ("OpenStackServer", server)}
-    bad = {(kind, name) for kind, name in bad if name not in scope.leaving}
-    bad |= {
-        ("MachineSet", conditions.name(one))
-        for one in scope.sets
-        if conditions.counter(one, "replicas") != conditions.at_path(one, "spec", "replicas")
+    for machine in scope.machines:
+        if not machines.is_ready(machine):
+            server = machines.server_name(machine)
+            suspects |= {("Machine", conditions.name(machine))}
+            suspects |= {("OpenStackMachine", server), ("OpenStackServer", server)}
+    suspects = {(kind, name) for kind, name in suspects if name not in scope.leaving}
+    suspects |= {
+        ("MachineSet", conditions.name(machine_set))
+        for machine_set in scope.sets
+        if conditions.counter(machine_set, "replicas")
+        != conditions.at_path(machine_set, "spec", "replicas")
     }
     owner = scope.observed.infrastructure
     if not isinstance(owner, Missing) and infrastructure.openstack_missing(owner):
-        bad.add(("OpenStackCluster", conditions.name(owner)))
-    return bad
+        suspects.add(("OpenStackCluster", conditions.name(owner)))
+    return suspects
 
 
 def _created(scope: Scope) -> set[tuple[str, str]]:
     """Machines of OpenStack that Nova has, whatever kept it from that before."""
-    there = {
-        conditions.name(one)
-        for one in scope.servers
-        if conditions.at_path(one, "status", "instanceID")
+    names = {
+        conditions.name(server)
+        for server in scope.servers
+        if conditions.at_path(server, "status", "instanceID")
     }
-    return {(kind, name) for name in there for kind in ("OpenStackServer", "OpenStackMachine")}
+    return {(kind, name) for name in names for kind in ("OpenStackServer", "OpenStackMachine")}

@@ -25,36 +25,36 @@ from magnum.drivers.k8s_capi_helm.status import machines
 def of_cluster(observed: Observed, state: MagnumState) -> str:
     """SHA-256 in hexadecimal; equal for equal objects and equal wishes, in any order."""
     # A group that is being deleted is gone when everything is in place, and so is its row.
-    wanted = [_wish(one) for one in state.groups if not one.is_deleting]
-    return _digest(state, wanted, [*observed.objects(), *present(observed.addons)])
+    desired = [_desired(nodegroup) for nodegroup in state.groups if not nodegroup.is_deleting]
+    return _digest(state, desired, [*observed.objects(), *present(observed.addons)])
 
 
-def of_group(group: GroupState, observed: Observed, state: MagnumState) -> str:
+def of_nodegroup(nodegroup: GroupState, observed: Observed, state: MagnumState) -> str:
     """The same for one nodegroup and its own objects."""
-    if group.is_control_plane:
-        mine = list(machines.of_control_plane(present(observed.machines)))
-        mine += present(observed.control_plane)
+    if nodegroup.is_control_plane:
+        own = list(machines.of_control_plane(present(observed.machines)))
+        own += present(observed.control_plane)
     else:
-        owners = machines.deployments_of(group.name, present(observed.machine_deployments))
-        mine = list(owners)
-        for listed in (observed.machine_sets, observed.machines):
-            mine += machines.of_group(present(listed), group.name, owners)
-    return _digest(state, [_wish(group), [group.status]], mine)
+        owners = machines.deployments_of(nodegroup.name, present(observed.machine_deployments))
+        own = list(owners)
+        for objects in (observed.machine_sets, observed.machines):
+            own += machines.of_nodegroup(present(objects), nodegroup.name, owners)
+    return _digest(state, [_desired(nodegroup), [nodegroup.status]], own)
 
 
-def _wish(group: GroupState) -> list[str]:
+def _desired(nodegroup: GroupState) -> list[str]:
     # The count of an autoscaled group follows what was found, which the generations tell of.
-    return [group.name, "autoscaled" if group.autoscaled else str(group.count)]
+    return [nodegroup.name, "autoscaled" if nodegroup.autoscaled else str(nodegroup.count)]
 
 
-def _digest(state: MagnumState, wishes: list[list[str]], things: Iterable[Json]) -> str:
+def _digest(state: MagnumState, desired: list[list[str]], objects: Iterable[Json]) -> str:
     started = state.started.isoformat() if state.started else ""
-    wanted = [state.kubernetes_version, started, sorted(wishes)]
-    text = json.dumps([wanted, sorted(_identity(one) for one in things)])
+    document = [state.kubernetes_version, started, sorted(desired)]
+    text = json.dumps([document, sorted(_identity(obj) for obj in objects)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _identity(thing: Mapping[str, object]) -> list[str]:
-    meta = conditions.mapping(thing.get("metadata"))
-    who = (thing.get("kind"), meta.get("name"), meta.get("uid"), meta.get("generation"))
-    return [str(one) for one in who]
+def _identity(obj: Mapping[str, object]) -> list[str]:
+    meta = conditions.mapping(obj.get("metadata"))
+    fields = (obj.get("kind"), meta.get("name"), meta.get("uid"), meta.get("generation"))
+    return [str(field) for field in fields]

@@ -15,8 +15,8 @@ from magnum.drivers.k8s_capi_helm.status.issue import Issue
 
 def applied_generations(observed: Observed) -> dict[str, int]:
     """Generations of what Helm writes of a release, by uid, as one look shows them."""
-    found = ((_uid(one), _generation(one)) for one in _things(observed))
-    return {uid: number for uid, number in found if uid and number}
+    generations = ((_uid(obj), _generation(obj)) for obj in _things(observed))
+    return {uid: generation for uid, generation in generations if uid and generation}
 
 
 def missing(observed: Observed, state: MagnumState) -> Issue | None:
@@ -25,20 +25,20 @@ def missing(observed: Observed, state: MagnumState) -> Issue | None:
     One that is not shown at all is missed by those who ask for it; one that was made anew since has
     another uid.
     """
-    for one in _things(observed):
-        if _generation(one) < state.applied_generations.get(_uid(one), 0):
-            title = f"{one.get('kind')} {conditions.name(one)}"
+    for obj in _things(observed):
+        if _generation(obj) < state.applied_generations.get(_uid(obj), 0):
+            title = f"{obj.get('kind')} {conditions.name(obj)}"
             return Issue(f"the change of {title} is not visible yet", unapplied=True)
     return None
 
 
-def _uid(thing: Json) -> str:
-    return str(conditions.metadata(thing).get("uid") or "")
+def _uid(obj: Json) -> str:
+    return str(conditions.metadata(obj).get("uid") or "")
 
 
-def _generation(thing: Json) -> int:
-    number = conditions.metadata(thing).get("generation")
-    return number if isinstance(number, int) else 0
+def _generation(obj: Json) -> int:
+    generation = conditions.metadata(obj).get("generation")
+    return generation if isinstance(generation, int) else 0
 
 
 def _things(observed: Observed) -> Iterator[Json]:

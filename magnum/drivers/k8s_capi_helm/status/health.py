@@ -53,56 +53,56 @@ def evaluate(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, 
     """
     if observed.unreachable:
         return UNKNOWN, {"management": _unreachable(observed, state)}
-    silent = controller_leases.describe(observed.silent)
-    if silent is not None:
+    stale_controllers = controller_leases.describe(observed.silent)
+    if stale_controllers is not None:
         # What they have said of the cluster is old, the bad as well as the good.
-        words, since = silent
-        old: dict[str, Part] = {"management": (UNKNOWN, f"{words} {_exact(since)}")}
-        return _of(old | _of_operators(observed))
+        words, since = stale_controllers
+        old_parts: dict[str, Part] = {"management": (UNKNOWN, f"{words} {_exact_time(since)}")}
+        return _with_texts(old_parts | _operator_parts(observed))
     parts = {
         "cluster": _cluster(observed.cluster),
         "infrastructure": _infrastructure(observed.infrastructure),
         "controlplane": _control_plane(observed, state.health_reason.get("controlplane", "")),
-        "nodegroup": _node_groups(observed, state),
+        "nodegroup": _nodegroups(observed, state),
         "api": _api(observed.cluster),
     }
-    extra = addons.not_deployed(observed, state.without_addons)
-    if extra:
+    not_deployed = addons.not_deployed(observed, state.without_addons)
+    if not_deployed:
         # Where the Cluster is not found it may be another management cluster that answers.
-        seen = not isinstance(observed.addons, Missing) and not isinstance(
+        is_found = not isinstance(observed.addons, Missing) and not isinstance(
             observed.cluster, Missing
         )
-        parts["addons"] = (UNHEALTHY if seen else UNKNOWN, "; ".join(extra))
+        parts["addons"] = (UNHEALTHY if is_found else UNKNOWN, "; ".join(not_deployed))
     if observed.inside is not None:
         text = workload_addons.describe(observed.inside)
         # What is not known of it is no word on the cluster.
-        bad = bool(observed.inside.missing)
-        parts["inside"] = (UNHEALTHY if bad else HEALTHY), text or READY
-    return _of(parts | _of_operators(observed))
+        is_bad = bool(observed.inside.missing)
+        parts["inside"] = (UNHEALTHY if is_bad else HEALTHY), text or READY
+    return _with_texts(parts | _operator_parts(observed))
 
 
-def _of(parts: Mapping[str, Part]) -> tuple[str, Mapping[str, str]]:
+def _with_texts(parts: Mapping[str, Part]) -> tuple[str, Mapping[str, str]]:
     verdicts = {verdict for verdict, _ in parts.values()}
-    worst = next((one for one in (UNHEALTHY, UNKNOWN) if one in verdicts), HEALTHY)
+    worst = next((level for level in (UNHEALTHY, UNKNOWN) if level in verdicts), HEALTHY)
     return worst, {key: bounded(text) for key, (_, text) in parts.items()}
 
 
-def _of_operators(observed: Observed) -> dict[str, Part]:
+def _operator_parts(observed: Observed) -> dict[str, Part]:
     """What no Cluster API object tells: credential, certificates, autoscaler; only what is so."""
     parts: dict[str, Part] = {}
     if observed.credential:
         parts["credential"] = UNHEALTHY, observed.credential
     if observed.autoscaler is not None:
-        wrong = autoscaler.issue_of(observed.autoscaler)
-        if wrong is None:
+        problem = autoscaler.issue_of(observed.autoscaler)
+        if problem is None:
             # What is not known of it is no word on the machines.
             parts["autoscaler"] = HEALTHY, "not reported"
         else:
-            parts["autoscaler"] = (UNHEALTHY, wrong) if wrong else (HEALTHY, READY)
+            parts["autoscaler"] = (UNHEALTHY, problem) if problem else (HEALTHY, READY)
     if not isinstance(observed.machines, Missing):
-        ends = certificate_expiry.first_end(machines.of_control_plane(observed.machines))
-        if ends is not None:
-            parts["certificates"] = _certificates(*ends, observed.at)
+        expiry = certificate_expiry.first_expiry(machines.of_control_plane(observed.machines))
+        if expiry is not None:
+            parts["certificates"] = _certificates(*expiry, observed.at)
     return parts
 
 
@@ -121,31 +121,34 @@ def _unreachable(observed: Observed, state: MagnumState) -> str:
     before = state.health_reason.get("management", "")
     if before.startswith(_SINCE):
         return before
-    return f"{_SINCE}{_exact(observed.at)}"
+    return f"{_SINCE}{_exact_time(observed.at)}"
 
 
-def _exact(at: datetime.datetime) -> str:
+def _exact_time(at: datetime.datetime) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _from_conditions(thing: Json, kinds: Iterable[str]) -> Part:
+def _from_conditions(obj: Json, types: Iterable[str]) -> Part:
     """Bad beats unknown beats ready; the text is the controller's own."""
     unknown = ""
-    for kind in kinds:
-        said = conditions.condition(thing, kind)
-        if said.bad:
-            return UNHEALTHY, f"{kind}: {first_bullet(said.message or said.reason) or 'no'}"
-        if not said.good and not unknown:
-            why = _UNPROCESSED if said.stale else "not reported"
-            unknown = f"{kind}: {first_bullet(said.message) or why}"
+    for condition_type in types:
+        condition = conditions.condition(obj, condition_type)
+        if condition.bad:
+            return (
+                UNHEALTHY,
+                f"{condition_type}: {first_bullet(condition.message or condition.reason) or 'no'}",
+            )
+        if not condition.good and not unknown:
+            cause = _UNPROCESSED if condition.stale else "not reported"
+            unknown = f"{condition_type}: {first_bullet(condition.message) or cause}"
     return (UNKNOWN, unknown) if unknown else (HEALTHY, READY)
 
 
-def _absent(thing: Json | Missing) -> Part | None:
-    if thing is Missing.UNREADABLE:
+def _absent(obj: Json | Missing) -> Part | None:
+    if obj is Missing.UNREADABLE:
         return UNKNOWN, _UNREADABLE
     # Not found is not proof of a fault: it may be another management cluster that answers.
-    return (UNKNOWN, "not found on the management cluster") if isinstance(thing, Missing) else None
+    return (UNKNOWN, "not found on the management cluster") if isinstance(obj, Missing) else None
 
 
 def _cluster(owner: Json | Missing) -> Part:
@@ -156,8 +159,8 @@ def _cluster(owner: Json | Missing) -> Part:
         return UNHEALTHY, "is being deleted"
     if conditions.condition(owner, "RemoteConnectionProbe").bad:
         # Nobody can see the nodes: what Cluster API still says of them is old.
-        said = conditions.condition(owner, "RemoteConnectionProbe")
-        return UNKNOWN, public(said.message) or "the cluster's API does not answer"
+        probe = conditions.condition(owner, "RemoteConnectionProbe")
+        return UNKNOWN, public(probe.message) or "the cluster's API does not answer"
     if not conditions.generation_seen(owner):
         return UNKNOWN, _UNPROCESSED
     if not conditions.condition(owner, "ControlPlaneInitialized").good:
@@ -168,67 +171,73 @@ def _cluster(owner: Json | Missing) -> Part:
 def _api(owner: Json | Missing) -> Part:
     if isinstance(owner, Missing):
         return UNKNOWN, "unknown"
-    said = conditions.condition(owner, "RemoteConnectionProbe")
-    if said.good:
+    probe = conditions.condition(owner, "RemoteConnectionProbe")
+    if probe.good:
         return HEALTHY, "ok"
-    return UNKNOWN, public(said.message) or "not probed yet"
+    return UNKNOWN, public(probe.message) or "not probed yet"
 
 
 def _infrastructure(owner: Json | Missing) -> Part:
     absent = _absent(owner)
     if absent or isinstance(owner, Missing):
         return absent or (UNKNOWN, _UNREADABLE)
-    for kind in infrastructure.PARTS:
-        said = conditions.condition(owner, kind)
-        if said.bad:
-            return UNHEALTHY, f"{kind}: {public(said.message or said.reason)}"
-    gap = infrastructure.openstack_missing(owner)
-    if gap is not None:
+    for condition_type in infrastructure.PARTS:
+        condition = conditions.condition(owner, condition_type)
+        if condition.bad:
+            return UNHEALTHY, f"{condition_type}: {public(condition.message or condition.reason)}"
+    issue = infrastructure.openstack_missing(owner)
+    if issue is not None:
         failure = conditions.at_path(owner, "status", "failureMessage")
-        begun = conditions.initialized(owner, "provisioned", "ready")
+        was_ready = conditions.initialized(owner, "provisioned", "ready")
         # What was never there is no fault yet: the lifecycle tells how far it is.
-        bad = bool(failure) or begun or conditions.deleting(owner)
-        return (UNHEALTHY if bad else UNKNOWN), public(str(failure or gap.text))
+        is_bad = bool(failure) or was_ready or conditions.deleting(owner)
+        return (UNHEALTHY if is_bad else UNKNOWN), public(str(failure or issue.text))
     return HEALTHY, READY
 
 
-def _control_plane(observed: Observed, told: str) -> Part:
+def _control_plane(observed: Observed, previous_text: str) -> Part:
     owner = observed.control_plane
     absent = _absent(owner)
     if absent or isinstance(owner, Missing):
         return absent or (UNKNOWN, _UNREADABLE)
     if isinstance(observed.machines, Missing):
         return UNKNOWN, f"Machines {_UNREADABLE}"
-    wanted = conditions.at_path(owner, "spec", "replicas")
-    count = wanted if isinstance(wanted, int) else 0
-    part = _machines(machines.of_control_plane(observed.machines), count, observed, told)
+    replicas = conditions.at_path(owner, "spec", "replicas")
+    count = replicas if isinstance(replicas, int) else 0
+    part = _machines(machines.of_control_plane(observed.machines), count, observed, previous_text)
     if part[0] == HEALTHY and not conditions.generation_seen(owner):
         return UNKNOWN, _UNPROCESSED
     if part[0] != HEALTHY:
         return part
-    said = conditions.condition(owner, "Available")
-    if said.good and said.message:
-        return UNHEALTHY, first_bullet(said.message)
+    available = conditions.condition(owner, "Available")
+    if available.good and available.message:
+        return UNHEALTHY, first_bullet(available.message)
     return _from_conditions(owner, ("Available",))
 
 
-def _machines(mine: tuple[Json, ...], wanted: int, observed: Observed, told: str) -> Part:
+def _machines(
+    machine_objects: tuple[Json, ...], count: int, observed: Observed, previous_text: str
+) -> Part:
     servers = observed.servers
-    bad = [_machine(one, observed, told) for one in mine if not machines.is_ready(one)]
-    known = [text for verdict, text in bad if verdict == UNHEALTHY]
-    if known:
-        return UNHEALTHY, "; ".join(known)
-    if len(mine) != wanted:
-        return UNHEALTHY, f"{len(mine)} of {wanted} machines"
-    if bad:
-        return UNKNOWN, "; ".join(text for _, text in bad)
-    behind = machines.servers_missing(mine, servers)
-    if behind is not None:
-        return (UNKNOWN if isinstance(servers, Missing) else UNHEALTHY), behind.text
+    unready = [
+        _machine(machine, observed, previous_text)
+        for machine in machine_objects
+        if not machines.is_ready(machine)
+    ]
+    faults = [text for verdict, text in unready if verdict == UNHEALTHY]
+    if faults:
+        return UNHEALTHY, "; ".join(faults)
+    if len(machine_objects) != count:
+        return UNHEALTHY, f"{len(machine_objects)} of {count} machines"
+    if unready:
+        return UNKNOWN, "; ".join(text for _, text in unready)
+    issue = machines.server_issue(machine_objects, servers)
+    if issue is not None:
+        return (UNKNOWN if isinstance(servers, Missing) else UNHEALTHY), issue.text
     return HEALTHY, READY
 
 
-def _machine(machine: Json, observed: Observed, told: str) -> Part:
+def _machine(machine: Json, observed: Observed, previous_text: str) -> Part:
     """A machine that is not ready.
 
     By its node's name, as ``kubectl get nodes`` shows it, where it has one. A node that never was
@@ -238,53 +247,53 @@ def _machine(machine: Json, observed: Observed, told: str) -> Part:
     if conditions.deleting(machine):
         return UNHEALTHY, f"{name}: being deleted"
     if not machine_stage.has_node(machine):
-        fault = root_cause.machine_fault(machine, observed, told)
+        fault = root_cause.machine_fault(machine, observed, previous_text)
         text = (fault or machine_stage.stage(machine)).text
         return (UNHEALTHY if fault else UNKNOWN), bounded(text)
-    said = conditions.condition(machine, "Ready")
-    text = bounded(f"{name}: {first_bullet(said.message) or 'not ready'}")
-    return (UNHEALTHY if said.bad else UNKNOWN), text
+    ready = conditions.condition(machine, "Ready")
+    text = bounded(f"{name}: {first_bullet(ready.message) or 'not ready'}")
+    return (UNHEALTHY if ready.bad else UNKNOWN), text
 
 
-def _node_groups(observed: Observed, state: MagnumState) -> Part:
+def _nodegroups(observed: Observed, state: MagnumState) -> Part:
     if any(
-        isinstance(one, Missing)
-        for one in (observed.machine_deployments, observed.machine_sets, observed.machines)
+        isinstance(objects, Missing)
+        for objects in (observed.machine_deployments, observed.machine_sets, observed.machines)
     ):
         return UNKNOWN, _UNREADABLE
-    told = state.health_reason.get("nodegroup", "")
-    wanted = [group for group in state.groups if _wanted(group, observed)]
-    found = [_node_group(group, observed, told) for group in wanted]
+    previous_text = state.health_reason.get("nodegroup", "")
+    expected = [nodegroup for nodegroup in state.groups if _is_expected(nodegroup, observed)]
+    parts = [_nodegroup(nodegroup, observed, previous_text) for nodegroup in expected]
     for verdict in (UNHEALTHY, UNKNOWN):
-        texts = [text for one, text in found if one == verdict]
+        texts = [text for part_verdict, text in parts if part_verdict == verdict]
         if texts:
             return verdict, "; ".join(texts)
     return HEALTHY, READY
 
 
-def _wanted(group: GroupState, observed: Observed) -> bool:
+def _is_expected(nodegroup: GroupState, observed: Observed) -> bool:
     """A group that leaves is not missed, nor is one that was refused and never made."""
     assert not isinstance(observed.machine_deployments, Missing)
-    if group.is_control_plane or group.is_deleting:
+    if nodegroup.is_control_plane or nodegroup.is_deleting:
         return False
-    made = machines.deployments_of(group.name, observed.machine_deployments)
-    return bool(made) or group.status != "CREATE_FAILED"
+    deployments = machines.deployments_of(nodegroup.name, observed.machine_deployments)
+    return bool(deployments) or nodegroup.status != "CREATE_FAILED"
 
 
-def _node_group(group: GroupState, observed: Observed, told: str) -> Part:
+def _nodegroup(nodegroup: GroupState, observed: Observed, previous_text: str) -> Part:
     assert not isinstance(observed.machine_deployments, Missing)
     assert not isinstance(observed.machine_sets, Missing)
     assert not isinstance(observed.machines, Missing)
-    owners = machines.deployments_of(group.name, observed.machine_deployments)
+    owners = machines.deployments_of(nodegroup.name, observed.machine_deployments)
     if len(owners) != 1:
         verdict = UNHEALTHY if observed.machine_deployments else UNKNOWN
-        return verdict, f"{group.name}: not found on the management cluster"
-    mine = machines.of_group(observed.machines, group.name, owners)
+        return verdict, f"{nodegroup.name}: not found on the management cluster"
+    own_machines = machines.of_nodegroup(observed.machines, nodegroup.name, owners)
     count = machine_deployment.replicas(owners[0]) or 0
-    verdict, text = _machines(mine, count, observed, told)
-    sets = machines.of_group(observed.machine_sets, group.name, owners)
+    verdict, text = _machines(own_machines, count, observed, previous_text)
+    sets = machines.of_nodegroup(observed.machine_sets, nodegroup.name, owners)
     if verdict == HEALTHY and not (
-        sets and all(conditions.generation_seen(one) for one in (*owners, *sets))
+        sets and all(conditions.generation_seen(obj) for obj in (*owners, *sets))
     ):
-        return UNKNOWN, f"{group.name}: {_UNPROCESSED}"
-    return verdict, f"{group.name}: {text}"
+        return UNKNOWN, f"{nodegroup.name}: {_UNPROCESSED}"
+    return verdict, f"{nodegroup.name}: {text}"

@@ -42,9 +42,9 @@ def is_balancer_awaited(observed: Observed) -> bool:
     owner = observed.infrastructure
     if isinstance(owner, Missing) or conditions.initialized(owner, "provisioned", "ready"):
         return False
-    made = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
-    wanted = conditions.at_path(owner, "spec", "apiServerLoadBalancer", "enabled") is True
-    return wanted and timestamps.has_lasted(made, observed, BALANCER_PATIENCE)
+    created = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
+    is_enabled = conditions.at_path(owner, "spec", "apiServerLoadBalancer", "enabled") is True
+    return is_enabled and timestamps.has_lasted(created, observed, BALANCER_PATIENCE)
 
 
 def cluster_missing(owner: Json | Missing) -> Issue | None:

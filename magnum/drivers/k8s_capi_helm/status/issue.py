@@ -79,8 +79,8 @@ def about(text: str, title: str) -> str:
 def joined_reasons(first: str, last: str) -> str:
     """Two sentences as one line; if they do not fit, it is the first that is cut, down to half."""
     first = clause(first)
-    room = max(REASON_LIMIT // 2, REASON_LIMIT - len(last) - 2)
-    return bounded(f"{bounded(first, room)}; {last}")
+    limit = max(REASON_LIMIT // 2, REASON_LIMIT - len(last) - 2)
+    return bounded(f"{bounded(first, limit)}; {last}")
 
 
 def cause_of(text: str, otherwise: Cause = Cause.INTERNAL) -> Cause:

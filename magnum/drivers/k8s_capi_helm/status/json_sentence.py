@@ -46,10 +46,10 @@ def sentence(text: str) -> str:
     while at >= 0:
         token = _TOKEN.match(text, at)
         if token is not None:
-            found = _take(opened, token)
-            if found is not None:
-                if found:
-                    return found
+            result = _take(opened, token)
+            if result is not None:
+                if result:
+                    return result
                 at = token.end() if opened else text.find("{", token.end())
                 continue
         # No JSON goes on like this: whatever began with a brace before it was none.
@@ -64,26 +64,26 @@ def _take(opened: list[_Open], token: re.Match[str]) -> str | None:
 
     :returns: None where JSON does not go on like this.
     """
-    mark, inner = token["mark"], opened[-1] if opened else None
-    if mark in ("{", "["):
+    bracket, inner = token["mark"], opened[-1] if opened else None
+    if bracket in ("{", "["):
         if inner is not None and inner.mark == "{" and inner.key is None:
             return None
-        listed = mark == "[" or (inner is not None and inner.listed)
-        opened.append(_Open(mark, listed))
+        in_list = bracket == "[" or (inner is not None and inner.listed)
+        opened.append(_Open(bracket, in_list))
         return ""
     if inner is None:
         return None
-    if mark in ("}", "]"):
-        if (inner.mark == "{") != (mark == "}"):
+    if bracket in ("}", "]"):
+        if (inner.mark == "{") != (bracket == "}"):
             return None
         opened.pop()
         if opened:
             opened[-1].key = None
         return "" if inner.listed else next((inner.said[k] for k in _KEYS if k in inner.said), "")
-    if mark == ":":
+    if bracket == ":":
         inner.key, inner.last = inner.last, None
         return None if inner.key is None else ""
-    if mark is None:
+    if bracket is None:
         return _take_value(inner, token["text"])
     inner.key = inner.last = None
     return ""
@@ -97,16 +97,16 @@ def _take_value(inner: _Open, text: str | None) -> str | None:
         inner.last = None if text is None else text[1:-1]
         return None if text is None else ""
     if text is not None and inner.key in _KEYS:
-        said = _decoded(text)
-        if said.strip():
-            inner.said[inner.key] = said
+        value = _decoded(text)
+        if value.strip():
+            inner.said[inner.key] = value
     inner.key = None
     return ""
 
 
 def _decoded(text: str) -> str:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return ""
-    return str(found)
+    return str(value)

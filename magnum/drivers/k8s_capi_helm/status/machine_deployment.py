@@ -33,7 +33,7 @@ _TEMPLATE = (
 )
 
 
-def missing(group: GroupState, observed: Observed, version: str) -> Issue | None:
+def missing(nodegroup: GroupState, observed: Observed, version: str) -> Issue | None:
     """What the group still lacks, None when it is in place.
 
     :param version: wanted Kubernetes version without ``v``, "" to take the MachineDeployment's own.
@@ -44,21 +44,21 @@ def missing(group: GroupState, observed: Observed, version: str) -> Issue | None
         return Issue("MachineSets cannot be read")
     if isinstance(observed.machines, Missing):
         return Issue("Machines cannot be read")
-    owners = machines.deployments_of(group.name, observed.machine_deployments)
+    owners = machines.deployments_of(nodegroup.name, observed.machine_deployments)
     if len(owners) != 1:
-        has = f"{len(owners)} MachineDeployments" if owners else "no MachineDeployment yet"
-        return Issue(f"nodegroup {group.name} has {has}")
+        count_text = f"{len(owners)} MachineDeployments" if owners else "no MachineDeployment yet"
+        return Issue(f"nodegroup {nodegroup.name} has {count_text}")
     owner = owners[0]
     version = version or versions.plain(_template(owner, "version"))
-    wanted = replicas(owner)
-    sets = machines.of_group(observed.machine_sets, group.name, owners)
-    mine = machines.of_group(observed.machines, group.name, owners)
+    count = replicas(owner)
+    sets = machines.of_nodegroup(observed.machine_sets, nodegroup.name, owners)
+    own_machines = machines.of_nodegroup(observed.machines, nodegroup.name, owners)
     # The machines' own words are the most useful ones, so they come before the counters.
     return (
-        _deployment_behind(group, owner, version)
-        or machines.shortfall(mine, wanted or 0, version, group.name)
-        or _sets_behind(group, owner, sets, wanted or 0)
-        or machines.servers_missing(mine, observed.servers)
+        _deployment_issue(nodegroup, owner, version)
+        or machines.shortfall(own_machines, count or 0, version, nodegroup.name)
+        or _machine_set_issue(nodegroup, owner, sets, count or 0)
+        or machines.server_issue(own_machines, observed.servers)
     )
 
 
@@ -68,48 +68,54 @@ def replicas(owner: Json) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _template(thing: Json, *path: str) -> object:
-    return conditions.at_path(thing, "spec", "template", "spec", *path)
+def _template(obj: Json, *path: str) -> object:
+    return conditions.at_path(obj, "spec", "template", "spec", *path)
 
 
-def _deployment_behind(group: GroupState, owner: Json, version: str) -> Issue | None:
+def _deployment_issue(nodegroup: GroupState, owner: Json, version: str) -> Issue | None:
     if conditions.deleting(owner):
-        return Issue(f"nodegroup {group.name} is being deleted on the management cluster")
+        return Issue(f"nodegroup {nodegroup.name} is being deleted on the management cluster")
     if conditions.condition(owner, "Paused").bad:
-        return Issue(f"nodegroup {group.name} is paused on the management cluster")
+        return Issue(f"nodegroup {nodegroup.name} is paused on the management cluster")
     if not conditions.generation_seen(owner):
-        return Issue(f"Cluster API has not processed the change of nodegroup {group.name} yet")
+        return Issue(f"Cluster API has not processed the change of nodegroup {nodegroup.name} yet")
     count = replicas(owner)
-    if count is None or not _count_fits(group, count):
-        wanted = _wanted_text(group)
-        return Issue(f"nodegroup {group.name} is set to {count} machines instead of {wanted}")
+    if count is None or not _count_fits(nodegroup, count):
+        expected = _count_text(nodegroup)
+        return Issue(f"nodegroup {nodegroup.name} is set to {count} machines instead of {expected}")
     if versions.plain(_template(owner, "version")) != version:
-        return Issue(f"nodegroup {group.name} is not set to version {version} yet")
+        return Issue(f"nodegroup {nodegroup.name} is not set to version {version} yet")
     return None
 
 
-def _count_fits(group: GroupState, count: int) -> bool:
-    if not group.autoscaled:
-        return count == group.count
-    return group.minimum <= count and (group.maximum is None or count <= group.maximum)
+def _count_fits(nodegroup: GroupState, count: int) -> bool:
+    if not nodegroup.autoscaled:
+        return count == nodegroup.count
+    return nodegroup.minimum <= count and (nodegroup.maximum is None or count <= nodegroup.maximum)
 
 
-def _wanted_text(group: GroupState) -> str:
-    return f"{group.minimum} to {group.maximum}" if group.autoscaled else str(group.count)
+def _count_text(nodegroup: GroupState) -> str:
+    return (
+        f"{nodegroup.minimum} to {nodegroup.maximum}"
+        if nodegroup.autoscaled
+        else str(nodegroup.count)
+    )
 
 
-def _sets_behind(group: GroupState, owner: Json, sets: Sequence[Json], wanted: int) -> Issue | None:
+def _machine_set_issue(
+    nodegroup: GroupState, owner: Json, sets: Sequence[Json], count: int
+) -> Issue | None:
     newest = max(sets, key=_revision, default=None)
     if newest is None or any(_template(newest, *p) != _template(owner, *p) for p in _TEMPLATE):
-        return Issue(f"the machines of nodegroup {group.name} still have its old template")
+        return Issue(f"the machines of nodegroup {nodegroup.name} still have its old template")
     counts = {conditions.counter(newest, key) for key in ("replicas", "readyReplicas")}
     counts |= {conditions.counter(newest, "availableReplicas"), replicas(newest)}
     settled = conditions.generation_seen(newest) and not conditions.deleting(newest)
-    if not settled or counts != {wanted}:
-        return Issue(f"not all machines of nodegroup {group.name} are available yet")
+    if not settled or counts != {count}:
+        return Issue(f"not all machines of nodegroup {nodegroup.name} are available yet")
     for old in sets:
         if old is not newest and (replicas(old) != 0 or conditions.counter(old, "replicas") != 0):
-            return Issue(f"old machines of nodegroup {group.name} still exist")
+            return Issue(f"old machines of nodegroup {nodegroup.name} still exist")
     return None
 
 
@@ -125,10 +131,10 @@ def leftover_machines(observed: Observed) -> Issue | None:
     for deployment in observed.machine_deployments:
         if conditions.deleting(deployment):
             return Issue(f"{conditions.name(deployment)} is being deleted")
-    return _orphans(observed)
+    return _orphan_issue(observed)
 
 
-def _orphans(observed: Observed) -> Issue | None:
+def _orphan_issue(observed: Observed) -> Issue | None:
     """Machines and MachineSets whose MachineDeployment is gone; unreadable counts as there."""
     if (
         isinstance(observed.machine_deployments, Missing)
@@ -136,26 +142,26 @@ def _orphans(observed: Observed) -> Issue | None:
         or isinstance(observed.machines, Missing)
     ):
         return Issue("the machines cannot be read")
-    known = {conditions.name(one) for one in observed.machine_deployments}
-    for one in (*observed.machines, *observed.machine_sets):
-        owner = conditions.label(one, names.LABEL_DEPLOYMENT_NAME)
-        if owner not in known and not machines.is_control_plane(one):
-            return Issue(f"{conditions.name(one)} of a deleted nodegroup still exists")
-    held = {machines.server_name(one) for one in observed.machines}
-    for one in present(observed.servers):
-        if conditions.name(one) not in held and machines.is_of_machine(one):
-            return Issue(f"server {conditions.name(one)} of a deleted machine still exists")
+    known = {conditions.name(obj) for obj in observed.machine_deployments}
+    for obj in (*observed.machines, *observed.machine_sets):
+        owner = conditions.label(obj, names.LABEL_DEPLOYMENT_NAME)
+        if owner not in known and not machines.is_control_plane(obj):
+            return Issue(f"{conditions.name(obj)} of a deleted nodegroup still exists")
+    server_names = {machines.server_name(machine) for machine in observed.machines}
+    for server in present(observed.servers):
+        if conditions.name(server) not in server_names and machines.is_of_machine(server):
+            return Issue(f"server {conditions.name(server)} of a deleted machine still exists")
     return None
 
 
-def is_gone(group: GroupState, observed: Observed) -> bool:
+def is_gone(nodegroup: GroupState, observed: Observed) -> bool:
     """Nothing of the group is left, and that could be read."""
-    if isinstance(observed.machine_deployments, Missing) or _orphans(observed) is not None:
+    if isinstance(observed.machine_deployments, Missing) or _orphan_issue(observed) is not None:
         return False
-    if machines.deployments_of(group.name, observed.machine_deployments):
+    if machines.deployments_of(nodegroup.name, observed.machine_deployments):
         return False
     return not any(
-        machines.of_group(listed, group.name, ())
-        for listed in (observed.machine_sets, observed.machines)
-        if not isinstance(listed, Missing)
+        machines.of_nodegroup(objects, nodegroup.name, ())
+        for objects in (observed.machine_sets, observed.machines)
+        if not isinstance(objects, Missing)
     )

@@ -12,28 +12,32 @@ def stage(machine: Json) -> Issue:
     """How far one machine is, and since when; no fault."""
     name = conditions.name(machine)
     if conditions.deleting(machine):
-        said = conditions.condition(machine, "Deleting")
-        asked = conditions.instant(conditions.metadata(machine).get("deletionTimestamp"))
+        condition = conditions.condition(machine, "Deleting")
+        requested_at = conditions.instant(conditions.metadata(machine).get("deletionTimestamp"))
         return Issue(
-            _with(f"machine {name} is being deleted", first_bullet(said.message)), since=asked
+            _with(f"machine {name} is being deleted", first_bullet(condition.message)),
+            since=requested_at,
         )
-    current = conditions.condition(machine, "UpToDate")
-    if current.bad:
-        text = _with(f"machine {name} is not up to date", first_bullet(current.message))
-        return Issue(text, since=current.since)
-    boot = conditions.condition(machine, "BootstrapConfigReady")
-    if not _is_over(boot, machine, "bootstrap", "dataSecretName"):
-        return Issue(f"machine {name} waits for its bootstrap data", since=boot.since)
-    up = conditions.condition(machine, "InfrastructureReady")
-    if not _is_over(up, machine, "providerID"):
-        return Issue(f"the server for machine {name} is being created", since=up.since)
+    up_to_date = conditions.condition(machine, "UpToDate")
+    if up_to_date.bad:
+        text = _with(f"machine {name} is not up to date", first_bullet(up_to_date.message))
+        return Issue(text, since=up_to_date.since)
+    bootstrap_ready = conditions.condition(machine, "BootstrapConfigReady")
+    if not _is_over(bootstrap_ready, machine, "bootstrap", "dataSecretName"):
+        return Issue(f"machine {name} waits for its bootstrap data", since=bootstrap_ready.since)
+    infrastructure_ready = conditions.condition(machine, "InfrastructureReady")
+    if not _is_over(infrastructure_ready, machine, "providerID"):
+        return Issue(
+            f"the server for machine {name} is being created", since=infrastructure_ready.since
+        )
     if not has_node(machine):
         text = f"the server for machine {name} runs, its node has not joined yet"
-        return Issue(text, since=up.since)
-    node = conditions.condition(machine, "NodeHealthy")
-    said = conditions.condition(machine, "Ready") if node.good else node
+        return Issue(text, since=infrastructure_ready.since)
+    node_healthy = conditions.condition(machine, "NodeHealthy")
+    condition = conditions.condition(machine, "Ready") if node_healthy.good else node_healthy
     return Issue(
-        _with(f"machine {name} is not ready", first_bullet(said.message)), since=said.since
+        _with(f"machine {name} is not ready", first_bullet(condition.message)),
+        since=condition.since,
     )
 
 
@@ -47,7 +51,7 @@ def _with(text: str, words: str) -> str:
     return f"{text}: {clause(words)}" if words else text
 
 
-def _is_over(said: conditions.Condition, machine: Json, *outcome: str) -> bool:
+def _is_over(condition: conditions.Condition, machine: Json, *outcome: str) -> bool:
     """Whether a machine is past a step.
 
     At its end Cluster API writes the outcome into the machine's spec, and until it has processed
@@ -55,4 +59,6 @@ def _is_over(said: conditions.Condition, machine: Json, *outcome: str) -> bool:
 
     :param outcome: path in the spec.
     """
-    return said.good or (said.stale and bool(conditions.at_path(machine, "spec", *outcome)))
+    return condition.good or (
+        condition.stale and bool(conditions.at_path(machine, "spec", *outcome))
+    )

@@ -19,10 +19,12 @@ def is_control_plane(machine: Json) -> bool:
 
 def of_control_plane(machines: Iterable[Json]) -> tuple[Json, ...]:
     """The control plane's Machines."""
-    return tuple(one for one in machines if is_control_plane(one))
+    return tuple(machine for machine in machines if is_control_plane(machine))
 
 
-def of_group(things: Iterable[Json], group: str, deployments: Iterable[Json]) -> tuple[Json, ...]:
+def of_nodegroup(
+    objects: Iterable[Json], nodegroup: str, deployments: Iterable[Json]
+) -> tuple[Json, ...]:
     """The MachineSets or Machines of a node group.
 
     They are its own by the deployment-name label of Cluster API, or by the chart's node group
@@ -30,19 +32,21 @@ def of_group(things: Iterable[Json], group: str, deployments: Iterable[Json]) ->
 
     :param deployments: the group's MachineDeployments.
     """
-    owners = {conditions.name(one) for one in deployments}
+    owners = {conditions.name(deployment) for deployment in deployments}
     return tuple(
-        one
-        for one in things
-        if conditions.label(one, names.LABEL_DEPLOYMENT_NAME) in owners
-        or conditions.label(one, names.LABEL_NODE_GROUP) == group
+        obj
+        for obj in objects
+        if conditions.label(obj, names.LABEL_DEPLOYMENT_NAME) in owners
+        or conditions.label(obj, names.LABEL_NODE_GROUP) == nodegroup
     )
 
 
-def deployments_of(group: str, deployments: Iterable[Json]) -> tuple[Json, ...]:
+def deployments_of(nodegroup: str, deployments: Iterable[Json]) -> tuple[Json, ...]:
     """The MachineDeployments of a node group, by the chart's label."""
     return tuple(
-        one for one in deployments if conditions.label(one, names.LABEL_NODE_GROUP) == group
+        deployment
+        for deployment in deployments
+        if conditions.label(deployment, names.LABEL_NODE_GROUP) == nodegroup
     )
 
 
@@ -66,25 +70,34 @@ def is_in_place(machine: Json, wanted_version: str) -> bool:
 
 
 def shortfall(
-    machines: Sequence[Json], wanted: int, wanted_version: str, what: str
+    machines: Sequence[Json], count: int, wanted_version: str, title: str
 ) -> Issue | None:
-    """What keeps *machines* from being *wanted* good ones and nothing else.
+    """What keeps *machines* from being *count* good ones and nothing else.
 
-    :param what: whose machines, for the sentence: ``control plane`` or a group's name.
+    :param title: whose machines, for the sentence: ``control plane`` or a group's name.
     """
-    there = {conditions.name(one): is_in_place(one, wanted_version) for one in machines}
-    good = sum(there.values())
-    if good == wanted == len(machines):
+    in_place = {
+        conditions.name(machine): is_in_place(machine, wanted_version) for machine in machines
+    }
+    good = sum(in_place.values())
+    if good == count == len(machines):
         return None
-    if good >= wanted:
-        left = sorted(name for name, ok in there.items() if not ok) or sorted(there)[wanted:]
-        old = f"an old {what} machine" if len(left) == 1 else f"{len(left)} old {what} machines"
-        verb = "exists" if len(left) == 1 else "exist"
-        return Issue(f"{old} still {verb}: {', '.join(left)}")
-    rolling = any(_is_outdated(one, wanted_version) for one in machines)
+    if good >= count:
+        old_names = (
+            sorted(name for name, is_good in in_place.items() if not is_good)
+            or sorted(in_place)[count:]
+        )
+        subject = (
+            f"an old {title} machine"
+            if len(old_names) == 1
+            else f"{len(old_names)} old {title} machines"
+        )
+        verb = "exists" if len(old_names) == 1 else "exist"
+        return Issue(f"{subject} still {verb}: {', '.join(old_names)}")
+    rolling = any(_is_outdated(machine, wanted_version) for machine in machines)
     at = f" at version {wanted_version}" if rolling and wanted_version else ""
-    noun = "machine is" if wanted == 1 else "machines are"
-    return Issue(f"{good} of {wanted} {what} {noun} ready{at}")
+    noun = "machine is" if count == 1 else "machines are"
+    return Issue(f"{good} of {count} {title} {noun} ready{at}")
 
 
 def _is_outdated(machine: Json, wanted_version: str) -> bool:
@@ -98,16 +111,18 @@ def server_name(machine: Json) -> str:
 
 def is_of_machine(server: Json) -> bool:
     """The OpenStackServer was made for a machine, and is no bastion of the OpenStackCluster's."""
-    listed = conditions.metadata(server).get("ownerReferences")
-    owners = listed if isinstance(listed, list) else ()
-    return any(conditions.mapping(one).get("kind") == "OpenStackMachine" for one in owners)
+    references = conditions.metadata(server).get("ownerReferences")
+    owners = references if isinstance(references, list) else ()
+    return any(
+        conditions.mapping(reference).get("kind") == "OpenStackMachine" for reference in owners
+    )
 
 
-def servers_missing(machines: Iterable[Json], servers: tuple[Json, ...] | Missing) -> Issue | None:
+def server_issue(machines: Iterable[Json], servers: tuple[Json, ...] | Missing) -> Issue | None:
     """A Machine whose server is gone, unreadable or not ready: its node cannot be trusted."""
     if isinstance(servers, Missing):
         return Issue("OpenStackServers cannot be read")
-    by_name = {conditions.name(one): one for one in servers}
+    by_name = {conditions.name(server): server for server in servers}
     for machine in machines:
         name = server_name(machine)
         server = by_name.get(name)
@@ -120,10 +135,10 @@ def servers_missing(machines: Iterable[Json], servers: tuple[Json, ...] | Missin
 
 def addresses(machines: Iterable[Json]) -> tuple[str, ...]:
     """Internal and external IP addresses, by machine name, each once."""
-    found: dict[str, None] = {}
+    by_address: dict[str, None] = {}
     for machine in sorted(machines, key=conditions.name):
-        listed = conditions.at_path(machine, "status", "addresses")
-        for one in listed if isinstance(listed, list) else ():
-            if conditions.mapping(one).get("type") in _ADDRESS_TYPES and one.get("address"):
-                found[str(one["address"])] = None
-    return tuple(found)
+        status_addresses = conditions.at_path(machine, "status", "addresses")
+        for item in status_addresses if isinstance(status_addresses, list) else ():
+            if conditions.mapping(item).get("type") in _ADDRESS_TYPES and item.get("address"):
+                by_address[str(item["address"])] = None
+    return tuple(by_address)

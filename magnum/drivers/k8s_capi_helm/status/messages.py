@@ -31,10 +31,10 @@ _IN_USE = re.compile(
 def of_neutron(text: str) -> str:
     """Neutron's sentence on a network in use, of which only the ports are news."""
     text = conditions.words(text)
-    found = _IN_USE.search(text)
-    if found is None:
+    match = _IN_USE.search(text)
+    if match is None:
         return text
-    ports = (found["ports"] or "").split(",")
+    ports = (match["ports"] or "").split(",")
     by = f"port {ports[0]}" if len(ports) == 1 else f"{len(ports)} ports"
     return f"its network is in use by {by}" if ports[0] else "its network is in use"
 
@@ -42,20 +42,20 @@ def of_neutron(text: str) -> str:
 def of_nova(text: str) -> str:
     """What the last hypervisor said, where Nova's scheduler tells how often it has tried."""
     text = conditions.words(text)
-    found = _GIVEN_UP.search(text)
-    if found is None:
+    match = _GIVEN_UP.search(text)
+    if match is None:
         return text
-    return f"{found['tries']} hosts failed to start the server, the last one: {found['why']}"
+    return f"{match['tries']} hosts failed to start the server, the last one: {match['why']}"
 
 
 def of_kubelet(text: str) -> str:
     """How a machine's kubelet is another than its image promises."""
     text = conditions.words(text)
-    found = _KUBELET.search(text)
-    if found is None:
+    match = _KUBELET.search(text)
+    if match is None:
         return f"is not up to date: {text}"
     return (
-        f"runs kubelet {found['has']} instead of {found['wanted']}: the image does not match its "
+        f"runs kubelet {match['has']} instead of {match['wanted']}: the image does not match its "
         "property kube_version"
     )
 
@@ -63,10 +63,10 @@ def of_kubelet(text: str) -> str:
 def of_skew(text: str) -> str:
     """How the versions of a group and of its control plane do not fit."""
     text = conditions.words(text)
-    found = _SKEW.search(text)
-    if found is None:
+    match = _SKEW.search(text)
+    if match is None:
         return text
     return (
-        f"its version is {found['has']}, and that of the control plane is {found['wanted']} "
-        f"({found['check']})"
+        f"its version is {match['has']}, and that of the control plane is {match['wanted']} "
+        f"({match['check']})"
     )

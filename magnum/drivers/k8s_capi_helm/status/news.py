@@ -13,17 +13,17 @@ def is_change(verdict: Verdict, state: MagnumState, health: str | None) -> bool:
 
     A watch may be behind, also behind what this very pass has just had Helm write.
     """
-    rows = {one.name: one for one in state.groups}
+    states = {nodegroup.name: nodegroup for nodegroup in state.groups}
     return (
         (verdict.status, verdict.health) != (state.status, health)
         # One of the two looks that an end asks for, as below.
         or bool(verdict.fingerprint and not state.status.endswith("_COMPLETE"))
         or any(
-            one.gone
-            or one.status != rows[one.name].status
-            or one.node_count not in (None, rows[one.name].count)
-            or (one.fingerprint and not one.status.endswith("_COMPLETE"))
-            for one in verdict.groups
+            nodegroup.gone
+            or nodegroup.status != states[nodegroup.name].status
+            or nodegroup.node_count not in (None, states[nodegroup.name].count)
+            or (nodegroup.fingerprint and not nodegroup.status.endswith("_COMPLETE"))
+            for nodegroup in verdict.groups
         )
     )
 
@@ -33,24 +33,26 @@ def without_ends(verdict: Verdict, state: MagnumState) -> Verdict:
 
     An earlier look that it agrees with is kept, so that it counts; one that it does not is dropped.
     """
-    rows = {one.name: one for one in state.groups}
+    states = {nodegroup.name: nodegroup for nodegroup in state.groups}
 
-    def group(one: GroupVerdict) -> GroupVerdict:
-        row = rows[one.name]
-        goes_on = one.status == row.status and not one.gone
+    def group(verdict_of_group: GroupVerdict) -> GroupVerdict:
+        state_of_group = states[verdict_of_group.name]
+        is_same = verdict_of_group.status == state_of_group.status and not verdict_of_group.gone
         return dataclasses.replace(
-            one,
-            status=row.status,
-            reason=one.reason if goes_on else row.reason,
+            verdict_of_group,
+            status=state_of_group.status,
+            reason=verdict_of_group.reason if is_same else state_of_group.reason,
             gone=False,
-            fingerprint=one.fingerprint if one.fingerprint == row.ready_fingerprint else "",
+            fingerprint=verdict_of_group.fingerprint
+            if verdict_of_group.fingerprint == state_of_group.ready_fingerprint
+            else "",
         )
 
-    goes_on = verdict.status == state.status
+    is_same_status = verdict.status == state.status
     return dataclasses.replace(
         verdict,
         status=state.status,
-        reason=verdict.reason if goes_on else state.status_reason,
-        groups=tuple(group(one) for one in verdict.groups),
+        reason=verdict.reason if is_same_status else state.status_reason,
+        groups=tuple(group(nodegroup) for nodegroup in verdict.groups),
         fingerprint=verdict.fingerprint if verdict.fingerprint == state.ready_fingerprint else "",
     )

@@ -27,115 +27,129 @@ from magnum.drivers.k8s_capi_helm.status.issue import Issue
 _JUDGED = ("IN_PROGRESS", "FAILED")
 
 
-def missing(group: GroupState, observed: Observed, state: MagnumState) -> Issue | None:
+def missing(nodegroup: GroupState, observed: Observed, state: MagnumState) -> Issue | None:
     """What keeps a group from being what its row says, None when it is so (or nobody waits)."""
-    if group.is_deleting:
-        if machine_deployment.is_gone(group, observed):
+    if nodegroup.is_deleting:
+        if machine_deployment.is_gone(nodegroup, observed):
             return None
-        return Issue(f"nodegroup {group.name} is being deleted", group=group)
-    if _never_rendered(group, observed, state):
+        return Issue(f"nodegroup {nodegroup.name} is being deleted", group=nodegroup)
+    if _never_rendered(nodegroup, observed, state):
         return None
-    room = control_plane if group.is_control_plane else machine_deployment
-    gap = room.missing(group, observed, group.version or state.kubernetes_version)
-    if gap is None and group.waits_for_control_plane:
-        gap = Issue(f"nodegroup {group.name} waits for the upgrade of the control plane")
-    return None if gap is None else dataclasses.replace(gap, group=group)
+    module = control_plane if nodegroup.is_control_plane else machine_deployment
+    issue = module.missing(nodegroup, observed, nodegroup.version or state.kubernetes_version)
+    if issue is None and nodegroup.waits_for_control_plane:
+        issue = Issue(f"nodegroup {nodegroup.name} waits for the upgrade of the control plane")
+    return None if issue is None else dataclasses.replace(issue, group=nodegroup)
 
 
 def first_missing(observed: Observed, state: MagnumState) -> Issue | None:
     """The first group's gap, the control plane's before any other: without it no worker comes."""
-    if not any(group.is_control_plane for group in state.groups):
+    if not any(nodegroup.is_control_plane for nodegroup in state.groups):
         return Issue("Magnum has no control plane nodegroup for this cluster")
-    for group in sorted(state.groups, key=lambda one: not one.is_control_plane):
-        gap = missing(group, observed, state)
-        if gap is not None:
-            return gap
+    for nodegroup in sorted(
+        state.groups, key=lambda state_of_nodegroup: not state_of_nodegroup.is_control_plane
+    ):
+        issue = missing(nodegroup, observed, state)
+        if issue is not None:
+            return issue
     return None
 
 
 def evaluate(
-    group: GroupState,
+    nodegroup: GroupState,
     observed: Observed,
     state: MagnumState,
     now: datetime.datetime,
     *,
-    agreed: bool = False,
+    cluster_confirmed: bool = False,
 ) -> GroupVerdict:
     """What the group's row should say after this look.
 
-    :param agreed: this look and the one before found everything of the cluster in place.
+    :param cluster_confirmed: this look and the one before found everything of the cluster in place.
     """
-    gap = (
+    issue = (
         (None if state.only_new_nodegroups_missing else reasons.not_applied(state))
         or generations.missing(observed, state)
-        or missing(group, observed, state)
+        or missing(nodegroup, observed, state)
     )
-    found = "" if gap or observed.unreachable else fingerprint.of_group(group, observed, state)
-    again = agreed or (bool(found) and found == group.ready_fingerprint)
-    status, reason, gone = _lifecycle(group, observed, state, now, gap, again=again)
+    current_fingerprint = (
+        ""
+        if issue or observed.unreachable
+        else fingerprint.of_nodegroup(nodegroup, observed, state)
+    )
+    confirmed = cluster_confirmed or (
+        bool(current_fingerprint) and current_fingerprint == nodegroup.ready_fingerprint
+    )
+    status, reason, is_gone = _lifecycle(
+        nodegroup, observed, state, now, issue, confirmed=confirmed
+    )
     return GroupVerdict(
-        name=group.name,
+        name=nodegroup.name,
         status=status,
         reason=reason,
-        node_count=_node_count(group, observed),
-        addresses=_addresses(group, observed),
-        gone=gone,
-        fingerprint=found,
+        node_count=_node_count(nodegroup, observed),
+        addresses=_addresses(nodegroup, observed),
+        gone=is_gone,
+        fingerprint=current_fingerprint,
     )
 
 
-def _addresses(group: GroupState, observed: Observed) -> tuple[str, ...] | None:
+def _addresses(nodegroup: GroupState, observed: Observed) -> tuple[str, ...] | None:
     if isinstance(observed.machines, Missing) or isinstance(observed.machine_deployments, Missing):
         return None
-    return machines.addresses(_machines(group, observed))
+    return machines.addresses(_machines(nodegroup, observed))
 
 
 def _lifecycle(
-    group: GroupState,
+    nodegroup: GroupState,
     observed: Observed,
     state: MagnumState,
     now: datetime.datetime,
-    gap: Issue | None,
+    issue: Issue | None,
     *,
-    again: bool,
+    confirmed: bool,
 ) -> tuple[str, str | None, bool]:
     """A group's status, its reason, and whether its row can go.
 
-    :param again: this look and the one before found the group in place.
+    :param confirmed: this look and the one before found the group in place.
     """
-    verb, _, stage = group.status.partition("_")
-    if stage not in _JUDGED or state.status.startswith("DELETE_"):
-        return group.status, None if stage == "COMPLETE" else group.reason, False
-    if gap is None and verb == "DELETE":
-        return group.status, None if again else reasons.ONCE_MORE, again
-    if _never_rendered(group, observed, state):
-        return group.status, group.reason, False
+    verb, _, outcome = nodegroup.status.partition("_")
+    if outcome not in _JUDGED or state.status.startswith("DELETE_"):
+        return nodegroup.status, None if outcome == "COMPLETE" else nodegroup.reason, False
+    if issue is None and verb == "DELETE":
+        return nodegroup.status, None if confirmed else reasons.ONCE_MORE, confirmed
+    if _never_rendered(nodegroup, observed, state):
+        return nodegroup.status, nodegroup.reason, False
     if state.refusal:
         return f"{verb}_FAILED", state.refusal, False
-    if gap is None:
-        if group.status == "UPDATE_FAILED" and reasons.is_refused(group.reason):
-            return group.status, group.reason, False
-        if not again:
-            return group.status, group.reason if stage == "FAILED" else reasons.ONCE_MORE, False
+    if issue is None:
+        if nodegroup.status == "UPDATE_FAILED" and reasons.is_refused(nodegroup.reason):
+            return nodegroup.status, nodegroup.reason, False
+        if not confirmed:
+            return (
+                nodegroup.status,
+                nodegroup.reason if outcome == "FAILED" else reasons.ONCE_MORE,
+                False,
+            )
         return f"{verb}_COMPLETE", None, False
-    reason = reasons.with_cause(gap, observed, state, group)
+    reason = reasons.with_cause(issue, observed, state, nodegroup)
     if reasons.late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason), False
     return (
-        group.status,
-        reasons.kept_reason(group.reason, reason) if stage == "FAILED" else reason,
+        nodegroup.status,
+        reasons.kept_reason(nodegroup.reason, reason) if outcome == "FAILED" else reason,
         False,
     )
 
 
-def _never_rendered(group: GroupState, observed: Observed, state: MagnumState) -> bool:
+def _never_rendered(nodegroup: GroupState, observed: Observed, state: MagnumState) -> bool:
     """A group that was refused while the cluster lived on: nobody waits for it."""
     return (
-        group.status == "CREATE_FAILED"
+        nodegroup.status == "CREATE_FAILED"
         and state.status.startswith("UPDATE_")
-        and not group.is_control_plane
+        and not nodegroup.is_control_plane
         and not isinstance(observed.machine_deployments, Missing)
-        and not machines.deployments_of(group.name, observed.machine_deployments)
+        and not machines.deployments_of(nodegroup.name, observed.machine_deployments)
     )
 
 
@@ -146,46 +160,48 @@ def drifted_replicas(observed: Observed, state: MagnumState) -> str:
     """
     if not state.applied or generations.missing(observed, state) is not None:
         return ""
-    found = [
-        f"'{group.name}' is {size} instead of {group.count}"
-        for group in state.groups
-        if group.status.endswith("_COMPLETE")
-        and not group.autoscaled
-        and (size := _size(group, observed)) not in (None, group.count)
+    drifts = [
+        f"'{nodegroup.name}' is {size} instead of {nodegroup.count}"
+        for nodegroup in state.groups
+        if nodegroup.status.endswith("_COMPLETE")
+        and not nodegroup.autoscaled
+        and (size := _size(nodegroup, observed)) not in (None, nodegroup.count)
     ]
-    if not found:
+    if not drifts:
         return ""
     return (
         "The number of machines was changed outside of Magnum: nodegroup "
-        f"{'; '.join(found)}. To restore it, resize to another number and back."
+        f"{'; '.join(drifts)}. To restore it, resize to another number and back."
     )
 
 
-def _size(group: GroupState, observed: Observed) -> int | None:
+def _size(nodegroup: GroupState, observed: Observed) -> int | None:
     """How many machines a group is to have on the management cluster; None if that is not known."""
-    if group.is_control_plane:
+    if nodegroup.is_control_plane:
         owner = observed.control_plane
         return None if isinstance(owner, Missing) else machine_deployment.replicas(owner)
     if isinstance(observed.machine_deployments, Missing):
         return None
-    owners = machines.deployments_of(group.name, observed.machine_deployments)
+    owners = machines.deployments_of(nodegroup.name, observed.machine_deployments)
     return machine_deployment.replicas(owners[0]) if len(owners) == 1 else None
 
 
-def _node_count(group: GroupState, observed: Observed) -> int | None:
+def _node_count(nodegroup: GroupState, observed: Observed) -> int | None:
     """What the autoscaler has made of an autoscaled group, None for all others.
 
     A number that was asked for and not handed over yet stays in the row.
     """
-    return _size(group, observed) if group.autoscaled and not group.scale_pending else None
+    return (
+        _size(nodegroup, observed) if nodegroup.autoscaled and not nodegroup.scale_pending else None
+    )
 
 
-def _machines(group: GroupState, observed: Observed) -> tuple[Json, ...]:
+def _machines(nodegroup: GroupState, observed: Observed) -> tuple[Json, ...]:
     if isinstance(observed.machines, Missing):
         return ()
-    if group.is_control_plane:
+    if nodegroup.is_control_plane:
         return machines.of_control_plane(observed.machines)
     if isinstance(observed.machine_deployments, Missing):
         return ()
-    owners = machines.deployments_of(group.name, observed.machine_deployments)
-    return machines.of_group(observed.machines, group.name, owners)
+    owners = machines.deployments_of(nodegroup.name, observed.machine_deployments)
+    return machines.of_nodegroup(observed.machines, nodegroup.name, owners)

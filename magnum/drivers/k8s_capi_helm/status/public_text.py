@@ -37,10 +37,10 @@ def public(text: str) -> str:
 @functools.lru_cache(maxsize=1024)
 def _sentence(text: str) -> str:
     for _ in range(_ROUNDS):
-        told = public_text(unwrapped(text)) or (WITHHELD if text.strip() else "")
-        if told == text:
-            return told
-        text = told
+        result = public_text(unwrapped(text)) or (WITHHELD if text.strip() else "")
+        if result == text:
+            return result
+        text = result
     return WITHHELD
 
 
@@ -66,9 +66,9 @@ def first_bullet(message: str) -> str:
     A bullet that only names what its sub-bullets are about is told together with the first of them.
     A message that ends with such a name is told without its colon.
     """
-    lines = [one.strip().removeprefix("* ") for one in message.splitlines() if one.strip()]
-    head = next((i for i, one in enumerate(lines) if not one.endswith(":")), len(lines) - 1)
-    return public(" ".join(lines[: head + 1])).rstrip(":")
+    lines = [line.strip().removeprefix("* ") for line in message.splitlines() if line.strip()]
+    last_index = next((i for i, line in enumerate(lines) if not line.endswith(":")), len(lines) - 1)
+    return public(" ".join(lines[: last_index + 1])).rstrip(":")
 
 
 # Markup and stacks --------------------------------------------------------------------------------
@@ -78,32 +78,32 @@ _TAG = re.compile(r"</?(?:[a-z!?][^<>]*)?(?:>|$)", re.IGNORECASE)
 
 def _of_markup(text: str) -> str:
     """What a page of HTML or XML says, after what stands before it; its title if it says more."""
-    found = _MARKUP.search(text)
-    if found is None:
+    match = _MARKUP.search(text)
+    if match is None:
         return text
-    before, page = text[: found.start()], text[found.start() :]
+    leading, page = text[: match.start()], text[match.start() :]
     body = _without(page, "<!--", "-->")
     for block in ("script", "style", "head"):
         body = _without(body, f"<{block}", f"</{block}>")
     title = page.lower().partition("<title")[2].partition("</title")
     at = page.lower().find("<title")
     head = page[at + 6 : at + 6 + len(title[0])].partition(">")[2] if title[1] else ""
-    head, words = (" ".join(_TAG.sub(" ", one).split()) for one in (head, body))
+    head, words = (" ".join(_TAG.sub(" ", part).split()) for part in (head, body))
     if head not in words:
         words = f"{head} {words}"
-    return f"{before} {html.unescape(words)}"
+    return f"{leading} {html.unescape(words)}"
 
 
-def _without(page: str, begin: str, end: str) -> str:
+def _without(page: str, begin_mark: str, end_mark: str) -> str:
     """A page without its blocks of one kind; one that never ends takes the rest along."""
-    kept, low, at = [], page.lower(), 0
-    while (start := low.find(begin, at)) >= 0:
-        kept.append(page[at:start])
-        stop = low.find(end, start)
-        if stop < 0:
-            return "".join(kept)
-        at = stop + len(end)
-    return "".join((*kept, page[at:]))
+    pieces, lowered, at = [], page.lower(), 0
+    while (start := lowered.find(begin_mark, at)) >= 0:
+        pieces.append(page[at:start])
+        block_end = lowered.find(end_mark, start)
+        if block_end < 0:
+            return "".join(pieces)
+        at = block_end + len(end_mark)
+    return "".join((*pieces, page[at:]))
 
 
 _STACK = "Traceback (most recent call last):"
@@ -113,15 +113,15 @@ def _of_traceback(text: str) -> str:
     """What was raised, of a stack of Python or Go in one line or many."""
     text = text.partition("\ngoroutine ")[0] if "goroutine " in text else text
     for _ in range(_ROUNDS):
-        before, stack, behind = text.partition(_STACK)
+        before, stack, frames = text.partition(_STACK)
         if not stack:
             break
-        raised = redaction.RAISED.search(behind)
+        raised = redaction.RAISED.search(frames)
         if raised is None:
-            lines = [one for one in behind.splitlines() if one[:1].strip()]
+            lines = [line for line in frames.splitlines() if line[:1].strip()]
             text = f"{before} {lines[-1] if lines else ''}"
         else:
-            text = f"{before} {behind[raised.start() :]}"
+            text = f"{before} {frames[raised.start() :]}"
     return text
 
 
@@ -129,9 +129,9 @@ def _of_traceback(text: str) -> str:
 def _bare(line: str) -> str:
     """A line without what no tenant is to read; what is the tenant's own is put aside."""
     pieces, at = [], 0
-    for found in redaction.OWN.finditer(line):
-        pieces += [_removed(line[at : found.start()]), found[0]]
-        at = found.end()
+    for match in redaction.OWN.finditer(line):
+        pieces += [_removed(line[at : match.start()]), match[0]]
+        at = match.end()
     return redaction.CUT.sub("", "".join((*pieces, _removed(line[at:]))))
 
 

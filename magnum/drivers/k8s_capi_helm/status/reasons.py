@@ -59,49 +59,52 @@ def is_starting(reason: str | None) -> bool:
 
 
 def with_cause(
-    gap: Issue,
+    issue: Issue,
     observed: Observed,
     state: MagnumState,
-    group: GroupState | None = None,
+    nodegroup: GroupState | None = None,
 ) -> str:
     """The fault if there is one, else what is waited for, and since when.
 
-    :param gap: what is not in place.
-    :param group: tell only what concerns this group and what all groups need; None for everything.
+    :param issue: what is not in place.
+    :param nodegroup: tell only what concerns this group and what all groups need; None for
+        everything.
     """
     if observed.unreachable:
         text = "the management cluster cannot be reached; what it has begun continues"
         return Issue(text, Cause.MANAGEMENT).line()
     if observed.silent:
-        return without_cause(observed, gap.text)
-    said = f"{state.status_reason or ''} {group.reason or '' if group else ''}"
+        return without_cause(observed, issue.text)
+    previous_reasons = f"{state.status_reason or ''} {nodegroup.reason or '' if nodegroup else ''}"
     # What the objects say until then is why an earlier request had to wait.
-    fault = None if gap.unapplied else _deepest(gap, observed, group, said)
+    fault = None if issue.unapplied else _root_cause(issue, observed, nodegroup, previous_reasons)
     if fault is None or fault.cause is None:
-        return gap.line() if gap.cause else _waiting(gap, observed, state, said)
-    told_already = gap.text in fault.text or fault.text in gap.text
+        return issue.line() if issue.cause else _waiting(issue, observed, state, previous_reasons)
+    is_repeated = issue.text in fault.text or fault.text in issue.text
     return (
         fault.line()
-        if told_already
-        else joined_reasons(f"{fault.cause.value}: {fault.text}", gap.text)
+        if is_repeated
+        else joined_reasons(f"{fault.cause.value}: {fault.text}", issue.text)
     )
 
 
-def _deepest(gap: Issue, observed: Observed, group: GroupState | None, said: str) -> Issue | None:
+def _root_cause(
+    issue: Issue, observed: Observed, nodegroup: GroupState | None, previous_reasons: str
+) -> Issue | None:
     """The deepest fault; the cluster tells that of the group that it waits for, if it has one."""
-    if group is None and gap.group is not None:
-        own = root_cause.root_cause(scope_of(observed, gap.group, said))
-        if own is not None:
-            return own
-    return root_cause.root_cause(scope_of(observed, group, said))
+    if nodegroup is None and issue.group is not None:
+        nodegroup_fault = root_cause.root_cause(scope_of(observed, issue.group, previous_reasons))
+        if nodegroup_fault is not None:
+            return nodegroup_fault
+    return root_cause.root_cause(scope_of(observed, nodegroup, previous_reasons))
 
 
 def without_cause(observed: Observed, text: str) -> str:
     """A reason while controllers are silent: nothing goes on without them; else *text* itself."""
-    found = controller_leases.describe(observed.silent)
-    if found is None:
+    description = controller_leases.describe(observed.silent)
+    if description is None:
         return text
-    words, since = found
+    words, since = description
     waited = text.removeprefix("waiting: ")
     return Issue(f"{words} {clock(since)}; {waited}", Cause.MANAGEMENT).line()
 
@@ -156,22 +159,22 @@ def kept_reason(before: str | None, reason: str) -> str:
     return before or reason
 
 
-def _waiting(gap: Issue, observed: Observed, state: MagnumState, said: str) -> str:
+def _waiting(issue: Issue, observed: Observed, state: MagnumState, previous_reasons: str) -> str:
     """What is waited for, what it does just now, and since when; the operation's begin at last."""
-    detail = _detail(gap, observed, said)
-    text = clause(f"{gap.line()}; {_of_it(gap, detail)}" if detail else gap.line())
-    began = (detail.since if detail else None) or gap.since or state.started
-    since = f"since {clock(began)}" if began else ""
+    detail = _detail(issue, observed, previous_reasons)
+    text = clause(f"{issue.line()}; {_without_machine(issue, detail)}" if detail else issue.line())
+    since_time = (detail.since if detail else None) or issue.since or state.started
+    since = f"since {clock(since_time)}" if since_time else ""
     # Behind several sentences a clause would belong to the last of them, which says what to do.
     since = since and (f" ({since})" if ". " in text else f", {since}")
     return f"{clause(bounded(text, REASON_LIMIT - len(since)))}{since}"
 
 
-def _of_it(gap: Issue, detail: Issue) -> str:
+def _without_machine(issue: Issue, detail: Issue) -> str:
     """A detail; of the machine that the gap has named just before, without the name."""
-    named = f"machine {gap.text.rpartition(': ')[2]} "
+    subject = f"machine {issue.text.rpartition(': ')[2]} "
     text = detail.text
-    return f"it {text.removeprefix(named)}" if text.startswith(named) else text
+    return f"it {text.removeprefix(subject)}" if text.startswith(subject) else text
 
 
 def clock(at: datetime.datetime) -> str:
@@ -179,14 +182,14 @@ def clock(at: datetime.datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def _detail(gap: Issue, observed: Observed, said: str) -> Issue | None:
+def _detail(issue: Issue, observed: Observed, previous_reasons: str) -> Issue | None:
     """What the object that the gap is about does just now."""
-    if gap.group is None:
-        return _silence(scope_of(observed, None, said))
-    scope = scope_of(observed, gap.group, said)
-    held = root_cause.preflight(scope)
-    if held is not None:
-        return held
+    if issue.group is None:
+        return _no_report(scope_of(observed, None, previous_reasons))
+    scope = scope_of(observed, issue.group, previous_reasons)
+    blocked = root_cause.preflight(scope)
+    if blocked is not None:
+        return blocked
     for machine in sorted(scope.machines, key=conditions.name):
         if machines.is_ready(machine) and not conditions.condition(machine, "UpToDate").bad:
             continue
@@ -194,11 +197,11 @@ def _detail(gap: Issue, observed: Observed, said: str) -> Issue | None:
     return None
 
 
-def _silence(scope: Scope) -> Issue | None:
+def _no_report(scope: Scope) -> Issue | None:
     """While CAPO waits for a load balancer, or cannot log in, it writes no status at all."""
     infrastructure = scope.observed.infrastructure
     if isinstance(infrastructure, Missing) or infrastructure.get("status"):
         return None
-    made = conditions.instant(conditions.metadata(infrastructure).get("creationTimestamp"))
+    created = conditions.instant(conditions.metadata(infrastructure).get("creationTimestamp"))
     text = "the OpenStack provider reports nothing (check load balancer and credential)"
-    return Issue(text, since=made) if scope.lasts(made, SILENCE_PATIENCE, text) else None
+    return Issue(text, since=created) if scope.lasts(created, SILENCE_PATIENCE, text) else None

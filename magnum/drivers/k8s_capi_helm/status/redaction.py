@@ -50,10 +50,10 @@ def _service(address: str) -> str:
     return ""
 
 
-def _answered(found: re.Match[str]) -> str:
+def _answered(match: re.Match[str]) -> str:
     """Who answered with which HTTP status, instead of which address was asked."""
-    name = _service(found["url"])
-    return f"{name} answered HTTP {found['code']}: " if name else f"HTTP {found['code']}: "
+    name = _service(match["url"])
+    return f"{name} answered HTTP {match['code']}: " if name else f"HTTP {match['code']}: "
 
 
 _Put = str | Callable[[re.Match[str]], str]

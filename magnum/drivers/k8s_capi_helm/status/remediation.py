@@ -22,24 +22,24 @@ _TOLD = re.compile(
 )
 
 
-def cause(mine: Iterable[Json], owners: Iterable[Json], said: str) -> Issue | None:
+def cause(machines: Iterable[Json], owners: Iterable[Json], previous_reasons: str) -> Issue | None:
     """The failed check of a machine that goes, or is gone while another one is made in its place.
 
-    :param mine: the machines of a group, or of the cluster.
+    :param machines: the machines of a group, or of the cluster.
     :param owners: what makes them; with its name theirs begin.
-    :param said: what the rows say now, of something that still is waited for.
+    :param previous_reasons: what the rows say now, of something that still is waited for.
     """
-    there = {conditions.name(one): one for one in mine}
-    for name in sorted(there):
-        said_before = conditions.condition(there[name], "HealthCheckSucceeded")
-        failed = said_before.was is conditions.Truth.FALSE
-        own = failed and "InfrastructureReady" not in said_before.message
-        if own and conditions.deleting(there[name]):
-            text = f"machine {name}: {first_bullet(said_before.message)}"
+    machines_by_name = {conditions.name(machine): machine for machine in machines}
+    for name in sorted(machines_by_name):
+        health_check = conditions.condition(machines_by_name[name], "HealthCheckSucceeded")
+        has_failed = health_check.was is conditions.Truth.FALSE
+        is_own_fault = has_failed and "InfrastructureReady" not in health_check.message
+        if is_own_fault and conditions.deleting(machines_by_name[name]):
+            text = f"machine {name}: {first_bullet(health_check.message)}"
             return Issue(text, Cause.BOOTSTRAP)
-    for found in _TOLD.finditer(said):
-        name = found["name"]
-        made = any(name.startswith(f"{conditions.name(one)}-") for one in owners)
-        if made and name not in there:
-            return Issue(found["text"], Cause.BOOTSTRAP)
+    for match in _TOLD.finditer(previous_reasons):
+        name = match["name"]
+        is_replaced = any(name.startswith(f"{conditions.name(owner)}-") for owner in owners)
+        if is_replaced and name not in machines_by_name:
+            return Issue(match["text"], Cause.BOOTSTRAP)
     return None

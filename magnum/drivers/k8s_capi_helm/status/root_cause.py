@@ -56,9 +56,9 @@ _FAILURE = re.compile(r"fail|error|invalid", re.IGNORECASE)
 def root_cause(scope: Scope) -> Issue | None:
     """The deepest fault: something that somebody has to do something about; None without one."""
     for question in _FAULTS:
-        found = question(scope)
-        if found is not None and found.cause is not None:
-            return found
+        issue = question(scope)
+        if issue is not None and issue.cause is not None:
+            return issue
     return None
 
 
@@ -71,27 +71,30 @@ def _credential_fault(scope: Scope) -> Issue | None:
 # Servers and network ------------------------------------------------------------------------------
 def _server_fault(scope: Scope) -> Issue | None:
     for server in sorted(scope.servers, key=conditions.name):
-        found = _fault_of_server(server, scope)
-        if found is not None and scope.concerns(conditions.name(server), found.text):
-            return found
+        issue = _fault_of_server(server, scope)
+        if issue is not None and scope.concerns(conditions.name(server), issue.text):
+            return issue
     return None
 
 
 def _fault_of_server(server: Json, scope: Scope) -> Issue | None:
     name = conditions.name(server)
-    said = conditions.condition(server, "InstanceReady")
-    if said.bad and said.message and said.reason not in _WAITING:
-        return Issue(about(public(said.message), f"server {name}"), cause_of(said.message))
+    instance_ready = conditions.condition(server, "InstanceReady")
+    if instance_ready.bad and instance_ready.message and instance_ready.reason not in _WAITING:
+        return Issue(
+            about(public(instance_ready.message), f"server {name}"),
+            cause_of(instance_ready.message),
+        )
     if conditions.at_path(server, "status", "instanceState") == "ERROR":
-        known = scope.observed.server_faults
-        text = known.get(str(conditions.at_path(server, "status", "instanceID")), "")
+        faults = scope.observed.server_faults
+        text = faults.get(str(conditions.at_path(server, "status", "instanceID")), "")
         text = messages.of_nova(public(text)) or "the server is in ERROR and Nova gives no reason"
         return Issue(about(text, f"server {name}"), cause_of(text))
-    made = conditions.instant(conditions.metadata(server).get("creationTimestamp"))
+    created = conditions.instant(conditions.metadata(server).get("creationTimestamp"))
     status = conditions.mapping(server.get("status"))
     resolved = status.get("resolved") or status.get("instanceID")
     text = f"the image, flavor or network of server {name} cannot be found"
-    if not resolved and scope.lasts(made, RESOLVE_PATIENCE, text):
+    if not resolved and scope.lasts(created, RESOLVE_PATIENCE, text):
         return Issue(text, Cause.IMAGE)
     return None
 
@@ -108,10 +111,10 @@ def _openstack_fault(scope: Scope) -> Issue | None:
     if isinstance(owner, Missing):
         return None
     for kind in infrastructure.PARTS:
-        said = conditions.condition(owner, kind)
-        if said.bad and (said.message or said.reason):
-            text = public(said.message or said.reason)
-            return Issue(text, cause_of(said.message or kind, Cause.NETWORK))
+        condition = conditions.condition(owner, kind)
+        if condition.bad and (condition.message or condition.reason):
+            text = public(condition.message or condition.reason)
+            return Issue(text, cause_of(condition.message or kind, Cause.NETWORK))
     failure = conditions.at_path(owner, "status", "failureMessage")
     if failure:
         return Issue(public(str(failure)), cause_of(str(failure), Cause.NETWORK))
@@ -121,49 +124,60 @@ def _openstack_fault(scope: Scope) -> Issue | None:
 # Machines -----------------------------------------------------------------------------------------
 def _machine_fault(scope: Scope) -> Issue | None:
     for machine in sorted(scope.machines, key=conditions.name):
-        found = _fault_of_machine(machine, scope)
-        if found is not None and scope.concerns(conditions.name(machine), found.text):
-            return found
+        issue = _fault_of_machine(machine, scope)
+        if issue is not None and scope.concerns(conditions.name(machine), issue.text):
+            return issue
     return None
 
 
-def machine_fault(machine: Json, observed: Observed, said: str) -> Issue | None:
+def machine_fault(machine: Json, observed: Observed, previous_reasons: str) -> Issue | None:
     """The fault of one machine or of its server, None while it is only a matter of time.
 
-    :param said: what the row says of the cluster now.
+    :param previous_reasons: what the row says of the cluster now.
     """
-    scope = dataclasses.replace(scope_of(observed, None, said), whole=False)
+    scope = dataclasses.replace(scope_of(observed, None, previous_reasons), whole=False)
     name = machines.server_name(machine)
     for server in scope.servers:
         if conditions.name(server) == name:
-            found = _fault_of_server(server, scope)
-            if found is not None:
-                return found
+            issue = _fault_of_server(server, scope)
+            if issue is not None:
+                return issue
     return _fault_of_machine(machine, scope)
 
 
 def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
     name = conditions.name(machine)
-    checked = conditions.condition(machine, "HealthCheckSucceeded")
-    if checked.bad and "InfrastructureReady" not in checked.message:
-        return Issue(f"machine {name}: {first_bullet(checked.message)}", Cause.BOOTSTRAP)
-    made = conditions.condition(machine, "BootstrapConfigReady")
-    if made.bad and _FAILURE.search(made.message):
-        return Issue(f"machine {name}: {first_bullet(made.message)}", Cause.BOOTSTRAP)
-    current = conditions.condition(machine, "UpToDate")
-    if current.bad and "kubeletVersion" in current.message and not conditions.deleting(machine):
-        text = f"machine {name} {messages.of_kubelet(first_bullet(current.message))}"
+    health_check = conditions.condition(machine, "HealthCheckSucceeded")
+    if health_check.bad and "InfrastructureReady" not in health_check.message:
+        return Issue(f"machine {name}: {first_bullet(health_check.message)}", Cause.BOOTSTRAP)
+    bootstrap_ready = conditions.condition(machine, "BootstrapConfigReady")
+    if bootstrap_ready.bad and _FAILURE.search(bootstrap_ready.message):
+        return Issue(f"machine {name}: {first_bullet(bootstrap_ready.message)}", Cause.BOOTSTRAP)
+    up_to_date = conditions.condition(machine, "UpToDate")
+    if (
+        up_to_date.bad
+        and "kubeletVersion" in up_to_date.message
+        and not conditions.deleting(machine)
+    ):
+        text = f"machine {name} {messages.of_kubelet(first_bullet(up_to_date.message))}"
         return Issue(text, Cause.IMAGE)
-    up = conditions.condition(machine, "InfrastructureReady")
-    if up.bad and up.reason in _REFUSED and up.message:
-        text, why = first_bullet(up.message), f"{up.reason} {up.message}"
-        return Issue(f"machine {name}: {text}", cause_of(why, Cause.NETWORK))
-    node = conditions.condition(machine, "NodeHealthy")
-    if up.good and node.present and not node.good:
-        words = first_bullet(node.message) or "its node has not joined"
-        found = _unreachable_api(scope) or Issue(f"machine {name}: {words}", Cause.BOOTSTRAP)
-        if scope.lasts(up.since, NODE_PATIENCE, found.text):
-            return found
+    infrastructure_ready = conditions.condition(machine, "InfrastructureReady")
+    if (
+        infrastructure_ready.bad
+        and infrastructure_ready.reason in _REFUSED
+        and infrastructure_ready.message
+    ):
+        text, cause_text = (
+            first_bullet(infrastructure_ready.message),
+            f"{infrastructure_ready.reason} {infrastructure_ready.message}",
+        )
+        return Issue(f"machine {name}: {text}", cause_of(cause_text, Cause.NETWORK))
+    node_healthy = conditions.condition(machine, "NodeHealthy")
+    if infrastructure_ready.good and node_healthy.present and not node_healthy.good:
+        words = first_bullet(node_healthy.message) or "its node has not joined"
+        issue = _unreachable_api(scope) or Issue(f"machine {name}: {words}", Cause.BOOTSTRAP)
+        if scope.lasts(infrastructure_ready.since, NODE_PATIENCE, issue.text):
+            return issue
     return None
 
 
@@ -181,14 +195,18 @@ def _unreachable_api(scope: Scope) -> Issue | None:
 
 def preflight(scope: Scope) -> Issue | None:
     """Why a MachineSet does not make the machines that it should; only it says so."""
-    for one in sorted(scope.sets, key=conditions.name):
-        said = conditions.condition(one, "ScalingUp")
-        if not said.bad or "blocked because" not in said.message:
+    for machine_set in sorted(scope.sets, key=conditions.name):
+        scaling_up = conditions.condition(machine_set, "ScalingUp")
+        if not scaling_up.bad or "blocked because" not in scaling_up.message:
             continue
-        if "Skew" in said.message:
-            why = messages.of_skew(first_bullet(said.message.partition("blocked because:")[2]))
-            return Issue(f"{conditions.name(one)} creates no machines: {why}", Cause.REQUEST)
-        if "ControlPlaneIsStable" in said.message:
+        if "Skew" in scaling_up.message:
+            cause_text = messages.of_skew(
+                first_bullet(scaling_up.message.partition("blocked because:")[2])
+            )
+            return Issue(
+                f"{conditions.name(machine_set)} creates no machines: {cause_text}", Cause.REQUEST
+            )
+        if "ControlPlaneIsStable" in scaling_up.message:
             return Issue("new machines wait until the control plane is stable")
     return None
 
@@ -198,12 +216,12 @@ def _replaced_fault(scope: Scope) -> Issue | None:
     owner = scope.observed.control_plane
     owners = [*scope.sets, *(() if isinstance(owner, Missing) else (owner,))]
     # Of the whole cluster nobody knows whether it is still that which is waited for.
-    found = remediation.cause(scope.machines, owners, "" if scope.whole else scope.said)
-    told = found is not None and any(
-        f"machine {name}:" in found.text and not scope.concerns(name, found.text)
+    issue = remediation.cause(scope.machines, owners, "" if scope.whole else scope.said)
+    is_known = issue is not None and any(
+        f"machine {name}:" in issue.text and not scope.concerns(name, issue.text)
         for name in scope.leaving
     )
-    return None if told else found
+    return None if is_known else issue
 
 
 # Above the machines -------------------------------------------------------------------------------
@@ -212,17 +230,19 @@ def _control_plane_fault(scope: Scope) -> Issue | None:
     if isinstance(owner, Missing):
         return None
     for kind in ("CertificatesAvailable", "Remediating"):
-        said = conditions.condition(owner, kind)
-        if said.bad and (kind == "CertificatesAvailable" or "can't remediate" in said.message):
-            return Issue(f"control plane: {first_bullet(said.message)}", Cause.BOOTSTRAP)
+        condition = conditions.condition(owner, kind)
+        if condition.bad and (
+            kind == "CertificatesAvailable" or "can't remediate" in condition.message
+        ):
+            return Issue(f"control plane: {first_bullet(condition.message)}", Cause.BOOTSTRAP)
     return None
 
 
 def _addon_fault(scope: Scope) -> Issue | None:
-    for one in items(scope.observed.addons) if scope.whole else ():
-        found = addons.issue_of(one, scope.observed) if addons.is_core(one) else None
-        if found is not None:
-            return found
+    for addon in items(scope.observed.addons) if scope.whole else ():
+        issue = addons.issue_of(addon, scope.observed) if addons.is_core(addon) else None
+        if issue is not None:
+            return issue
     return None
 
 

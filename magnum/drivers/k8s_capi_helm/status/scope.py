@@ -38,7 +38,7 @@ class Scope:
     leaving: frozenset[str] = frozenset()
 
     def lasts(
-        self, since: datetime.datetime | None, longest: datetime.timedelta, text: str
+        self, since: datetime.datetime | None, duration: datetime.timedelta, text: str
     ) -> bool:
         """Whether something has lasted that long, by its writer's clock, or was told already.
 
@@ -46,7 +46,7 @@ class Scope:
 
         :param text: that it is told with.
         """
-        return self.has_told(text) or timestamps.has_lasted(since, self.observed, longest)
+        return self.has_told(text) or timestamps.has_lasted(since, self.observed, duration)
 
     def has_told(self, text: str) -> bool:
         """Whether the rows say it already."""
@@ -61,42 +61,60 @@ class Scope:
         return name not in self.leaving or self.has_told(text)
 
 
-def items(listed: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
+def items(objects: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
     """What a list has to tell; one that could not be read tells nothing."""
-    return () if isinstance(listed, Missing) else listed
+    return () if isinstance(objects, Missing) else objects
 
 
-def scope_of(observed: Observed, group: GroupState | None, said: str = "") -> Scope:
-    """The objects of *group*, or of everything for None.
+def scope_of(observed: Observed, nodegroup: GroupState | None, previous_reasons: str = "") -> Scope:
+    """The objects of *nodegroup*, or of everything for None.
 
-    :param said: what the rows say now.
+    :param previous_reasons: what the rows say now.
     """
-    every, sets = items(observed.machines), items(observed.machine_sets)
+    all_machines, sets = items(observed.machines), items(observed.machine_sets)
     servers = items(observed.servers)
-    if group is None:
-        makers = (*sets, *present(observed.control_plane))
-        return Scope(observed, every, sets, servers, True, said, _leaving(every, makers))
-    if group.is_control_plane:
-        mine, sets = machines.of_control_plane(every), ()
-        makers = tuple(present(observed.control_plane))
+    if nodegroup is None:
+        owners_of_machines = (*sets, *present(observed.control_plane))
+        return Scope(
+            observed,
+            all_machines,
+            sets,
+            servers,
+            True,
+            previous_reasons,
+            _leaving(all_machines, owners_of_machines),
+        )
+    if nodegroup.is_control_plane:
+        own_machines, sets = machines.of_control_plane(all_machines), ()
+        owners_of_machines = tuple(present(observed.control_plane))
     else:
-        owners = machines.deployments_of(group.name, items(observed.machine_deployments))
-        mine = machines.of_group(every, group.name, owners)
-        makers = sets = machines.of_group(sets, group.name, owners)
-    wanted = {machines.server_name(one) for one in mine}
-    servers = tuple(one for one in servers if conditions.name(one) in wanted)
-    return Scope(observed, mine, sets, servers, False, said, _leaving(mine, makers))
+        owners = machines.deployments_of(nodegroup.name, items(observed.machine_deployments))
+        own_machines = machines.of_nodegroup(all_machines, nodegroup.name, owners)
+        owners_of_machines = sets = machines.of_nodegroup(sets, nodegroup.name, owners)
+    server_names = {machines.server_name(machine) for machine in own_machines}
+    servers = tuple(server for server in servers if conditions.name(server) in server_names)
+    return Scope(
+        observed,
+        own_machines,
+        sets,
+        servers,
+        False,
+        previous_reasons,
+        _leaving(own_machines, owners_of_machines),
+    )
 
 
-def _leaving(mine: tuple[Json, ...], makers: tuple[Json, ...]) -> frozenset[str]:
+def _leaving(own_machines: tuple[Json, ...], owners: tuple[Json, ...]) -> frozenset[str]:
     """Machines that are being deleted, and their servers; none while others have to replace them.
 
-    :param makers: MachineSets and control plane, which say how many there are to be.
+    :param owners: MachineSets and control plane, which say how many there are to be.
     """
-    going = [one for one in mine if conditions.deleting(one)]
-    counts = [conditions.at_path(one, "spec", "replicas") for one in makers]
-    if len(mine) - len(going) < sum(one for one in counts if isinstance(one, int)):
+    deleting = [machine for machine in own_machines if conditions.deleting(machine)]
+    counts = [conditions.at_path(owner, "spec", "replicas") for owner in owners]
+    if len(own_machines) - len(deleting) < sum(count for count in counts if isinstance(count, int)):
         return frozenset()
     return frozenset(
-        name for one in going for name in (conditions.name(one), machines.server_name(one))
+        name
+        for machine in deleting
+        for name in (conditions.name(machine), machines.server_name(machine))
     )

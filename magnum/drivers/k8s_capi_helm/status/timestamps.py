@@ -22,14 +22,14 @@ def observed_at(observed: Observed) -> datetime.datetime | None:
 
 
 def has_lasted(
-    since: datetime.datetime | None, observed: Observed, longest: datetime.timedelta
+    since: datetime.datetime | None, observed: Observed, duration: datetime.timedelta
 ) -> bool:
     """Whether something has lasted longer than that at a look; False if nobody knows.
 
     :param since: as a controller or the API server wrote it.
     """
     at = observed_at(observed)
-    return since is not None and at is not None and at - since > longest
+    return since is not None and at is not None and at - since > duration
 
 
 def of_event(event: Json) -> datetime.datetime | None:
@@ -43,15 +43,15 @@ def of_event(event: Json) -> datetime.datetime | None:
 
 def newest(observed: Observed) -> datetime.datetime | None:
     """The newest time in a look: it was at least that late when it was taken."""
-    found = [one for one in _times(observed) if one is not None]
-    return max(found, default=None)
+    times = [time for time in _times(observed) if time is not None]
+    return max(times, default=None)
 
 
 def _times(observed: Observed) -> Iterator[datetime.datetime | None]:
-    for thing in observed.objects():
+    for obj in observed.objects():
         for field in ("creationTimestamp", "deletionTimestamp"):
-            yield conditions.instant(conditions.metadata(thing).get(field))
-        for one in conditions.items(thing):
-            yield conditions.instant(one.get("lastTransitionTime"))
+            yield conditions.instant(conditions.metadata(obj).get(field))
+        for condition in conditions.items(obj):
+            yield conditions.instant(condition.get("lastTransitionTime"))
     for event in present(observed.events):
         yield of_event(event)

@@ -24,44 +24,44 @@ _BEGINNING = 40
 _MOST = 64_000
 
 
-def new_messages(verdict: Verdict, state: MagnumState, polled: bool) -> set[str]:
+def new_messages(verdict: Verdict, state: MagnumState, is_health: bool) -> set[str]:
     """What tenants will read that the row does not say yet.
 
-    :param polled: whether the health is written, and not the status.
+    :param is_health: whether the health is written, and not the status.
     """
-    if polled:
+    if is_health:
         texts = column_limits.fit("health_status_reason", verdict.health_reason)
         return set(texts.values()) - set(state.health_reason.values())
     return {column_limits.fit("status_reason", verdict.reason) or ""} - {state.status_reason or ""}
 
 
-def withheld_messages(observed: Observed, told: Iterable[str]) -> tuple[str, ...]:
+def withheld_messages(observed: Observed, shown_texts: Iterable[str]) -> tuple[str, ...]:
     """The messages of a look that stand in one of the texts, and not as they were.
 
-    :param told: what tenants read.
+    :param shown_texts: what tenants read.
     :returns: each in one line, the longest cut.
     """
-    texts = [one for one in told if one]
-    found: dict[str, None] = {}
-    room = _MOST if texts else 0
+    texts = [text for text in shown_texts if text]
+    withheld: dict[str, None] = {}
+    remaining = _MOST if texts else 0
     for raw in dict.fromkeys(message[:LONGEST] for message in _messages(observed)):
-        if room <= 0:
+        if remaining <= 0:
             break
         line = " ".join(raw.split())
-        if any(line in one for one in texts):
+        if any(line in text for text in texts):
             continue
-        room -= len(raw)
-        shown = public(raw)
-        if shown != line and any(shown[:_BEGINNING] in one for one in texts):
-            found[line] = None
-    return tuple(found)
+        remaining -= len(raw)
+        public_message = public(raw)
+        if public_message != line and any(public_message[:_BEGINNING] in text for text in texts):
+            withheld[line] = None
+    return tuple(withheld)
 
 
 def _messages(observed: Observed) -> Iterator[str]:
-    for thing in (*observed.objects(), *present(observed.addons, observed.autoscaler)):
-        for one in conditions.items(thing):
-            yield str(one.get("message") or "")
-        yield str(conditions.at_path(thing, "status", "failureMessage") or "")
+    for obj in (*observed.objects(), *present(observed.addons, observed.autoscaler)):
+        for condition in conditions.items(obj):
+            yield str(condition.get("message") or "")
+        yield str(conditions.at_path(obj, "status", "failureMessage") or "")
     for event in present(observed.events):
         yield str(event.get("message") or "")
     yield from observed.server_faults.values()

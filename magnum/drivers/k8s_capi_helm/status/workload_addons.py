@@ -37,21 +37,21 @@ MOST = 50
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
 
 
-def expected(found: tuple[Json, ...] | Missing) -> tuple[WorkloadObject, ...]:
+def expected(addon_objects: tuple[Json, ...] | Missing) -> tuple[WorkloadObject, ...]:
     """What of the core addons that are deployed has to be in the cluster; what runs first.
 
-    :param found: HelmRelease and Manifests objects.
+    :param addon_objects: HelmRelease and Manifests objects.
     :returns: at most :data:`MOST`.
     """
-    if isinstance(found, Missing):
+    if isinstance(addon_objects, Missing):
         return ()
-    listed: set[tuple[bool, str, str, str, str, str]] = set()
-    for addon in found:
+    objects: set[tuple[bool, str, str, str, str, str]] = set()
+    for addon in addon_objects:
         if addons.is_core(addon) and addons.done(addon):
-            listed.update(_listed(addon))
+            objects.update(_listed(addon))
     return tuple(
         WorkloadObject(component, KINDS[version, kind], namespace, name)
-        for _, component, kind, version, namespace, name in sorted(listed)[:MOST]
+        for _, component, kind, version, namespace, name in sorted(objects)[:MOST]
     )
 
 
@@ -71,13 +71,13 @@ def _listed(addon: Json) -> Iterable[tuple[bool, str, str, str, str, str]]:
             yield version == "v1", component, kind, version, namespace, name
 
 
-def describe(inside: AddonInventory) -> str:
+def describe(inventory: AddonInventory) -> str:
     """What is missing, or why that is not known; "" if everything is there."""
-    if not inside.missing:
-        return inside.unknown
+    if not inventory.missing:
+        return inventory.unknown
     by_addon: dict[str, list[str]] = {}
-    for one in inside.missing:
-        by_addon.setdefault(one.addon, []).append(one.title)
+    for obj in inventory.missing:
+        by_addon.setdefault(obj.addon, []).append(obj.title)
     return "; ".join(
         f"{addon}: {', '.join(titles)} not found in the cluster"
         for addon, titles in sorted(by_addon.items())

@@ -51,14 +51,15 @@ def with_image(values: Mapping[str, Any], image: Mapping[str, str], *, guarded: 
         what an overlay has said of that stays.
     :returns: new values; those given are left alone.
     """
-    have = values.get(KEY) or {}
-    kept = {key: value for key, value in have.items() if key != "image"}
-    mine = {key: one for key, one in (have.get("image") or {}).items() if key not in IMAGE_KEYS}
-    found: Json = kept if guarded else merge.merge(_GUARDS, kept)
-    if mine or image:
-        found = {"image": {**mine, **image}, **found}
-    rest = {key: value for key, value in values.items() if key != KEY}
-    return {**rest, KEY: found} if found else rest
+    current = values.get(KEY) or {}
+    settings = {key: value for key, value in current.items() if key != "image"}
+    deployed_image = current.get("image") or {}
+    image_settings = {key: text for key, text in deployed_image.items() if key not in IMAGE_KEYS}
+    autoscaler: Json = settings if guarded else merge.merge(_GUARDS, settings)
+    if image_settings or image:
+        autoscaler = {"image": {**image_settings, **image}, **autoscaler}
+    others = {key: value for key, value in values.items() if key != KEY}
+    return {**others, KEY: autoscaler} if autoscaler else others
 
 
 def names_image(values: Mapping[str, Any]) -> bool:

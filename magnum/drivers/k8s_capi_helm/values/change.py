@@ -71,32 +71,32 @@ class AllowedChanges:
             gone=frozenset(by_verb[Verb.NODEGROUP_DELETE]),
         )
 
-    def may_count(self, group: str) -> bool:
-        """Whether count and bounds of *group* may move."""
-        return self.all_counts or group in self.counts
+    def may_count(self, nodegroup: str) -> bool:
+        """Whether count and bounds of *nodegroup* may move."""
+        return self.all_counts or nodegroup in self.counts
 
 
-def next_values(live: Json | None, wanted: Json, operations: Iterable[Operation]) -> Json:
+def next_values(live: Json | None, target: Json, operations: Iterable[Operation]) -> Json:
     """The values to give to Helm.
 
-    :param live: values of the live release; None if there is none, then *wanted* is taken whole.
-    :param wanted: what the rows ask for now. For operations that only resize or delete,
+    :param live: values of the live release; None if there is none, then *target* is taken whole.
+    :param target: what the rows ask for now. For operations that only resize or delete,
         :func:`with_sizes` is enough.
     :param operations: the pending ones; a resize without groups means the whole cluster, and
         :data:`CONTROL_PLANE` among its groups the control plane.
     :returns: new values that share nothing with the arguments, which are left alone. Without an
         operation they equal *live*.
     """
-    entitled = AllowedChanges.of(operations)
-    if live is None or entitled.everything:
-        return copy.deepcopy(wanted)
+    allowed = AllowedChanges.of(operations)
+    if live is None or allowed.everything:
+        return copy.deepcopy(target)
     result = copy.deepcopy(live)
-    if entitled.control_plane:
-        count = wanted["controlPlane"]["machineCount"]
+    if allowed.control_plane:
+        count = target["controlPlane"]["machineCount"]
         result["controlPlane"] = {**result.get("controlPlane", {}), "machineCount": count}
-    if entitled.all_counts or entitled.counts or entitled.entries or entitled.gone:
+    if allowed.all_counts or allowed.counts or allowed.entries or allowed.gone:
         result["nodeGroups"] = _next_groups(
-            values_live.node_groups(result), values_live.node_groups(wanted), entitled
+            values_live.node_groups(result), values_live.node_groups(target), allowed
         )
     return result
 
@@ -111,16 +111,17 @@ def with_sizes(live: Json, request: ClusterRequest, recorded: Iterable[Operation
     :param recorded: what is on record; an update of a nodegroup there may take labels and taints
         away, which the rows alone do not tell from never having asked.
     """
-    have, wanted = values_live.node_groups(live), nodegroups.sizes(request)
-    entries = zip(request.node_groups, wanted["nodeGroups"], strict=True)
+    current, target = values_live.node_groups(live), nodegroups.sizes(request)
+    entries = zip(request.node_groups, target["nodeGroups"], strict=True)
     recorded = tuple(recorded)
-    told, bounded, groups = _told(recorded), changed_bounds(recorded), []
-    for group, entry in entries:
-        before = have.get(group.name)
-        details = _details(before or {}, entry, told=before is None or group.name in told)
-        size = _settled(before, group, entry, bounded.get(group.name, frozenset()))
-        groups.append({**size, **details})
-    return {**wanted, "nodeGroups": groups}
+    requested, bounds, sized = _changed_details(recorded), changed_bounds(recorded), []
+    for nodegroup, entry in entries:
+        name, deployed = nodegroup.name, current.get(nodegroup.name)
+        is_requested = deployed is None or name in requested
+        details = _details(deployed or {}, entry, is_requested=is_requested)
+        size = _desired_size(deployed, nodegroup, entry, bounds.get(name, frozenset()))
+        sized.append({**size, **details})
+    return {**target, "nodeGroups": sized}
 
 
 def pending_changes(
@@ -137,20 +138,20 @@ def pending_changes(
     """
     if live is None:
         return (_operation(Verb.CREATE, ()),)
-    have = values_live.node_groups(live)
-    want = values_live.node_groups(with_sizes(live, request, recorded))
-    both = [name for name in want if name in have]
-    resized = [name for name in both if _meaning(have[name]) != _meaning(want[name])]
-    updated = [name for name in both if _marks(have[name]) != _marks(want[name])]
+    current = values_live.node_groups(live)
+    target = values_live.node_groups(with_sizes(live, request, recorded))
+    common = [name for name in target if name in current]
+    resized = [name for name in common if _meaning(current[name]) != _meaning(target[name])]
+    updated = [name for name in common if _metadata(current[name]) != _metadata(target[name])]
     if live.get("controlPlane", {}).get("machineCount") != request.control_plane.count:
         resized.insert(0, values_live.CONTROL_PLANE)
-    found = (
-        (Verb.NODEGROUP_DELETE, [name for name in request.deleted_groups if name in have]),
-        (Verb.NODEGROUP_CREATE, [name for name in want if name not in have]),
+    changes = (
+        (Verb.NODEGROUP_DELETE, [name for name in request.deleted_groups if name in current]),
+        (Verb.NODEGROUP_CREATE, [name for name in target if name not in current]),
         (Verb.NODEGROUP_UPDATE, updated),
         (Verb.RESIZE, resized),
     )
-    return tuple(_operation(verb, tuple(groups)) for verb, groups in found if groups)
+    return tuple(_operation(verb, tuple(nodegroups)) for verb, nodegroups in changes if nodegroups)
 
 
 def without_unaccepted(failed: Json, deployed: Json) -> Json:
@@ -159,141 +160,144 @@ def without_unaccepted(failed: Json, deployed: Json) -> Json:
     :param failed: of the newest revision; *deployed* of the last one that was applied as a whole.
     :returns: without groups that were never deployed; what an upgrade has set stays.
     """
-    made, keys = (
-        values_live.node_groups(deployed),
-        (*values_live.COUNT_KEYS, *values_live.DETAIL_KEYS),
-    )
-    groups = []
+    deployed_entries = values_live.node_groups(deployed)
+    keys = (*values_live.COUNT_KEYS, *values_live.DETAIL_KEYS)
+    entries = []
     for entry in failed.get("nodeGroups") or ():
-        if before := made.get(entry["name"]):
-            kept = {key: value for key, value in entry.items() if key not in keys}
-            groups.append({**kept, **{key: before[key] for key in keys if key in before}})
-    result = {**failed, "nodeGroups": groups}
-    if have := (deployed.get("controlPlane") or {}).get("machineCount"):
-        result["controlPlane"] = {**(failed.get("controlPlane") or {}), "machineCount": have}
+        if before := deployed_entries.get(entry["name"]):
+            unchanged = {key: value for key, value in entry.items() if key not in keys}
+            entries.append({**unchanged, **{key: before[key] for key in keys if key in before}})
+    result = {**failed, "nodeGroups": entries}
+    if count := (deployed.get("controlPlane") or {}).get("machineCount"):
+        result["controlPlane"] = {**(failed.get("controlPlane") or {}), "machineCount": count}
     return result
 
 
-def row_of(values: Json, group: str | None, operations: Iterable[Operation]) -> Json:
+def nodegroup_fields(values: Json, name: str | None, operations: Iterable[Operation]) -> Json:
     """Fields of a nodegroup's row that say what the live values have, for a change was refused.
 
-    :param group: its name, None for the control plane.
+    :param name: its name, None for the control plane.
     :param operations: what was wanted of it.
     """
-    if group is None:
+    if name is None:
         return {"node_count": values_live.count(values, None)}
-    entry, operations = values_live.node_groups(values)[group], tuple(operations)
+    entry, operations = values_live.node_groups(values)[name], tuple(operations)
     fields: Json = (
-        {} if values_live.is_autoscaled(entry) else {"node_count": values_live.count(values, group)}
+        {} if values_live.is_autoscaled(entry) else {"node_count": values_live.count(values, name)}
     )
-    if _told(operations):
+    if _changed_details(operations):
         marks = {"node_labels": "nodeLabels", "node_taints": "nodeTaints"}
         fields |= {field: copy.deepcopy(entry.get(key)) for field, key in marks.items()}
-    before = [
-        row for one in operations for row in (*one.earlier, one.previous_bounds) if row is not None
+    previous = [
+        bounds
+        for operation in operations
+        for bounds in (*operation.earlier, operation.previous_bounds)
+        if bounds is not None
     ]
     if values_live.is_autoscaled(entry):
         # The newest that led to these; a row without an upper bound left it to the labels.
         current = values_live.bounds(entry)
-        led = (
-            row for row in reversed(before) if row[1] is None or (row[0] or 0, row[1]) == current
+        matching = (
+            pair
+            for pair in reversed(previous)
+            if pair[1] is None or (pair[0] or 0, pair[1]) == current
         )
-        before = [next(led, current)]
-    return {**fields, **dict(zip(BOUNDS, before[0], strict=True))} if before else fields
+        previous = [next(matching, current)]
+    return {**fields, **dict(zip(BOUNDS, previous[0], strict=True))} if previous else fields
 
 
-def _told(operations: Iterable[Operation]) -> frozenset[str]:
+def _changed_details(operations: Iterable[Operation]) -> frozenset[str]:
     """Nodegroups whose labels and taints somebody has spoken of."""
     return frozenset(
-        name for one in operations if one.verb is Verb.NODEGROUP_UPDATE for name in one.groups
+        name
+        for operation in operations
+        if operation.verb is Verb.NODEGROUP_UPDATE
+        for name in operation.groups
     )
 
 
 def changed_bounds(operations: Iterable[Operation]) -> dict[str, frozenset[str]]:
     """Nodegroups whose bounds somebody has spoken of, and of which of :data:`BOUNDS`."""
-    found: dict[str, frozenset[str]] = {}
-    for one in operations:
-        spoken = frozenset(one.fields) & frozenset(BOUNDS)
-        if one.verb is Verb.NODEGROUP_UPDATE and spoken:
-            found |= {name: found.get(name, frozenset()) | spoken for name in one.groups}
-    return found
+    fields_by_nodegroup: dict[str, frozenset[str]] = {}
+    for operation in operations:
+        fields = frozenset(operation.fields) & frozenset(BOUNDS)
+        if operation.verb is Verb.NODEGROUP_UPDATE and fields:
+            for name in operation.groups:
+                fields_by_nodegroup[name] = fields_by_nodegroup.get(name, frozenset()) | fields
+    return fields_by_nodegroup
 
 
 def _next_groups(
-    live: Mapping[str, Json], wanted: Mapping[str, Json], entitled: AllowedChanges
+    live: Mapping[str, Json], target: Mapping[str, Json], allowed: AllowedChanges
 ) -> list[Json]:
     """Live's order is kept and new groups come last, so that nothing looks changed that is not."""
     result = []
     for name, entry in live.items():
-        if name not in wanted:
-            if name not in entitled.gone:
+        if name not in target:
+            if name not in allowed.gone:
                 result.append(entry)
-        elif name in entitled.entries:
-            result.append(copy.deepcopy(wanted[name]))
-        elif name in entitled.details:
-            kept = {
+        elif name in allowed.entries:
+            result.append(copy.deepcopy(target[name]))
+        elif name in allowed.details:
+            unchanged = {
                 key: value for key, value in entry.items() if key not in values_live.DETAIL_KEYS
             }
-            result.append({**_counted(kept, wanted[name]), **_marks(wanted[name])})
-        elif entitled.may_count(name):
-            result.append(_counted(entry, wanted[name]))
+            result.append({**_with_counts(unchanged, target[name]), **_metadata(target[name])})
+        elif allowed.may_count(name):
+            result.append(_with_counts(entry, target[name]))
         else:
             result.append(entry)
-    new = (name for name in wanted if name not in live and name in entitled.entries)
-    return result + [copy.deepcopy(wanted[name]) for name in new]
+    new = (name for name in target if name not in live and name in allowed.entries)
+    return result + [copy.deepcopy(target[name]) for name in new]
 
 
-def _counted(entry: Json, wanted: Json) -> Json:
-    kept = {key: value for key, value in entry.items() if key not in values_live.COUNT_KEYS}
-    return {**kept, **{key: wanted[key] for key in values_live.COUNT_KEYS if key in wanted}}
+def _with_counts(entry: Json, target: Json) -> Json:
+    unchanged = {key: value for key, value in entry.items() if key not in values_live.COUNT_KEYS}
+    return {**unchanged, **{key: target[key] for key in values_live.COUNT_KEYS if key in target}}
 
 
-def _marks(entry: Mapping[str, Any]) -> Json:
+def _metadata(entry: Mapping[str, Any]) -> Json:
     """Labels and taints of an entry; empty ones are as good as none."""
     return {key: copy.deepcopy(entry[key]) for key in values_live.DETAIL_KEYS if entry.get(key)}
 
 
-def _details(have: Json, wanted: Json, *, told: bool) -> Json:
+def _details(current: Json, target: Json, *, is_requested: bool) -> Json:
     """The labels and taints that a nodegroup is to have, without empty ones.
 
-    :param told: somebody has spoken of them, so what is not wanted is to go. Otherwise an operator
-        may have set it by other means, and it stays.
+    :param is_requested: somebody has spoken of them, so what is not wanted is to go. Otherwise an
+        operator may have set it by other means, and it stays.
     """
-    spoken = {key: told or bool(wanted.get(key)) for key in values_live.DETAIL_KEYS}
-    found = {key: (wanted if spoken[key] else have).get(key) for key in values_live.DETAIL_KEYS}
-    return {key: value for key, value in found.items() if value}
+    requested = {key: is_requested or bool(target.get(key)) for key in values_live.DETAIL_KEYS}
+    details = {
+        key: (target if requested[key] else current).get(key) for key in values_live.DETAIL_KEYS
+    }
+    return {key: value for key, value in details.items() if value}
 
 
-def _settled(
-    have: Json | None, group: NodeGroupRequest, wanted: Json, bounded: frozenset[str]
+def _desired_size(
+    current: Json | None, nodegroup: NodeGroupRequest, target: Json, bounds: frozenset[str]
 ) -> Json:
     """The wanted size of a group in the way in which the live one has its size.
 
-    :param bounded: the bounds that somebody has spoken of; then the wanted way counts.
+    :param bounds: the bounds that somebody has spoken of; then the wanted way counts.
     """
-    if have is None:
-        return wanted
-    fixed: Json = {"name": group.name, "machineCount": group.count}
-    if not values_live.is_autoscaled(have):
-        return wanted if bounded and values_live.is_autoscaled(wanted) else fixed
-    kept = {key: have[key] for key in values_live.COUNT_KEYS if key in have}
-    if not bounded and have["autoscale"] is not True:
+    if current is None:
+        return target
+    fixed: Json = {"name": nodegroup.name, "machineCount": nodegroup.count}
+    if not values_live.is_autoscaled(current):
+        return target if bounds and values_live.is_autoscaled(target) else fixed
+    counts = {key: current[key] for key in values_live.COUNT_KEYS if key in current}
+    if not bounds and current["autoscale"] is not True:
         # As magnum-capi-helm writes it, which lets labels win over what the row has.
-        return {"name": group.name, **kept}
-    if not values_live.is_autoscaled(wanted):
-        return fixed if bounded else {"name": group.name, **kept}
-    if group.maximum is None and "max_node_count" not in bounded:
+        return {"name": nodegroup.name, **counts}
+    if not values_live.is_autoscaled(target):
+        return fixed if bounds else {"name": nodegroup.name, **counts}
+    if nodegroup.maximum is None and "max_node_count" not in bounds:
         # The upper bound is still that of the labels with which the group was made.
-        lower = {"machineCountMin": group.minimum} if bounded else {}
-        return {"name": group.name, **kept, **lower}
-    return {
-        **wanted,
-        **(
-            {values_live.CAPACITY: have[values_live.CAPACITY]}
-            if values_live.CAPACITY in have
-            else {}
-        ),
-    }
+        lower = {"machineCountMin": nodegroup.minimum} if bounds else {}
+        return {"name": nodegroup.name, **counts, **lower}
+    capacity = (values_live.CAPACITY,) if values_live.CAPACITY in current else ()
+    return {**target, **{key: current[key] for key in capacity}}
 
 
 def _meaning(entry: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -303,6 +307,6 @@ def _meaning(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     return "fixed", entry.get("machineCount")
 
 
-def _operation(verb: Verb, groups: tuple[str, ...]) -> Operation:
-    name = f"{verb}:{','.join(groups)}" if groups else str(verb)
-    return Operation(id=name, verb=verb, started=_UNKNOWN_START, groups=groups)
+def _operation(verb: Verb, nodegroups: tuple[str, ...]) -> Operation:
+    name = f"{verb}:{','.join(nodegroups)}" if nodegroups else str(verb)
+    return Operation(id=name, verb=verb, started=_UNKNOWN_START, groups=nodegroups)

@@ -27,8 +27,8 @@ def check_family(values: Json, family: str, live: Json | None = None) -> None:
     if family == names.CHART_FAMILY:
         return
     for path, asker in OWN.items():
-        wanted = list(_found(values, path))
-        if wanted and wanted != list(_found(live or {}, path)):
+        requested = list(_found(values, path))
+        if requested and requested != list(_found(live or {}, path)):
             raise errors.InvalidRequest(
                 f"The chart of this cluster does not support what {asker} asks for. Leave it out, "
                 "or ask the cloud's operator for another chart."

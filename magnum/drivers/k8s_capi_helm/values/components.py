@@ -105,19 +105,21 @@ def workers(labels: Labels) -> Json:
 def _cluster_configuration(labels: Labels) -> Json:
     flags = {name: text for name, text in labels.kubeapi_options if name != "v"}
     if labels.admission_control_list:
-        others = (one for one in labels.admission_control_list if one != _NODE_RESTRICTION)
-        flags["enable-admission-plugins"] = ",".join((_NODE_RESTRICTION, *others))
+        plugins = (
+            plugin for plugin in labels.admission_control_list if plugin != _NODE_RESTRICTION
+        )
+        flags["enable-admission-plugins"] = ",".join((_NODE_RESTRICTION, *plugins))
     if labels.api_server_tls_cipher_suites:
         flags["tls-cipher-suites"] = ",".join(labels.api_server_tls_cipher_suites)
     server: Json = {"extraArgs": flags} if flags else {}
     if labels.api_server_cert_sans:
         server["certSANs"] = list(labels.api_server_cert_sans)
-    parts: Json = {"apiServer": server} if server else {}
+    configuration: Json = {"apiServer": server} if server else {}
     if labels.kubecontroller_options:
-        parts["controllerManager"] = {"extraArgs": dict(labels.kubecontroller_options)}
+        configuration["controllerManager"] = {"extraArgs": dict(labels.kubecontroller_options)}
     if labels.kubescheduler_options:
-        parts["scheduler"] = {"extraArgs": dict(labels.kubescheduler_options)}
-    return parts
+        configuration["scheduler"] = {"extraArgs": dict(labels.kubescheduler_options)}
+    return configuration
 
 
 def _node_registration(labels: Labels) -> Json:
@@ -130,11 +132,11 @@ def _node_registration(labels: Labels) -> Json:
 def _proxy(labels: Labels) -> Json:
     result: Json = {}
     for flag, text in labels.kubeproxy_options:
-        *above, last = _PROXY_FIELDS[flag]
-        place = result
-        for step in above:
-            place = place.setdefault(step, {})
-        place[last] = _scalar(text)
+        *sections, key = _PROXY_FIELDS[flag]
+        section = result
+        for name in sections:
+            section = section.setdefault(name, {})
+        section[key] = _scalar(text)
     return result
 
 

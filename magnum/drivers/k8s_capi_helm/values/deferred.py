@@ -46,40 +46,40 @@ _ASKED = (*values_live.COUNT_KEYS, *values_live.DETAIL_KEYS)
 LIMIT = 128 * 1024
 
 
-def of_upgrade(operation: str, live: Json, base: Json, theirs: Json) -> DeferredChange:
+def of_upgrade(operation: str, live: Json, base: Json, target: Json) -> DeferredChange:
     """What two renders differ in for the machines of nodegroups, but for how many there are.
 
     :param operation: id of the upgrade.
-    :param base: a render with the labels that the cluster has, *theirs* with those it is to have.
+    :param base: a render with the labels that the cluster has, *target* with those it is to have.
     """
-    defaults = _machines(_defaults(base)), _machines(_defaults(theirs))
-    old, new = values_live.node_groups(base), values_live.node_groups(theirs)
-    groups = {}
+    defaults = _machines(_defaults(base)), _machines(_defaults(target))
+    old, new = values_live.node_groups(base), values_live.node_groups(target)
+    nodegroups = {}
     for name in values_live.node_groups(live):
         pair = defaults
         if name in old and name in new:
             pair = (
-                _laid(defaults[0], _machines(old[name])),
-                _laid(defaults[1], _machines(new[name])),
+                _over_defaults(defaults[0], _machines(old[name])),
+                _over_defaults(defaults[1], _machines(new[name])),
             )
-        groups[name] = merge.difference(*pair)
+        nodegroups[name] = merge.difference(*pair)
     return DeferredChange(
         id=operation,
         defaults=merge.difference(*defaults),
-        groups={name: pair for name, pair in groups.items() if any(pair)},
-        shared=merge.difference(_shared(base), _shared(theirs)),
+        groups={name: pair for name, pair in nodegroups.items() if any(pair)},
+        shared=merge.difference(_shared(base), _shared(target)),
     )
 
 
-def check_size(owed: Iterable[DeferredChange]) -> None:
+def check_size(changes: Iterable[DeferredChange]) -> None:
     """Refuse what is too much to wait in a Lease.
 
     :raises errors.InvalidRequest: with a sentence.
     """
-    listed = [dataclasses.asdict(one) for one in owed]
-    size = len(json.dumps(listed))
+    documents = [dataclasses.asdict(change) for change in changes]
+    size = len(json.dumps(documents))
     if size > LIMIT:
-        waiting = sorted({name for one in listed[:-1] for name in one["groups"]})
+        waiting = sorted({name for change in documents[:-1] for name in change["groups"]})
         first = f"the nodegroups {', '.join(waiting)}" if waiting else "some of the nodegroups"
         raise errors.InvalidRequest(
             "The changes of nodegroups that wait for the upgrade of the control plane are too "
@@ -90,91 +90,106 @@ def check_size(owed: Iterable[DeferredChange]) -> None:
 
 def hold_back(values: Json, live: Json) -> Json:
     """*values* with everything that decides about the machines of nodegroups as *live* has it."""
-    kept = (*SHARED, DEFAULTS, "nodeGroups")
-    rest = {key: value for key, value in values.items() if key not in kept}
-    return {**rest, **copy.deepcopy({key: live[key] for key in kept if key in live})}
+    held_keys = (*SHARED, DEFAULTS, "nodeGroups")
+    others = {key: value for key, value in values.items() if key not in held_keys}
+    return {**others, **copy.deepcopy({key: live[key] for key in held_keys if key in live})}
 
 
 def apply(
-    values: Json, takers: Collection[str], owed: Iterable[DeferredChange], *, shared: bool
+    values: Json, nodegroups: Collection[str], changes: Iterable[DeferredChange], *, shared: bool
 ) -> Json:
     """The values with which some nodegroups take what they are owed, and no other one changes.
 
     :param shared: whether what all machines have in common is taken as well.
     :returns: new values.
     """
-    owed = tuple(owed)
+    changes = tuple(changes)
     result = copy.deepcopy(values)
-    for one in owed if shared else ():
-        result = merge.carry_over(result, *one.shared)
-    entries, below = values_live.node_groups(result), _defaults(result)
-    if not any(name in one.groups for one in owed for name in takers if name in entries):
+    for change in changes if shared else ():
+        result = merge.carry_over(result, *change.shared)
+    entries, defaults = values_live.node_groups(result), _defaults(result)
+    if not any(
+        name in change.groups for change in changes for name in nodegroups if name in entries
+    ):
         return result
-    wanted = {name: _laid(below, entry) for name, entry in entries.items()}
-    for one in owed:
-        for name in takers:
-            if name in entries and name in one.groups:
-                wanted[name] = _taken(wanted[name], entries[name], *one.groups[name])
-    return _said(result, wanted, owed)
+    target = {name: _over_defaults(defaults, entry) for name, entry in entries.items()}
+    for change in changes:
+        for name in nodegroups:
+            if name in entries and name in change.groups:
+                target[name] = _with_change(target[name], entries[name], *change.groups[name])
+    return _with_nodegroups(result, target, changes)
 
 
-def expand_defaults(values: Json, owed: Iterable[DeferredChange]) -> Json:
+def expand_defaults(values: Json, changes: Iterable[DeferredChange]) -> Json:
     """The same machines, with nothing in the defaults that only those have who wait.
 
     An entry cannot take a key of the defaults away: neither could that of a new nodegroup.
 
     :returns: new values.
     """
-    entries, below = values_live.node_groups(values), _defaults(values)
-    wanted = {name: _laid(below, entry) for name, entry in entries.items()}
-    return _said(copy.deepcopy(values), wanted, owed)
+    entries, defaults = values_live.node_groups(values), _defaults(values)
+    target = {name: _over_defaults(defaults, entry) for name, entry in entries.items()}
+    return _with_nodegroups(copy.deepcopy(values), target, changes)
 
 
 def remaining(
-    owed: Iterable[DeferredChange], takers: Collection[str], values: Json, *, shared: bool
+    changes: Iterable[DeferredChange], nodegroups: Collection[str], values: Json, *, shared: bool
 ) -> tuple[DeferredChange, ...]:
-    """What is still owed when the release has *values*, in which *takers* got theirs.
+    """What is still owed when the release has *values*, in which *nodegroups* got theirs.
 
     What nobody waits for stays until the defaults say it: a new nodegroup has it from here.
     """
-    there, below = values_live.node_groups(values), _defaults(values)
-    left = [_left(one, frozenset(there) - frozenset(takers), shared) for one in owed]
-    for one in tuple(left):
-        others = [other for other in left if other is not one]
-        said = _carried(below, others) == _carried(below, left)
-        if said and not (one.groups or any(one.shared)):
-            left = others
-    return tuple(left)
+    entries, defaults = values_live.node_groups(values), _defaults(values)
+    changes_left = [
+        _without_applied(change, frozenset(entries) - frozenset(nodegroups), shared)
+        for change in changes
+    ]
+    for change in tuple(changes_left):
+        others = [other_change for other_change in changes_left if other_change is not change]
+        is_in_defaults = _with_changes(defaults, others) == _with_changes(defaults, changes_left)
+        if is_in_defaults and not (change.groups or any(change.shared)):
+            changes_left = others
+    return tuple(changes_left)
 
 
-def new_nodegroup_entry(entry: Json, values: Json, owed: Iterable[DeferredChange]) -> Json:
+def new_nodegroup_entry(entry: Json, values: Json, changes: Iterable[DeferredChange]) -> Json:
     """The entry of a new nodegroup, which has at once what the defaults do not say yet.
 
     :param values: as :func:`expand_defaults` returns them.
     """
-    below = _defaults(values)
-    return _over(below, _laid(_carried(below, owed), entry), entry, below)
+    defaults = _defaults(values)
+    return _entry(
+        defaults, _over_defaults(_with_changes(defaults, changes), entry), entry, defaults
+    )
 
 
-def _left(one: DeferredChange, waiting: Collection[str], shared: bool) -> DeferredChange:
-    groups = {name: pair for name, pair in one.groups.items() if name in waiting}
-    return dataclasses.replace(one, groups=groups, shared=({}, {}) if shared else one.shared)
+def _without_applied(
+    change: DeferredChange, waiting: Collection[str], shared: bool
+) -> DeferredChange:
+    nodegroups = {name: pair for name, pair in change.groups.items() if name in waiting}
+    return dataclasses.replace(
+        change, groups=nodegroups, shared=({}, {}) if shared else change.shared
+    )
 
 
-def _said(values: Json, wanted: Mapping[str, Json], owed: Iterable[DeferredChange]) -> Json:
-    """*values*, in which nodegroups are as *wanted*: by new defaults, and entries over them."""
-    entries, below = values_live.node_groups(values), _defaults(values)
-    common = _common(_carried(below, owed), list(wanted.values()))
+def _with_nodegroups(
+    values: Json, target: Mapping[str, Json], changes: Iterable[DeferredChange]
+) -> Json:
+    """*values*, in which nodegroups are as *target*: by new defaults, and entries over them."""
+    entries, defaults = values_live.node_groups(values), _defaults(values)
+    common = _common_defaults(_with_changes(defaults, changes), list(target.values()))
     if common or DEFAULTS in values:
         values[DEFAULTS] = common
-    values["nodeGroups"] = [_over(common, wanted[name], entries[name], below) for name in entries]
+    values["nodeGroups"] = [
+        _entry(common, target[name], entries[name], defaults) for name in entries
+    ]
     return values
 
 
-def _carried(defaults: Json, owed: Iterable[DeferredChange]) -> Json:
+def _with_changes(defaults: Json, changes: Iterable[DeferredChange]) -> Json:
     """What the defaults become once everybody has everything."""
-    for one in owed:
-        defaults = merge.carry_over(defaults, *one.defaults)
+    for change in changes:
+        defaults = merge.carry_over(defaults, *change.defaults)
     return defaults
 
 
@@ -191,66 +206,83 @@ def _shared(values: Mapping[str, Any]) -> Json:
     return {**{key: value for key, value in values.items() if key in SHARED}, DEFAULTS: defaults}
 
 
-def _laid(below: Mapping[str, Any], above: Mapping[str, Any]) -> Json:
+def _over_defaults(defaults: Mapping[str, Any], entry: Mapping[str, Any]) -> Json:
     """As the chart lays an entry over the defaults: null above is as good as nothing."""
-    result: Json = merge.merge(below, above, nulls=False)
+    result: Json = merge.merge(defaults, entry, nulls=False)
     return result
 
 
-def _taken(whole: Json, entry: Mapping[str, Any], old: Json, new: Json) -> Json:
+def _with_change(expanded: Json, entry: Mapping[str, Any], old: Json, new: Json) -> Json:
     """A group with what it is owed; what somebody else has put into its entry stays."""
-    result = dict(whole)
+    result = dict(expanded)
     for key in {**old, **new}:
-        mine, have = entry.get(key), whole.get(key)
-        parts = [one.get(key, {}) for one in (whole, old, new)]
-        if isinstance(mine, Mapping) and all(isinstance(one, Mapping) for one in parts):
-            result[key] = _taken(parts[0], mine, parts[1], parts[2])
+        own, current = entry.get(key), expanded.get(key)
+        mappings = [value.get(key, {}) for value in (expanded, old, new)]
+        if isinstance(own, Mapping) and all(isinstance(value, Mapping) for value in mappings):
+            result[key] = _with_change(mappings[0], own, mappings[1], mappings[2])
             if not result[key] and key not in new:
                 del result[key]
-        elif mine is not None and have != old.get(key):
+        elif own is not None and current != old.get(key):
             continue
         elif key in new:
-            result[key] = merge.carry_over(have, old.get(key), new[key])
+            result[key] = merge.carry_over(current, old.get(key), new[key])
         else:
             result.pop(key, None)
     return result
 
 
-def _common(defaults: Mapping[str, Any], groups: list[Json]) -> Json:
+def _common_defaults(defaults: Mapping[str, Any], nodegroups: list[Json]) -> Json:
     """Of new defaults, what every group can be told from: an entry cannot take a key away."""
     result: Json = {}
     for key, value in defaults.items():
-        if any(key not in group for group in groups):
+        if any(key not in expanded for expanded in nodegroups):
             continue
-        mine = [group[key] for group in groups]
-        if any(one is None for one in mine):
+        nodegroup_values = [expanded[key] for expanded in nodegroups]
+        if any(nodegroup_value is None for nodegroup_value in nodegroup_values):
             result[key] = None
         elif isinstance(value, Mapping):
-            result[key] = _common(value, [one for one in mine if isinstance(one, dict)])
+            result[key] = _common_defaults(
+                value,
+                [
+                    nodegroup_value
+                    for nodegroup_value in nodegroup_values
+                    if isinstance(nodegroup_value, dict)
+                ],
+            )
         else:
             result[key] = copy.deepcopy(value)
     return result
 
 
-def _over(
-    below: Mapping[str, Any], whole: Json, entry: Mapping[str, Any], before: Mapping[str, Any]
+def _entry(
+    defaults: Mapping[str, Any],
+    expanded: Json,
+    entry: Mapping[str, Any],
+    previous_defaults: Mapping[str, Any],
 ) -> Json:
-    """The entry that makes *whole* of the defaults *below*.
+    """The entry that makes *expanded* of the defaults *defaults*.
 
-    :param entry: the one until now, over the defaults *before*; what it said twice it goes on to.
+    :param entry: the one until now, over the defaults *previous_defaults*; what it said twice it
+        goes on to.
     """
     result: Json = {}
-    for key, value in whole.items():
-        low, mine, last = below.get(key), entry.get(key), before.get(key)
-        if isinstance(low, Mapping) and isinstance(value, dict):
-            part = _over(low, value, _map(mine), _map(last))
-            if part or mine == {}:
-                result[key] = part
-        elif key not in below or value != low or (mine == value and last == value):
+    for key, value in expanded.items():
+        default, own, previous_default = (
+            defaults.get(key),
+            entry.get(key),
+            previous_defaults.get(key),
+        )
+        if isinstance(default, Mapping) and isinstance(value, dict):
+            nested = _entry(default, value, _mapping(own), _mapping(previous_default))
+            if nested or own == {}:
+                result[key] = nested
+        elif (
+            key not in defaults or value != default or (own == value and previous_default == value)
+        ):
             result[key] = copy.deepcopy(value)
     nulls = {key: None for key, value in entry.items() if value is None and key not in result}
     return {**result, **nulls}
 
 
-def _map(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

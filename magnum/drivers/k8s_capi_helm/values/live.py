@@ -24,9 +24,9 @@ COUNT_KEYS = ("autoscale", "machineCount", "machineCountMin", "machineCountMax",
 DETAIL_KEYS = ("nodeLabels", "nodeTaints")
 
 
-def count(values: Mapping[str, Any], group: str | None) -> int:
+def count(values: Mapping[str, Any], nodegroup: str | None) -> int:
     """Machines that the live values ask for, of a nodegroup or (for None) of the control plane."""
-    entry = values.get("controlPlane") if group is None else node_groups(values).get(group)
+    entry = values.get("controlPlane") if nodegroup is None else node_groups(values).get(nodegroup)
     return int((entry or {}).get("machineCount") or 0)
 
 

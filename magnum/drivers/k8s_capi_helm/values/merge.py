@@ -13,63 +13,63 @@ from magnum.drivers.k8s_capi_helm.model import Json
 _BY_NAME = "nodeGroups"
 
 
-def merge(below: Any, above: Any, *, nulls: bool = True) -> Any:
-    """*above* over *below*: maps key by key, anything else as a whole; shares nothing with them.
+def merge(base: Any, overlay: Any, *, nulls: bool = True) -> Any:
+    """*overlay* over *base*: maps key by key, anything else as a whole; shares nothing with them.
 
     :param nulls: whether null above takes the place of what is below; if not, it is as good as
         nothing, in maps that are merged.
     """
-    if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
-        return copy.deepcopy(above)
-    result = copy.deepcopy(dict(below))
-    for key, value in above.items():
+    if not (isinstance(base, Mapping) and isinstance(overlay, Mapping)):
+        return copy.deepcopy(overlay)
+    result = copy.deepcopy(dict(base))
+    for key, value in overlay.items():
         if nulls or value is not None:
-            result[key] = merge(below.get(key), value, nulls=nulls)
+            result[key] = merge(base.get(key), value, nulls=nulls)
     return result
 
 
-def carry_over(live: Any, base: Any, theirs: Any) -> Any:
-    """Live with what differs between *base* and *theirs*; lists and scalars go as a whole.
+def carry_over(live: Any, base: Any, target: Any) -> Any:
+    """Live with what differs between *base* and *target*; lists and scalars go as a whole.
 
     The entries of nodegroups stay as they are in *live*, at every depth.
     """
-    if base == theirs:
+    if base == target:
         return copy.deepcopy(live)
-    if not isinstance(theirs, dict):
-        return copy.deepcopy(theirs)
+    if not isinstance(target, dict):
+        return copy.deepcopy(target)
     live = live if isinstance(live, dict) else {}
     base = base if isinstance(base, dict) else {}
     result = {}
-    for key in {**live, **theirs}:
-        if key not in theirs and key in base:
+    for key in {**live, **target}:
+        if key not in target and key in base:
             continue
-        if base.get(key) == theirs.get(key) or key == _BY_NAME:
+        if base.get(key) == target.get(key) or key == _BY_NAME:
             if key in live:
                 result[key] = copy.deepcopy(live[key])
         else:
-            result[key] = carry_over(live.get(key), base.get(key), theirs[key])
+            result[key] = carry_over(live.get(key), base.get(key), target[key])
     return result
 
 
-def difference(base: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[Json, Json]:
+def difference(base: Mapping[str, Any], target: Mapping[str, Any]) -> tuple[Json, Json]:
     """What two maps differ in: of each, only that; :func:`carry_over` does the reverse."""
     old: Json = {}
     new: Json = {}
-    for key in {**base, **theirs}:
-        low, high = base.get(key), theirs.get(key)
-        if key in base and key in theirs and low == high:
+    for key in {**base, **target}:
+        old_value, new_value = base.get(key), target.get(key)
+        if key in base and key in target and old_value == new_value:
             continue
-        if isinstance(low, Mapping) and isinstance(high, Mapping):
-            old[key], new[key] = difference(low, high)
+        if isinstance(old_value, Mapping) and isinstance(new_value, Mapping):
+            old[key], new[key] = difference(old_value, new_value)
             continue
         if key in base:
-            old[key] = copy.deepcopy(low)
-        if key in theirs:
-            new[key] = copy.deepcopy(high)
+            old[key] = copy.deepcopy(old_value)
+        if key in target:
+            new[key] = copy.deepcopy(new_value)
     return old, new
 
 
-def merge_patch(base: Mapping[str, Any], theirs: Mapping[str, Any]) -> Json:
+def merge_patch(base: Mapping[str, Any], target: Mapping[str, Any]) -> Json:
     """The JSON merge patch (RFC 7386) from one map to another."""
 
     def patch(old: Json, new: Json) -> Json:
@@ -80,7 +80,7 @@ def merge_patch(base: Mapping[str, Any], theirs: Mapping[str, Any]) -> Json:
             for key in {**old, **new}
         }
 
-    return patch(*difference(base, theirs))
+    return patch(*difference(base, target))
 
 
 def merge_layers(
@@ -98,10 +98,10 @@ def merge_layers(
     :param overlays: laid over *base*, the last one on top.
     :returns: new values that share nothing with the arguments.
     """
-    below = base
+    layered = base
     for overlay in overlays:
-        below = merge(below, overlay)
-    result: dict[str, Any] = carry_over(below, base, full)
+        layered = merge(layered, overlay)
+    result: dict[str, Any] = carry_over(layered, base, full)
     for other in others:
         result = carry_over(result, other, full)
     if _BY_NAME in full:

@@ -43,7 +43,7 @@ def control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
     return values
 
 
-def node_group_defaults(request: ClusterRequest, networks: Mapping[str, str]) -> Json:
+def nodegroup_defaults(request: ClusterRequest, networks: Mapping[str, str]) -> Json:
     """What all nodegroups have that say nothing else.
 
     :param networks: ids by the texts of the label for further networks.
@@ -58,7 +58,7 @@ def node_group_defaults(request: ClusterRequest, networks: Mapping[str, str]) ->
         values["machineNetworking"] = _networking(labels, networks)
     if spec := components.workers(labels):
         values["kubeadmConfigSpec"] = spec
-    values["healthCheck"] = _health_check(request, patience=2)
+    values["healthCheck"] = _health_check(request, factor=2)
     return values
 
 
@@ -67,15 +67,15 @@ def node_groups(request: ClusterRequest, facts: CloudFacts, tells_capacity: bool
     labels, resources = request.labels, dataclasses.replace(facts.resolved, flavors=facts.flavors)
     return [
         {
-            **node_group(group, labels, resources, tells_capacity),
-            **server_group(group, labels, facts.server_groups),
+            **nodegroup_entry(nodegroup, labels, resources, tells_capacity),
+            **server_group(nodegroup, labels, facts.server_groups),
         }
-        for group in request.node_groups
+        for nodegroup in request.node_groups
     ]
 
 
-def node_group(
-    group: NodeGroupRequest,
+def nodegroup_entry(
+    nodegroup: NodeGroupRequest,
     labels: Labels,
     resources: Resolved,
     tells_capacity: bool = True,
@@ -91,28 +91,28 @@ def node_group(
     :param inherits_networks: whether the defaults have all networks of the cluster's label by id.
     :raises errors.InvalidRequest: its flavor or image is not among them.
     """
-    mine = group.labels or labels
+    own_labels = nodegroup.labels or labels
     values: Json = {
-        "name": group.name,
-        "machineFlavor": _flavor(group, resources.flavors),
-        **group_counts(group, labels),
-        **_software(group, resources.images),
+        "name": nodegroup.name,
+        "machineFlavor": _flavor(nodegroup, resources.flavors),
+        **nodegroup_counts(nodegroup, labels),
+        **_software(nodegroup, resources.images),
     }
-    values.update(_own_places(mine, labels))
-    same = mine.extra_network_names == labels.extra_network_names
-    if not same or (mine.extra_network_names and not inherits_networks):
-        values["machineNetworking"] = _networking(mine, resources.extra_networks)
-    values.update(_containerd_disk(group, mine))
-    if group.role != _USUAL_ROLE:
-        values["role"] = group.role
-    values.update(group_details(group))
-    if mine.node_annotations:
-        values["nodeAnnotations"] = dict(mine.node_annotations)
-    if mine.auto_healing_enabled != labels.auto_healing_enabled:
-        values["healthCheck"] = {"enabled": mine.auto_healing_enabled}
-    flavor = resources.flavors[group.flavor]
+    values.update(_own_places(own_labels, labels))
+    same_networks = own_labels.extra_network_names == labels.extra_network_names
+    if not same_networks or (own_labels.extra_network_names and not inherits_networks):
+        values["machineNetworking"] = _networking(own_labels, resources.extra_networks)
+    values.update(_containerd_disk(nodegroup, own_labels))
+    if nodegroup.role != _USUAL_ROLE:
+        values["role"] = nodegroup.role
+    values.update(nodegroup_details(nodegroup))
+    if own_labels.node_annotations:
+        values["nodeAnnotations"] = dict(own_labels.node_annotations)
+    if own_labels.auto_healing_enabled != labels.auto_healing_enabled:
+        values["healthCheck"] = {"enabled": own_labels.auto_healing_enabled}
+    flavor = resources.flavors[nodegroup.flavor]
     if "autoscale" in values and tells_capacity and flavor.vcpus:
-        values["capacity"] = capacity(flavor, mine.boot_volume_size)
+        values["capacity"] = capacity(flavor, own_labels.boot_volume_size)
     return values
 
 
@@ -139,30 +139,30 @@ def capacity(flavor: Flavor, boot_volume_size: int = 0) -> Json:
 
 def boot_volume_size(values: Mapping[str, Any], entry: Mapping[str, Any]) -> int:
     """GiB of the volume that machines of a nodegroup of a release boot from; 0 for the flavor's."""
-    for place in (entry, values.get("nodeGroupDefaults") or {}):
-        size = (place.get("machineRootVolume") or {}).get("diskSize")
+    for source in (entry, values.get("nodeGroupDefaults") or {}):
+        size = (source.get("machineRootVolume") or {}).get("diskSize")
         if size:
             return int(size)
     return 0
 
 
-def server_group(group: NodeGroupRequest, labels: Labels, ids: Mapping[str, str]) -> Json:
+def server_group(nodegroup: NodeGroupRequest, labels: Labels, ids: Mapping[str, str]) -> Json:
     """What places the machines of a new group by its Nova server group.
 
     :param ids: of the server groups that were made, by name of the group.
     """
-    if group.name in ids and server_group_policy(group, labels):
-        return {"serverGroupId": ids[group.name]}
+    if nodegroup.name in ids and server_group_policy(nodegroup, labels):
+        return {"serverGroupId": ids[nodegroup.name]}
     return {}
 
 
-def server_group_policy(group: NodeGroupRequest, labels: Labels) -> str | None:
+def server_group_policy(nodegroup: NodeGroupRequest, labels: Labels) -> str | None:
     """Nova's policy for the machines of a group, None where it has no server group."""
-    policy = (group.labels or labels).server_group_policies
+    policy = (nodegroup.labels or labels).server_group_policies
     return None if policy == "none" else policy
 
 
-def group_counts(group: NodeGroupRequest, labels: Labels) -> Json:
+def nodegroup_counts(nodegroup: NodeGroupRequest, labels: Labels) -> Json:
     """Number of machines of a nodegroup, or its bounds where the autoscaler sets the number.
 
     The labels' bounds hold for the default worker group until it has a maximum of its own, because
@@ -170,45 +170,45 @@ def group_counts(group: NodeGroupRequest, labels: Labels) -> Json:
     label says 0: Magnum's own minimum is 0 where nobody chose one. When the group gets a maximum,
     the minimum that holds is written into its row.
     """
-    least, most = group.minimum, group.maximum
-    if group.is_default and most is None:
-        most = labels.max_node_count
-        least = max(least, 1) if labels.min_node_count is None else labels.min_node_count
-    if labels.auto_scaling_enabled and most is not None and most > least:
-        return {"autoscale": True, "machineCountMin": least, "machineCountMax": most}
-    return {"machineCount": group.count}
+    minimum, maximum = nodegroup.minimum, nodegroup.maximum
+    if nodegroup.is_default and maximum is None:
+        maximum = labels.max_node_count
+        minimum = max(minimum, 1) if labels.min_node_count is None else labels.min_node_count
+    if labels.auto_scaling_enabled and maximum is not None and maximum > minimum:
+        return {"autoscale": True, "machineCountMin": minimum, "machineCountMax": maximum}
+    return {"machineCount": nodegroup.count}
 
 
-def initial_count(group: NodeGroupRequest, labels: Labels) -> int:
+def initial_count(nodegroup: NodeGroupRequest, labels: Labels) -> int:
     """Machines with which a new group begins; of one that the autoscaler sizes, within its bounds.
 
     Magnum's own node count is 1 where nobody chose one, so fewer than the minimum is no wish.
     """
-    counts = group_counts(group, labels)
+    counts = nodegroup_counts(nodegroup, labels)
     if "machineCount" in counts:
-        return group.count
-    return int(min(max(group.count, counts["machineCountMin"]), counts["machineCountMax"]))
+        return nodegroup.count
+    return int(min(max(nodegroup.count, counts["machineCountMin"]), counts["machineCountMax"]))
 
 
-def group_details(group: NodeGroupRequest) -> Json:
+def nodegroup_details(nodegroup: NodeGroupRequest) -> Json:
     """What Magnum's API lets a tenant change in a nodegroup besides its size."""
     details: Json = {}
-    if group.node_labels:
-        details["nodeLabels"] = dict(group.node_labels)
-    if group.node_taints:
-        details["nodeTaints"] = [dict(taint) for taint in group.node_taints]
+    if nodegroup.node_labels:
+        details["nodeLabels"] = dict(nodegroup.node_labels)
+    if nodegroup.node_taints:
+        details["nodeTaints"] = [dict(taint) for taint in nodegroup.node_taints]
     return details
 
 
-def _health_check(request: ClusterRequest, *, patience: int = 1) -> Json:
+def _health_check(request: ClusterRequest, *, factor: int = 1) -> Json:
     """Whether machines are replaced, and how long a server may take to come up before it is.
 
-    :param patience: how many times the site's time; a worker's clock starts with its Machine, which
+    :param factor: how many times the site's time; a worker's clock starts with its Machine, which
         is made while the control plane is still coming up.
     """
     values: Json = {"enabled": request.labels.auto_healing_enabled}
     if request.server_start_timeout:
-        values["neverCameUpTimeout"] = f"{patience * request.server_start_timeout}s"
+        values["neverCameUpTimeout"] = f"{factor * request.server_start_timeout}s"
     return values
 
 
@@ -227,53 +227,53 @@ def extra_networks(values: Mapping[str, Any], labels: Labels) -> dict[str, str]:
     A release of an older driver has the names alone, which anybody can give to a network.
     """
     ports = ((values.get("nodeGroupDefaults") or {}).get("machineNetworking") or {}).get("ports")
-    names, more = labels.extra_network_names, list(ports or ())[1:]
-    if len(names) != len(more):
+    names, further_ports = labels.extra_network_names, list(ports or ())[1:]
+    if len(names) != len(further_ports):
         return {}
-    ids = [str((port.get("network") or {}).get("id") or "") for port in more]
-    return {name: one for name, one in zip(names, ids, strict=True) if one}
+    ids = [str((port.get("network") or {}).get("id") or "") for port in further_ports]
+    return {name: network_id for name, network_id in zip(names, ids, strict=True) if network_id}
 
 
 def _networking(labels: Labels, networks: Mapping[str, str]) -> Json:
     """Ports of a worker; the empty one is on the cluster's own network."""
-    meant = (
+    references = (
         {"id": networks[name]} if name in networks else {"filter": {"name": name}}
         for name in labels.extra_network_names
     )
-    return {"ports": [{}, *({"network": one} for one in meant)]}
+    return {"ports": [{}, *({"network": reference} for reference in references)]}
 
 
-def _containerd_disk(group: NodeGroupRequest, labels: Labels) -> Json:
+def _containerd_disk(nodegroup: NodeGroupRequest, labels: Labels) -> Json:
     """The disk for images and containers, which only this project's chart knows."""
-    if not group.docker_volume:
+    if not nodegroup.docker_volume:
         return {}
-    disk: Json = {"size": group.docker_volume}
+    disk: Json = {"size": nodegroup.docker_volume}
     if labels.docker_volume_type:
         disk["volumeType"] = labels.docker_volume_type
     return {"containerdBlockDevice": disk}
 
 
-def _software(group: NodeGroupRequest, images: Mapping[str, Image]) -> Json:
+def _software(nodegroup: NodeGroupRequest, images: Mapping[str, Image]) -> Json:
     """What a nodegroup with an image of its own runs."""
-    if not group.image:
+    if not nodegroup.image:
         return {}
-    if group.image not in images:
+    if nodegroup.image not in images:
         raise errors.InvalidRequest(
-            f"The image of nodegroup '{group.name}' does not exist. The image is '{group.image}': "
-            "choose one that 'openstack image list' shows."
+            f"The image of nodegroup '{nodegroup.name}' does not exist. The image is "
+            f"'{nodegroup.image}': choose one that 'openstack image list' shows."
         )
-    image = images[group.image]
+    image = images[nodegroup.image]
     return {"kubernetesVersion": image.kubernetes_version, "machineImageId": image.id}
 
 
-def _flavor(group: NodeGroupRequest, flavors: Mapping[str, Flavor]) -> str:
+def _flavor(nodegroup: NodeGroupRequest, flavors: Mapping[str, Flavor]) -> str:
     """The flavor's name, which is what an OpenStackMachineTemplate takes."""
-    if group.flavor not in flavors:
+    if nodegroup.flavor not in flavors:
         raise errors.InvalidRequest(
-            f"The flavor of nodegroup '{group.name}' does not exist. The flavor is "
-            f"'{group.flavor}': choose one that 'openstack flavor list' shows."
+            f"The flavor of nodegroup '{nodegroup.name}' does not exist. The flavor is "
+            f"'{nodegroup.flavor}': choose one that 'openstack flavor list' shows."
         )
-    return flavors[group.flavor].name
+    return flavors[nodegroup.flavor].name
 
 
 def sizes(request: ClusterRequest) -> Json:
@@ -281,7 +281,11 @@ def sizes(request: ClusterRequest) -> Json:
     return {
         "controlPlane": {"machineCount": request.control_plane.count},
         "nodeGroups": [
-            {"name": group.name, **group_counts(group, request.labels), **group_details(group)}
-            for group in request.node_groups
+            {
+                "name": nodegroup.name,
+                **nodegroup_counts(nodegroup, request.labels),
+                **nodegroup_details(nodegroup),
+            }
+            for nodegroup in request.node_groups
         ],
     }

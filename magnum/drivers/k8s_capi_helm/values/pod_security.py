@@ -36,10 +36,10 @@ def labels(level: str) -> dict[str, str]:
 
     :param level: one of :data:`LEVELS`.
     """
-    found: dict[str, str] = {}
+    namespace_labels: dict[str, str] = {}
     for mode in ("enforce", "warn", "audit"):
-        found |= {f"{_PREFIX}/{mode}": level, f"{_PREFIX}/{mode}-version": "latest"}
-    return found
+        namespace_labels |= {f"{_PREFIX}/{mode}": level, f"{_PREFIX}/{mode}-version": "latest"}
+    return namespace_labels
 
 
 def is_restricted(pod: Mapping[str, Any]) -> bool:
@@ -51,18 +51,20 @@ def is_restricted(pod: Mapping[str, Any]) -> bool:
 
 
 def _broken(pod: Mapping[str, Any]) -> Iterator[bool]:
-    whole: Json = pod.get("securityContext") or {}
-    yield any(pod.get(one) for one in _HOSTS)
-    yield any(not _VOLUMES & one.keys() for one in pod.get("volumes") or ())
-    yield whole.get("runAsUser") == 0 or not whole.keys() <= _KNOWN
+    pod_context: Json = pod.get("securityContext") or {}
+    yield any(pod.get(field) for field in _HOSTS)
+    yield any(not _VOLUMES & field.keys() for field in pod.get("volumes") or ())
+    yield pod_context.get("runAsUser") == 0 or not pod_context.keys() <= _KNOWN
     for container in (*(pod.get("initContainers") or ()), *(pod.get("containers") or ())):
-        own: Json = container.get("securityContext") or {}
-        both = {**whole, **own}
-        capabilities = own.get("capabilities") or {}
-        yield both.get("runAsNonRoot") is not True or own.get("runAsUser") == 0
-        yield (both.get("seccompProfile") or {}).get("type") not in _PROFILES
-        yield own.get("allowPrivilegeEscalation") is not False or bool(own.get("privileged"))
-        yield not own.keys() <= _KNOWN
+        context: Json = container.get("securityContext") or {}
+        effective = {**pod_context, **context}
+        capabilities = context.get("capabilities") or {}
+        yield effective.get("runAsNonRoot") is not True or context.get("runAsUser") == 0
+        yield (effective.get("seccompProfile") or {}).get("type") not in _PROFILES
+        yield context.get("allowPrivilegeEscalation") is not False or bool(
+            context.get("privileged")
+        )
+        yield not context.keys() <= _KNOWN
         yield "ALL" not in (capabilities.get("drop") or ())
         yield not set(capabilities.get("add") or ()) <= {"NET_BIND_SERVICE"}
         yield any("hostPort" in port for port in container.get("ports") or ())

@@ -38,10 +38,10 @@ def registries(request: ClusterRequest) -> Json:
     (https://docs.docker.com/reference/cli/dockerd/#insecure-registries). containerd goes on to the
     next of its hosts when one does not answer.
     """
-    found = _REGISTRY.fullmatch(request.insecure_registry)
-    if found is None:
+    match = _REGISTRY.fullmatch(request.insecure_registry)
+    if match is None:
         return {}
-    host, scheme = found["host"], found["scheme"]
+    host, scheme = match["host"], match["scheme"]
     plain: Json = {"url": f"http://{host}", "overridePath": False}
     unchecked: Json = {"url": f"https://{host}", "skipVerify": True, "overridePath": False}
     mirrors = {"http": [plain], "https": [unchecked]}.get(scheme, [unchecked, plain])

@@ -44,7 +44,11 @@ def unfinished(record: ReleaseRecord | None, values: Json, own: Collection[str])
     :param own: nodegroups with an image of their own.
     """
     operations = record.operations if record else ()
-    return frozenset(one.id for one in operations if waiting_for_control_plane(values, one, own))
+    return frozenset(
+        operation.id
+        for operation in operations
+        if waiting_for_control_plane(values, operation, own)
+    )
 
 
 def continued(record: ReleaseRecord | None) -> frozenset[str]:
@@ -53,7 +57,7 @@ def continued(record: ReleaseRecord | None) -> frozenset[str]:
     A nodegroup that could not be made, or taken away, says so in its row, and that is the end.
     """
     operations = record.operations if record else ()
-    return frozenset(one.id for one in operations if one.verb in _GOES_ON)
+    return frozenset(operation.id for operation in operations if operation.verb in _GOES_ON)
 
 
 def is_complete(values: Mapping[str, Any], operation: Operation, request: ClusterRequest) -> bool:
@@ -61,32 +65,32 @@ def is_complete(values: Mapping[str, Any], operation: Operation, request: Cluste
 
     Then what the machines of all nodegroups have in common comes with it.
     """
-    asked = {group.name for group in request.node_groups} - request.own_images
-    there = live.node_groups(values).items()
-    waits = {name for name, entry in there if upgrade.is_pinned(entry) and name in asked}
-    return CONTROL_PLANE in operation.groups and waits <= {*operation.groups}
+    requested = {nodegroup.name for nodegroup in request.node_groups} - request.own_images
+    entries = live.node_groups(values).items()
+    waiting = {name for name, entry in entries if upgrade.is_pinned(entry) and name in requested}
+    return CONTROL_PLANE in operation.groups and waiting <= {*operation.groups}
 
 
 def due_nodegroups(
     values: Mapping[str, Any],
     operation: Operation,
     request: ClusterRequest,
-    owing: Iterable[DeferredChange],
+    deferred: Iterable[DeferredChange],
 ) -> tuple[str, ...]:
     """The nodegroups that take their step now, or took it when a process died before it noted so.
 
-    :param owing: what upgrades owe nodegroups.
+    :param deferred: what upgrades owe nodegroups.
     """
-    wait = waiting_for_control_plane(values, operation, request.own_images)
+    waiting = waiting_for_control_plane(values, operation, request.own_images)
     if not operation.accepted or CONTROL_PLANE not in operation.groups:
-        return wait
-    owing, whole = tuple(owing), is_complete(values, operation, request)
-    return wait + tuple(
+        return waiting
+    deferred, complete = tuple(deferred), is_complete(values, operation, request)
+    return waiting + tuple(
         name
         for name, entry in live.node_groups(values).items()
         if name in operation.groups
         and not upgrade.is_pinned(entry)
-        and any(name in one.groups or (whole and any(one.shared)) for one in owing)
+        and any(name in change.groups or (complete and any(change.shared)) for change in deferred)
     )
 
 
@@ -98,15 +102,19 @@ def version_skew(record: ReleaseRecord | None, values: Json, own: Collection[str
     :param own: nodegroups with an image of their own, whose rows say so.
     """
     operations = record.operations if record else ()
-    waiting = {name for one in operations for name in waiting_for_control_plane(values, one, own)}
-    common, found = _runs(values, values), dict[str, list[str]]()
+    waiting = {
+        name
+        for operation in operations
+        for name in waiting_for_control_plane(values, operation, own)
+    }
+    common, nodegroups_by_version = _runs(values, values), dict[str, list[str]]()
     for name, entry in live.node_groups(values).items():
         if upgrade.is_pinned(entry) and name not in own and name not in waiting:
-            found.setdefault(_runs(entry, values), []).append(f"'{name}'")
+            nodegroups_by_version.setdefault(_runs(entry, values), []).append(f"'{name}'")
     return " ".join(
         f"{_subject(names)} {runs}, and the control plane {common}, until the cluster, or the "
         "nodegroup by its name, is upgraded."
-        for runs, names in found.items()
+        for runs, names in nodegroups_by_version.items()
         if runs != common
     )
 
@@ -124,16 +132,21 @@ def missing_template_changes(record: ReleaseRecord | None, values: Json) -> str:
 
     Their rows show the labels of the cluster's template, which their machines do not have.
     """
-    operations, owing = (record.operations, record.deferred) if record else ((), ())
-    along = {name for one in operations if one.verb is Verb.UPGRADE for name in one.groups}
-    found = ", ".join(
+    operations, deferred = (record.operations, record.deferred) if record else ((), ())
+    upgrading = {
+        name
+        for operation in operations
+        if operation.verb is Verb.UPGRADE
+        for name in operation.groups
+    }
+    nodegroups = ", ".join(
         f"'{name}'"
         for name in live.node_groups(values)
-        if name not in along and any(name in one.groups for one in owing)
+        if name not in upgrading and any(name in operation.groups for operation in deferred)
     )
-    return found and (
-        f"Changes of the cluster template are not applied yet to the machines of {found}: upgrade "
-        "each of these nodegroups by name to apply them."
+    return nodegroups and (
+        f"Changes of the cluster template are not applied yet to the machines of {nodegroups}: "
+        "upgrade each of these nodegroups by name to apply them."
     )
 
 

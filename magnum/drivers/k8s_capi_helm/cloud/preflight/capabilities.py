@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from magnum.drivers.k8s_capi_helm.cloud.preflight.message import listed, quoted
+from magnum.drivers.k8s_capi_helm.cloud.preflight.message import in_quotes, joined_names
 from magnum.drivers.k8s_capi_helm.labels import Labels
 from magnum.drivers.k8s_capi_helm.model import (
     CloudCapability,
@@ -34,63 +34,68 @@ _OF_BALANCERS = {
     "api_server_lb_availability_zone": CloudCapability.BALANCER_ZONE,
 }
 
-Named = tuple[str, str, CloudCapability]
+Requirement = tuple[str, str, CloudCapability]
 
 
-def of_group(group: NodeGroupRequest, request: ClusterRequest) -> list[Named]:
+def of_nodegroup_labels(nodegroup: NodeGroupRequest, request: ClusterRequest) -> list[Requirement]:
     """Label, value and kind of everything that holds for a nodegroup."""
-    return _named(group.labels or request.labels, _OF_NODES)
+    return _requirements(nodegroup.labels or request.labels, _OF_NODES)
 
 
-def of_labels(request: ClusterRequest) -> list[Named]:
+def of_labels(request: ClusterRequest) -> list[Requirement]:
     """The same for the cluster's own labels, as far as they are about machines."""
-    return _named(request.labels, {**_OF_NODES, **_OF_MASTERS})
+    return _requirements(request.labels, {**_OF_NODES, **_OF_MASTERS})
 
 
-def of_machines(request: ClusterRequest) -> list[Named]:
+def of_machines(request: ClusterRequest) -> list[Requirement]:
     """The same for all machines of a cluster, each once."""
-    groups = (one for group in request.node_groups for one in of_group(group, request))
-    return list(dict.fromkeys((*of_labels(request), *groups)))
+    requirements_of_nodegroups = (
+        requirement
+        for nodegroup in request.node_groups
+        for requirement in of_nodegroup_labels(nodegroup, request)
+    )
+    return list(dict.fromkeys((*of_labels(request), *requirements_of_nodegroups)))
 
 
-def of_cluster(request: ClusterRequest) -> list[Named]:
+def of_cluster(request: ClusterRequest) -> list[Requirement]:
     """The same for a new cluster, whose load balancer is to be made as well."""
-    balancer = _named(request.labels, _OF_BALANCERS) if request.load_balancer else []
+    balancer = _requirements(request.labels, _OF_BALANCERS) if request.load_balancer else []
     return [*of_machines(request), *balancer]
 
 
-def capability_kinds(named: Iterable[Named]) -> frozenset[CloudCapability]:
+def capability_kinds(requirements: Iterable[Requirement]) -> frozenset[CloudCapability]:
     """What the cloud has to be asked for."""
-    return frozenset(offer for _, _, offer in named)
+    return frozenset(capability for _, _, capability in requirements)
 
 
 def capability_problems(
-    named: Iterable[Named], facts: CloudFacts, group: str = "", way_out: str = ""
+    requirements: Iterable[Requirement], facts: CloudFacts, nodegroup: str = "", way_out: str = ""
 ) -> Iterator[str]:
     """Labels that name what the cloud does not have.
 
-    :param group: nodegroup whose own labels they are, "" for a cluster's.
+    :param nodegroup: nodegroup whose own labels they are, "" for a cluster's.
     :param way_out: what to do where the label cannot just be given another value.
     """
-    whose = f" of nodegroup '{group}'" if group else ""
-    for label, value, offer in named:
-        known = facts.offers.get(offer)
-        if known is not None and value not in known:
+    of_nodegroup = f" of nodegroup '{nodegroup}'" if nodegroup else ""
+    for label, value, capability in requirements:
+        available = facts.offers.get(capability)
+        if available is not None and value not in available:
             yield (
-                f"Label '{label}'{whose} names no {offer} that this project can use. The value is "
-                f"{quoted(value)}; this project can use: {listed(known)}.{way_out}"
+                f"Label '{label}'{of_nodegroup} names no {capability} that this project can use. "
+                f"The value is {in_quotes(value)}; this project can use: "
+                f"{joined_names(available)}.{way_out}"
             )
 
 
-def _named(labels: Labels, table: Mapping[str, CloudCapability]) -> list[Named]:
+def _requirements(labels: Labels, table: Mapping[str, CloudCapability]) -> list[Requirement]:
     """A label's own default is no wish: where the usual load balancer provider is not there, the
     cloud's default is taken, and clouds have relied on that.
     """
-    usual = Labels()
-    found = []
-    for label, offer in table.items():
+    defaults = Labels()
+    requirements = []
+    for label, capability in table.items():
         value = getattr(labels, label)
-        several = value if isinstance(value, tuple) else (value,)
-        if value != getattr(usual, label):
-            found += [(label, one, offer) for one in several if one]
-    return found
+        values = value if isinstance(value, tuple) else (value,)
+        if value != getattr(defaults, label):
+            requirements += [(label, item, capability) for item in values if item]
+    return requirements

@@ -14,7 +14,7 @@ from magnum.drivers.k8s_capi_helm.cloud.preflight.machines import (
     MachineRequirements,
     own_image_problems,
 )
-from magnum.drivers.k8s_capi_helm.cloud.preflight.message import quoted
+from magnum.drivers.k8s_capi_helm.cloud.preflight.message import in_quotes
 from magnum.drivers.k8s_capi_helm.cloud.preflight.networks import (
     address_problems,
     extra_network_problems,
@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.cloud.preflight.networks import (
 from magnum.drivers.k8s_capi_helm.cloud.preflight.quota_usage import (
     cluster_usage,
     machine_usage,
-    new_group,
+    new_nodegroup,
 )
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
@@ -47,7 +47,9 @@ _WAY_OUT_OF_GROUP = (
 _ORDER = {resource: place for place, resource in enumerate(QuotaResource)}
 
 
-def problems(request: ClusterRequest, facts: CloudFacts, terms: MachineRequirements) -> list[str]:
+def problems(
+    request: ClusterRequest, facts: CloudFacts, requirements: MachineRequirements
+) -> list[str]:
     """What keeps a new cluster from being built, a sentence or two each.
 
     What names the wrong thing comes first: the tenant can mend it alone. Quotas come last. Of
@@ -55,10 +57,12 @@ def problems(request: ClusterRequest, facts: CloudFacts, terms: MachineRequireme
     """
     return [
         *facts.refused,
-        *image_problems(request, facts, terms),
+        *image_problems(request, facts, requirements),
         *own_image_problems(request.node_groups, facts),
         *capability_problems(capabilities.of_cluster(request), facts),
-        *flavor_problems((request.control_plane, *request.node_groups), request, facts, terms),
+        *flavor_problems(
+            (request.control_plane, *request.node_groups), request, facts, requirements
+        ),
         *keypair_problems(request, facts),
         *network_problems(request, facts),
         *address_problems(request, facts),
@@ -67,59 +71,73 @@ def problems(request: ClusterRequest, facts: CloudFacts, terms: MachineRequireme
 
 
 def software_problems(
-    request: ClusterRequest, facts: CloudFacts, terms: MachineRequirements, groups: Collection[str]
+    request: ClusterRequest,
+    facts: CloudFacts,
+    requirements: MachineRequirements,
+    nodegroups: Collection[str],
 ) -> list[str]:
     """The part of it that an upgrade changes: the image, and what labels say of its machines.
 
-    :param groups: nodegroups that it replaces, and :data:`change.CONTROL_PLANE` where it does; what
-        others were made with is nobody's request.
+    :param nodegroups: nodegroups that it replaces, and :data:`change.CONTROL_PLANE` where it does;
+        what others were made with is nobody's request.
     """
-    found = [*facts.refused, *image_problems(request, facts, terms)]
+    problem_texts = [*facts.refused, *image_problems(request, facts, requirements)]
     common = capabilities.of_labels(request)
-    if live.CONTROL_PLANE in groups:
-        found += capability_problems(common, facts, way_out=_WAY_OUT)
-    for group in request.node_groups:
-        if group.name in groups:
-            named = capabilities.of_group(group, request)
-            if live.CONTROL_PLANE not in groups:
-                inherited = [one for one in named if one in common]
-                found += capability_problems(inherited, facts, way_out=_WAY_OUT)
-            own = [one for one in named if one not in common]
-            found += capability_problems(own, facts, group.name, _WAY_OUT_OF_GROUP)
-    return found
+    if live.CONTROL_PLANE in nodegroups:
+        problem_texts += capability_problems(common, facts, way_out=_WAY_OUT)
+    for nodegroup in request.node_groups:
+        if nodegroup.name in nodegroups:
+            capabilities_of_nodegroup = capabilities.of_nodegroup_labels(nodegroup, request)
+            if live.CONTROL_PLANE not in nodegroups:
+                inherited = [
+                    requirement
+                    for requirement in capabilities_of_nodegroup
+                    if requirement in common
+                ]
+                problem_texts += capability_problems(inherited, facts, way_out=_WAY_OUT)
+            own = [
+                requirement
+                for requirement in capabilities_of_nodegroup
+                if requirement not in common
+            ]
+            problem_texts += capability_problems(own, facts, nodegroup.name, _WAY_OUT_OF_GROUP)
+    return problem_texts
 
 
-def group_problems(
-    group: NodeGroupRequest, request: ClusterRequest, facts: CloudFacts, terms: MachineRequirements
+def nodegroup_problems(
+    nodegroup: NodeGroupRequest,
+    request: ClusterRequest,
+    facts: CloudFacts,
+    requirements: MachineRequirements,
 ) -> list[str]:
     """What keeps a new nodegroup of a running cluster from being built."""
-    labels = group.labels or request.labels
-    more = machine_usage([new_group(group, request)], facts.flavors)
+    labels = nodegroup.labels or request.labels
+    usage = machine_usage([new_nodegroup(nodegroup, request)], facts.flavors)
     return [
         *facts.refused,
-        *own_image_problems((group,), facts),
-        *capability_problems(capabilities.of_group(group, request), facts),
-        *flavor_problems((group,), request, facts, terms),
+        *own_image_problems((nodegroup,), facts),
+        *capability_problems(capabilities.of_nodegroup_labels(nodegroup, request), facts),
+        *flavor_problems((nodegroup,), request, facts, requirements),
         *extra_network_problems(labels.extra_network_names, facts.extra_networks),
-        *quota_problems(more, facts.quotas),
+        *quota_problems(usage, facts.quotas),
     ]
 
 
-def quota_problems(more: Mapping[QuotaKey, int], quotas: Mapping[QuotaKey, Quota]) -> list[str]:
+def quota_problems(usage: Mapping[QuotaKey, int], quotas: Mapping[QuotaKey, Quota]) -> list[str]:
     """What the project's quotas leave no room for: all of it in one sentence, with its numbers."""
-    short = [
-        (key, number)
-        for key, number in sorted(more.items(), key=_place)
-        if key in quotas and number > quotas[key].free
+    shortages = [
+        (key, amount)
+        for key, amount in sorted(usage.items(), key=_sort_key)
+        if key in quotas and amount > quotas[key].free
     ]
-    if not short:
+    if not shortages:
         return []
     kinds = dict.fromkeys(
-        str(key if isinstance(key, QuotaResource) else key[0]) for key, _ in short
+        str(key if isinstance(key, QuotaResource) else key[0]) for key, _ in shortages
     )
     details = (
-        f"{_words(key)}: {number} needed, {quotas[key].free} free of {quotas[key].limit}"
-        for key, number in short
+        f"{_words(key)}: {amount} needed, {quotas[key].free} free of {quotas[key].limit}"
+        for key, amount in shortages
     )
     return [
         f"The project's quota is too small for {', '.join(kinds)}. {'; '.join(details)}. Delete "
@@ -128,9 +146,9 @@ def quota_problems(more: Mapping[QuotaKey, int], quotas: Mapping[QuotaKey, Quota
 
 
 def _words(key: QuotaKey) -> str:
-    return str(key) if isinstance(key, QuotaResource) else f"{key[0]} of type {quoted(key[1])}"
+    return str(key) if isinstance(key, QuotaResource) else f"{key[0]} of type {in_quotes(key[1])}"
 
 
-def _place(item: tuple[QuotaKey, int]) -> tuple[int, str]:
+def _sort_key(item: tuple[QuotaKey, int]) -> tuple[int, str]:
     key = item[0]
     return (_ORDER[key], "") if isinstance(key, QuotaResource) else (_ORDER[key[0]], key[1])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.cloud.preflight.message import quoted
+from magnum.drivers.k8s_capi_helm.cloud.preflight.message import in_quotes
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -31,10 +31,10 @@ class MachineRequirements:
 
 
 def image_problems(
-    request: ClusterRequest, facts: CloudFacts, terms: MachineRequirements
+    request: ClusterRequest, facts: CloudFacts, requirements: MachineRequirements
 ) -> Iterator[str]:
     """What is wrong with the image of the cluster."""
-    name = quoted(request.image)
+    name = in_quotes(request.image)
     if not facts.image_id:
         yield (
             "The image does not exist or is not visible to this project. The image is "
@@ -44,16 +44,17 @@ def image_problems(
     image = facts.images.get(request.image)
     if image and image.status != "active":
         yield _inactive(request.image, image)
-    if facts.os_distro not in terms.distros:
+    if facts.os_distro not in requirements.distros:
         yield (
-            f"The image has an unsupported os_distro. Image {name} has {quoted(facts.os_distro)}, "
-            f"and this version of the driver supports {' and '.join(terms.distros)}."
+            f"The image has an unsupported os_distro. Image {name} has "
+            f"{in_quotes(facts.os_distro)}, and this version of the driver supports "
+            f"{' and '.join(requirements.distros)}."
         )
     elif request.distro and facts.os_distro != request.distro:
         yield (
             "The image has another os_distro than the cluster template. Image "
-            f"{name} has {quoted(facts.os_distro)}, and the template has "
-            f"{quoted(request.distro)}. Create a template from this image."
+            f"{name} has {in_quotes(facts.os_distro)}, and the template has "
+            f"{in_quotes(request.distro)}. Create a template from this image."
         )
     if facts.os_distro == "flatcar" and request.labels.etcd_blockdevice_size:
         yield (
@@ -71,56 +72,56 @@ def image_problems(
 
 def _inactive(name: str, image: Image) -> str:
     return (
-        f"The image is not active. Image {quoted(name)} has the status '{image.status}': choose "
+        f"The image is not active. Image {in_quotes(name)} has the status '{image.status}': choose "
         "another one, or wait until it is active."
     )
 
 
-def own_image_problems(groups: Iterable[NodeGroupRequest], facts: CloudFacts) -> Iterator[str]:
+def own_image_problems(nodegroups: Iterable[NodeGroupRequest], facts: CloudFacts) -> Iterator[str]:
     """Images of single nodegroups that are not there or not usable."""
-    for group in groups:
-        image = facts.images.get(group.image or "")
-        if group.image and image is None:
+    for nodegroup in nodegroups:
+        image = facts.images.get(nodegroup.image or "")
+        if nodegroup.image and image is None:
             yield (
-                f"The image of nodegroup '{group.name}' does not exist or is not visible to this "
-                f"project. The image is {quoted(group.image)}: choose one that 'openstack image "
-                "list' shows."
+                f"The image of nodegroup '{nodegroup.name}' does not exist or is not visible to "
+                f"this project. The image is {in_quotes(nodegroup.image)}: choose one that "
+                "'openstack image list' shows."
             )
-        elif group.image and image and image.status != "active":
-            yield _inactive(group.image, image)
+        elif nodegroup.image and image and image.status != "active":
+            yield _inactive(nodegroup.image, image)
 
 
 def flavor_problems(
-    groups: Iterable[NodeGroupRequest],
+    nodegroups: Iterable[NodeGroupRequest],
     request: ClusterRequest,
     facts: CloudFacts,
-    terms: MachineRequirements,
+    requirements: MachineRequirements,
 ) -> Iterator[str]:
     """Flavors that are not there, or too small for a node or for its image, and boot volumes."""
-    found: list[str] = []
-    for group in groups:
-        flavor = facts.flavors.get(group.flavor)
+    problems: list[str] = []
+    for nodegroup in nodegroups:
+        flavor = facts.flavors.get(nodegroup.flavor)
         if flavor is None:
-            found.append(
+            problems.append(
                 "The flavor does not exist or is not visible to this project. The flavor is "
-                f"{quoted(group.flavor)}: choose one that 'openstack flavor list' shows."
+                f"{in_quotes(nodegroup.flavor)}: choose one that 'openstack flavor list' shows."
             )
             continue
-        found += size_problems([flavor], terms)
-        text = group.image or request.image
-        size = (group.labels or request.labels).boot_volume_size
-        found += _fit(text, facts.images.get(text), flavor, size)
-    yield from dict.fromkeys(found)  # groups have the same flavor, mostly
+        problems += size_problems([flavor], requirements)
+        text = nodegroup.image or request.image
+        size = (nodegroup.labels or request.labels).boot_volume_size
+        problems += _fit(text, facts.images.get(text), flavor, size)
+    yield from dict.fromkeys(problems)  # groups have the same flavor, mostly
 
 
-def size_problems(flavors: Iterable[Flavor], terms: MachineRequirements) -> Iterator[str]:
+def size_problems(flavors: Iterable[Flavor], requirements: MachineRequirements) -> Iterator[str]:
     """Flavors that are below the operator's minimum."""
     for flavor in flavors:
-        if flavor.ram < terms.ram or flavor.vcpus < terms.vcpus:
+        if flavor.ram < requirements.ram or flavor.vcpus < requirements.vcpus:
             yield (
-                f"The flavor is too small for a Kubernetes node. Flavor {quoted(flavor.name)} has "
-                f"{flavor.ram} MiB of memory and {flavor.vcpus} vCPUs, and this cloud requires at "
-                f"least {terms.ram} MiB and {terms.vcpus} vCPUs."
+                f"The flavor is too small for a Kubernetes node. Flavor {in_quotes(flavor.name)} "
+                f"has {flavor.ram} MiB of memory and {flavor.vcpus} vCPUs, and this cloud requires "
+                f"at least {requirements.ram} MiB and {requirements.vcpus} vCPUs."
             )
 
 
@@ -132,26 +133,26 @@ def _fit(name: str, image: Image | None, flavor: Flavor, volume: int) -> Iterato
     disk = image.disk if image else 0
     if image and image.ram > flavor.ram:
         yield (
-            f"The flavor has too little memory for the image. Flavor {quoted(flavor.name)} has "
-            f"{flavor.ram} MiB, and image {quoted(name)} needs {image.ram} MiB. Choose a larger "
+            f"The flavor has too little memory for the image. Flavor {in_quotes(flavor.name)} has "
+            f"{flavor.ram} MiB, and image {in_quotes(name)} needs {image.ram} MiB. Choose a larger "
             "flavor."
         )
     if volume:
         if disk > volume:
             yield (
                 f"Label 'boot_volume_size' is too small for the image. The value is '{volume}', "
-                f"and image {quoted(name)} needs {disk} GiB. Set a larger value."
+                f"and image {in_quotes(name)} needs {disk} GiB. Set a larger value."
             )
     elif not flavor.disk:
         yield (
             "The flavor has no disk, so its nodes have to boot from a volume. Flavor "
-            f"{quoted(flavor.name)} needs the label boot_volume_size, or choose another flavor."
+            f"{in_quotes(flavor.name)} needs the label boot_volume_size, or choose another flavor."
         )
     elif disk > flavor.disk:
         yield (
             "The disk of the flavor is too small for the image. Flavor "
-            f"{quoted(flavor.name)} has {flavor.disk} GiB, and image {quoted(name)} needs {disk} "
-            "GiB. Choose a larger flavor, or set the label boot_volume_size."
+            f"{in_quotes(flavor.name)} has {flavor.disk} GiB, and image {in_quotes(name)} needs "
+            f"{disk} GiB. Choose a larger flavor, or set the label boot_volume_size."
         )
 
 
@@ -160,5 +161,5 @@ def keypair_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str
     if request.keypair and facts.has_keypair is False:
         yield (
             "The keypair does not exist or belongs to another user. The keypair is "
-            f"{quoted(request.keypair)}: choose one that 'openstack keypair list' shows."
+            f"{in_quotes(request.keypair)}: choose one that 'openstack keypair list' shows."
         )

@@ -31,34 +31,34 @@ def refuse(problems: Sequence[str]) -> None:
         return
     if len(problems) == 1:
         raise errors.DoesNotFit(problems[0])
-    whole = [f"({number}) {text}" for number, text in enumerate(problems, 1)]
-    head = f"{len(problems)} problems found: {_titles(problems)}."
-    told, room = [head], LIMIT - len(head)
-    for index, text in enumerate(whole):
-        left = len(whole) - index
-        tail = f"And {left} more. Fix these and try again."
-        if len(text) + 1 + (len(tail) + 1 if left > 1 else 0) > room:
-            told.append(tail)
+    numbered = [f"({index}) {text}" for index, text in enumerate(problems, 1)]
+    summary = f"{len(problems)} problems found: {_titles(problems)}."
+    sentences, space = [summary], LIMIT - len(summary)
+    for position, text in enumerate(numbered):
+        unlisted = len(numbered) - position
+        ending = f"And {unlisted} more. Fix these and try again."
+        if len(text) + 1 + (len(ending) + 1 if unlisted > 1 else 0) > space:
+            sentences.append(ending)
             break
-        told.append(text)
-        room -= len(text) + 1
-    raise errors.DoesNotFit(" ".join(told), " ".join(whole))
+        sentences.append(text)
+        space -= len(text) + 1
+    raise errors.DoesNotFit(" ".join(sentences), " ".join(numbered))
 
 
 def _titles(problems: Sequence[str]) -> str:
     """What each problem is about, each once, as many as there is room for."""
-    titles = [one.partition(".")[0].partition(":")[0] for one in problems]
+    titles = [problem.partition(".")[0].partition(":")[0] for problem in problems]
     return column_limits.shorten("; ".join(dict.fromkeys(titles)), _TITLES).replace(".", "")
 
 
-def quoted(text: str) -> str:
+def in_quotes(text: str) -> str:
     """A tenant's text in quotes on one line; a very long one is shown by its beginning."""
     line = " ".join(text.split()) if not text.isprintable() else text
     return f"'{line}'" if len(line) <= _QUOTED else f"'{line[:_QUOTED]}...'"
 
 
-def listed(names: Iterable[str]) -> str:
+def joined_names(names: Iterable[str]) -> str:
     """What there is to choose from, some of it if it is much."""
-    known = sorted(set(names))
-    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-    return ", ".join(known[:_LISTED]) + more if known else "none"
+    sorted_names = sorted(set(names))
+    rest = f" and {len(sorted_names) - _LISTED} more" if len(sorted_names) > _LISTED else ""
+    return ", ".join(sorted_names[:_LISTED]) + rest if sorted_names else "none"

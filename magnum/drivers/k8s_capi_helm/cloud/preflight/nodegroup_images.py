@@ -18,7 +18,7 @@ _KEPT = r"^([^/]+\.)?node\.cluster\.x-k8s\.io/"
 
 
 def with_own_images(
-    groups: Iterable[NodeGroupRequest], images: Mapping[str, Image], common: str
+    nodegroups: Iterable[NodeGroupRequest], images: Mapping[str, Image], common: str
 ) -> tuple[NodeGroupRequest, ...]:
     """Nodegroups, where one that names the cluster's own image in other words has none of its own.
 
@@ -26,15 +26,15 @@ def with_own_images(
     :param common: id of the cluster's image.
     """
     return tuple(
-        dataclasses.replace(group, image=None)
-        if group.image and group.image in images and images[group.image].id == common
-        else group
-        for group in groups
+        dataclasses.replace(nodegroup, image=None)
+        if nodegroup.image and nodegroup.image in images and images[nodegroup.image].id == common
+        else nodegroup
+        for nodegroup in nodegroups
     )
 
 
 def check_images(
-    groups: Iterable[NodeGroupRequest],
+    nodegroups: Iterable[NodeGroupRequest],
     images: Mapping[str, Image],
     control_plane: str,
     os_distro: str,
@@ -43,11 +43,11 @@ def check_images(
 
     :raises errors.DoesNotFit: with all of :func:`image_problems`.
     """
-    message.refuse(image_problems(groups, images, control_plane, os_distro))
+    message.refuse(image_problems(nodegroups, images, control_plane, os_distro))
 
 
 def image_problems(
-    groups: Iterable[NodeGroupRequest],
+    nodegroups: Iterable[NodeGroupRequest],
     images: Mapping[str, Image],
     control_plane: str,
     os_distro: str,
@@ -60,59 +60,61 @@ def image_problems(
     :param control_plane: Kubernetes version of the control plane.
     :param os_distro: of the cluster's image.
     """
-    found = []
-    for group in groups:
-        if group.image and group.image in images:
+    problems = []
+    for nodegroup in nodegroups:
+        if nodegroup.image and nodegroup.image in images:
             try:
-                _check_image(group, images[group.image], control_plane, os_distro)
+                _check_image(nodegroup, images[nodegroup.image], control_plane, os_distro)
             except errors.InvalidRequest as error:
-                found.append(str(error))
-    return found
+                problems.append(str(error))
+    return problems
 
 
-def _check_image(group: NodeGroupRequest, image: Image, control_plane: str, os_distro: str) -> None:
+def _check_image(
+    nodegroup: NodeGroupRequest, image: Image, control_plane: str, os_distro: str
+) -> None:
     if not image.kubernetes_version:
         raise errors.InvalidRequest(
-            f"The image of nodegroup '{group.name}' has no property 'kube_version', so its "
-            f"Kubernetes version is not known. Set it on image '{group.image}', for example "
+            f"The image of nodegroup '{nodegroup.name}' has no property 'kube_version', so its "
+            f"Kubernetes version is not known. Set it on image '{nodegroup.image}', for example "
             "kube_version=v1.34.4, or choose another image."
         )
     if image.os_distro != os_distro:
         raise errors.InvalidRequest(
-            f"The image of nodegroup '{group.name}' has another os_distro than the cluster. Image "
-            f"'{group.image}' has '{image.os_distro}', and the cluster has '{os_distro}'. Choose "
-            "another image."
+            f"The image of nodegroup '{nodegroup.name}' has another os_distro than the cluster. "
+            f"Image '{nodegroup.image}' has '{image.os_distro}', and the cluster has "
+            f"'{os_distro}'. Choose another image."
         )
-    upgrade.check_new_node_group(group.name, image.kubernetes_version, control_plane)
+    upgrade.check_new_nodegroup(nodegroup.name, image.kubernetes_version, control_plane)
 
 
-def check_disks(groups: Iterable[NodeGroupRequest], os_distro: str) -> None:
+def check_disks(nodegroups: Iterable[NodeGroupRequest], os_distro: str) -> None:
     """Refuse disks for images and containers where the distribution cannot have them.
 
-    :param groups: the control plane may be among them.
+    :param nodegroups: the control plane may be among them.
     :param os_distro: of the cluster's image.
     :raises errors.InvalidRequest: naming group and size.
     """
-    for group in groups:
-        if group.docker_volume and os_distro == "flatcar":
+    for nodegroup in nodegroups:
+        if nodegroup.docker_volume and os_distro == "flatcar":
             raise errors.InvalidRequest(
-                f"Nodegroup '{group.name}' asks for docker_volume_size {group.docker_volume}, "
-                "which is not supported with Flatcar. Leave it out, or choose an image of another "
-                "distribution."
+                f"Nodegroup '{nodegroup.name}' asks for docker_volume_size "
+                f"{nodegroup.docker_volume}, which is not supported with Flatcar. Leave it out, or "
+                "choose an image of another distribution."
             )
 
 
-def check_annotations(groups: Iterable[NodeGroupRequest], values: Json) -> None:
+def check_annotations(nodegroups: Iterable[NodeGroupRequest], values: Json) -> None:
     """Refuse annotations that Cluster API would put on no Node.
 
     :param values: those of the cluster; an operator's ``clusterApi`` in them allows more.
     :raises errors.InvalidLabel: with the first such key.
     """
-    more = (values.get("clusterApi") or {}).get("additionalSyncMachineAnnotations") or ()
-    kept = re.compile("|".join((_KEPT, *(f"({one})" for one in more))))
-    for group in groups:
-        for key, _ in request.node_annotations(group):
-            if not kept.search(key):
+    additional = (values.get("clusterApi") or {}).get("additionalSyncMachineAnnotations") or ()
+    allowed = re.compile("|".join((_KEPT, *(f"({pattern})" for pattern in additional))))
+    for nodegroup in nodegroups:
+        for key, _ in request.node_annotations(nodegroup):
+            if not allowed.search(key):
                 raise errors.InvalidLabel(
                     "node_annotations",
                     key,

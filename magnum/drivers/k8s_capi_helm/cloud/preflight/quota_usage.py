@@ -64,56 +64,58 @@ def new_cluster(request: ClusterRequest) -> list[MachineDemand]:
             members=masters.count if grouped else 0,
             makes_server_group=grouped,
         ),
-        *(new_group(group, request) for group in request.node_groups),
+        *(new_nodegroup(nodegroup, request) for nodegroup in request.node_groups),
     ]
 
 
-def new_group(group: NodeGroupRequest, request: ClusterRequest) -> MachineDemand:
+def new_nodegroup(nodegroup: NodeGroupRequest, request: ClusterRequest) -> MachineDemand:
     """The machines with which a new nodegroup begins."""
-    labels = group.labels or request.labels
-    count = nodegroups.initial_count(group, request.labels)
-    grouped = nodegroups.server_group_policy(group, request.labels) is not None
+    labels = nodegroup.labels or request.labels
+    count = nodegroups.initial_count(nodegroup, request.labels)
+    grouped = nodegroups.server_group_policy(nodegroup, request.labels) is not None
     return MachineDemand(
         count,
-        group.flavor,
-        _volumes(group, labels),
+        nodegroup.flavor,
+        _volumes(nodegroup, labels),
         ports=1 + len(labels.extra_network_names),
         members=count if grouped else 0,
         makes_server_group=grouped,
     )
 
 
-def resized(live: Json, group: str | None, have: int, more: int) -> MachineDemand | None:
+def resize_demand(
+    live: Json, nodegroup: str | None, current_count: int, extra_count: int
+) -> MachineDemand | None:
     """The machines that a group of a running cluster gets more, as its release makes them.
 
     :param live: values of the release.
-    :param group: name of a nodegroup, None for the control plane.
-    :param have: how many it has; of one that the autoscaler sizes, the values do not tell.
-    :param more: how many it gets.
+    :param nodegroup: name of a nodegroup, None for the control plane.
+    :param current_count: how many it has; of one that the autoscaler sizes, the values do not tell.
+    :param extra_count: how many it gets.
     :returns: None where it gets none, or where nobody knows what they are.
     """
     entry: Json = live.get("controlPlane") or {}
-    usual: Json = {}
-    if group is not None:
-        entry = values_live.node_groups(live).get(group) or {}
-        usual = live.get("nodeGroupDefaults") or {}
-    if more <= 0 or not entry.get("machineFlavor"):
+    defaults: Json = {}
+    if nodegroup is not None:
+        entry = values_live.node_groups(live).get(nodegroup) or {}
+        defaults = live.get("nodeGroupDefaults") or {}
+    if extra_count <= 0 or not entry.get("machineFlavor"):
         return None
     disks = [
-        entry.get(key) or usual.get(key) or {}
+        entry.get(key) or defaults.get(key) or {}
         for key in ("machineRootVolume", "containerdBlockDevice")
     ]
-    if group is None:
+    if nodegroup is None:
         etcd = (live.get("etcd") or {}).get("blockDevice") or {}
         disks.append({} if etcd.get("type") == "Local" else etcd)
     sizes = [(disk.get("diskSize") or disk.get("size"), disk.get("volumeType")) for disk in disks]
-    networking = entry.get("machineNetworking") or usual.get("machineNetworking") or {}
+    networking = entry.get("machineNetworking") or defaults.get("machineNetworking") or {}
     return MachineDemand(
-        more,
+        extra_count,
         entry["machineFlavor"],
         tuple((int(size), kind or None) for size, kind in sizes if size),
         ports=len(networking.get("ports") or ()) or 1,
-        members=have + more if _is_grouped(entry) else 0,
+        members=current_count + extra_count if _is_grouped(entry) else 0,
     )
 
 
@@ -123,16 +125,16 @@ def _is_grouped(entry: Json) -> bool:
 
 def existing_cluster(request: ClusterRequest) -> Mapping[QuotaKey, int]:
     """What a new cluster has once, besides its machines."""
-    taken = Counter[QuotaKey]({QuotaResource.SECURITY_GROUPS: _SECURITY_GROUPS})
+    usage = Counter[QuotaKey]({QuotaResource.SECURITY_GROUPS: _SECURITY_GROUPS})
     if not (request.fixed_network or request.fixed_subnet):
         # The router's interface in the new subnet is a port of the project too.
-        made = (
+        created = (
             QuotaResource.NETWORKS,
             QuotaResource.SUBNETS,
             QuotaResource.ROUTERS,
             QuotaResource.PORTS,
         )
-        taken.update(made)
+        usage.update(created)
     if request.load_balancer:
         balancer = (
             QuotaResource.LOAD_BALANCERS,
@@ -140,34 +142,34 @@ def existing_cluster(request: ClusterRequest) -> Mapping[QuotaKey, int]:
             QuotaResource.POOLS,
             QuotaResource.PORTS,
         )
-        taken.update(balancer)
+        usage.update(balancer)
     if network.has_floating_ip(request) and not request.labels.api_server_floating_ip:
-        taken[QuotaResource.FLOATING_IPS] += 1
-    return taken
+        usage[QuotaResource.FLOATING_IPS] += 1
+    return usage
 
 
 def machine_usage(
-    growth: Iterable[MachineDemand], flavors: Mapping[str, Flavor]
+    demands: Iterable[MachineDemand], flavors: Mapping[str, Flavor]
 ) -> Mapping[QuotaKey, int]:
     """What machines take of each quota; with an unknown flavor no vCPUs and memory are known."""
-    taken = Counter[QuotaKey]()
-    for one in growth:
-        flavor = flavors.get(one.flavor)
-        taken[QuotaResource.INSTANCES] += one.count
-        taken[QuotaResource.CORES] += one.count * (flavor.vcpus if flavor else 0)
-        taken[QuotaResource.RAM] += one.count * (flavor.ram if flavor else 0)
-        taken[QuotaResource.PORTS] += one.count * one.ports
-        taken[QuotaResource.SERVER_GROUPS] += one.makes_server_group
+    usage = Counter[QuotaKey]()
+    for demand in demands:
+        flavor = flavors.get(demand.flavor)
+        usage[QuotaResource.INSTANCES] += demand.count
+        usage[QuotaResource.CORES] += demand.count * (flavor.vcpus if flavor else 0)
+        usage[QuotaResource.RAM] += demand.count * (flavor.ram if flavor else 0)
+        usage[QuotaResource.PORTS] += demand.count * demand.ports
+        usage[QuotaResource.SERVER_GROUPS] += demand.makes_server_group
         members = QuotaResource.SERVER_GROUP_MEMBERS
-        taken[members] = max(taken[members], one.members)
-        for size, kind in one.volumes if one.count else ():
-            taken[QuotaResource.VOLUMES] += one.count
-            taken[QuotaResource.GIGABYTES] += one.count * size
-            taken[QuotaResource.VOLUME_GIGABYTES] = max(taken[QuotaResource.VOLUME_GIGABYTES], size)
+        usage[members] = max(usage[members], demand.members)
+        for size, kind in demand.volumes if demand.count else ():
+            usage[QuotaResource.VOLUMES] += demand.count
+            usage[QuotaResource.GIGABYTES] += demand.count * size
+            usage[QuotaResource.VOLUME_GIGABYTES] = max(usage[QuotaResource.VOLUME_GIGABYTES], size)
             if kind:
-                taken[QuotaResource.VOLUMES, kind] += one.count
-                taken[QuotaResource.GIGABYTES, kind] += one.count * size
-    return {key: number for key, number in taken.items() if number}
+                usage[QuotaResource.VOLUMES, kind] += demand.count
+                usage[QuotaResource.GIGABYTES, kind] += demand.count * size
+    return {key: amount for key, amount in usage.items() if amount}
 
 
 def cluster_usage(request: ClusterRequest, flavors: Mapping[str, Flavor]) -> Mapping[QuotaKey, int]:
@@ -177,10 +179,10 @@ def cluster_usage(request: ClusterRequest, flavors: Mapping[str, Flavor]) -> Map
     )
 
 
-def _volumes(group: NodeGroupRequest, labels: Labels) -> tuple[tuple[int, str | None], ...]:
+def _volumes(nodegroup: NodeGroupRequest, labels: Labels) -> tuple[tuple[int, str | None], ...]:
     """Of each machine: the one that it boots from, and the one for images and containers."""
     disks = (
         (labels.boot_volume_size, labels.boot_volume_type),
-        (group.docker_volume, labels.docker_volume_type),
+        (nodegroup.docker_volume, labels.docker_volume_type),
     )
     return tuple((size, kind) for size, kind in disks if size)

@@ -99,7 +99,7 @@ def of_labels() -> Iterator[Word]:
     for label in labels.REGISTRY:
         beside = {**SCALED, **test_helm_values.COMPANIONS.get(label.name, {})}
         fields = test_helm_values.FIELDS.get(label.name, {})
-        texts = dict.fromkeys((label.example, *label.form.choices, *_EVIL, *HOSTILE))
+        texts = dict.fromkeys((label.example, *label.label_type.choices, *_EVIL, *HOSTILE))
         for text in texts:
             values = _rendered({**beside, label.name: text}, fields)
             if values is not None:
@@ -111,7 +111,8 @@ def of_labels() -> Iterator[Word]:
 def tried() -> int:
     """How many texts :func:`of_labels` tries."""
     return sum(
-        len({label.example, *label.form.choices, *_EVIL, *HOSTILE}) for label in labels.REGISTRY
+        len({label.example, *label.label_type.choices, *_EVIL, *HOSTILE})
+        for label in labels.REGISTRY
     )
 
 

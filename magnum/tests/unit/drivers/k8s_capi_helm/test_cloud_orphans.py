@@ -33,7 +33,7 @@ class Case(testtools.TestCase):
         return str(self.cloud.leave("security_groups", name="lb-sg", description=words).id)
 
     def clear(self) -> tuple[str, ...]:
-        return self.remains.clear_services(RELEASE, "p1")
+        return self.remains.delete_services(RELEASE, "p1")
 
     def there(self) -> set[str]:
         left = (*self.cloud.left["load_balancers"], *self.cloud.left["security_groups"])

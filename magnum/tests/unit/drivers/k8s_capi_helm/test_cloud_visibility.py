@@ -90,7 +90,7 @@ class TestOneAnswer(base.TestCase):
         member, administrator = (
             Services(
                 FakeCatalogue(things, viewer, [], auth_url="http://keystone"),
-                sees_all=viewer.everything,
+                is_admin=viewer.everything,
             )
             for viewer in (Viewer("p1"), SERVICE)
         )
@@ -114,7 +114,7 @@ class Case(base.TestCase):
         self.openstack = FakeApis()
         self.openstack.networks += [self.openstack.network("net-3", "storage", "p1")]
         admin = magnum_context.make_admin_context(all_tenants=True)
-        self.administrator = cloud.Cloud(self.openstack.clients(admin), sees_all=True)
+        self.administrator = cloud.Cloud(self.openstack.clients(admin), is_admin=True)
         self.member = cloud.Cloud(self.openstack.clients(self.context))
         self.assertFalse(self.context.is_admin)
 
@@ -151,8 +151,8 @@ class TestBothViews(Case):
         self.assertEqual(facts, self.administrator.facts(wanted))
         software = self.member.software(wanted)
         self.assertEqual(software, self.administrator.software(wanted))
-        of_group = self.member.group_facts(wanted, group)
-        self.assertEqual(of_group, self.administrator.group_facts(wanted, group))
+        of_group = self.member.nodegroup_facts(wanted, group)
+        self.assertEqual(of_group, self.administrator.nodegroup_facts(wanted, group))
 
     def test_a_neighbours_image_is_nobodys(self) -> None:
         for kind in views.KINDS:
@@ -206,7 +206,7 @@ class TestBothViews(Case):
         for allowed, wanted in (([], set()), (["p2"], set()), (["p1", "p2"], {"large"})):
             self.openstack.access = {"f-2": allowed}
             for one in (self.member, self.administrator):
-                self.assertEqual(wanted, set(one.known_flavors("p1", ["large"])))
+                self.assertEqual(wanted, set(one.existing_flavors("p1", ["large"])))
 
     def test_a_network_that_is_shared_with_the_project_alone(self) -> None:
         self.openstack.networks.append(self.openstack.network("net-9", "given", "p2"))
@@ -266,7 +266,7 @@ class TestKnown(Case):
         wanted: ClusterRequest = request(fixed_network="mine", fixed_subnet="nodes")
         before = self.member.facts(wanted)
         self.openstack.asked.clear()
-        again = self.administrator.facts(wanted, known=before.resolved)
+        again = self.administrator.facts(wanted, lookup=before.resolved)
         rest = {"networks": None, "subnets": None}
         self.assertEqual(dataclasses.replace(before, **rest), again)
         for part in ("/images", "/flavors", "/networks", "/subnets"):

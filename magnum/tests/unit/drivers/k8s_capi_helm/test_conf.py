@@ -129,7 +129,7 @@ class TestLabelDefaults(testtools.TestCase):
             )
 
     def test_an_empty_line_is_no_default(self) -> None:
-        empty = [label.name for label in labels.REGISTRY if label.form.option == "text"]
+        empty = [label.name for label in labels.REGISTRY if label.label_type.option == "text"]
         lines = [f"{name} =" for name in empty if getattr(labels.Labels(), name) in (None, ())]
         found = config(self, "\n".join(["[capi_helm_cluster_labels]", *lines, ""]))
         self.assertEqual(labels.Labels(), labels.parse({}, conf.label_defaults(found)))

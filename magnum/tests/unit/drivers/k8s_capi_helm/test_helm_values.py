@@ -418,7 +418,7 @@ class TestRequest(testtools.TestCase):
 class TestCounts(testtools.TestCase):
     def group(self, texts: dict[str, str], **fields: Any) -> Json:
         group = dataclasses.replace(WORKERS, **fields)
-        return nodegroups.group_counts(group, labels.parse(texts, {}))
+        return nodegroups.nodegroup_counts(group, labels.parse(texts, {}))
 
     def test_zero_is_a_number(self) -> None:
         self.assertEqual({"machineCount": 0}, self.group({}, count=0))

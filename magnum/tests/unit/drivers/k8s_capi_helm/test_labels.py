@@ -187,10 +187,10 @@ class TestForms(testtools.TestCase):
         self.assertEqual(not text.strip(), found.boot_volume_type is None)
 
     @hypothesis.given(
-        st.sampled_from([label for label in labels.REGISTRY if label.form.choices]), st.data()
+        st.sampled_from([label for label in labels.REGISTRY if label.label_type.choices]), st.data()
     )
     def test_words_of_a_list_have_no_case(self, label: labels.Label, data: st.DataObject) -> None:
-        word = data.draw(st.sampled_from(label.form.choices))
+        word = data.draw(st.sampled_from(label.label_type.choices))
         text = "".join(data.draw(st.sampled_from((c.lower(), c.upper()))) for c in word)
         provider = "ovn" if word == "SOURCE_IP_PORT" else "amphora"
         found = labels.parse({label.name: text, "octavia_provider": provider}, {})
@@ -291,17 +291,17 @@ class TestNodegroups(testtools.TestCase):
     """A nodegroup's own labels, and copies of the cluster's."""
 
     def refused(self, own: dict[str, str], cluster: dict[str, str]) -> str:
-        error = self.assertRaises(errors.InvalidRequest, labels.check_node_group, own, cluster, {})
+        error = self.assertRaises(errors.InvalidRequest, labels.check_nodegroup, own, cluster, {})
         return str(error)
 
     def test_what_a_nodegroup_may_have_of_its_own(self) -> None:
         cluster = {"boot_volume_size": "40", "monitoring_enabled": "true", "anything": "x"}
         for label in labels.REGISTRY:
             own = {label.name: label.example}
-            if labels.LabelScope.NODEGROUP in label.sites:
-                labels.check_node_group(own, {}, {})
+            if labels.LabelScope.NODEGROUP in label.scopes:
+                labels.check_nodegroup(own, {}, {})
                 self.assertEqual(
-                    labels.parse(own, {}), labels.parse_node_group(own, {}, {}), label.name
+                    labels.parse(own, {}), labels.parse_nodegroup(own, {}, {}), label.name
                 )
             else:
                 said = self.refused(own, {})
@@ -310,8 +310,8 @@ class TestNodegroups(testtools.TestCase):
                     said,
                 )
                 self.assertIn("boot_volume_size", said)
-        labels.check_node_group(dict(cluster), cluster, {})
-        labels.check_node_group({"unknown": "y", "monitoring_enabled": ""}, cluster, {})
+        labels.check_nodegroup(dict(cluster), cluster, {})
+        labels.check_nodegroup({"unknown": "y", "monitoring_enabled": ""}, cluster, {})
 
     def test_the_form_is_that_of_clusters(self) -> None:
         self.assertIn("whole number of GiB", self.refused({"boot_volume_size": "big"}, {}))
@@ -319,7 +319,7 @@ class TestNodegroups(testtools.TestCase):
     def test_its_own_over_the_clusters_over_the_sites(self) -> None:
         site = {"boot_volume_size": "10", "boot_volume_type": "slow", "monitoring_enabled": "true"}
         cluster = {"boot_volume_size": "20", "availability_zone": "az-1"}
-        found = labels.parse_node_group({"boot_volume_size": "30"}, cluster, site)
+        found = labels.parse_nodegroup({"boot_volume_size": "30"}, cluster, site)
         self.assertEqual(
             (30, "slow", "az-1", True),
             (
@@ -332,7 +332,7 @@ class TestNodegroups(testtools.TestCase):
 
     def test_a_copy_is_no_wish(self) -> None:
         copies = {"extra_network_name": "old", "boot_volume_size": "20"}
-        found = labels.parse_node_group(
+        found = labels.parse_nodegroup(
             {**copies, "extra_network_names": "mine"}, {**copies, "boot_volume_size": "20"}, {}
         )
         self.assertEqual(("mine",), found.extra_network_names)
@@ -340,11 +340,11 @@ class TestNodegroups(testtools.TestCase):
     def test_an_old_name_beats_the_clusters_new_one(self) -> None:
         cluster = {"extra_network_names": "cluster"}
         for own in ({"extra_network_name": "mine"}, {**cluster, "extra_network_name": "mine"}):
-            found = labels.parse_node_group(own, cluster, {})
+            found = labels.parse_nodegroup(own, cluster, {})
             self.assertEqual(("mine",), found.extra_network_names)
 
     def test_what_is_the_whole_clusters_stays_so(self) -> None:
-        found = labels.parse_node_group({"monitoring_enabled": "true"}, {}, {})
+        found = labels.parse_nodegroup({"monitoring_enabled": "true"}, {}, {})
         self.assertEqual(labels.Labels(), found)
 
 

@@ -43,10 +43,10 @@ class TestNotices(testtools.TestCase):
 
     def test_nodegroups_by_the_hundred(self) -> None:
         groups = {f"group-{number}": strange(200, f"zz{number}-") for number in range(300)}
-        found = list(labels.of_node_groups(groups, {}))
+        found = list(labels.nodegroup_notices(groups, {}))
         self.assertLess(sum(len(one) for one in found), 10_000)
         copies = {f"group-{number}": strange(200) for number in range(300)}
-        self.assertEqual([], list(labels.of_node_groups(copies, strange(200))))
+        self.assertEqual([], list(labels.nodegroup_notices(copies, strange(200))))
 
 
 class TestRefusals(testtools.TestCase):

@@ -108,7 +108,7 @@ def rendered(made: Any, groups: list[Any], **options: Any) -> Json:
 class TestTable(testtools.TestCase):
     def test_every_field_of_magnum_is_in_it_once(self) -> None:
         for place, kind in OBJECTS.items():
-            listed = [one.name for one in FIELDS if one.place is place]
+            listed = [one.name for one in FIELDS if one.owner is place]
             own = set(kind.fields) - {"created_at", "updated_at"}
             self.assertEqual(sorted(own), sorted(listed), place)
 
@@ -119,7 +119,7 @@ class TestTable(testtools.TestCase):
             Effect.HARMLESS: HARMLESS,
         }
         for effect, known in cases.items():
-            listed = {(one.place, one.name) for one in FIELDS if one.effect is effect}
+            listed = {(one.owner, one.name) for one in FIELDS if one.effect is effect}
             self.assertEqual(listed, set(known), effect)
         self.assertEqual([], [one for one in FIELDS if not one.help.endswith(".")])
 

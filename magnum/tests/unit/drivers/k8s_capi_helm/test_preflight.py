@@ -527,7 +527,7 @@ class TestResized(testtools.TestCase):
     }
 
     def needs(self, group: str | None, more: int) -> dict[Any, int]:
-        growth = quota_usage.resized(self.LIVE, group, 1, more)
+        growth = quota_usage.resize_demand(self.LIVE, group, 1, more)
         return dict(quota_usage.machine_usage([growth], FACTS.flavors)) if growth else {}
 
     def test_what_comes_in_addition_is_what_the_release_makes(self) -> None:
@@ -552,7 +552,7 @@ class TestResized(testtools.TestCase):
 
     def test_the_whole_server_group_counts(self) -> None:
         live = {**self.LIVE, "controlPlane": {**self.LIVE["controlPlane"], "serverGroupId": "g"}}
-        more = quota_usage.resized(live, None, 1, 4)
+        more = quota_usage.resize_demand(live, None, 1, 4)
         needs = quota_usage.machine_usage([more] if more else [], FACTS.flavors)
         self.assertEqual(5, needs[QuotaResource.SERVER_GROUP_MEMBERS])
         self.assertNotIn(QuotaResource.SERVER_GROUPS, needs)

@@ -28,12 +28,13 @@ from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import rooms
 #: nodegroups, releases, labels, fields, services) and sentences that obey the law themselves.
 DOT_FREE = re.compile(
     r"error|str\(error\)|what|_WHAT|service|status|code|kind|asker|field|label|label\.name|name"
-    r"|service_type|where|whose|most|least|longest|count|group|port|start|offer|bounds"
+    r"|service_type|where|subject|of_nodegroup|of_label|max_labels|max_size|most|least|minimum|maximum|longest"
+    r"|count|group|nodegroup|port|start|capability|bounds"
     r"|uuid|cluster_uuid|release|namespace|wanted\[\d\]|marked|operation\.verb|size|MASTER"
     r"|len\(.*\)|max\(.*\)|size // 1024|LIMIT // 1024|OF_OPERATIONS // 1024|_MOST_MARKS"
     r"|(row|group|nodegroup)\.(name|node_count|count|docker_volume|role)"
     r"|cluster\.stack_id|record\.cluster_uuid|operation\.template|masters\.count"
-    r"|owner\.project_id|asking\.project_id|errors\.Cause\.\w+|_noun\(what\)"
+    r"|owner\.project_id|asking\.project_id|errors\.Cause\.\w+|_noun\(subject\)"
     r"|', '\.join\(kinds\)|_titles\(problems\)|kind\.(name|plural)|about|why"
     r"|_short\(found\['namespace'\], _NAME_LIMIT\)"
 )

@@ -150,7 +150,7 @@ class TestServices(testtools.TestCase):
             cloud.leave("addresses", description=f"{words} {release}")
         remains = Orphans(Services(cloud))
         for _ in range(3):
-            remains.clear_services(pair[0], PROJECT)
+            remains.delete_services(pair[0], PROJECT)
         told = [one.name for one in cloud.left["load_balancers"]]
         told += [one.name for one in cloud.left["security_groups"]]
         told += [one.description.rpartition(" ")[2] for one in cloud.addresses]

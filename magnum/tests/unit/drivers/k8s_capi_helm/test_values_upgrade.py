@@ -126,11 +126,11 @@ class TestVersions(testtools.TestCase):
         self.assertIn("'b'", str(error))
 
     def test_a_nodegroup_alone(self) -> None:
-        upgrade.check_node_group("a", "1.33.1", "1.34.4", "1.34.4")
+        upgrade.check_nodegroup_version("a", "1.33.1", "1.34.4", "1.34.4")
         for wanted, words in (("1.33.0", "downgraded"), ("1.34.5", "Upgrade the cluster first")):
             error = self.assertRaises(
                 errors.InvalidRequest,
-                upgrade.check_node_group,
+                upgrade.check_nodegroup_version,
                 "a",
                 "1.33.1",
                 wanted,

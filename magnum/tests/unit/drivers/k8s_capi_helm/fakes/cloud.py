@@ -113,7 +113,7 @@ class FakeCloud:
 
     def _made(self) -> Services:
         clients = self.openstack.seen_by(self.viewer) if self.viewer.everything else self.openstack
-        return Services(self.between(clients), sees_all=self.viewer.everything)
+        return Services(self.between(clients), is_admin=self.viewer.everything)
 
     # What is there --------------------------------------------------------------------------------
     def things(self) -> Things:
@@ -176,7 +176,7 @@ class FakeCloud:
             keypairs=self.keypairs,
             addresses=self.openstack.neutron().ips,
         )
-        return Cloud(clients, sees_all=self.viewer.everything)
+        return Cloud(clients, is_admin=self.viewer.everything)
 
     def facts(
         self,
@@ -184,19 +184,21 @@ class FakeCloud:
         *,
         interface: str = "public",
         new: bool = False,
-        known: Resolved = NOTHING,
+        lookup: Resolved = NOTHING,
     ) -> CloudFacts:
-        found = self._port().facts(request, interface=interface, new=new, known=known)
+        found = self._port().facts(request, interface=interface, new=new, lookup=lookup)
         return self._of_types_only(found)
 
     def software(
-        self, request: Any, *, interface: str = "public", known: Resolved = NOTHING
+        self, request: Any, *, interface: str = "public", lookup: Resolved = NOTHING
     ) -> CloudFacts:
-        found = self._port().software(request, interface=interface, known=known)
+        found = self._port().software(request, interface=interface, lookup=lookup)
         return self._of_types_only(found)
 
-    def group_facts(self, request: Any, group: Any, *, known: Resolved = NOTHING) -> CloudFacts:
-        return self._of_types_only(self._port().group_facts(request, group, known=known))
+    def nodegroup_facts(
+        self, request: Any, nodegroup: Any, *, lookup: Resolved = NOTHING
+    ) -> CloudFacts:
+        return self._of_types_only(self._port().nodegroup_facts(request, nodegroup, lookup=lookup))
 
     @staticmethod
     def _of_types_only(found: CloudFacts) -> CloudFacts:
@@ -206,14 +208,14 @@ class FakeCloud:
         }
         return dataclasses.replace(found, offers=types)
 
-    def known_flavors(self, project_id: str, wanted: Iterable[str]) -> dict[str, Flavor]:
-        return dict(self._port().known_flavors(project_id, wanted))
+    def existing_flavors(self, project_id: str, references: Iterable[str]) -> dict[str, Flavor]:
+        return dict(self._port().existing_flavors(project_id, references))
 
-    def flavors(self, project_id: str, wanted: Iterable[str]) -> dict[str, Flavor]:
-        return dict(self._port().flavors(project_id, wanted))
+    def flavors(self, project_id: str, references: Iterable[str]) -> dict[str, Flavor]:
+        return dict(self._port().flavors(project_id, references))
 
-    def named_images(self, project_id: str, wanted: Iterable[str]) -> dict[str, Image]:
-        return dict(self._port().named_images(project_id, wanted))
+    def named_images(self, project_id: str, references: Iterable[str]) -> dict[str, Image]:
+        return dict(self._port().named_images(project_id, references))
 
     def extra_networks(self, project_id: str, wanted: Iterable[str]) -> dict[str, str]:
         return dict(self._port().extra_networks(project_id, wanted))

@@ -136,8 +136,8 @@ class TestNodegroups(hostile.HostileCase):
         own, cluster = {name: text}, {"boot_volume_size": "10"}
         try:
             if not running:
-                labels.check_node_group(own, cluster, {})
-            typed = labels.parse_node_group(own, cluster, {}, running=running)
+                labels.check_nodegroup(own, cluster, {})
+            typed = labels.parse_nodegroup(own, cluster, {}, running=running)
         except errors.DriverError as error:
             self.assertFalse(running, str(error))
             self.assertIsInstance(error, errors.InvalidRequest)

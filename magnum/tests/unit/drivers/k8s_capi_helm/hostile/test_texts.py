@@ -194,7 +194,7 @@ class TestHelm(TextCase):
 
     @hostile.given(st.lists(wrapped, min_size=2, max_size=40), examples=2)
     def test_many_problems_are_told_in_a_bounded_text(self, texts: list[str]) -> None:
-        quoted = [f"Image {message.quoted(one)} does not exist." for one in texts]
+        quoted = [f"Image {message.in_quotes(one)} does not exist." for one in texts]
         error = self.assertRaises(errors.DoesNotFit, message.refuse, quoted)
         self.assert_one_line(str(error), message.LIMIT + 200)
 

@@ -115,8 +115,8 @@ PURE_LIBRARIES = frozenset({"oslo_utils.strutils", "packaging.version.Version", 
 FUNCTIONS_OF_ROOMS: dict[str, tuple[frozenset[str], str]] = {
     "labels": (
         frozenset(
-            "BY_NAME REGISTRY check_merged check_new check_node_group effective given_names "
-            "notices of_node_groups parse parse_node_group readable_labels template_only_names "
+            "BY_NAME REGISTRY check_merged check_new check_nodegroup effective given_names "
+            "nodegroup_notices notices parse parse_nodegroup readable_labels template_only_names "
             "with_template_only".split()
         ),
         "a room of functions over one registry, which has no class to stand in front of it",

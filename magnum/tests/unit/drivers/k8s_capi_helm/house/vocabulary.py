@@ -52,7 +52,7 @@ NOUNS = frozenset(
     index inheritance inside instant int interval item job json key kwargs layer lb length limit
     line list location lock log lookup lower makefile mapping maximum mean member membership
     message metal method minimum minute mode module moment monitoring name nameserver networking
-    number object operator option order outcome output owner ownership page pair parser part
+    number obj object operator option order outcome output owner ownership page pair parser part
     password path pattern pause payload peer period plan plugin pool position prefix problem
     process proof protocol proxy purpose query question queue range reader reconciliation record
     recovery ref reference refusal removal request response result retention retries retry root
