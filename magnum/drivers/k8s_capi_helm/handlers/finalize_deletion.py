@@ -15,13 +15,17 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import certificates, reader, re
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import secrets
 from magnum.drivers.k8s_capi_helm.reconcile import clients, ownership
+from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.objects import cluster as cluster_object
 
 
 def save_created(context: Any, cluster: Any) -> bool:
-    """Save what Magnum has made for a new cluster; False if its row has gone, and that with it."""
+    """Save what Magnum has made for a new cluster; False if its row has gone, and that with it.
+
+    The cluster has a reason from this first write on.
+    """
     try:
-        saving.save(cluster)
+        saving.save(cluster, status_reason=reasons.starting(cluster.status))
     except exception.ClusterNotFound:
         certificates.delete(context, cluster)
         return False

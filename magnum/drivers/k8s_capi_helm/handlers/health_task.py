@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm.handlers import (
     status_task,
     write_status,
 )
-from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, state, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, state, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import (
     conditions,
@@ -119,7 +119,7 @@ def _go_on(
         or _has_upgrade(cluster, found.record)
         or (_is_forgotten(ports, cluster, judged, now) and found.lacking)
     ):
-        saving.save(cluster, status=Status.UPDATE_IN_PROGRESS)
+        writer.mark_in_progress(cluster, Status.UPDATE_IN_PROGRESS)
     elif cluster.status.endswith("_FAILED") and found.unfinished:
         status_task.advance(context, cluster, conf)
     elif found.lacking and (refused := _refused_deletions(judged)):

@@ -158,7 +158,7 @@ class Reflector:
         elif quiet:
             # By somebody in between that lets no stream pass, or by a server that stops.
             raise errors.ManagementUnreachable(
-                "The management cluster tells nothing of what happens.",
+                "A watch of the management cluster ended without an event.",
                 f"a watch ended after {lasted:.1f} of {seconds} seconds without an event",
             )
         # Else it was cut off, as of whoever does not keep up: what was not told is told next.
@@ -178,7 +178,7 @@ class Reflector:
         there = self._source.revision(self._store.kind)
         if there.isdigit() and self._since.isdigit() and int(there) < int(self._since):
             raise errors.Conflict(
-                "The management cluster is not as it was.",
+                "The management cluster has an older state than the watch.",
                 f"its resourceVersion is {there}, lower than the observed {self._since}",
             )
 

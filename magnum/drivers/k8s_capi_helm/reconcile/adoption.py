@@ -170,8 +170,9 @@ def _require_ours(request: ClusterRequest, there: Json) -> None:
         other = f"of the Magnum cluster '{uuid}'"
     if other:
         raise errors.NotOurs(
-            f"{about} on the management cluster has the name of this cluster's and belongs to "
-            f"another release, {other}. Nothing was changed; ask the operator whose it is.",
+            f"{about} on the management cluster has the name of an object of this cluster and "
+            f"belongs to another release, {other}. Nothing was changed; ask the operator whose it "
+            "is.",
         )
 
 

@@ -37,12 +37,12 @@ from magnum.drivers.k8s_capi_helm.values import live
 
 #: A label of something that runs cannot be changed.
 _WAY_OUT = (
-    " Choose a template that names another one. A label that was given to the cluster itself "
-    "stays: then ask the cloud's operator to offer this one again."
+    " Choose a template that names another one. A label of the cluster itself cannot be changed: "
+    "for one, ask the cloud's operator to offer this value again."
 )
 _WAY_OUT_OF_GROUP = (
-    " The label stays while the nodegroup is there: delete it and create another one, or ask the "
-    "cloud's operator to offer this one again."
+    " The label of a nodegroup cannot be changed: delete the nodegroup and create another one, "
+    "or ask the cloud's operator to offer this value again."
 )
 _ORDER = {resource: place for place, resource in enumerate(QuotaResource)}
 

@@ -333,6 +333,15 @@ class TestMaximumAlone(ScaledCase):
         self.update(min_node_count=0)
         self.assertEqual((True, 0, 8), self.bounds())
 
+    def test_a_minimum_above_the_labels_maximum(self) -> None:
+        self.update(min_node_count=6)
+        self.assertEqual("UPDATE_FAILED", self.group().status)
+        self.assertIn(
+            "is greater than its maximum. min_node_count would be 6, and the label max_node_count "
+            "sets the maximum to 5",
+            self.group().status_reason,
+        )
+
     def test_a_maximum_below_it(self) -> None:
         self.update(max_node_count=0)
         self.assertEqual("UPDATE_FAILED", self.group().status)

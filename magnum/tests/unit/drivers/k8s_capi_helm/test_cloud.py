@@ -235,6 +235,7 @@ class TestErrors(CloudCase):
         ):
             error = self.assertRaises(wanted, self.translated, failure)
             self.assertIn("Nova", str(error))
+        self.assertEqual("This cloud has no Nova.", str(error))
 
     @staticmethod
     def translated(failure: Exception) -> None:

@@ -342,7 +342,9 @@ class TestServicesOfTheCluster(Case):
         self.create()
         self.capi_converges()
         self.health_task()
-        self.assertIn("no janitor", self.cluster().health_status_reason["notice"])
+        self.assertIn(
+            "management cluster runs no janitor", self.cluster().health_status_reason["notice"]
+        )
         network = self.kube.get(names.OPENSTACK_CLUSTER, NAMESPACE, RELEASE)
         network["metadata"]["finalizers"] = [names.JANITOR_FINALIZER]
         self.kube.put(names.OPENSTACK_CLUSTER, network)

@@ -229,6 +229,35 @@ class TestRefused(testtools.TestCase):
             )
             self.assertIn(reason, str(error))
 
+    def test_the_reason_says_what_to_use(self) -> None:
+        for name, text, words in (
+            ("calico_ipv4pool_ipip", "Always", "reach each other through VXLAN. Leave it out."),
+            ("cloud_provider_enabled", "false", "Nodes always need the OpenStack cloud controller"),
+            ("grafana_admin_passwd", "x", "Everybody who sees the cluster would see the password."),
+            ("prometheus_adapter_enabled", "true", "install prometheus-adapter yourself"),
+            ("prometheus_monitoring", "true", "Use monitoring_enabled."),
+            ("heapster_enabled", "true", "Use metrics_server_enabled."),
+        ):
+            error = self.assertRaises(errors.InvalidRequest, labels.parse, {name: text}, {}, {})
+            self.assertIn(words, str(error))
+
+    def test_of_a_nodegroup(self) -> None:
+        own = {"boot_volume_size": "-1", "etcd_tag": "v3", "kube_tag": "v1.34.4"}
+        self.assertEqual(
+            [
+                "Label 'boot_volume_size' of nodegroup 'a' has no effect: its value '-1' should be "
+                "a whole number of GiB, 0 for none.",
+                "Label 'etcd_tag' of nodegroup 'a' has no effect: the charts and Kubernetes have "
+                "their own versions.",
+                "Label 'kube_tag' of nodegroup 'a' has no effect: it applies to whole clusters.",
+            ],
+            list(labels.nodegroup_notices({"a": own}, {})),
+        )
+        many = {f"zz{number}": "1" for number in range(99)}
+        *_, last = labels.nodegroup_notices({"a": many}, {})
+        self.assertRegex(last, r"^Only the first \d+ unknown labels of nodegroups are named\.$")
+        self.assertIn("unknown labels of nodegroups are named", last)
+
     def test_what_asks_for_nothing_is_taken(self) -> None:
         texts = dict.fromkeys(unsupported.REFUSED, "False")
         texts["cloud_provider_enabled"] = "true"
@@ -247,8 +276,12 @@ class TestRefused(testtools.TestCase):
         texts = {"hyperkube_prefix": "x", "use_podman": "true", "etcd_tag": "v3", "zz": "1"}
         self.assertEqual(labels.Labels(), labels.parse(texts, {}, {}))
         unknown, bundled, heat = labels.notices(texts)
-        self.assertIn(": zz.", unknown)
-        self.assertIn(": etcd_tag.", bundled)
+        self.assertEqual("These labels are unknown to this driver and have no effect: zz.", unknown)
+        self.assertEqual(
+            "The charts and Kubernetes have their own versions, so these labels have no effect: "
+            "etcd_tag.",
+            bundled,
+        )
         self.assertIn("Heat driver", heat)
         self.assertIn(": hyperkube_prefix, use_podman.", heat)
 

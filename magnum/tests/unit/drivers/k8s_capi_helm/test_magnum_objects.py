@@ -149,7 +149,8 @@ class TestRequest(testtools.TestCase):
     def test_flannel_of_old_templates_is_calico_and_said(self):
         old = template(network_driver="flannel")
         self.assertEqual("calico", self.request(cluster_template=old).cni)
-        self.assertIn("flannel", " ".join(notices.notices(cluster(cluster_template=old), config())))
+        said = " ".join(notices.notices(cluster(cluster_template=old), config()))
+        self.assertIn("network_driver 'flannel' is not available; the cluster uses '", said)
 
     def test_a_volume_type_without_a_volume_is_said(self):
         labels = {"docker_volume_type": "fast"}
@@ -300,16 +301,31 @@ class TestRefusals(testtools.TestCase):
         for name in ("GPU", "a_b", "-a", "a" * 64):
             self.assertIn(f"'{name}'", self.refused(cluster(), rows(group(name))))
         outside = group("extra", node_count=5, max_node_count=3)
-        self.assertIn("outside", self.refused(cluster(), rows(outside)))
+        self.assertIn("Change the count or the bounds.", self.refused(cluster(), rows(outside)))
 
     def test_an_even_number_of_masters(self):
         for count in (0, 2):
             groups = [group("default-master", role="master", node_count=count), group()]
-            self.assertIn(f"master_count is {count}", self.refused(cluster(), groups))
+            self.assertEqual(
+                f"master_count is {count}, and etcd needs an odd number of nodes. Choose an odd "
+                "number.",
+                self.refused(cluster(), groups),
+            )
 
     def test_no_external_network(self):
         text = self.refused(cluster(cluster_template=template(external_network_id=None)))
-        self.assertIn("external network", text)
+        self.assertIn("names no external network. Create one with --external-network.", text)
+
+
+class TestTemplateOfAnUpgrade(testtools.TestCase):
+    def test_one_without_an_image(self) -> None:
+        error = self.assertRaises(
+            errors.InvalidRequest,
+            validate_cluster.validate_upgrade,
+            cluster(),
+            template(image_id=None, driver=None),
+        )
+        self.assertIn("The cluster template names no image.", str(error))
 
 
 class TestResize(testtools.TestCase):

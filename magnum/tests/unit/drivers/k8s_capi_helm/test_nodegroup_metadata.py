@@ -123,7 +123,10 @@ class TestDetails(DriverCase):
     def test_what_no_node_could_have_is_refused_and_dropped(self) -> None:
         self.made()
         for fields, words in (
-            ({"node_labels": {"a b": "c"}}, "'a b=c'"),
+            (
+                {"node_labels": {"a b": "c"}},
+                "node_labels of nodegroup 'default-worker' is invalid. The entry is 'a b=c'",
+            ),
             ({"node_labels": {"a": "c" * 64}}, "node_labels"),
             ({"node_taints": [{"key": "A/b", "effect": "NoSchedule"}]}, "'A/b='"),
         ):

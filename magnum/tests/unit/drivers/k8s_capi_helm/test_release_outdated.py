@@ -67,7 +67,9 @@ class TestVerbs(OutdatedCase):
         self.health_task()
         self.assertEqual([], [verb for verb, _, _ in self.helm.runs])
         self.assertEqual(before, self.things())
-        self.assertIn(WORDS, self.notice())
+        self.assertIn(
+            f"{WORDS}: no change is made until the operator has restored it.", self.notice()
+        )
 
     def test_a_resize_takes_no_upgrade_back(self) -> None:
         self.cloud.images["ubuntu-kube-1.35"] = ("image-2", "1.35.2")

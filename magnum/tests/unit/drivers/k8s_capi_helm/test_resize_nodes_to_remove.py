@@ -55,6 +55,7 @@ class TestRemoval(DriverCase):
     def test_a_node_that_is_not_there(self) -> None:
         self.made(workers=3)
         reason = self.refused(2, FIRST, "somebody-else")
+        self.assertIn("names a node that this nodegroup does not have", reason)
         self.assertIn("'somebody-else'", reason)
         self.assertIn(SECOND, reason)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 import re
 
 from oslo_serialization import jsonutils
@@ -22,7 +21,8 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message
 from magnum.drivers.k8s_capi_helm.handlers import rpc
 from magnum.drivers.k8s_capi_helm.values import upgrade
-from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import rooms
+from magnum.tests.unit.drivers.k8s_capi_helm.house import messages
+from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import rooms, sources, TESTS
 
 #: Placeholders that stand in first sentences: numbers, names that have no dots by their form (of
 #: nodegroups, releases, labels, fields, services) and sentences that obey the law themselves.
@@ -50,26 +50,9 @@ EXEMPT = {
 }
 
 
-def classes() -> frozenset[str]:
-    """Names of the driver's errors."""
-    found = {errors.DriverError}
-    while more := {sub for one in found for sub in one.__subclasses__()} - found:
-        found |= more
-    return frozenset(one.__name__ for one in found)
-
-
-def pieces(node: ast.expr) -> list[str | ast.expr] | None:
-    """A literal's texts and what is filled in; None for what is no literal."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return [node.value]
-    if isinstance(node, ast.JoinedStr):
-        return [getattr(one, "value", "") for one in node.values]
-    return None
-
-
 def broken(node: ast.expr, exempt: re.Pattern[str] | None = None) -> str:
     """What of a literal's first sentence can have a dot, "" if nothing."""
-    found = pieces(node) or []
+    found = messages.pieces(node) or []
     for at, piece in enumerate(found):
         if isinstance(piece, str):
             _, stop, behind = piece.partition(".")
@@ -87,10 +70,11 @@ def broken(node: ast.expr, exempt: re.Pattern[str] | None = None) -> str:
 
 def refusals() -> Iterator[tuple[str, ast.expr, re.Pattern[str] | None]]:
     """Every literal that becomes a refusal: of an error, or of a problem of the preflight."""
+    kinds = messages.errors_of_driver()
     for source in rooms():
         exempt = EXEMPT.get(source.name)
         for call, name in source.calls():
-            if name in classes() and name != "InvalidLabel" and call.args:
+            if name in kinds and name != "InvalidLabel" and call.args:
                 yield source.at(call), call.args[0], exempt
             if name == "not_found" and source.room == "chart_store":
                 yield source.at(call), call.args[0], exempt
@@ -104,7 +88,7 @@ def refusals() -> Iterator[tuple[str, ast.expr, re.Pattern[str] | None]]:
                 elif isinstance(node, ast.List):
                     values = node.elts
                 for one in values:
-                    if pieces(one):
+                    if messages.pieces(one):
                         yield source.at(one), one, exempt
 
 
@@ -188,45 +172,26 @@ NOT_TOLD = frozenset(
         "the management cluster cannot be reached",
     }
 )
-PAGE = Path(__file__).parents[5] / "doc" / "source" / "user" / "status.rst"
 
 
 def told_sentences() -> dict[str, str]:
     """Texts of status/ with at least two words, with "..." for what is filled in, and where."""
     found = {}
     for source in rooms():
-        module = source.path.stem
-        if source.room != "status" or module in NO_SENTENCES:
+        if source.room != "status" or source.path.stem in NO_SENTENCES:
             continue
-        hidden: set[ast.AST] = set()
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                hidden.add(node.value)
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re."):
-                hidden |= set(ast.walk(node))
-            elif isinstance(node, ast.JoinedStr):
-                hidden |= {one for one in node.values if isinstance(one, ast.Constant)}
-        for node in ast.walk(source.tree):
-            parts = None if node in hidden or not isinstance(node, ast.expr) else pieces(node)
-            if parts:
-                text = "".join(one if isinstance(one, str) else "..." for one in parts).strip()
-                if len(re.findall(r"[A-Za-z']{2,}", text)) > 1 and " " in text:
-                    found[text] = source.at(node)
+        for node in messages.literals(source):
+            text = messages.text_of(node)
+            if len(re.findall(r"[A-Za-z']{2,}", text)) > 1 and " " in text:
+                found[text] = source.at(node)
     return found
-
-
-def listed_sentences() -> list[str]:
-    """The sentences of the page, each in one line."""
-    text = PAGE.read_text(encoding="utf-8").partition(".. begin-sentences")[2]
-    text = text.partition(".. end-sentences")[0]
-    return [" ".join(one.split()) for one in re.findall(r"^\* ``(.*?)``$", text, re.S | re.M)]
 
 
 class TestCatalogue(testtools.TestCase):
     """The page lists every sentence of a status and a health, and none that nobody says."""
 
     def test_every_sentence_is_on_the_page(self) -> None:
-        page, told = listed_sentences(), told_sentences()
+        page, told = messages.listed("sentences"), told_sentences()
         self.assertGreater(len(told), 80)
         missing = [
             f"{at}: {text}"
@@ -238,7 +203,9 @@ class TestCatalogue(testtools.TestCase):
     def test_the_page_has_no_other_one(self) -> None:
         told = told_sentences()
         strange = [
-            one for one in listed_sentences() if not any(is_part(text, one) for text in told)
+            one
+            for one in messages.listed("sentences")
+            if not any(is_part(text, one) for text in told)
         ]
         self.assertEqual([], strange)
 
@@ -247,3 +214,70 @@ def is_part(text: str, line: str) -> bool:
     """Whether a text of the code stands in a line of the page; each "..." is for anything."""
     parts = [re.escape(one.strip()) for one in text.split("...") if one.strip()]
     return re.search(".*".join(parts), line) is not None
+
+
+#: Words that say less than those of the field, or nothing to whoever does not know this project.
+PRIVATE = re.compile(
+    r"\b(gone|away|anew|mend\w*|once more|in the way|being made|(was|were) made|is through|to go"
+    r"|tells?|told|nobody|whoever|who asks|takes? over|looked at|let through)\b",
+    re.IGNORECASE,
+)
+#: So many words in a row of a message stand in its test; fewer where it has no more in a row.
+_WORDS, _FEWER = 3, 2
+#: Modules whose sentences are no titles: notices, and parts of other sentences.
+_NO_TITLES = ("labels/notices.py", "labels/unsupported.py", "magnum_objects/notices.py")
+
+
+def runs(text: str, length: int) -> set[str]:
+    """All runs of so many words of a text, none of which is filled in."""
+    found = set()
+    for part in re.split(r"\.\.\.|\x00", text):
+        words = re.findall(r"\w[\w'-]*", part)
+        found |= {" ".join(words[at : at + length]) for at in range(len(words) - length + 1)}
+    return found
+
+
+class TestMessages(testtools.TestCase):
+    """The page lists every refusal and notice, and each of them has a test."""
+
+    def test_every_message_is_on_the_page(self) -> None:
+        page, told = set(messages.listed("messages")), messages.messages()
+        self.assertGreater(len(told), 200)
+        self.assertEqual([], [f"{at}: {text}" for text, at in told.items() if text not in page])
+
+    def test_the_page_has_no_other_one(self) -> None:
+        told = messages.messages()
+        self.assertEqual([], [one for one in messages.listed("messages") if one not in told])
+
+    def test_first_sentences_that_are_filled_in_later_have_no_dot_either(self) -> None:
+        wrong = []
+        for source, node in messages.message_nodes():
+            first = messages.text_of(node, "\x00").partition(". ")[0].removesuffix(".")
+            if "." in first and not source.name.startswith(_NO_TITLES):
+                wrong.append(f"{source.at(node)}: {first}")
+        self.assertEqual([], wrong)
+
+    def test_they_have_no_private_words(self) -> None:
+        told = {**messages.messages(), **told_sentences()}
+        wrong = [
+            f"{at}: {text}"
+            for text, at in told.items()
+            if PRIVATE.search(text) and text not in NOT_TOLD
+        ]
+        self.assertEqual([], wrong)
+
+    def test_each_has_a_test(self) -> None:
+        tested = set()
+        for source in sources(TESTS):
+            if source.room not in ("house", "test_sentences"):
+                for node in messages.literals(source):
+                    text = messages.text_of(node, "\x00")
+                    tested |= runs(text, _WORDS) | runs(text, _FEWER)
+        told = messages.messages()
+        told.pop("Nodegroup '...' was deleted while it was being created.")  # its row goes, unread
+        without = [
+            f"{at}: {one}"
+            for one, at in told.items()
+            if (runs(one, _WORDS) or runs(one, _FEWER)).isdisjoint(tested)
+        ]
+        self.assertEqual([], without)

@@ -375,7 +375,7 @@ class TestRecovery(UpgradeCase):
         self.status_task()
         cluster = self.cluster()
         self.assertEqual("UPDATE_FAILED", cluster.status)
-        self.assertIn("was deleted", cluster.status_reason)
+        self.assertIn("of the upgrade was deleted before the upgrade began.", cluster.status_reason)
         self.assertEqual((OLD, ()), (self.values["kubernetesVersion"], self.recorded()))
 
     def test_a_conductor_that_dies_before_the_rows_say_so(self) -> None:

@@ -185,7 +185,7 @@ class TestOffersThatAreGone(UpgradeCase):
         for name in ("default-worker", "gpu"):
             said = self.upgrade(self.next if name != "gpu" else self.template, name)
             self.assertIn("Label 'boot_volume_type' of nodegroup 'gpu' names no volume type", said)
-            self.assertIn("delete it and create another one", said)
+            self.assertIn("delete the nodegroup and create another one", said)
         self.assertEqual((before, ()), ((self.rows(), self.values), self.recorded()))
         self.assertEqual("", self.upgrade(self.next, "default-master"))
 
@@ -194,5 +194,5 @@ class TestOffersThatAreGone(UpgradeCase):
         self.cloud.volume_types = ("slow", "odd")
         said = self.upgrade(self.next)
         self.assertIn("Label 'boot_volume_type' names no volume type", said)
-        self.assertIn("ask the cloud's operator to offer this one again", said)
+        self.assertIn("ask the cloud's operator to offer this value again", said)
         self.assertNotIn("nodegroup", said)

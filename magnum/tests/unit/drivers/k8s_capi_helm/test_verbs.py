@@ -644,3 +644,40 @@ class TestProvides(driver_case.DriverCase):
         wanted = {(kind, os) for kind in ("vm", "bm") for os in ("ubuntu", "flatcar")}
         self.assertEqual(wanted, made)
         self.assertEqual({"kubernetes"}, {one["coe"] for one in self.driver.provides})
+
+
+class TestFirstReason(driver_case.DriverCase):
+    """A request has a reason of its own before anything slow is done."""
+
+    def reasons(self) -> list[str | None]:
+        """What cluster and default workers say at each call of the management cluster."""
+        said: list[str | None] = []
+
+        def look(verb: str, kind: names.Kind, name: str) -> None:
+            said.append(self.cluster().status_reason)
+
+        self.kube.before = look
+        return said
+
+    def test_of_a_creation(self) -> None:
+        said = self.reasons()
+        self.create()
+        self.assertEqual({"waiting: the creation is starting"}, set(said))
+        self.assertEqual("waiting: the creation is starting", self.cluster().status_reason)
+
+    def test_an_earlier_one_is_not_told_of_a_new_request(self) -> None:
+        self.made()
+        for row in (self.cluster(), self.group("default-worker")):
+            row.status, row.status_reason = "UPDATE_FAILED", "quota: an old one"
+            row.save()
+        said = []
+
+        def look(verb: str, kind: names.Kind, name: str) -> None:
+            if verb == "replace" and kind == names.LEASE:
+                said.append(self.group("default-worker").status_reason)
+                said.append(self.cluster().status_reason)
+
+        self.kube.before = look
+        self.resize(2)
+        self.assertIn("waiting: the update is starting", said)
+        self.assertNotIn("quota: an old one", said)
