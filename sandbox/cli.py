@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"sandbox: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("sandbox: interrupted; `down` ends what was started", file=sys.stderr)
+        print("sandbox: interrupted; `down` stops the started processes", file=sys.stderr)
         return 130
 
 
@@ -46,47 +46,51 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in (
-        ("up", "start what does not run; nothing happens when all runs"),
-        ("reset", "throw everything in it away and start anew"),
+        ("up", "start all processes that do not run"),
+        ("reset", "delete all data and start again"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument(
             "--certificates",
             choices=CERTIFICATE_STORES,
-            help="where Magnum keeps certificates (default: as before, at first barbican)",
+            help="certificate store of Magnum (default: unchanged, initially barbican)",
         )
         command.add_argument(
             "--transport",
             choices=TRANSPORTS,
-            help="of Magnum's requests to its conductors: memory, or rabbit, a real RabbitMQ "
-            "(default: as before, at first memory)",
+            help="transport between Magnum's API and its conductors: memory, or rabbit, a real "
+            "RabbitMQ (default: unchanged, initially memory)",
         )
-        command.add_argument("--conductors", type=int, help="of Magnum, with --transport rabbit")
-        command.add_argument("--workers", type=int, help="of each conductor, likewise")
-    commands.add_parser("down", help="end every process; databases stay")
-    commands.add_parser("status", help="show what runs, where, and how much memory it takes")
+        command.add_argument(
+            "--conductors", type=int, help="number of magnum-conductors, with rabbit"
+        )
+        command.add_argument("--workers", type=int, help="workers of each conductor, with rabbit")
+    commands.add_parser("down", help="stop all processes; data is kept")
+    commands.add_parser("status", help="show processes with port, and memory and disk usage")
     commands.add_parser("env", help='print shell exports: eval "$(python -m sandbox env)"')
-    logs = commands.add_parser("logs", help="show logs: all names, or one log's last lines")
-    logs.add_argument("name", nargs="?", help="as `logs` and `status` list them")
+    logs = commands.add_parser("logs", help="list all logs, or show the last lines of one")
+    logs.add_argument("name", nargs="?", help="name of a log, as listed")
     logs.add_argument("-n", "--lines", type=int, default=100)
-    logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
+    logs.add_argument("-f", "--follow", action="store_true", help="continue as the log grows")
     build = commands.add_parser("build", help="build the programs of the management cluster")
     build.add_argument(
         "--charts",
         action="store_true",
-        help="and what else the charts are tested with: Helm 4, CRDs of other releases",
+        help="also those of the charts' tests: Helm 4, CRDs of other releases",
     )
-    demo = commands.add_parser("demo", help="from a template to kubectl get nodes and away again")
+    demo = commands.add_parser("demo", help="create, use, change and delete a cluster")
     demo.add_argument(
         "--keep",
         action="store_true",
         default=os.environ.get("KEEP", "0") not in ("", "0"),
-        help="leave the sandbox up at the end (also: KEEP=1)",
+        help="keep the sandbox running at the end (also: KEEP=1)",
     )
-    fault = commands.add_parser("fault", help="begin or end a fault; alone: list them")
+    fault = commands.add_parser(
+        "fault", help="switch a fault on or off; without a name, list all faults"
+    )
     fault.add_argument("name", nargs="?")
     fault.add_argument("switch", nargs="?", choices=("on", "off"))
-    fault.add_argument("match", nargs="?", help="what it shall hit, e.g. part of a name")
+    fault.add_argument("match", nargs="?", help="regular expression of the affected names")
     return parser
 
 
@@ -153,9 +157,11 @@ def _fault(state: State, arguments: argparse.Namespace) -> None:
             print(f"{fault.name:24} {mark:4} {fault.summary}")
         return
     if arguments.switch is None:
-        raise SandboxError(f"fault {arguments.name}: say on or off")
+        raise SandboxError(f"fault {arguments.name}: on or off is required")
     if arguments.name in faults.registry() and not processes.owned(state):
-        raise SandboxError(f"no sandbox runs in {state.root}; run `python -m sandbox up` first")
+        raise SandboxError(
+            f"no sandbox is running in {state.root}; run `python -m sandbox up` first"
+        )
     print(faults.switch(state, arguments.name, arguments.switch == "on", arguments.match))
 
 

@@ -73,7 +73,7 @@ def _require_tools(package: str, instead: str) -> None:
     if missing:
         raise SandboxError(
             f"{package} is not installed here, and without {' and '.join(missing)} it cannot be "
-            f"downloaded from Debian; install {package}, or go on {instead}"
+            f"downloaded from Debian; install {package}, or continue {instead}"
         )
 
 
@@ -90,7 +90,7 @@ def _fill(package: str, place: Path, instead: str) -> None:
         shutil.rmtree(place, ignore_errors=True)
         (work / "root").rename(place)
     except SandboxError as error:
-        raise SandboxError(f"{error}, or go on {instead}") from error
+        raise SandboxError(f"{error}, or continue {instead}") from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -126,8 +126,8 @@ def _run(package: str, argv: list[str], folder: Path) -> str:
     )
     if done.returncode:
         raise SandboxError(
-            f"{package} cannot be got from Debian: {argv[0]} ended with {done.returncode}: "
-            f"{done.stdout[-_SAID:].strip()}\nLook at the machine's apt sources and network, "
+            f"{package} cannot be downloaded from Debian: {argv[0]} exited with {done.returncode}: "
+            f"{done.stdout[-_SAID:].strip()}\nCheck the machine's apt sources and network, "
             f"install {package} yourself"
         )
     return done.stdout

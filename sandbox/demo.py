@@ -68,9 +68,9 @@ def run(state: State, keep: bool) -> int:
 
 @dataclasses.dataclass
 class Demo:
-    """The story, step by step, with the seconds of each.
+    """The steps of the demo, with the duration of each.
 
-    :ivar pause: seconds between two looks at the same thing.
+    :ivar pause: seconds between two polls.
     :ivar last: what was shown of the cluster last.
     """
 
@@ -94,12 +94,12 @@ class Demo:
             self.openstack("coe", "cluster", "delete", CLUSTER)
             self.watch(until=lambda seen: seen is None)
             self.openstack("coe", "cluster", "template", "delete", TEMPLATE)
-        with self.step("prove that nothing is left"):
+        with self.step("verify that no resource is left"):
             self._prove_empty(before)
         self.failed = False
 
     def _create(self, folder: Path) -> None:
-        with self.step("make a cluster template"):
+        with self.step("create a cluster template"):
             self.openstack(
                 *("coe", "cluster", "template", "create", TEMPLATE, "--coe", "kubernetes"),
                 *("--image", IMAGE, "--labels", f"kube_tag={KUBE_TAG}"),
@@ -132,11 +132,13 @@ class Demo:
             self.nodes(expected=4)
 
     def _fault(self) -> None:
-        with self.step("fault: no quota for the next server; Magnum refuses it with the numbers"):
+        with self.step(
+            "fault: no quota for another server; Magnum refuses the resize with the numbers"
+        ):
             progress.say(f"operator: {faults.switch(self.state, 'quota', True)}")
             self.openstack("coe", "cluster", "resize", CLUSTER, "3")
             self.watch(until=lambda seen: "quota" in str(seen and seen["status_reason"]).lower())
-        with self.step("the fault ends; the same resize goes through"):
+        with self.step("the fault is off; the same resize succeeds"):
             progress.say(f"operator: {faults.switch(self.state, 'quota', False)}")
             self.openstack("coe", "cluster", "resize", CLUSTER, "3")
             self.watch(until=complete("UPDATE"))
@@ -150,9 +152,9 @@ class Demo:
             if not left:
                 break
             if time.monotonic() > deadline:
-                raise SandboxError(f"left behind: {json.dumps(left, default=sorted)}")
+                raise SandboxError(f"remaining resources: {json.dumps(left, default=sorted)}")
             time.sleep(self.pause)
-        progress.say(f"nothing is left of: {', '.join(now)}")
+        progress.say(f"no resource is left: {', '.join(now)}")
 
     @contextlib.contextmanager
     def step(self, text: str) -> Iterator[None]:
@@ -213,7 +215,7 @@ class Demo:
             raise SandboxError(f"kubectl get nodes: {done.stderr.strip()}")
         ready = [row for row in rows[1:] if row.endswith("True")]
         if len(rows) - 1 != expected or len(ready) != expected:
-            raise SandboxError(f"{expected} ready nodes are expected, {len(ready)} are there")
+            raise SandboxError(f"{expected} ready nodes are expected, {len(ready)} are ready")
 
     def summary(self) -> None:
         """Print the table of all steps."""
@@ -254,6 +256,6 @@ def complete(verb: str) -> Callable[[dict[str, Any] | None], bool]:
 
 def _say_how_to_talk(state: State) -> None:
     here = f"{Path(sys.executable)} -m sandbox --dir {state.root}"
-    progress.say("the sandbox stays up; talk to it as the tenant with")
+    progress.say("the sandbox is still running; use it as the tenant with")
     print(f'  eval "$({here} env)"\n  openstack coe cluster list')
-    print(f"and end it with\n  {here} down", flush=True)
+    print(f"and stop it with\n  {here} down", flush=True)

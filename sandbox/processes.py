@@ -92,7 +92,7 @@ def _spawn(
         except OSError as error:
             raise SandboxError(
                 f"{name} cannot be started: {argv[0]}: {error.strerror}; "
-                "run `python -m sandbox up` to build what is missing"
+                "run `python -m sandbox up` to build it"
             ) from error
     record(state, name, child.pid)
     _children.append(child)
@@ -108,11 +108,11 @@ def wait_ready(state: State, name: str, ready: Callable[[], bool], timeout: floa
     while not ready():
         check_not_refused()
         if not alive(state, name):
-            raise SandboxError(f"{name} ended while starting.\n{log_tail(state, name)}")
+            raise SandboxError(f"{name} exited while starting.\n{log_tail(state, name)}")
         if time.monotonic() > deadline:
             tail = log_tail(state, name)
             stop(state, name)
-            raise SandboxError(f"{name} was not ready after {timeout:.0f} s.\n{tail}")
+            raise SandboxError(f"{name} is not ready after {timeout:.0f} s.\n{tail}")
         time.sleep(0.1)
 
 
@@ -134,13 +134,15 @@ def run(
             check_not_refused()
             if time.monotonic() > deadline:
                 raise SandboxError(
-                    f"{name} did not end within {timeout:.0f} s.\n{log_tail(state, name)}"
+                    f"{name} did not exit within {timeout:.0f} s.\n{log_tail(state, name)}"
                 )
             time.sleep(0.1)
     finally:
         stop(state, name, timeout=1.0)
     if child.returncode != 0:
-        raise SandboxError(f"{name} ended with status {child.returncode}.\n{log_tail(state, name)}")
+        raise SandboxError(
+            f"{name} exited with status {child.returncode}.\n{log_tail(state, name)}"
+        )
 
 
 def refuse_starts() -> None:
@@ -162,7 +164,7 @@ def check_not_refused() -> None:
     :raises SandboxError: starts are refused.
     """
     if _refusing.is_set():
-        raise SandboxError("the start was given up, because another part failed or was ended")
+        raise SandboxError("the start is cancelled, because another process failed or was stopped")
 
 
 def record(state: State, name: str, pid: int) -> None:
@@ -194,7 +196,7 @@ def recorded(state: State, name: str) -> Recorded | None:
         return None
     except (ValueError, TypeError) as error:
         raise SandboxError(
-            f"{_pid_file(state, name)} is damaged ({error}); remove it and run `sandbox down`"
+            f"{_pid_file(state, name)} is invalid ({error}); remove it and run `sandbox down`"
         ) from error
 
 

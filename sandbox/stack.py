@@ -39,7 +39,7 @@ def up(state: State, certificates: str | None = None, layout: Layout | None = No
         _both(lambda: cloud.up(state, store), lambda: management.up(state))
         cloud.start_magnum(state, bin_dir)
     progress.say(
-        f"sandbox is up after {time.monotonic() - begin:.1f} s, "
+        f"the sandbox is up after {time.monotonic() - begin:.1f} s, "
         f"{processes.memory_mib(processes.owned(state)):.0f} MiB of memory, state in {state.root}"
     )
 
@@ -75,7 +75,7 @@ def down(state: State) -> None:
     from sandbox import cloud, management
     from sandbox.management.faults import end_other
 
-    with _turn(state), progress.step("end all processes"):
+    with _turn(state), progress.step("stop all processes"):
         # Whatever the parts know no longer, the sweep at the end finds by its mark.
         for part in (cloud.down, end_other, management.down):
             with contextlib.suppress(SandboxError):

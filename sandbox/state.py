@@ -126,7 +126,7 @@ class State:
                 return port
         raise SandboxError(
             f"no free port from {first} to {first + PORTS_PER_SANDBOX - 1} for the sandbox in "
-            f"{self.root}; stop what listens there or use another --dir"
+            f"{self.root}; stop the programs that listen there or use another --dir"
         )
 
     def _locked(self) -> contextlib.AbstractContextManager[None]:

@@ -178,14 +178,18 @@ def parser() -> argparse.ArgumentParser:
         prog="chart_packages", description=(__doc__ or "").partition("\n")[0]
     )
     said = os.environ.get
-    found.add_argument("directory", help="where packages and index go")
-    found.add_argument("--key", default=said("CHART_KEY"), help="sign with the key of this name")
+    found.add_argument("directory", help="directory of the packages and the index")
+    found.add_argument("--key", default=said("CHART_KEY"), help="user id of the signing key")
     found.add_argument("--keyring", default=said("CHART_KEYRING"), help="file with the secret key")
     found.add_argument(
-        "--passphrase-file", default=said("CHART_PASSPHRASE_FILE"), help="of the key, if it has one"
+        "--passphrase-file",
+        default=said("CHART_PASSPHRASE_FILE"),
+        help="file with the key's passphrase, if it has one",
     )
-    found.add_argument("--url", default=said("CHART_URL", ""), help="where the packages will be")
-    found.add_argument("--merge", default=said("CHART_INDEX"), help="an index to be carried on")
+    found.add_argument(
+        "--url", default=said("CHART_URL", ""), help="URL of the packages, for the index"
+    )
+    found.add_argument("--merge", default=said("CHART_INDEX"), help="existing index to extend")
     return found
 
 

@@ -277,7 +277,7 @@ class Runner:
             for stage in self.stages:
                 self._stage(stage)
         except KeyboardInterrupt:
-            print("\nInterrupted: stopping what runs.", flush=True)
+            print("\nInterrupted: stopping all stages.", flush=True)
             self.failures.append(("interrupted", LOGS))
             self.sum += Tally(failed=1)
         finally:
@@ -299,7 +299,7 @@ class Runner:
                 "  the cache; what is not there cannot be built without Go 1.26 or newer.",
                 flush=True,
             )
-        print(f"{BUILD}: the binaries of the sandbox, beside what follows", flush=True)
+        print(f"{BUILD}: the binaries of the sandbox, in parallel with the next stages", flush=True)
         command = ["nice", "-n", "5", str(SANDBOX_PYTHON), "-m", "sandbox", "build"]
         if any(stage.name == "charts" for stage in self.stages):
             command.append("--charts")

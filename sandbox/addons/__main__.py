@@ -21,13 +21,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sandbox.addons", description=__doc__)
     parser.add_argument("--port", type=int, required=True, help="port of /healthz on loopback")
     parser.add_argument(
-        "--install", type=float, default=Options.install, help="seconds of one run of Helm"
+        "--install", type=float, default=Options.install, help="seconds that a Helm run takes"
     )
     parser.add_argument(
         "--retry",
         type=float,
         default=Options.retry,
-        help="seconds until an addon that waits is looked at again",
+        help="seconds between two checks of a waiting addon",
     )
     arguments = parser.parse_args()
     registry = kopf.OperatorRegistry()

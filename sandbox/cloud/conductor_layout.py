@@ -33,8 +33,8 @@ class Layout:
                 raise SandboxError(f"--{option} {value}: it must be 1 or more")
             if value > 1 and self.transport == MEMORY:
                 raise SandboxError(
-                    f"--{option} {value}: in memory there is one conductor with one worker, in "
-                    f"the process of Magnum's API; add --transport {RABBIT}"
+                    f"--{option} {value}: the transport memory has one conductor with one worker, "
+                    f"in the process of Magnum's API; add --transport {RABBIT}"
                 )
 
     @classmethod

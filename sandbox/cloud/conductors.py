@@ -79,7 +79,7 @@ def kill(state: State, name: str) -> list[int]:
     """
     pids = _members(state, name) if name in Layout.of(state).names else []
     if not pids:
-        raise SandboxError(f"no conductor {name} runs; `status` shows what does")
+        raise SandboxError(f"no conductor {name} runs; `status` lists the running ones")
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

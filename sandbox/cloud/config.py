@@ -240,7 +240,7 @@ class Configuration:
         return {
             "api_settings": {
                 "auth_strategy": "keystone",
-                "enabled_provider_drivers": "amphora:played by the sandbox,ovn:played likewise",
+                "enabled_provider_drivers": "amphora:simulated,ovn:simulated",
                 "default_provider_driver": "amphora",
             },
             # This driver leaves the making of VIP ports to Octavia itself, on the real Neutron.

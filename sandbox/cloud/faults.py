@@ -63,7 +63,7 @@ def _hosts_again(state: State) -> str:
     for one in _flavors(admin):
         if _REQUIRED in admin.compute.fetch_flavor_extra_specs(one).extra_specs:
             admin.compute.delete_flavor_extra_specs_property(one, _REQUIRED)
-    return "every flavor has hosts"
+    return "Nova finds hosts for all flavors"
 
 
 def _flavors(admin: Any) -> list[Any]:

@@ -44,7 +44,7 @@ def up(state: State, certificates: str = "barbican") -> None:
     if not fresh and before != certificates:
         raise SandboxError(
             f"the certificates of this sandbox are in {before}; "
-            f"`python -m sandbox reset --certificates {certificates}` begins anew"
+            f"`python -m sandbox reset --certificates {certificates}` creates a new sandbox"
         )
     state.record(certificates=certificates)
     if fresh:
@@ -166,7 +166,7 @@ def _make_schemas(state: State) -> None:
     """All databases, side by side: importing the services' code is what takes the time."""
     # The longest first, so that it does not end alone.
     order = sorted(schema.MAKERS, key=lambda name: name not in ("nova", "keystone", "neutron"))
-    with progress.step("cloud: make the databases (first time only)") as step:
+    with progress.step("cloud: create the databases (first time only)") as step:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for outcome in [pool.submit(_make_schema, state, name) for name in order]:
                 outcome.result()
@@ -238,7 +238,7 @@ def _refuse_stranger(state: State, name: str) -> None:
     while _answers(state, name):
         if time.monotonic() > deadline:
             raise SandboxError(
-                f"port {state.port(name)}, which is {name}'s, is taken by another program; "
+                f"port {state.port(name)}, which is {name}'s, is in use by another program; "
                 f"stop it, or remove {state.root} to get other ports"
             )
         time.sleep(0.1)
@@ -270,13 +270,13 @@ def _wait(state: State, name: str) -> None:
         processes.check_not_refused()
         if not processes.alive(state, fork_server.NAME):
             tail = processes.log_tail(state, fork_server.NAME)
-            raise SandboxError(f"the parent of all services ended.\n{tail}")
+            raise SandboxError(f"the fork server of the services has exited.\n{tail}")
         if _ended(state, name):
             tail = processes.log_tail(state, name)
-            raise SandboxError(f"{name} ended while starting.\n{tail}")
+            raise SandboxError(f"{name} exited while starting.\n{tail}")
         if time.monotonic() > deadline:
             tail = processes.log_tail(state, name)
-            raise SandboxError(f"{name} does not answer after {START_TIMEOUT:.0f} s.\n{tail}")
+            raise SandboxError(f"{name} does not respond after {START_TIMEOUT:.0f} s.\n{tail}")
         time.sleep(0.1)
 
 

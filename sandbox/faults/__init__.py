@@ -20,7 +20,7 @@ def switch(state: State, name: str, on: bool, match: str | None = None) -> str:
     """
     known = registry()
     if name not in known:
-        raise SandboxError(f"no fault is called {name}; choose one of {', '.join(known)}")
+        raise SandboxError(f"there is no fault {name}; choose one of {', '.join(known)}")
     said = known[name].on(state, match) if on else known[name].off(state)
     active = {key for key in state.get("faults", []) if key != name} | ({name} if on else set())
     state.record(faults=sorted(active))
@@ -53,7 +53,7 @@ def _tenant_id(state: State) -> str:
 
 
 def quota_number(text: str) -> int:
-    """The number of servers that a user wrote.
+    """Parse a number of servers.
 
     :raises SandboxError: it is none.
     """
@@ -61,13 +61,13 @@ def quota_number(text: str) -> int:
         return int(text)
     except ValueError as error:
         raise SandboxError(
-            f"quota: {text!r} is not a number of servers; leave it out for what is in use now"
+            f"quota: {text!r} is not a number of servers; omit it for the current usage"
         ) from error
 
 
 QUOTA = Fault(
     name="quota",
-    summary="Nova refuses the tenant's next server: its quota is what it uses now (or MATCH)",
+    summary="Nova refuses the tenant's next server: its quota is its current usage (or MATCH)",
     on=_quota_on,
     off=_quota_off,
 )

@@ -34,5 +34,5 @@ def expression(match: str | None) -> str:
     try:
         re.compile(match or _EVERYTHING)
     except re.error as error:
-        raise SandboxError(f"{match!r} is no regular expression: {error}") from error
+        raise SandboxError(f"{match!r} is not a regular expression: {error}") from error
     return match or _EVERYTHING

@@ -132,7 +132,7 @@ def build(cache: State | Path | None = None) -> Path:
         return place
     lock = root / "go" / ".lock"
     if _held(lock):
-        progress.say("somebody else builds the programs already; waiting until that is done")
+        progress.say("another process is building the programs; waiting for it")
     with file_lock(lock):
         if not _complete(place):  # somebody else may have built while this one waited
             place.mkdir(parents=True, exist_ok=True)
@@ -196,7 +196,7 @@ def _fill(place: Path, store: Path) -> None:
         gomodules.require_go()
         progress.say(
             f"{len(builds)} of {len(PROGRAMS)} programs are built from Go modules, once: all of "
-            "them take about 9 minutes on 2 cores, less where Go has its own caches"
+            "them take about 9 minutes on 2 cores, less with Go's caches"
         )
     for program, stored in builds:
         _compile(program, stored, store)
@@ -234,7 +234,7 @@ def find(program: Program, store: Path | None = None) -> Path | None:
         if not folder or not os.access(path, os.X_OK) or path.parent == (store or path):
             continue
         if same_minor(ask_version(path, program), program):
-            progress.say(f"{program.name} is taken from {path}")
+            progress.say(f"{program.name}: using {path}")
             return path
     return None
 
@@ -274,5 +274,7 @@ def require(place: Path, name: str) -> str:
     """
     path = shutil.which(place / name)
     if path is None:
-        raise SandboxError(f"{name} is not in {place}; run `python -m sandbox up` to build it")
+        raise SandboxError(
+            f"{name} does not exist in {place}; run `python -m sandbox up` to build it"
+        )
     return str(path)

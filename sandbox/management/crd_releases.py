@@ -97,7 +97,7 @@ def _write(release: Release, target: Path) -> None:
     """Keep what a validation needs of a release's CRDs, each as JSON, which is read fast."""
     module, _, version = release.dependency.partition("@")
     if not any(f"{module} {version} h1:" in text for text in gomodules.contents(MODULE)):
-        raise SandboxError(f"sandbox/go/{MODULE}/go.sum pins no {release.dependency}")
+        raise SandboxError(f"sandbox/go/{MODULE}/go.sum does not pin {release.dependency}")
     source = gomodules.directory(MODULE, release.dependency)
     paths = sorted(path for base in release.bases for path in (source / base).glob("*.yaml"))
     if not paths:

@@ -17,7 +17,7 @@ from sandbox.management.pki import write_private
 from sandbox.state import SandboxError, State
 
 APISERVER = "kube-apiserver"
-#: What the fault of the API server may be given: let requests wait instead of being refused.
+#: MATCH of the API server's fault: requests hang instead of being refused.
 HANG = "hang"
 #: Directory of another management cluster, below a sandbox's own.
 OTHER = "other-management"
@@ -25,7 +25,7 @@ SILENCE_TIMEOUT = 20.0
 
 
 def pattern_fault(name: str, summary: str, config_map: str, key: str) -> Fault:
-    """A fault that a player reads from a ConfigMap in the namespace default.
+    """A fault that a simulator reads from a ConfigMap in the namespace default.
 
     :param key: key of the ConfigMap; its value is a regular expression on names of objects.
     """
@@ -33,7 +33,7 @@ def pattern_fault(name: str, summary: str, config_map: str, key: str) -> Fault:
 
 
 def set_pattern(state: State, config_map: str, key: str, pattern: str | None) -> None:
-    """Write one key of a player's ConfigMap, or take it away.
+    """Write or remove one key of a simulator's ConfigMap.
 
     :raises SandboxError: the management cluster cannot be reached.
     """
@@ -71,7 +71,9 @@ def stop_api(state: State, match: str | None) -> str:
     :raises SandboxError: ``match`` is neither None nor ``hang``, or the server does not run.
     """
     if match not in (None, HANG):
-        raise SandboxError(f"management-api-stopped: {match!r} is not {HANG!r}; leave it out or so")
+        raise SandboxError(
+            f"management-api-stopped: {match!r} is not {HANG!r}; use {HANG!r}, or omit it"
+        )
     entry = processes.recorded(state, APISERVER)
     if entry is None or not entry.running:
         raise SandboxError(f"{APISERVER} does not run; `python -m sandbox up` starts it")
@@ -88,7 +90,7 @@ def _wait_silent(api: Api) -> None:
     deadline = time.monotonic() + SILENCE_TIMEOUT
     while api.answers():
         if time.monotonic() > deadline:
-            raise SandboxError(f"{APISERVER} still answers {SILENCE_TIMEOUT:.0f} s after SIGSTOP")
+            raise SandboxError(f"{APISERVER} still responds {SILENCE_TIMEOUT:.0f} s after SIGSTOP")
 
 
 def start_api(state: State) -> str:
@@ -176,7 +178,7 @@ def _controllers(match: str | None) -> list[str]:
     found = [name for name in controllers.NAMES if re.search(pattern, name)]
     if not found:
         raise SandboxError(
-            f"no controller is called like {match!r}; there are {', '.join(controllers.NAMES)}"
+            f"no controller matches {match!r}; there are {', '.join(controllers.NAMES)}"
         )
     return found
 
@@ -194,25 +196,25 @@ FAULTS: dict[str, Fault] = {
         pattern_fault("addon-stuck", "Helm does not end on addons", _ADDONS, "stuck"),
         Fault(
             "management-api-stopped",
-            f"the management cluster refuses connections, or with {HANG!r} answers nothing",
+            f"the management cluster refuses connections, or with {HANG!r} does not respond",
             on=stop_api,
             off=start_api,
         ),
         Fault(
             "controllers-stopped",
-            "controllers of Cluster API are not there, and nobody answers for their webhooks",
+            "controllers of Cluster API are stopped, and their webhooks do not respond",
             on=stop_controllers,
             off=start_controllers,
         ),
         Fault(
             "controllers-idle",
-            "controllers of Cluster API admit objects and do nothing about them",
+            "controllers of Cluster API admit objects and do not reconcile them",
             on=idle_controllers,
             off=start_controllers,
         ),
         Fault(
             "wrong-management-cluster",
-            "the driver's kubeconfig names another management cluster, which is empty",
+            "the driver's kubeconfig is that of another, empty management cluster",
             on=other_cluster,
             off=own_cluster,
         ),

@@ -8,15 +8,15 @@ from sandbox.management import binaries, controllers, crds, server
 from sandbox.management.api import Api
 from sandbox.state import State
 
-#: Everything that runs, in order of start; what is played says so.
+#: Everything that runs, in order of start; simulated components say so.
 PROCESSES = {
     "etcd": "real",
     "kube-apiserver": "real",
     "kube-controller-manager": "real",
     **dict.fromkeys(controllers.NAMES, "real"),
-    controllers.MACHINES: "played",
-    controllers.ADDONS: "played",
-    controllers.ELECTIONS: "played",
+    controllers.MACHINES: "simulated",
+    controllers.ADDONS: "simulated",
+    controllers.ELECTIONS: "simulated",
 }
 
 
@@ -30,7 +30,7 @@ def up(state: State) -> None:
     """
     up_api(state, reconcile=True)
     place = binaries.build(state)
-    with progress.step("machines, addon provider and leader election (played)"):
+    with progress.step("machines, addon provider and leader election (simulated)"):
         controllers.start_players(state, place)
 
 

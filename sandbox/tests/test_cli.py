@@ -36,7 +36,7 @@ class TestCommands(StateCase):
     def test_several_conductors_need_a_broker(self) -> None:
         status, _, said = self.run_command("up", "--conductors", "2")
         self.assertEqual(1, status)
-        self.assertIn("--conductors 2: in memory there is one", said)
+        self.assertIn("--conductors 2: the transport memory has one", said)
         self.assertIn("add --transport rabbit", said)
 
     def test_no_conductor_is_none(self) -> None:
@@ -64,7 +64,7 @@ class TestCommands(StateCase):
     def test_an_unknown_fault_shows_the_known_ones(self) -> None:
         status, _, said = self.run_command("fault", "earthquake", "on")
         self.assertEqual(1, status)
-        self.assertRegex(said, "no fault is called earthquake; choose one of quota")
+        self.assertRegex(said, "there is no fault earthquake; choose one of quota")
 
     def test_a_fault_needs_a_sandbox_that_runs(self) -> None:
         status, _, said = self.run_command("fault", "quota", "on")

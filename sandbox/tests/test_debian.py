@@ -74,7 +74,9 @@ class TestDebian(StateCase):
     def test_apts_own_words_are_shown(self) -> None:
         self.tool("apt-get", APT.format(update="echo no network; exit 100"))
         self.tool("dpkg-deb", DPKG)
-        with self.assertRaisesRegex(SandboxError, "(?s)apt-get ended with 100: no network.*apt so"):
+        with self.assertRaisesRegex(
+            SandboxError, "(?s)apt-get exited with 100: no network.*apt so"
+        ):
             debian.tree("one", "usr/bin/one")
 
     def test_elsewhere_than_on_debian_it_is_said(self) -> None:

@@ -63,7 +63,9 @@ class TestStart(ProcessCase):
         self.assertNotEqual(first, self.pid("one"))
 
     def test_death_while_starting_shows_the_log(self) -> None:
-        with self.assertRaisesRegex(SandboxError, "(?s)broken ended while starting.*no such cloud"):
+        with self.assertRaisesRegex(
+            SandboxError, "(?s)broken exited while starting.*no such cloud"
+        ):
             processes.start(
                 self.box,
                 "broken",
@@ -72,7 +74,7 @@ class TestStart(ProcessCase):
             )
 
     def test_a_late_process_is_ended(self) -> None:
-        with self.assertRaisesRegex(SandboxError, "late was not ready after 0 s"):
+        with self.assertRaisesRegex(SandboxError, "late is not ready after 0 s"):
             processes.start(self.box, "late", FOREVER, ready=lambda: False, timeout=0.3)
         self.assertEqual([], processes.owned(self.box))
 
@@ -143,11 +145,11 @@ class TestRun(ProcessCase):
         self.assertIsNone(processes.recorded(self.box, "tool"))
 
     def test_a_failure_shows_its_log(self) -> None:
-        with self.assertRaisesRegex(SandboxError, "(?s)tool ended with status 1.*no such table"):
+        with self.assertRaisesRegex(SandboxError, "(?s)tool exited with status 1.*no such table"):
             self.run_python("raise SystemExit('no such table')")
 
     def test_what_does_not_end_is_ended(self) -> None:
-        with self.assertRaisesRegex(SandboxError, "tool did not end within 0 s"):
+        with self.assertRaisesRegex(SandboxError, "tool did not exit within 0 s"):
             self.run_python("import signal; signal.pause()", timeout=0.2)
         self.assertEqual([], processes.owned(self.box))
 
@@ -159,7 +161,7 @@ class TestRefusal(ProcessCase):
 
     def test_nothing_starts_while_the_sandbox_ends(self) -> None:
         processes.refuse_starts()
-        with self.assertRaisesRegex(SandboxError, "the start was given up"):
+        with self.assertRaisesRegex(SandboxError, "the start is cancelled"):
             processes.start(self.box, "one", FOREVER)
         self.assertEqual([], processes.owned(self.box))
 
@@ -168,7 +170,7 @@ class TestRefusal(ProcessCase):
             processes.refuse_starts()
             return False
 
-        with self.assertRaisesRegex(SandboxError, "the start was given up"):
+        with self.assertRaisesRegex(SandboxError, "the start is cancelled"):
             processes.start(self.box, "one", FOREVER, ready=refuse)
 
 

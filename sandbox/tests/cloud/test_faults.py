@@ -27,5 +27,5 @@ class TestWritten(StateCase):
 
     def test_what_is_no_expression_is_refused(self) -> None:
         fault = faults.FAULTS[faults.LOAD_BALANCER_FAILS]
-        with self.assertRaisesRegex(SandboxError, "'a\\(' is no regular expression"):
+        with self.assertRaisesRegex(SandboxError, "'a\\(' is not a regular expression"):
             fault.on(self.sandbox(), "a(")

@@ -150,7 +150,7 @@ class TestBuild(Case):
                 binaries.build(cache)
 
     def test_a_program_that_is_not_there_is_named(self) -> None:
-        with self.assertRaisesRegex(SandboxError, "etcd is not in"):
+        with self.assertRaisesRegex(SandboxError, "etcd does not exist in"):
             binaries.require(self.place, "etcd")
 
 

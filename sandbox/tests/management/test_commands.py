@@ -77,7 +77,7 @@ class TestCommands(Case):
     def test_status_names_everything_and_what_is_played(self) -> None:
         found = dict(lifecycle.status(self.state))
         self.assertEqual("stopped (real)", found["kube-apiserver"])
-        played = {name for name, condition in found.items() if "played" in condition}
+        played = {name for name, condition in found.items() if "simulated" in condition}
         expected = {controllers.MACHINES, controllers.ADDONS, controllers.ELECTIONS}
         self.assertEqual(expected, played)
 

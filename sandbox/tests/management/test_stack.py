@@ -254,7 +254,7 @@ class TestRecovery(Case):
         controllers.start_players(self.state, binaries.build(self.state))
         self.assertIsNotNone(self.api.get("/api/v1/namespaces/default/configmaps/kept"))
         conditions = {condition for _, condition in management.status(self.state)}
-        self.assertEqual({"running (real)", "running (played)"}, conditions)
+        self.assertEqual({"running (real)", "running (simulated)"}, conditions)
 
     def test_up_twice_changes_nothing(self) -> None:
         before = processes.all_recorded(self.state)

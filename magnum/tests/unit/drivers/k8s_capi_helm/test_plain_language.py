@@ -119,6 +119,28 @@ def chart_messages() -> Iterator[tuple[str, str]]:
                     yield f"{path.relative_to(ROOT)}:{number}", text
 
 
+def chart_values() -> Iterator[tuple[str, str]]:
+    """Comments of the charts' values and descriptions of their schemas, and where each stands."""
+    for path in sorted((ROOT / "charts").glob("*/values.*")):
+        form = r'"description": "(.*?)"' if path.suffix == ".json" else r"^ *# (.*)$"
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+            for text in re.findall(form, line):
+                yield f"{path.relative_to(ROOT)}:{number}", text
+
+
+def output() -> Iterator[tuple[str, str]]:
+    """What the sandbox and the tools print: steps, help and errors, and where each stands."""
+    calls = {"SandboxError", "Fault", "say", "step", "print", "add_argument", "add_parser"}
+    for path in sorted([*(ROOT / "sandbox").rglob("*.py"), *(ROOT / "tools").glob("*.py")]):
+        if "tests" in path.relative_to(ROOT).parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in calls:
+                for one in ast.walk(node):
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                        yield f"{path.relative_to(ROOT)}:{one.lineno}", one.value
+
+
 class TestPlainLanguage(testtools.TestCase):
     def check(self, texts: Iterator[tuple[str, str]], least: int) -> None:
         found = list(texts)
@@ -138,6 +160,12 @@ class TestPlainLanguage(testtools.TestCase):
 
     def test_chart_messages(self) -> None:
         self.check(chart_messages(), 130)
+
+    def test_values_of_charts(self) -> None:
+        self.check(chart_values(), 700)
+
+    def test_output_of_sandbox_and_tools(self) -> None:
+        self.check(output(), 300)
 
     def test_pages(self) -> None:
         self.check(
