@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole cloud with Cluster API on one machine, without containers and virtual machines."""
+"""A complete cloud with Cluster API on one host, without containers and virtual machines."""

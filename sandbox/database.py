@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MariaDB: one server on loopback with a data directory of its own, for tests of Magnum's records.
+"""MariaDB: one server on loopback with its own data directory, for tests of records.
 
 It is the database with which operators run Magnum, configured as strictly as they have it: InnoDB,
 REPEATABLE READ, and tables in utf8mb3, which is what Magnum's migrations ask for. Whether a commit

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that come as Debian packages: downloaded and unpacked below the cache, never installed.
+"""Programs of Debian packages: downloaded and unpacked below the cache, not installed.
 
 apt-get works on lists and archives of its own there, so that neither root nor a fresh
 ``apt-get update`` of the machine is needed, and nothing of the machine changes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo: a tenant takes a cluster from a template to ``kubectl get nodes`` and away again.
+"""The demo: a tenant creates, uses, changes and deletes a cluster.
 
 Everything is done as the tenant, through ``openstack coe`` and ``kubectl``; only the fault is the
 operator's, and the proof at the end looks everywhere.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tenant has in every service and on the management cluster: the proof of a delete."""
+"""All resources of the tenant in every service and on the management cluster."""
 
 from collections.abc import Callable, Iterable
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start, find and end the processes of a sandbox, also after any of them was killed.
+"""Start, find and stop the processes of a sandbox, also after a crash.
 
 A process is known by its pid *and* the kernel's start time of that pid, so that a number the
 kernel has given to somebody else meanwhile is never signalled.

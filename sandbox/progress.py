@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line on the terminal for every step, with its seconds and its size."""
+"""Progress lines on the terminal with duration and size."""
 
 from collections.abc import Iterator
 import contextlib

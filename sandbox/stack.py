@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sandbox as a whole: cloud and management cluster come up, go down and start anew together."""
+"""The sandbox as a whole: start, stop and reset cloud and management cluster."""
 
 from collections.abc import Callable
 import concurrent.futures

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One directory holds all that a sandbox knows: files, ports, logs and a few remembered facts."""
+"""The directory of a sandbox: files, ports, logs and settings."""
 
 from collections.abc import Iterator
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the versions that this repository pins with known vulnerabilities, out of a file.
+"""Compare pinned versions with known vulnerabilities from a file of advisories.
 
 The advisories are files in the OSV format (https://ossf.github.io/osv-schema/), JSON or YAML, in a
 directory or a zip archive: the archives of OSV per ecosystem and a checkout of PyPA's advisory

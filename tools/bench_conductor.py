@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conductor's periodic jobs over a fleet: what the benchmarks of status run, as a process.
+"""One conductor's periodic tasks over a fleet, as a process of the benchmarks.
 
 Magnum's code and database (SQLite) are the real ones, and so is the driver; OpenStack is in memory.
 Reads what to do from a file, and prints what it found, as JSON.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long helm takes to render the everyday cluster: `make bench`.
+"""Measure how long Helm takes to render the default cluster: `make bench`.
 
 With a checkout of the reference chart in $REFERENCE_CHART both render in turns of random order, so
 that what else the machine does hits both alike. The reference has no schema, so what this chart

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the charts' own packages, and the index of a repository that has them.
+"""Create the packages of the charts and the index of a repository.
 
 The charts have versions of their own and are released without the driver. Each package is what
 ``helm package`` makes of a chart in ``charts/``; its version is that of its Chart.yaml. With a key

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet of clusters, as Magnum's rows and on a real kube-apiserver, for benchmarks of status.
+"""A fleet of clusters in Magnum's database and on a real kube-apiserver, for benchmarks.
 
 One cluster is made by the driver in memory, as in the unit tests, and copied under other names. Its
 objects are those of the unit tests: no controller touches them, and their CRDs take any field. They

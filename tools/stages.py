@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the stages of a test run, one after the other, and say the sum in one line.
+"""Run the stages of a test run and print the total in one line.
 
 A stage is a tox environment. Its output goes to ``.stages/<stage>.log``; the terminal gets one line
 when it starts and one when it ends. Stages that test count their tests; one that checks counts as

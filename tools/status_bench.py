@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How soon Magnum's rows follow, and what a pass over a fleet costs: `make bench`.
+"""Measure the delay of statuses and the cost of a pass over a fleet: `make bench`.
 
 Against a real kube-apiserver, whose audit log counts the requests; each with and without watching.
 More requests for a cluster at rest than GOAL, in a pass that watches, are a failure.

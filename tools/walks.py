@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each verb and each pass of the driver walks through: ``make bench``, ``--rst`` for a page.
+"""Count the files, requests and renders of each verb and pass: ``make bench``, ``--rst``.
 
 A cluster lives in the unit tests' world, from its creation to the end of its deletion. For each
 verb and each pass on the way these are counted, in the thread that carries it out: files of the

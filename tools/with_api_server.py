@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command beside a throw-away API server: with_api_server DIRECTORY COMMAND...
+"""Run a command with a temporary API server: with_api_server DIRECTORY COMMAND...
 
 The server is real and has the definitions and webhooks of Cluster API and its OpenStack provider,
 but no controller touches an object: what runs here writes ``.status`` itself. The command finds the

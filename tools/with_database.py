@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command beside a throw-away MariaDB: with_database DIRECTORY COMMAND...
+"""Run a command with a temporary MariaDB: with_database DIRECTORY COMMAND...
 
 The command finds Magnum's database, made by Magnum's own migrations, in ``K8S_CAPI_HELM_DATABASE``.
 Where MariaDB cannot be had this says why, counts one skipped test, and is no failure.

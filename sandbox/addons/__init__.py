@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays cluster-api-addon-provider 0.12 on the HelmRelease and Manifests objects of a sandbox.
+"""Simulates cluster-api-addon-provider 0.12 for HelmRelease and Manifests objects.
 
 Played: nothing is fetched from a chart repository; a run of Helm is a pause, and what it installs
 is a line of a table in :mod:`sandbox.addons.tenant_install`. Real: the kopf framework that the

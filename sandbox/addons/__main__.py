@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sandbox.addons``: play the addon provider until a signal comes."""
+"""``python -m sandbox.addons``: run the simulated addon provider until a signal."""
 
 import argparse
 import logging

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An addon as the addon provider's templates find it: its fields in snake_case, with defaults.
+"""An addon as the templates of the addon provider see it.
 
 The provider hands its templates no object of the API but a model of it: ``addon.spec.release_name``
 is there and ``addon.spec.releaseName`` is not, a field that nobody has set has its default, and one

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kopf operator around :mod:`sandbox.addons.rules`: it reads, asks the tables, and acts.
+"""The kopf operator of :mod:`sandbox.addons.rules`: reads objects and acts.
 
 The names of the handlers are those of the addon provider, because kopf writes them into its
 annotations and clients look at these.

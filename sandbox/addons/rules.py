@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the addon provider does with an addon, as tables of questions; the first that answers wins.
+"""Rules of the addon provider as tables; the first match applies.
 
 Everything here is pure: :class:`Seen` holds what was read, an :class:`Answer` says what follows.
 """

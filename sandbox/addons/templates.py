@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render the values or the manifests of an addon as the addon provider does, with Jinja2.
+"""Render values and manifests of an addon with Jinja2, like the addon provider.
 
 What is broken raises what Jinja2, PyYAML or Python raise: the addon provider handles none of it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an addon leaves in its cluster: objects of the charts without which there is no cluster.
+"""Objects that a core addon creates in the tenant's cluster.
 
 No image runs there, so a chart is played by its Deployments and DaemonSets alone, under the names
 that it gives them. Manifests are what they are.

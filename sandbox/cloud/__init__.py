@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every OpenStack service that Magnum and Cluster API need, real, on this machine."""
+"""All OpenStack services that Magnum and Cluster API need, real, on this host."""
 
 from sandbox.cloud.lifecycle import down, erase, restart, start_magnum, status, up
 

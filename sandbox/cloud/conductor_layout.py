@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Magnum is laid out: conductor beside the API in one process, or several behind RabbitMQ."""
+"""Magnum's processes: one conductor within the API, or several with RabbitMQ."""
 
 import dataclasses
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnum's conductors behind RabbitMQ: whether they listen, what helm does, their sudden death."""
+"""Magnum's conductors with RabbitMQ: whether they listen, their Helm runs, crashes."""
 
 import collections
 import contextlib

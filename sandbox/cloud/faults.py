@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of the cloud: what the scheduler, a hypervisor or a load balancer does not do.
+"""Faults of the cloud: scheduler, hypervisor, load balancer.
 
 What is played reads its faults from files, one for each, with a regular expression on names.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of oslo.config: sections of options, as text, for the owner's eyes only."""
+"""Configuration files of oslo.config, readable by the owner only."""
 
 from collections.abc import Mapping
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the empty databases of one service: ``python -m sandbox.cloud.schema SERVICE DIRECTORY``.
+"""Create the empty databases of one service.
 
 Most services bring a command for it. The migrations of Magnum, Neutron and Octavia alter
 constraints, which SQLite cannot; their tables are made from the models instead, which is what

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in the cloud before the first tenant comes; every function may run again."""
+"""The initial resources of the cloud; every function is idempotent."""
 
 import io
 import ipaddress

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One service in one process: its API under cheroot, and what else belongs to it in threads."""
+"""One service in one process: its API under cheroot, its workers in threads."""
 
 from collections.abc import Callable, Iterable
 import importlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenStack services of the sandbox: what the catalog says of each and what serves it."""
+"""The OpenStack services of the sandbox: catalogue entries and processes."""
 
 import dataclasses
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of the freshly initialised cloud, restored by later starts of any sandbox.
+"""A snapshot of the initialised cloud, restored by later starts.
 
 Initialising takes most of the time of a first start and always ends in the same. The copy is
 good for any directory and any ports: the few places where services keep a path or a URL of

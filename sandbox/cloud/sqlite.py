@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLite that bears the threads of an OpenStack service.
+"""SQLite settings for the threads of an OpenStack service.
 
 oslo.db opens every transaction with a plain BEGIN. Two of them that read first and write later
 both hold a read lock, neither can upgrade, and one fails at once with "database is locked",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults on request: each makes one thing fail as it fails in production, until it is put off."""
+"""Faults: each causes one failure as in production until it is switched off."""
 
 from sandbox.faults.fault import Fault
 from sandbox.state import SandboxError, State

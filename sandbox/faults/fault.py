@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One fault: what fails while it is on, and how it begins and ends."""
+"""One fault: its summary, and how to switch it on and off."""
 
 from collections.abc import Callable
 import dataclasses

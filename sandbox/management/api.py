@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sandbox itself writes to its management cluster."""
+"""Writes of the sandbox itself to its management cluster."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of the management cluster: found on this machine, or built from pinned Go modules.
+"""Find the programs of the management cluster, or build them from Go modules.
 
 Every program has a digest over all that goes into it (go.mod, go.sum, sources, flags), so that a
 change builds it again and nothing else does. A build goes to a draft name first and one builder

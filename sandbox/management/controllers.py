@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers of the management cluster: Cluster API and CAPO are real, others are played.
+"""The controllers of the management cluster, real and simulated.
 
 Real: Cluster API core, its kubeadm bootstrap and control plane providers, and CAPO, with their
 webhooks. Played: the machines (sandbox/go/clusterapi/machines), the addon provider

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CRDs of the releases of Cluster API and CAPO that the charts are held against.
+"""CRDs of the releases of Cluster API and CAPO for the charts' tests.
 
 They are read out of the projects' Go modules, whose contents sandbox/go/crds/go.sum pins, and kept
 as one directory per release. Nothing of these releases is built or run.

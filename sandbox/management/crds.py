@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Give the management cluster its CRDs, webhook configurations and roles."""
+"""Apply CRDs, webhook configurations and roles to the management cluster."""
 
 import hashlib
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of the management cluster and of what is played in it."""
+"""Faults of the management cluster and its simulated components."""
 
 from collections.abc import Callable
 import os

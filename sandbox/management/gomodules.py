@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Go modules below sandbox/go: where their dependencies lie, and one change to one of them.
+"""The Go modules below sandbox/go: dependencies, and one patch.
 
 Controller managers built on controller-runtime open their webhook port on every address of the
 machine and have no option for it. A sandbox keeps to loopback, so they are compiled with a copy of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sandbox.management.leader_leases``: play the leader election of the managers.
+"""Simulates the leader election of the managers.
 
 Outside of a pod none takes part in one: controller-runtime finds the namespace of its Lease only
 there. So these Leases are renewed here, under the names and in the namespaces that clusterctl's

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start, end and describe the management cluster of a sandbox."""
+"""Start, stop and describe the management cluster of a sandbox."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CRDs and webhook configurations of Cluster API and CAPO, out of the modules they are built from.
+"""CRDs and webhook configurations of Cluster API and CAPO from their modules.
 
 They are read once, when the programs are built, and kept as JSON; :func:`localize` makes them fit a
 sandbox, where a webhook is an address on loopback instead of a Service.

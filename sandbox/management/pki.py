@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The certificates and tokens of one management cluster, made once and kept in its state."""
+"""Certificates and tokens of one management cluster, created once."""
 
 import dataclasses
 import datetime

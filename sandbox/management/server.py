@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""etcd, kube-apiserver and kube-controller-manager of the management cluster, all of them real.
+"""etcd, kube-apiserver and kube-controller-manager of the management cluster.
 
 Authorization is RBAC and users come with tokens. Of kube-controller-manager run the garbage
 collector and what belongs to namespaces and roles: Cluster API relies on them. There is no

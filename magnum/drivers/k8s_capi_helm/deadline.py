@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long whoever has asked waits for the answer: what takes longer is left to a later pass.
+"""Deadline of the current RPC, per thread: remaining work is left to the status task.
 
 The bound belongs to the thread that works for him. Those who wait for the management cluster or for
 helm wait no longer than it; what they raise then is what they raise of their own limits.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs on objects of the management cluster, each bounded in time and number of attempts."""
+"""The client of the management cluster: verbs on objects, bounded in time and attempts."""
 
 from __future__ import annotations
 

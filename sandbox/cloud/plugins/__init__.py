@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The played parts of the cloud: one plug-in at each place where a service itself has one.
+"""Simulated parts of the cloud, at the plug-in points of the services.
 
 Services find plug-ins by entry point (https://docs.openstack.org/stevedore/). The sandbox is not
 an installed package, so it writes the metadata that announces them.

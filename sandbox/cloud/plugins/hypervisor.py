@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Played: the hypervisor. A server is ACTIVE at once and nothing runs in it.
+"""Simulated hypervisor: a server is ACTIVE at once and runs nothing.
 
 API, quotas, scheduler, placement, zones, server groups, ports and volumes around it are Nova's
 own. https://docs.openstack.org/nova/latest/reference/driver-api.html (ComputeDriver)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Played: the agents of Neutron. Every port is bound, every floating IP works at once.
+"""Simulated Neutron agents: every port is bound, every floating IP is active.
 
 No packet moves; addresses of the external network are loopback addresses of this machine.
 https://docs.openstack.org/neutron/latest/contributor/internals/ml2_ext_manager.html and

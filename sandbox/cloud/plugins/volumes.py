@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Played: the storage behind Cinder. A volume is a row; no byte is kept.
+"""Simulated storage of Cinder: a volume is a record without data.
 
 Types, quotas, attachments and scheduling are Cinder's own.
 https://docs.openstack.org/cinder/latest/contributor/drivers.html

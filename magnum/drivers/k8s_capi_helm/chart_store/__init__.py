@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart of a release by name, version and digest, from whatever source; kept locally."""
+"""Find the chart of a release by name, version and digest in any source; cache it locally."""
 
 from magnum.drivers.k8s_capi_helm.chart_store.autoscaler_image import takes_prefix
 from magnum.drivers.k8s_capi_helm.chart_store.configmap import ChartConfigMaps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as files: who a chart is, what it holds, how it is unpacked and put into the store."""
+"""Charts as files: read their metadata, unpack them, add them to the store."""
 
 from __future__ import annotations
 

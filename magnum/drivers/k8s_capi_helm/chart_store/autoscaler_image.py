@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts that let a tenant's label choose what runs on the management cluster, without that.
+"""Remove the line of older charts that lets a tenant's label set the autoscaler's image.
 
 Charts 1.1.0 and 1.2.0 of this project take the autoscaler's image from below
 ``global.imageRegistryPrefix``, where the label ``container_infra_prefix`` is. No values can undo

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages of applied charts on the management cluster, for conductors that do not have them.
+"""Cache packages of applied charts in ConfigMaps, for conductors that do not have them.
 
 Helm keeps in a release its chart's templates, but not those of the charts inside it. So each chart
 that was applied in a namespace lies there once as well, by its digest: a conductor whose store is

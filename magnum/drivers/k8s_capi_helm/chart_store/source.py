@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which chart from where: the operator's own, or one that a template names and may name."""
+"""The source of a chart: the operator's default, or an allowed one that a template selects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which chart a cluster gets and which one it has, found in the store first."""
+"""The chart of a new or an existing cluster, from the local store first."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only place that asks Keystone, Glance, Nova, Neutron, Cinder.
+"""All requests to Keystone, Glance, Nova, Neutron, Cinder and Octavia.
 
 Works on openstacksdk proxies that the shell hands in (Magnum makes them from its configuration), so
 nothing here knows Magnum. Every call has a timeout and a bounded number of retries; library errors

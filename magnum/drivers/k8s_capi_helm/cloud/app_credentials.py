@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Application credentials of clusters: whether Keystone takes one, and which a user has."""
+"""Application credentials of clusters: check whether Keystone accepts one, list a user's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cloud has to choose from: zones, volume types, kinds of load balancers."""
+"""Capabilities of a cloud: zones, volume types, load balancer providers and flavors."""
 
 from __future__ import annotations
 

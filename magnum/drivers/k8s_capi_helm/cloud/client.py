@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of OpenStack, and the credentials that are made there."""
+"""The OpenStack client of the driver: queries, and creation of credentials."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver itself makes for a cluster in the tenant's project, found again by its name.
+"""Cloud resources that the driver creates in the tenant's project, found by name.
 
 Nothing is written down anywhere: a conductor that dies between two requests leaves nothing that a
 later one does not find. What is made, is made with the tenant's own token, and so in the tenant's

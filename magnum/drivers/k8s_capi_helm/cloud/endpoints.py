@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnum's OpenStack clients, sent where the APIs are by definition instead of asking for it.
+"""Magnum's OpenStack clients with endpoints from the catalogue, without version discovery.
 
 openstacksdk asks a service for its versions before the first request, as often as three times. Of
 the APIs below the driver uses one version, whose path is part of the API's reference; so whether

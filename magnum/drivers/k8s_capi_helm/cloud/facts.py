@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of one request: each thing that it names looked for once, as its project sees it.
+"""Cloud facts of one request: each name is resolved once, as its project sees it.
 
 What was resolved when somebody asked for it is taken as it was then.
 """

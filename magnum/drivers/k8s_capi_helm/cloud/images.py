@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Glance's images by name or id, as a member of the project finds them."""
+"""Find Glance images by name or id, as a member of the project sees them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Neutron's networks and subnets by name or id, one request for all; floating IPs by address."""
+"""Find Neutron networks and subnets by name or id with one request; floating IPs by address."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cluster has left in the tenant's project: its servers, and what its Services had made.
+"""Orphaned cloud resources of a cluster: its servers, and resources of its Services.
 
 OpenStack's cloud controller makes load balancers, floating IPs and security groups for Services and
 writes the cluster's name into them; by that they are found

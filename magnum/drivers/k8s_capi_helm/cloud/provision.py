@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server groups and API address of a cluster: when they are made, found again and taken away.
+"""Create, find and delete server groups and the API's floating IP of a cluster.
 
 They are made inside the request of a person, before the credential of the cluster is saved: who
 finds the credential knows that they were made. Clusters that exist are never given any.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quotas of a project: what it may have and what it has, with one request per service.
+"""Quotas of a project: limit and usage, with one request per service.
 
 A quota that cannot be read keeps nobody from anything: a cloud may have switched the API off, a
 policy may keep it from tenants, and what has no limit needs no check. It is logged.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The roles that a cluster's credentials have: its user's, and never the administrator's."""
+"""The roles of a cluster's credentials: those of its user, without admin."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a server is, by what Cluster API's OpenStack provider writes; no input or output.
+"""Whether a server belongs to a cluster, by the names of CAPO's resources. No I/O.
 
 A server has the name of its Machine and says nowhere of which cluster it is. Release
 ``a-xxxxxxxxxxxx`` begins the names of all servers of release ``a-xxxxxxxxxxxx-b-yyyyyyyyyyyy``, and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How OpenStack is asked: proxies with timeouts and retries, and what goes wrong as our errors."""
+"""OpenStack clients with timeouts and retries, and their errors as errors of the driver."""
 
 from __future__ import annotations
 

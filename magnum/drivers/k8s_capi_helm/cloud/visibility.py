@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a project can see and use, where whoever asks is shown what is in all projects.
+"""Which resources a project can see and use, if the requesting user sees all projects.
 
 Magnum's service user and an administrator are shown images, networks, flavors and volume types of
 everybody. A name means what it means to a member of the project, so the rules by which the services

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, for whom: user sentence, operator detail, retryable or not.
+"""Errors: a sentence for the tenant, a detail for the operator, retryable or not.
 
 Magnum's conductor writes ``str(error)`` into ``status_reason``, which a tenant reads. So ``str()``
 of every error here is the user's sentence (what is wrong, with which value, what to do), and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lengths: what Magnum's columns hold, and texts cut after a whole word so that they fit.
+"""Limits of Magnum's columns; texts are cut after a whole word.
 
 Operators run MySQL or MariaDB in strict mode, where a text that is too long is no text at all: the
 row is not written, in this pass and in every later one. ``Text`` holds 65,535 bytes of UTF-8 there

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request for a new cluster: everything that is refused before anything is made."""
+"""The request to create a cluster: all refusals before anything is created."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request to delete a cluster: it is recorded, and the status task deletes in order."""
+"""The request to delete a cluster: it is recorded; the status task carries it out."""
 
 from __future__ import annotations
 

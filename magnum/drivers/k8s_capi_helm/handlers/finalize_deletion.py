@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The very end of a cluster: its Lease and its row, in an order that leaves neither behind."""
+"""Finalize a deletion: release the Lease and delete Magnum's record, in a safe order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnum's health poll of one cluster: what is so, and what FAILED it brings back to life."""
+"""Magnum's health poll of one cluster: update health, and recover FAILED statuses."""
 
 from __future__ import annotations
 

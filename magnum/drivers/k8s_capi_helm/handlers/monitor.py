@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnum's health poll: same Observed, same status.py, another face."""
+"""Magnum's monitor interface: the health poll with the same snapshot and rules as the status."""
 
 from __future__ import annotations
 

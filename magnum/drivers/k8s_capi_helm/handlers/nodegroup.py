@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs on one nodegroup: what is refused fails that nodegroup alone, the rest is written down."""
+"""Requests on one nodegroup: a refusal fails that nodegroup only; others are recorded."""
 
 from __future__ import annotations
 

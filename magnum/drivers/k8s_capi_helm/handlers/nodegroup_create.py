@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request for a nodegroup: what is checked of it, and made for a new one."""
+"""The request to create a nodegroup: its checks, and its server group."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a verb leaves before anything slow: Magnum's status and the pending operation."""
+"""Begin a request: set Magnum's status and record the pending operation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether cloud and project have what a verb needs, asked as the person whose request it is.
+"""Preflight checks of cloud and project, with the requesting user's permissions.
 
 For a new cluster everything has to be known. For one that runs, a cloud that does not answer now
 keeps nobody from resizing it: Cluster API tries again as long as it takes. A new nodegroup is held

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A resize, and new bounds of a nodegroup: what is refused, and what is written down."""
+"""The request to resize a nodegroup or change its bounds."""
 
 from __future__ import annotations
 

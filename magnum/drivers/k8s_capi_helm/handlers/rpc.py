@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals of requests whose caller waits for the end, as Magnum's API can hand them on."""
+"""Refusals of synchronous requests, as exceptions that Magnum's API can serialize."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Magnum's status task does with one cluster: carry on, delete on."""
+"""Magnum's status task of one cluster: reconcile, or continue the deletion."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The beginning of an upgrade, inside the request of the tenant."""
+"""The request to upgrade a cluster: its checks and its first pass."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prompts: what happens to an object of a cluster in progress is looked at soon, not next period.
+"""Trigger a pass of a cluster in progress by watch events of its objects.
 
 Magnum has no lock around its status task: it starts a thread for each cluster every ten seconds, in
 every conductor, and waits for none, so passes of one cluster meet anyway and the Lease keeps them

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what was evaluated into Magnum's objects, unless a request has come in meanwhile."""
+"""Write a verdict into Magnum's objects, unless a newer request has changed them."""
 
 from __future__ import annotations
 

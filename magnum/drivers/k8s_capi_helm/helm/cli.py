@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pyhelm3's command lines, run by our supervisor instead of by a shell.
+"""Run pyhelm3's command lines under supervision instead of by a shell.
 
 pyhelm3 composes the arguments, feeds values on stdin and reads helm's JSON. Its own way of running
 them is not used: it goes through a shell, has no time limit and leaves helm behind when its caller

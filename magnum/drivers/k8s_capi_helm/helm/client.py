@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The release of a cluster: read it from its Secret, bring it to chart and values, remove it."""
+"""The release of a cluster: read it from its Secret, apply chart and values, uninstall it."""
 
 from __future__ import annotations
 

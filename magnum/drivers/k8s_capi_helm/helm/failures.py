@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What helm's words mean: families of stderr texts, each with its error and its sentence.
+"""Map Helm's stderr messages to errors of the driver.
 
 The texts are those of Helm 3.17 to 4.2 and of the Kubernetes client that is built into it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose turn it is to run helm: so many at once in one process, and no project before another.
+"""Limit the Helm processes of one conductor process; projects take turns.
 
 A run takes a second or two of CPU and 100 MiB, and up to ``helm_timeout`` where the management
 cluster is slow. Projects take turns, as packets do in start-time fair queueing (P. Goyal, H. M.

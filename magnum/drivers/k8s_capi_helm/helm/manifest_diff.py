@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rendered object beside the one that is there: where it would make that another."""
+"""Compare rendered objects with existing ones: the fields that would change."""
 
 from __future__ import annotations
 

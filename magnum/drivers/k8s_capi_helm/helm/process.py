@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A child process that never outlives its purpose: bounded, and gone with its parent.
+"""A supervised child process: bounded in time, and terminated with its parent.
 
 The child leads a process group of its own, so that what it starts ends with it. The kernel kills it
 when the thread that started it ends, which is the thread that waits in :func:`run`

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Revisions that helm began and did not end, and what they may have left in objects.
+"""Interrupted revisions of a release, and the repair of objects that they changed.
 
 Helm compares the manifest of the last revision that was applied as a whole with the next one; of a
 custom resource it sends that difference and does not look at what is there (``createPatch`` in

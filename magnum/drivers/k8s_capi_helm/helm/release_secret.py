@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A revision of a release as Helm keeps it in a Secret (storage driver "secret", Helm 3 and 4).
+"""A Helm revision in its Secret (storage driver "secret", Helm 3 and 4).
 
 The release is JSON, compressed with gzip, in base64, and once more in base64 because it is in a
 Secret; labels name release, revision and status

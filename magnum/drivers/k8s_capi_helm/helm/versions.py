@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of Helm: which ones the driver can work with."""
+"""Supported versions of Helm."""
 
 from __future__ import annotations
 

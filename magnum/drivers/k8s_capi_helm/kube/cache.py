@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of one kind as the last answers have told them, and since when they may be old."""
+"""The cached objects of one kind, with the time of the last confirmation."""
 
 from __future__ import annotations
 

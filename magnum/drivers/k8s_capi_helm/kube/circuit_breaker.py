@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A circuit breaker: a management cluster that is away holds one thread at a time, not all.
+"""A circuit breaker: while the management cluster does not respond, one thread probes it.
 
 Every attempt against one that takes packets and never answers costs a thread the whole timeout, and
 Magnum starts a thread for each cluster every ten seconds. So after some attempts in a row without

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests about objects of a kind, in the version that the management cluster serves."""
+"""Requests for objects of a kind, in a version that the management cluster serves."""
 
 from __future__ import annotations
 

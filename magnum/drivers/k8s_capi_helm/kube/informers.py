@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All watches of a process on its management cluster, and the reader that answers from them."""
+"""All watches of a process on its management cluster, and the cached reader."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the identity for the management cluster comes from, and whether it has changed.
+"""The identity for the management cluster: its source, and whether it has changed.
 
 The order is: the configured file, ``$KUBECONFIG``, ``~/.kube/config``, the pod's service account
 (https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/).

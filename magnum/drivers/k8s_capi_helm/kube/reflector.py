@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A watch: lists one kind, then follows its changes, and begins anew when that does not work.
+"""A reflector: lists one kind, watches its changes, and starts again after an error.
 
 The way of https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes:
 a list in pages, a watch from its resourceVersion on, a new list after 410 Gone. Bookmarks, and the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes to the management cluster and what its answers mean, as plain data without a socket.
+"""Requests and responses of the management cluster as plain data. No I/O.
 
 The rules are those of the Kubernetes API: paths and verbs at
 https://kubernetes.io/docs/reference/using-api/api-concepts/, the ``Status`` object of a refusal at

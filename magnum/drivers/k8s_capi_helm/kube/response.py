@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a successful answer is one to the question: a proxy, or a cut one, is never an absence.
+"""Validate a successful response: a proxy's or a truncated one never means "not found".
 
 The forms are those of the Kubernetes API
 (https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks).

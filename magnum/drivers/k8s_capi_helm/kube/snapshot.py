@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A look: everything of one release on the management cluster, by label, from any reader.
+"""A snapshot: all objects of one release on the management cluster, by label.
 
 A look never raises: what could not be read is in it as such, and nobody can take it for gone.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking through a connection to a tenant's API server, which ends when its time is over.
+"""Read from a tenant's API server over one connection with a deadline.
 
 A timeout of a socket begins anew with every byte, so a server that sends one now and then would
 hold a thread for ever. A watch at the side cuts the connection.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many looks into clusters go on at once, in one process and for one tenant.
+"""Limits of concurrent addon checks, per process and per project.
 
 A look takes as long as a cluster's API server lets it take, up to ten seconds, and its server is
 the tenant's. Nobody waits for room: the next health poll tries again.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS to a tenant's API server, over which no more comes than one look is worth.
+"""TLS to a tenant's API server, with a limit on received data.
 
 ``http.client`` bounds a line and the number of headers, and nothing else: interim answers, chunks
 and trailers may go on for ever, and each costs this conductor more than its sender. So everything

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cluster's kubeconfig says: address, authority and client certificate, and no more.
+"""Address, authority and client certificate of a cluster's kubeconfig.
 
 Cluster API writes it into the Secret ``<cluster>-kubeconfig``, key ``value``. A kubeconfig can name
 programs to be run, files to be read and proxies; this one is read for nothing of that kind.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of an object that is watched: what status judges, and nothing that is only long."""
+"""Reduce watched objects to the fields that determine a status."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests over the network: with an identity, in bounded time, in a bounded number of attempts."""
+"""HTTP requests with an identity, a timeout and a bounded number of attempts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags of Kubernetes' programs in a label: ``--a=b --c=d`` -> pairs, or what is wrong."""
+"""Flags of Kubernetes components in a label: ``--a=b --c=d`` -> pairs."""
 
 from __future__ import annotations
 

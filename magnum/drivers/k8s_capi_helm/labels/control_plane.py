@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels about the Kubernetes API, etcd and the chart."""
+"""Labels of the control plane: Keystone authentication, etcd, chart."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The labels that make a cluster differ from one without labels, as texts."""
+"""The labels that make a cluster differ from the defaults, as texts."""
 
 from __future__ import annotations
 

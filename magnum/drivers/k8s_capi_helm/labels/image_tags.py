@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels about versions of what runs in the cluster, and the registry where images come from."""
+"""Labels for versions of components and for the image registry."""
 
 from __future__ import annotations
 

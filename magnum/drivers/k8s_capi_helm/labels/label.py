@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a label is declared: form, default, example, help, and where it has an effect."""
+"""The declaration of a label: form, default, example, help and scope."""
 
 from __future__ import annotations
 

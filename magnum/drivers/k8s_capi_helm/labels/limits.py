@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many labels there may be, and how long together: every pass of a cluster reads all of them.
+"""Limits on the number and total size of labels.
 
 Magnum's API takes any number of any length; only its column bounds them, in MySQL
 (:mod:`lengths`). This driver and the drivers before it know some 150 labels.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels about networks and load balancers."""
+"""Labels of networks and load balancers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tenant should know about labels that are no error and yet do nothing."""
+"""Notices about labels without effect that are not errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of a cluster's labels and of the site's defaults -> typed labels, or what is wrong."""
+"""Parse the labels of a cluster and the site's defaults into typed labels."""
 
 from __future__ import annotations
 

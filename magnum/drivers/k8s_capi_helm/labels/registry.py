@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The labels together: one typed field each, from the files that declare them by theme."""
+"""The registry of all labels, from the files that declare them."""
 
 from __future__ import annotations
 

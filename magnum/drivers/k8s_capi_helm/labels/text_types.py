@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of single values that only few labels have: URLs, hosts, ciphers, versions, registries."""
+"""Types of single labels: URLs, hosts, ciphers, versions, registries."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms that a label's text can have: what is accepted, what it becomes, and how to say so."""
+"""Types of labels: accepted texts, typed values, expected forms."""
 
 from __future__ import annotations
 

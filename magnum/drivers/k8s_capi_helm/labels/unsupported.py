@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels of Magnum's other drivers that cannot be had here: why, and what to use instead."""
+"""Labels of Magnum's other drivers that are not supported: reason and alternative."""
 
 from __future__ import annotations
 

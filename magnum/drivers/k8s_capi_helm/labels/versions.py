@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of Kubernetes, Helm and charts as they compare: by their three numbers."""
+"""Parse and compare versions of Kubernetes, Helm and charts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Lease of a release: who works on it, what is pending, the proof of its management cluster.
+"""The Lease of a release: lock, pending operations, proof of the management cluster.
 
 One Lease object per release is lock and record at once. Its ``spec`` is used as Kubernetes' own
 leader election uses it (https://kubernetes.io/docs/concepts/architecture/leases/); what no Magnum

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a Lease holds: what is refused beyond that, and what gives way. No I/O.
+"""The capacity of a Lease: what is refused beyond it. No I/O.
 
 Kubernetes takes 256 KiB of annotations of an object, keys included
 (https://github.com/kubernetes/apimachinery/blob/master/pkg/api/validation/objectmeta.go). Each part

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Lease as JSON: how a record, an operation and a holder are written in it. No I/O."""
+"""Encode and decode a Lease: record, operations, holder. No I/O."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The holder of a lock: which process of which host it is, and whether that has ended.
+"""The holder of a lock: host, process, and whether that process has ended.
 
 Whoever dies with a lock leaves it held, and others have to see it without a renewal for its whole
 duration. A process of the same kernel knows more: the kernel says whether the holder is still

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Lease as a lock: one holder at a time over all conductors, and lost before it is taken.
+"""The Lease as a lock: one holder over all conductors, which stops before it expires.
 
 A holder stops what it does well before others may take the Lease, by its own clock alone; others
 judge a Lease by how long *they* have seen it unchanged, never by the times in it. So the clocks of

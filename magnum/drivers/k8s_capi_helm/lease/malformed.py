@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Lease whose annotations are not what this driver writes: refused in words, never guessed."""
+"""Refuse a Lease with annotations that this driver does not write."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pending operations: one for each verb and nodegroup, however often that is asked for. No I/O.
+"""Pending operations: one entry for each verb and nodegroup. No I/O.
 
 The rows say what is wanted, so of several requests for the same nodegroup the newest says it all.
 What it takes over from those before it is the time: a series of requests counts as one that began

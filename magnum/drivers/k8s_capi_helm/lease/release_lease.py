@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is pending for a release and what else only its Lease knows, read and changed atomically."""
+"""Read and atomically change a release's pending operations and record."""
 
 from __future__ import annotations
 

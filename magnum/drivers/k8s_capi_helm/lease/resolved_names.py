@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the names of a request stood for, as it is written in the Lease: short, and in one key.
+"""Resolved names of a request as they are recorded in the Lease.
 
 Lists and not objects: an annotation is bounded, and each pending operation has this in it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of Leases: as last known, or read and replaced, until no other write came in between.
+"""Optimistic updates of Leases.
 
 A request and a reconciliation read and write one Lease several times within a second. What the
 server answered last is kept for that long: a write begins with it, and the server refuses it with a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnum's objects of one cluster for a reconciliation: what they ask for, and what came of it."""
+"""Magnum's objects of one cluster for a reconciliation: requests in, results out."""
 
 from __future__ import annotations
 

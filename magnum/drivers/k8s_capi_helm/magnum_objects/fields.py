@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every field of Magnum's templates, clusters and nodegroups, and what this driver does with it.
+"""All fields of Magnum's templates, clusters and nodegroups, and their effect.
 
 The table is documentation and test case: a field of Magnum that is not in it fails the test, and so
 does one that is said to have an effect and has none.

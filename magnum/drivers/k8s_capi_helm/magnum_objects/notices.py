@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tenant should know about labels and fields that are no error and have no effect here."""
+"""Notices about labels and fields without effect that are not errors."""
 
 from __future__ import annotations
 

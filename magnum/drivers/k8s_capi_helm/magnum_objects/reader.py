@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rows of a cluster ask for, as values that know nothing of Magnum."""
+"""Read the request of a cluster from Magnum's objects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the row of a cluster is still what was read: passes and requests of it cross."""
+"""Whether Magnum's record of a cluster is unchanged since it was read."""
 
 from __future__ import annotations
 

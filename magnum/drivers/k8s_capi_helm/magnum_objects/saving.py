@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saving and destroying one record of Magnum: as the database takes it, and again where it asks.
+"""Save and destroy one record of Magnum, within column limits and with retries.
 
 Galera takes a write back at its commit when another node was faster, InnoDB where two are in each
 other's way, and says "deadlock, try restarting transaction"; a server that restarts has lost its

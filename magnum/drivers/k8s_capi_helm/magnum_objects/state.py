@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Magnum shows of a cluster now, for the judge."""
+"""The state of a cluster that Magnum shows now."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fields of a cluster template ask for, and what of it cannot be had."""
+"""The request of a cluster template, and its unsupported fields."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver reads and sets of Magnum's objects, which have no types of their own.
+"""Types of the attributes of Magnum's objects that the driver reads and sets.
 
 Source: ``magnum.objects``, whose fields are declared at run time. What a conductor always has is
 not optional here; ``uuid`` and ``status`` are in Magnum's declaration.

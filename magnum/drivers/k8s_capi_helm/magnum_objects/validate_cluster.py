@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused before anything is touched, from the rows or from what the cloud says."""
+"""Refuse requests for a cluster by Magnum's objects and cloud facts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What labels must agree on with each other, with the cluster's fields and with its chart.
+"""Check labels against each other, the cluster's fields and its chart.
 
 Only asked when labels are new: with a cluster that is made, or with a template that it is to
 follow. What a cluster that runs has already is nobody's request.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused of a single nodegroup before anything is touched."""
+"""Refuse requests for a single nodegroup."""
 
 from __future__ import annotations
 

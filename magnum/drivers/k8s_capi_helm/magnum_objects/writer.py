@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing Magnum's rows: intents before anything slow, verdicts unless they were overtaken."""
+"""Write Magnum's objects: requests in progress, and verdicts that are still current."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frozen dataclasses that travel: what was asked for, what is so, what runs, what was judged.
+"""Frozen dataclasses: requests, releases, cloud facts, snapshots, verdicts.
 
 They hold plain values only; nothing here does I/O or knows Magnum's objects. Kubernetes objects
 travel as the JSON the API server sent (:data:`Json`).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is there: the answers of the cloud, charts, and the live release."""
+"""Answers of the cloud: images, flavors, quotas and other facts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every name and label key, valid, bounded and collision-free.
+"""Names and label keys: valid, bounded and collision-free.
 
 Names that other parties know (the reference charts, magnum-capi-helm, Cluster API) are spelled here
 and nowhere else. Objects of a release are *found by label*; the names that are computed here are

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One look at the management cluster, and why something was not seen."""
+"""One snapshot of the management cluster, and reasons for missing objects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a release is made of: its chart, its credential, the deployed revision."""
+"""A release: its chart, its credential, the deployed revision."""
 
 from __future__ import annotations
 

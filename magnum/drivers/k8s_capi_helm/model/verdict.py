@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Magnum says of a cluster now, and what it should say after a look."""
+"""The current state that Magnum shows, and the verdict after a snapshot."""
 
 from __future__ import annotations
 

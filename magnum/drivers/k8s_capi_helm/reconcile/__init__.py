@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings the Helm release of one cluster to what Magnum's objects ask for.
+"""Reconcile the Helm release of one cluster with Magnum's objects.
 
 It knows Magnum's objects only through what the handlers hand it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inspections: what addons consist of in tenants' clusters, looked for now and then, remembered."""
+"""Addon checks: periodically look up the objects of addons in tenants' clusters."""
 
 from __future__ import annotations
 

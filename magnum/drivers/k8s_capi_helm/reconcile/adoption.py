@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster whose release is gone and whose objects are there: taken over as they are, or refused.
+"""Adopt the existing objects of a cluster without a Helm release, or refuse.
 
 That is so after a move or a restore of the management cluster that left Helm's Secrets out. Nobody
 knows then with which values the objects were made. The rows and the site of today are a guess; it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of Helm for a release: secure the chart, apply, record generations and revision."""
+"""Apply a release: cache the chart, run Helm, record generations and revision."""
 
 from __future__ import annotations
 

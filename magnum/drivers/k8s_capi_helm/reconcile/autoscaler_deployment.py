@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The autoscaler of a cluster runs on the management cluster, so it is the operator's.
+"""The autoscaler on the management cluster follows the operator's options.
 
 Each run of Helm gives a release the image, the limits and the rights that the operator has set now;
 a release of an older driver or chart, into which a tenant's label could have got, is brought there

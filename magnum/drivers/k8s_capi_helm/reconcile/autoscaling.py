@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The number of machines of an autoscaled nodegroup, handed over once to its MachineDeployment.
+"""Set the initial number of machines of an autoscaled nodegroup, once.
 
 The chart renders no number for such a group, because the autoscaler sets it. So what a tenant asks
 for is set beside Helm, once; from then on the number is the autoscaler's again.

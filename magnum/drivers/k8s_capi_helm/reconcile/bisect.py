@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pass that Helm refuses, narrowed to the nodegroups to blame: they fail alone, the rest is done.
+"""Bisect the nodegroups of a pass that Helm refuses: fail those, apply the others.
 
 In the good case everything goes through Helm in one run. Only when that is refused, what is wanted
 of single nodegroups is tried in halves, on top of what is known to be accepted. A new group that is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a deployed release: planned, applied as far as Helm takes them, refused one by one."""
+"""Changes of a deployed release: planned, applied as far as Helm accepts them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ports of this process, put together from CONF when they are first needed.
+"""The clients of this process, created from CONF on first use.
 
 Loading the driver must touch neither kubeconfig nor helm nor network, because magnum-api loads it
 too and has none of them; and conductors fork workers, which must not share a connection with their

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one reconciliation works with, and what it has read, handed down instead of read again."""
+"""The context of one reconciliation: clients, configuration, and objects read so far."""
 
 from __future__ import annotations
 

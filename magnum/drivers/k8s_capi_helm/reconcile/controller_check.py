@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the controllers of the management cluster live, and what their clocks show.
+"""Controller checks: whether controllers renew their Leases, and their clocks.
 
 Their Leases are asked for now and then: what they renew tells both.
 

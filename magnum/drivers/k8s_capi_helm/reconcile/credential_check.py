@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Keystone still takes a cluster's application credential: asked now and then, remembered.
+"""Credential checks: periodically ask Keystone whether a credential is valid.
 
 A credential ends with its user, with the user's role in the project, or with the project. Cluster
 API's OpenStack provider before 0.15 shows that on no object: nothing happens any more, and nothing

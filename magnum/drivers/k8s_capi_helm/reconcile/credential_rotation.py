@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotation of a cluster's application credential: the new one first, the old ones when unused."""
+"""Credential rotation: create the new one first, delete old ones when unused."""
 
 from __future__ import annotations
 

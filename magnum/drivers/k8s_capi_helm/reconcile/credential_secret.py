@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Secret that a cluster's credential is read from, found and never guessed.
+"""Find the Secret to which a cluster's objects refer for the credential.
 
 It is found by the labels of the cluster. Which one of several counts, and which one a rotation
 writes, is what Cluster API's OpenStack provider reads: the ``identityRef`` of the OpenStackCluster,

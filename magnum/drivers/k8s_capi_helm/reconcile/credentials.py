@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new application credential for a cluster that runs, and the end of the old one.
+"""Application credentials of a cluster: create, retire and delete them.
 
 Cluster API's OpenStack provider does not watch the Secret: it reads it whenever it looks at an
 object, at the latest after its resync period of ten minutes. So the OpenStackCluster is touched,

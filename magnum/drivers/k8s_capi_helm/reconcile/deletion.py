@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One pass of a deletion: the steps that deletion.py decides, until one has to be waited for."""
+"""One pass of a deletion: carry out steps until one has to wait."""
 
 from __future__ import annotations
 

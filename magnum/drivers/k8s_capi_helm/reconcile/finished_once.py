@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters whose end this process has told Magnum of a moment ago."""
+"""Deletions that this process has already reported to Magnum."""
 
 from __future__ import annotations
 

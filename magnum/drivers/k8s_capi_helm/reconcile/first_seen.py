@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Since when this process has seen requests that nobody carries on."""
+"""First-seen times of requests without progress."""
 
 from __future__ import annotations
 

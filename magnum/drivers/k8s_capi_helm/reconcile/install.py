@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release that is not there: of a new cluster, or of one whose record was lost."""
+"""Install a release: of a new cluster, or of one whose release is lost."""
 
 from __future__ import annotations
 

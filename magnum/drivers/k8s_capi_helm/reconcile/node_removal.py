@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which machines a resize takes away, when the tenant names them.
+"""Mark the machines in ``nodes_to_remove`` for deletion.
 
 Cluster API takes Machines with a certain annotation first when a MachineSet, or the control plane,
 gets smaller ("Marking a Machine for deletion" in the Cluster API book). That holds within one

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New nodegroups of a running cluster: their entries, and what is left of one that was refused."""
+"""Add new nodegroups to a release, and remove the objects of refused ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look at one cluster and judge it: record, live release, objects, Nova's faults -> Verdict."""
+"""Observe and evaluate one cluster: Lease, release, snapshot -> Verdict."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Cluster API's objects do not tell: Nova, Octavia, the credential, the autoscaler."""
+"""Add to a snapshot: Nova faults, load balancer state, credential, autoscaler."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clusters leave in the cloud: cleared where no janitor does it, named where it blocks.
+"""Delete orphaned cloud resources without a janitor; report those that block a deletion.
 
 cluster-api-janitor-openstack puts its finalizer on every OpenStackCluster. Where it does not, or
 has ended, the driver deletes the load balancers, floating IPs and security groups of the cluster's

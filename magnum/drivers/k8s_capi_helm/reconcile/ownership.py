@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose cluster it is: the shape of its stack id, and the proof that is on the management cluster.
+"""Verify the owner of a cluster: the form of its stack id, and the proof.
 
 Another driver's cluster, or a management cluster that was swapped for an empty one, must never look
 like a cluster whose objects are simply gone.

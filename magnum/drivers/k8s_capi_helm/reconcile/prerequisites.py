@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a new cluster needs before its chart: namespace, role, Lease, Secrets."""
+"""Create the prerequisites of a release: namespace, role binding, Lease, Secrets."""
 
 from __future__ import annotations
 

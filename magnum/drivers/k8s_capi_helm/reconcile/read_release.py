@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What there is of a release: its record, the deployed revision, and whether that is all."""
+"""Read a release: its record, the deployed revision, whether it is complete."""
 
 from __future__ import annotations
 

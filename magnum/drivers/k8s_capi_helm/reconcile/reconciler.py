@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One pass over a release: what the rows ask for and the release lacks is applied under the lock.
+"""One reconciliation: apply the difference between records and release under the lock.
 
 A pass renders from the database under the lock and skips Helm when the live release already says
 so: of many requests that arrive together the first pass applies all, the others find nothing to do.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A render as this cloud wants it: the driver's values, the operator's overlays, the rows' wishes.
+"""Render values: the driver's, the operator's overlays, the request.
 
 An overlay wins over the driver's and the site's defaults and loses against what Magnum's rows ask
 for. So three renders are made: without anything that the rows ask for (*base*), with all of it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the operator asks of images and flavors, and flavors that are refused for it."""
+"""The operator's requirements for images and flavors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Helm's record of a release is as new as the cluster, by what the Lease knows of it.
+"""Refuse a Helm release that is older than the revision recorded in the Lease.
 
 Helm keeps each revision in a Secret of its own. Where the newest of them are deleted, or a backup
 brings back older ones only, what is left looks like a release that is merely smaller, or has not

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record and release of clusters at rest, as they were read last: for a while, in one process."""
+"""Cache record and release of settled clusters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An upgrade on its way: what is refused before it, its first values, and when groups follow."""
+"""An upgrade in progress: its checks, its initial values, its phases."""
 
 from __future__ import annotations
 

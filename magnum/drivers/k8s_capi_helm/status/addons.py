@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addons: which must be there, and whether they are deployed as they are asked for now.
+"""Whether the required addons exist and are deployed with the current spec.
 
 Their status has no observed generation: the phase stays Deployed right after an edit. What the
 addon provider has worked through stands in an annotation that its framework, kopf, keeps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The autoscaler: a Deployment of the chart on the management cluster, and whether it runs."""
+"""Whether the cluster autoscaler's Deployment runs."""
 
 from __future__ import annotations
 

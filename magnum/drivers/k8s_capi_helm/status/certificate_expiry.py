@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates: until when those of the control plane's machines hold.
+"""When the certificates of the control plane's machines expire.
 
 kubeadm gives them a year; KubeadmControlPlane replaces the machines before, if the chart says so
 ("rollout.before.certificatesExpiryDays" in the Cluster API book). A date that is near all the same

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control plane: whether the KubeadmControlPlane and its Machines are what was asked for.
+"""Whether KubeadmControlPlane and its Machines have the desired state.
 
 Source: the Cluster API book, "KubeadmControlPlane" status and conditions.
 """

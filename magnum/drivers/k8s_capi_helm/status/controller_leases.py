@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heartbeats: Leases that controllers renew as long as they live, and who has fallen silent.
+"""Stale controllers: leader election Leases that are not renewed.
 
 What a controller has written stays when it is gone, and looks as true as before. The one thing that
 it renews for nobody's sake but to be seen alive is the Lease of its leader election

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocking: what is left of a cluster that is being deleted, and which of it holds up the rest."""
+"""Progress of a deletion: remaining objects, and those that block the others."""
 
 from __future__ import annotations
 

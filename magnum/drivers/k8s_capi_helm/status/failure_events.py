@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failure events: the last witness of a fault, where no object says why it is not fine."""
+"""Failure events: the cause of a fault if no object's status has one."""
 
 from __future__ import annotations
 

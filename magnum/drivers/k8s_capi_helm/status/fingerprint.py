@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fingerprint: who was there in which generation, and what was asked for, to compare two looks.
+"""A fingerprint of objects, generations and request, to compare two snapshots.
 
 Two looks that find everything in place agree only if nothing was made, changed or deleted between
 them, and if they judged the same operation.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handed over: whether a look is as new as what Helm has written last.
+"""Whether a snapshot is as new as the last Helm revision.
 
 A look that comes from a watch may be older than a change that was made a moment ago, and then shows
 the cluster as it was, in place. What Helm has written has a generation; none older may be believed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Health: HEALTHY, UNHEALTHY or UNKNOWN, with a text for each part, "Ready" where it is fine.
+"""Health: HEALTHY, UNHEALTHY or UNKNOWN, with a text for each part.
 
 The keys ``cluster``, ``infrastructure``, ``controlplane`` and ``nodegroup`` and the word ``Ready``
 are those of magnum-capi-helm, which dashboards know; ``api`` is the key of the older Kubernetes

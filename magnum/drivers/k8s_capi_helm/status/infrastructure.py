@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Cluster and the OpenStackCluster: network, API endpoint, the word on the whole."""
+"""Whether Cluster and OpenStackCluster are ready: network, API endpoint."""
 
 from __future__ import annotations
 

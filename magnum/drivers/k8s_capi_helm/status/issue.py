@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is not in place: one sentence, and the class of who has to move if it is a fault."""
+"""An issue: one sentence, and the class of its cause."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentence in an answer of OpenStack, found in one pass over the text, however it is nested.
+"""Extract the message from a JSON error of OpenStack, at any depth.
 
 A parser of the standard library recurses into what it parses, and has to be started again at each
 brace of a text that only contains JSON. The text may be a tenant's (the words of a webhook), so it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker group: whether its MachineDeployment, MachineSets and Machines are what was asked for.
+"""Whether a nodegroup's MachineDeployment and Machines have the desired state.
 
 The MachineDeployment's own phase, counters and conditions can all look finished for the template
 before the newest one, and they count machines, not nodes. So the newest MachineSet and every

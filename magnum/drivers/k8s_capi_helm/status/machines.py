@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Machines of a group: which ones are in place, their addresses, and which are not and why."""
+"""The Machines of a nodegroup: ready ones with addresses, others with the cause."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wording: long sentences of OpenStack and Cluster API, cut to what a tenant can use."""
+"""Shorten long messages of OpenStack and Cluster API for tenants."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a verdict changes what Magnum says, and a verdict that ends nothing."""
+"""Whether a verdict changes what Magnum shows."""
 
 from __future__ import annotations
 

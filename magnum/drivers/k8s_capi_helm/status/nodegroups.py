@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodegroups: what each still lacks, and what its row should say."""
+"""Evaluate nodegroups: missing parts, and the status of each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public text: what a tenant may read of the words of a service, a library or a controller.
+"""Public text: messages of services and controllers, redacted for tenants.
 
 Messages of OpenStack's services arrive wrapped: gophercloud, openstacksdk and Go's net package add
 the address that was asked, services add the id of the request, proxies answer with a page of HTML.

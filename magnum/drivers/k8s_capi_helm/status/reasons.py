@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons: one line for the tenant, what is wrong or waited for, and how far it is."""
+"""Reasons: one line for the tenant with issue, cause and progress."""
 
 from __future__ import annotations
 

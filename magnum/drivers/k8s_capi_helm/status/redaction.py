@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private words: the forms of what no tenant is to read in a message, and of what looks like it.
+"""Redaction: patterns of private parts in messages.
 
 Each expression is bounded in what it repeats, so that a hostile text costs no more than a long one.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remediation: why a machine was given up, told until the machine in its place has its own word.
+"""Remediation: keep the cause of a replaced machine until its replacement has one.
 
 Cluster API deletes a machine whose health check has failed and makes another one. With its deletion
 all conditions of the machine are of an older spec, and once it is gone nothing on the management

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults: what each kind of object says when it is stuck, asked from the server up to the events.
+"""The root cause of an issue, from the server to the events.
 
 Cluster API copies a fault upwards late or not at all: a quota error of Nova stands on the
 OpenStackServer only (CAPO before 0.15), a server that the scheduler could not place says nothing

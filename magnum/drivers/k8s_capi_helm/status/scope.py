@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scope: the objects that one reason is about, and what its row says of them already."""
+"""The scope of a reason: its objects, and the current reason of its record."""
 
 from __future__ import annotations
 

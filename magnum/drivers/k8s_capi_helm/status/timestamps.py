@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Written times: what the clocks of the management cluster show, by the times that it writes.
+"""Timestamps written on the management cluster, and the time that they imply.
 
 The API server writes when an object was made and is to go, controllers write since when a condition
 says what it says. A conductor's clock need not agree with theirs, so how long something lasts is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Withheld: messages of which a tenant is told a part only, whole, for the operator's log.
+"""Complete messages for the operator's log that a tenant reads shortened.
 
 A tenant's cluster can make each of them long, and there be many: what is looked through is bounded.
 """

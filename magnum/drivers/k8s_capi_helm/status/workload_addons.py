@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the core addons consist of in the tenant's cluster, and what of it is not there any more.
+"""Objects of the core addons in the tenant's cluster, and missing ones.
 
 The addon provider looks at an addon again only when its object on the management cluster changes:
 it stays Deployed when the cluster's administrator deletes what it was made of. What that was stands

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in the cluster from its beginning."""
+"""Values of the addons."""
 
 from __future__ import annotations
 

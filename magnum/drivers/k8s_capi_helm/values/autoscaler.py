@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cluster autoscaler: the one workload of a cluster that runs on the management cluster.
+"""Values of the cluster autoscaler, which runs on the management cluster.
 
 Its image, its limits and its rights are the operator's. No label and no field of Magnum's reaches
 a key below ``autoscaler``; what older drivers have written there for a tenant goes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live values + wanted values + what this operation may touch -> next values.
+"""Deployed values + desired values + allowed changes of the operation -> next values.
 
 The live release is the record of a cluster: whatever no pending operation is entitled to stays as
 it is there, however much configuration, images or volume types have changed since. So a resize

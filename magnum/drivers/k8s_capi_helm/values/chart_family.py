@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only this project's chart can do, refused where the chart is another one."""
+"""Refuse features of the bundled chart for charts of other families."""
 
 from __future__ import annotations
 

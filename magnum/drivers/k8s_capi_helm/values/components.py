@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Kubernetes' programs are told: the API server's settings, and flags as kubeadm has them.
+"""Values of the Kubernetes components: API server settings, kubeadm flags.
 
 Flags stand in ``kubeadmConfigSpec``, which all charts of the contract lay over their own.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an upgrade still owes the nodegroups: new values that must not reach their machines yet.
+"""Deferred changes of an upgrade for nodegroups outside its scope.
 
 While the control plane is on its way, no machine of a nodegroup may change; and one that an upgrade
 does not take along never does. So what the templates differ in for workers waits in the release's

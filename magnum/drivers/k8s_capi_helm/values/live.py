@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads values of a deployed release: nodegroups, their sizes and bounds."""
+"""Read the values of a deployed release: nodegroups, sizes, bounds."""
 
 from __future__ import annotations
 

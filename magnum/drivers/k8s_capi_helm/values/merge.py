@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values laid over each other, and what differs between two of them carried over to a third."""
+"""Merge values, and three-way merge of the difference of two renders."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes version, networks of machines, pods and services, etcd's disk."""
+"""Values of Kubernetes version, networks and etcd's disk."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control plane and nodegroups: machines, their number, disks, places and marks."""
+"""Values of control plane and nodegroups: machines, counts, disks, zones, metadata."""
 
 from __future__ import annotations
 

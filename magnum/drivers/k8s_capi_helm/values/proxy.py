@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How machines reach what is outside of the cluster: proxies and registries."""
+"""Values of proxies and registries."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of the values that are the driver's own: nobody else may set them."""
+"""Keys of the values that are reserved for the driver."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who waits for the control plane in an upgrade, who follows it, and who was left behind."""
+"""Nodegroups in an upgrade: waiting for the control plane, following, or left out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drivers for Cinder and Manila, and volume types -> the storage classes of a cluster."""
+"""Values of storage: drivers for Cinder and Manila, storage classes."""
 
 from __future__ import annotations
 

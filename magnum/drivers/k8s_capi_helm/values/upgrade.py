@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an upgrade changes: labels and values by three-way merge, the control plane first.
+"""Values of an upgrade: three-way merge of labels and values, control plane first.
 
 Values are merged like the branches of a text: what differs between a render with the old labels and
 one with the new labels is carried over into the live values. Both renders are of today's

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zones, volume types and load balancer kinds that labels name, by what they have to be among."""
+"""Check zones, volume types and load balancer kinds in labels against the cloud."""
 
 from __future__ import annotations
 

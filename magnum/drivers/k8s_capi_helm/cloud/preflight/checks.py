@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All problems together, in the order in which a tenant would mend them."""
+"""All preflight checks, in the order in which a tenant fixes the problems."""
 
 from __future__ import annotations
 

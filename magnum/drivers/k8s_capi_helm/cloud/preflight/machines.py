@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Image, flavors and keypair: there, usable, and large enough for one another."""
+"""Check image, flavors and keypair: they exist, are usable and compatible."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many problems in one line of bounded length, for a tenant who sees nothing but that line."""
+"""Several problems as one line of bounded length."""
 
 from __future__ import annotations
 

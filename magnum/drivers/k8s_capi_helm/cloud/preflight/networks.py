@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks, subnets and a floating IP: which one is meant, and whether it can be used."""
+"""Check networks, subnets and floating IP: resolve each, and whether it is usable."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images, disks and annotations of single nodegroups: what does not go with the cluster."""
+"""Check images, disks and annotations of nodegroups against their cluster."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of everything an operation takes from the project's quotas.
+"""The quota usage of an operation.
 
 Counted is what is certain to be asked for: what Cluster API's OpenStack provider makes at once for
 the cluster, and each machine that the operation adds. What may come later (volumes and load
