@@ -43,6 +43,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
 from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import deletion as status_deletion
+from magnum.drivers.k8s_capi_helm.status import reasons
 
 LOG = logging.getLogger(__name__)
 
@@ -187,7 +188,7 @@ def continue_deletion(context: Any, cluster: Any, conf: Settings) -> None:
     elif step.action is status_deletion.DeletionAction.NO_PROOF or _is_late(ports, owner, now):
         saving.save(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
     else:
-        saving.save(cluster, status_reason=step.reason or None)
+        saving.save(cluster, status_reason=step.reason or reasons.starting(cluster.status))
 
 
 def write(

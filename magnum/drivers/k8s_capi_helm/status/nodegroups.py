@@ -161,7 +161,7 @@ def drifted_replicas(observed: Observed, state: MagnumState) -> str:
     if not state.applied or generations.missing(observed, state) is not None:
         return ""
     drifts = [
-        f"'{nodegroup.name}' is {size} instead of {nodegroup.count}"
+        f"'{nodegroup.name}' has {size} instead of {nodegroup.count}"
         for nodegroup in state.groups
         if nodegroup.status.endswith("_COMPLETE")
         and not nodegroup.autoscaled

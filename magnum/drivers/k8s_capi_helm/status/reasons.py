@@ -33,7 +33,9 @@ SILENCE_PATIENCE = datetime.timedelta(minutes=3)
 #: Between two looks that find something in place.
 ONCE_MORE = Issue("all checks passed, confirming").line()
 #: A creation whose nodegroups have failed: nobody asks for them any more.
-_NEVER_APPLIED = "Cluster API did not get the cluster in this time; delete it and create it again"
+_NEVER_APPLIED = (
+    "the cluster was not applied to the management cluster in time; delete it and create it again"
+)
 _NOTHING_CHANGED = f"{Cause.REQUEST.value}: nothing was changed."
 
 
@@ -71,7 +73,7 @@ def with_cause(
         everything.
     """
     if observed.unreachable:
-        text = "the management cluster cannot be reached; what it has begun continues"
+        text = "the management cluster cannot be reached; changes already applied continue"
         return Issue(text, Cause.MANAGEMENT).line()
     if observed.silent:
         return without_cause(observed, issue.text)

@@ -168,7 +168,7 @@ class Outage(Life):
         self.say(str(told))
         assert _SINCE.fullmatch(told["management"]), told
         self.cluster.says(
-            "management: the management cluster cannot be reached; what it has begun continues"
+            "management: the management cluster cannot be reached; changes already applied continue"
         )
         self.fault(_STOPPED, False)
         assert management.answers(30), "the management API does not answer again"

@@ -35,7 +35,7 @@ class TestAstray(Case):
         self.made(workers=2)
         self.assertNotIn("outside of Magnum", self.notice())
         self.scale("default-worker", 1)
-        self.assertIn("'default-worker' is 1 instead of 2", self.notice())
+        self.assertIn("'default-worker' has 1 instead of 2", self.notice())
         self.scale("default-worker", 2)
         self.assertNotIn("outside of Magnum", self.notice())
 
@@ -43,7 +43,7 @@ class TestAstray(Case):
         self.made(masters=3)
         owner = self.kube.get(names.CONTROL_PLANE, NAMESPACE, names.control_plane(RELEASE))
         self.kube.put(names.CONTROL_PLANE, {**owner, "spec": {**owner["spec"], "replicas": 1}})
-        self.assertIn("'default-master' is 1 instead of 3", self.notice())
+        self.assertIn("'default-master' has 1 instead of 3", self.notice())
 
     def test_not_what_the_autoscaler_sets_or_is_not_handed_over(self) -> None:
         self.made(labels=TestAutoscaler.LABELS)
