@@ -36,10 +36,10 @@ def at_least(seconds: float) -> Iterator[None]:
         yield
 
 
-def remaining(most: float) -> float:
-    """Seconds that there are for something that may take *most*; never below 0."""
+def remaining(maximum: float) -> float:
+    """Seconds that there are for something that may take *maximum*; never below 0."""
     end = _until.get()
-    return most if end is None else max(0.0, min(most, end - time.monotonic()))
+    return maximum if end is None else max(0.0, min(maximum, end - time.monotonic()))
 
 
 def is_expired() -> bool:

@@ -90,8 +90,8 @@ class Driver(driver.Driver):  # type: ignore[misc]
         :param nodes_to_remove: ids or names of servers, or names of nodes, that are to go.
         :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
         """
-        group = nodegroup or cluster.default_ng_worker
-        resize.resize(context, cluster, group, nodes_to_remove, CONF)
+        chosen = nodegroup or cluster.default_ng_worker
+        resize.resize(context, cluster, chosen, nodes_to_remove, CONF)
 
     @rpc.with_deadline
     def upgrade_cluster(

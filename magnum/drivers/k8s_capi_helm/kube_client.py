@@ -60,8 +60,8 @@ class KubeClient:
             pause=pause,
             breaker=CircuitBreaker(
                 failures=breaker_failures,
-                longest=breaker_pause,
-                patience=2 * (connect_timeout + read_timeout),
+                max_pause=breaker_pause,
+                max_wait=2 * (connect_timeout + read_timeout),
             ),
         )
         self._kinds = Discovery(self._wire)
@@ -80,7 +80,7 @@ class KubeClient:
         try:
             return self._kinds.exchange("GET", kind, namespace, name, verb="read")
         except errors.NotAllowed:
-            if self._is_nowhere(kind, namespace):
+            if self._is_namespace_missing(kind, namespace):
                 return None
             raise
 
@@ -112,11 +112,11 @@ class KubeClient:
         try:
             return self._kinds.read_all(kind, namespace, selector, lambda item: item)[0]
         except errors.NotAllowed:
-            if self._is_nowhere(kind, namespace):
+            if self._is_namespace_missing(kind, namespace):
                 return []
             raise
 
-    def _is_nowhere(self, kind: names.Kind, namespace: str | None) -> bool:
+    def _is_namespace_missing(self, kind: names.Kind, namespace: str | None) -> bool:
         """Whether there is no such namespace.
 
         The driver's role is bound in each, so that without one the server does not tell that there
@@ -125,10 +125,10 @@ class KubeClient:
         if namespace is None or not kind.namespaced:
             return False
         try:
-            found = self._kinds.exchange("GET", names.NAMESPACE, None, namespace, verb="read")
+            obj = self._kinds.exchange("GET", names.NAMESPACE, None, namespace, verb="read")
         except errors.ManagementRefused:
             return False
-        return found is None
+        return obj is None
 
     def identity(self) -> str:
         """A text that is another one when the kubeconfig says something else; no request.
@@ -145,10 +145,10 @@ class KubeClient:
         :param keep: what is wanted of an object; None if nothing. Each page goes when it is read.
         :raises errors.DriverError: as for get.
         """
-        found, since = self._kinds.read_all(kind, None, None, keep)
+        objects, since = self._kinds.read_all(kind, None, None, keep)
         if not since:
             raise unreachable(f"{kind.plural}: a list without a resourceVersion")
-        return found, since
+        return objects, since
 
     def revision(self, kind: names.Kind) -> str:
         """The resourceVersion of all objects of a kind as they are now; one object is read.
@@ -177,11 +177,11 @@ class KubeClient:
         extra = {"verb": "watch", "query": query}
         request = self._kinds.request("GET", kind, None, None, None, extra)
         for event in self._wire.stream(request, seconds):
-            thing = event.get("object") or {}
+            obj = event.get("object") or {}
             if event.get("type") == "ERROR":
-                code = int(thing.get("code") or 500)
-                raise refusal(request, code, json.dumps(thing).encode())
-            yield str(event.get("type")), {**thing, "kind": kind.name}
+                code = int(obj.get("code") or 500)
+                raise refusal(request, code, json.dumps(obj).encode())
+            yield str(event.get("type")), {**obj, "kind": kind.name}
 
     def create(self, kind: names.Kind, manifest: Json) -> Json:
         """Make an object.
@@ -227,7 +227,7 @@ class KubeClient:
         :raises errors.DriverError: otherwise as for get.
         """
         compared = bool((merge.get("metadata") or {}).get("resourceVersion"))
-        answer = self._kinds.exchange(
+        reply = self._kinds.exchange(
             "PATCH",
             kind,
             namespace,
@@ -237,9 +237,9 @@ class KubeClient:
             content_type=MERGE_PATCH,
             repeatable=not compared,
         )
-        if answer is None:
+        if reply is None:
             raise gone(kind, namespace, name)
-        return answer
+        return reply
 
     def delete(
         self, kind: names.Kind, namespace: str | None, name: str, *, uid: str | None = None
@@ -299,7 +299,7 @@ class KubeClient:
         namespace, name = metadata.get("namespace"), metadata.get("name")
         if kind.namespaced and not namespace:
             raise ValueError(f"{kind.name} '{name}' needs metadata.namespace")
-        answer = self._kinds.exchange(method, kind, namespace, name, body=manifest, **extra)
-        if answer is None:
+        reply = self._kinds.exchange(method, kind, namespace, name, body=manifest, **extra)
+        if reply is None:
             raise gone(kind, namespace, name)
-        return answer
+        return reply

@@ -83,16 +83,16 @@ def store_chart(directory: pathlib.Path, store: pathlib.Path) -> Chart:
     :raises errors.ChartNotFound: no chart there, or the store cannot be written.
     """
     chart = read_chart(directory)
-    place = directory_of(store, chart.name, chart.version, chart.digest)
-    if not place.is_dir():
+    target = directory_of(store, chart.name, chart.version, chart.digest)
+    if not target.is_dir():
         try:
-            _copy(directory, place)
+            _copy(directory, target)
         except OSError as error:
             raise not_found(
                 "This Magnum conductor cannot store the chart of this cluster",
-                f"{place}: {error}",
+                f"{target}: {error}",
             ) from None
-    return dataclasses.replace(chart, path=str(place))
+    return dataclasses.replace(chart, path=str(target))
 
 
 def archive_paths(directory: pathlib.Path) -> list[str]:
@@ -121,35 +121,35 @@ def unpack(archive: pathlib.Path, into: pathlib.Path) -> pathlib.Path:
             "This Magnum service has no usable chart",
             f"{archive}: {type(error).__name__}: {error}",
         ) from None
-    return chart_in(into)
+    return only_chart(into)
 
 
-def chart_in(directory: pathlib.Path) -> pathlib.Path:
+def only_chart(directory: pathlib.Path) -> pathlib.Path:
     """The only chart directly below a directory.
 
     :raises errors.ChartNotFound: there is none, or more than one.
     """
-    found = sorted(directory.glob("*/Chart.yaml"))
-    if len(found) != 1:
+    charts = sorted(directory.glob("*/Chart.yaml"))
+    if len(charts) != 1:
         raise not_found(
             "This Magnum service has no usable chart",
-            f"{directory}: {len(found)} charts instead of one",
+            f"{directory}: {len(charts)} charts instead of one",
         )
-    return found[0].parent
+    return charts[0].parent
 
 
 def delete_abandoned(directory: pathlib.Path, pattern: str) -> None:
     """Take away what conductors have left in the making that were killed long ago."""
-    for one in directory.glob(pattern):
+    for path in directory.glob(pattern):
         with contextlib.suppress(OSError):
-            if clock.utc_now().timestamp() - one.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(one, ignore_errors=True)
+            if clock.utc_now().timestamp() - path.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(path, ignore_errors=True)
 
 
-def not_found(what: str, detail: str) -> errors.ChartNotFound:
-    """The error for a chart that cannot be had; *what* is the beginning of its sentence."""
+def not_found(subject: str, detail: str) -> errors.ChartNotFound:
+    """The error for a chart that cannot be had; *subject* is the beginning of its sentence."""
     return errors.ChartNotFound(
-        f"{what}. Ask the operator to check the options [capi_helm] helm_chart_repo, "
+        f"{subject}. Ask the operator to check the options [capi_helm] helm_chart_repo, "
         "helm_chart_name and default_helm_chart_version.",
         detail,
     )
@@ -192,20 +192,20 @@ def _relative_paths(directory: pathlib.Path, *, inner_tests: bool = False) -> It
             yield (here / name).as_posix()
 
 
-def _copy(directory: pathlib.Path, place: pathlib.Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    delete_abandoned(place.parent, f"{_DRAFT}*")
-    draft = pathlib.Path(tempfile.mkdtemp(prefix=_DRAFT, dir=place.parent))
+def _copy(directory: pathlib.Path, target: pathlib.Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    delete_abandoned(target.parent, f"{_DRAFT}*")
+    draft = pathlib.Path(tempfile.mkdtemp(prefix=_DRAFT, dir=target.parent))
     try:
         copy = draft / "chart"
         for relative in _relative_paths(directory):
             (copy / relative).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(directory / relative, copy / relative)
         try:
-            copy.rename(place)
+            copy.rename(target)
         except OSError:
             # Another worker was faster; its copy has the same digest.
-            if not place.is_dir():
+            if not target.is_dir():
                 raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)

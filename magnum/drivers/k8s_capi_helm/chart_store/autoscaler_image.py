@@ -30,19 +30,19 @@ def is_due(chart: Chart) -> bool:
     return any(map(_is_known, _templates(chart.path).values()))
 
 
-def with_operators_image(chart: Chart, store: pathlib.Path, scratch: pathlib.Path) -> Chart:
+def with_operators_image(chart: Chart, store: pathlib.Path, directory: pathlib.Path) -> Chart:
     """The chart in the store, without what lets a tenant's registry reach the autoscaler.
 
-    :param scratch: an empty directory, which the caller takes away.
+    :param directory: an empty directory, which the caller takes away.
     :raises errors.ChartNotFound: the store cannot be written.
     """
-    found = {path: text for path, text in _templates(chart.path).items() if _is_known(text)}
-    copy = scratch / "chart"
+    templates = {path: text for path, text in _templates(chart.path).items() if _is_known(text)}
+    copy = directory / "chart"
     try:
         shutil.copytree(chart.path, copy)
-        for path, text in found.items():
-            place = copy / path.relative_to(chart.path)
-            place.write_text(autoscaler.without_prefix(text), encoding="utf-8")
+        for path, text in templates.items():
+            path_of_copy = copy / path.relative_to(chart.path)
+            path_of_copy.write_text(autoscaler.without_prefix(text), encoding="utf-8")
     except OSError as error:
         raise archive.not_found(
             "This Magnum conductor cannot store the chart of this cluster", f"{copy}: {error}"
@@ -52,8 +52,8 @@ def with_operators_image(chart: Chart, store: pathlib.Path, scratch: pathlib.Pat
 
 def _templates(chart: str) -> dict[pathlib.Path, str]:
     """The files of a chart that make the autoscaler, with their texts."""
-    place = pathlib.Path(chart) / autoscaler.TEMPLATES
-    paths = sorted(path for form in _READABLE for path in place.glob(form))
+    directory = pathlib.Path(chart) / autoscaler.TEMPLATES
+    paths = sorted(path for form in _READABLE for path in directory.glob(form))
     return {path: path.read_text(encoding="utf-8", errors="replace") for path in paths}
 
 

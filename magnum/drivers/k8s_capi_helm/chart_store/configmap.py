@@ -72,8 +72,8 @@ class ChartConfigMaps:
         :raises errors.ChartNotFound: what is there is not a chart.
         :raises errors.DriverError: the management cluster does not answer.
         """
-        found = self._kube.get(names.CONFIG_MAP, namespace, names.chart_copy(digest))
-        text = ((found or {}).get("binaryData") or {}).get(_KEY)
+        config_map = self._kube.get(names.CONFIG_MAP, namespace, names.chart_copy(digest))
+        text = ((config_map or {}).get("binaryData") or {}).get(_KEY)
         if not text:
             return None
         archive = into / _KEY

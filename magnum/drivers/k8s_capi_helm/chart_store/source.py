@@ -32,14 +32,14 @@ class ChartChoice:
 
     :ivar repository: option ``helm_chart_repo``, ``name`` is ``helm_chart_name``.
     :ivar default_version: for clusters that do not ask for one; None for the source's own.
-    :ivar allowed: charts that templates may name, as in the option ``allowed_charts``.
+    :ivar allowed_sources: charts that templates may name, as in the option ``allowed_charts``.
     :ivar versions: that templates may name, as in ``allowed_chart_versions``; none for all.
     """
 
     repository: str | None = None
     name: str | None = None
     default_version: str | None = None
-    allowed: Iterable[str] = ()
+    allowed_sources: Iterable[str] = ()
     versions: Iterable[str] = ()
 
 
@@ -47,37 +47,37 @@ class ChartChoice:
 ONLY_BUNDLED = ChartChoice()
 
 
-def bundled(repository: str | None, name: str | None) -> ChartSource:
+def source_of_options(repository: str | None, name: str | None) -> ChartSource:
     """The place that the options ``helm_chart_repo`` and ``helm_chart_name`` mean together."""
-    where, what = (repository or "").rstrip("/"), name or names.CLUSTER_CHART
-    if not where and "/" in what:
-        where, _, what = what.rstrip("/").rpartition("/")
-        where = where or "/"
-    return ChartSource(where or BUNDLED, what)
+    path, chart = (repository or "").rstrip("/"), name or names.CLUSTER_CHART
+    if not path and "/" in chart:
+        path, _, chart = chart.rstrip("/").rpartition("/")
+        path = path or "/"
+    return ChartSource(path or BUNDLED, chart)
 
 
-def allowed(entries: Iterable[str], default: ChartSource) -> tuple[ChartSource, ...]:
+def allowed_sources(entries: Iterable[str], default: ChartSource) -> tuple[ChartSource, ...]:
     """The places of the option ``allowed_charts``.
 
     :param entries: each a name in the operator's own repository, or a repository and a name.
     :raises errors.Misconfigured: one is neither.
     """
-    found = []
+    sources = []
     for entry in entries:
         words = entry.split()
         if len(words) == 2:
-            found.append(bundled(*words))
+            sources.append(source_of_options(*words))
         elif len(words) == 1 and "/" in words[0]:
-            found.append(bundled(None, words[0]))
+            sources.append(source_of_options(None, words[0]))
         elif len(words) == 1:
-            found.append(ChartSource(default.repository, words[0]))
+            sources.append(ChartSource(default.repository, words[0]))
         else:
             raise errors.Misconfigured(
                 "This Magnum service cannot create clusters because of its configuration. Ask its "
                 "operator to look into the log.",
                 f"[capi_helm] allowed_charts has {entry!r}: expected NAME, or REPOSITORY NAME",
             )
-    return tuple(found)
+    return tuple(sources)
 
 
 def check_version(version: str, patterns: Iterable[str]) -> None:
@@ -87,13 +87,13 @@ def check_version(version: str, patterns: Iterable[str]) -> None:
     :param patterns: of the versions that may be named; each may have ``*`` for any text.
     :raises errors.InvalidRequest: it is none of them.
     """
-    known = [plain(one) for one in patterns if one]
-    if not any(fnmatch.fnmatchcase(plain(version), one) for one in known):
+    allowed_versions = [plain(pattern) for pattern in patterns if pattern]
+    if not any(fnmatch.fnmatchcase(plain(version), pattern) for pattern in allowed_versions):
         raise errors.InvalidRequest(
             "The template asks for a chart version that this cloud does not allow. Its label "
             f"capi_helm_chart_version is '{version}', and these are allowed: "
-            f"{', '.join(dict.fromkeys(known))}. Use a template without that label or with another "
-            "version."
+            f"{', '.join(dict.fromkeys(allowed_versions))}. Use a template without that label or "
+            "with another version."
         )
 
 
@@ -106,19 +106,19 @@ def source_of(
     :param repository: the label ``capi_helm_chart_repo``, None without.
     :raises errors.InvalidRequest: the operator does not allow it.
     """
-    wanted = ChartSource(
+    requested = ChartSource(
         default.repository if repository is None else repository.rstrip("/"), name or default.name
     )
-    if wanted == default or wanted in others:
-        return wanted
-    given = " and ".join(
+    if requested == default or requested in others:
+        return requested
+    label_texts = " and ".join(
         f"{label} '{text}'"
         for label, text in (("capi_helm_chart_name", name), ("capi_helm_chart_repo", repository))
         if text is not None
     )
     raise errors.InvalidRequest(
-        f"The template asks for a chart that this cloud does not allow. It has {given}: use a "
-        "template without, or ask the operator to allow that chart.",
-        f"[capi_helm] allowed_charts has {len(others)} other charts; requested: {wanted.name} in "
-        f"{wanted.repository}",
+        f"The template asks for a chart that this cloud does not allow. It has {label_texts}: use "
+        "a template without, or ask the operator to allow that chart.",
+        f"[capi_helm] allowed_charts has {len(others)} other charts; requested: {requested.name} "
+        f"in {requested.repository}",
     )

@@ -62,13 +62,13 @@ class ChartStore:
         self._bundled = bundled
         self._directory = directory
         self._helm = helm
-        self._own = chart_source.bundled(choice.repository, choice.name)
+        self._own = chart_source.source_of_options(choice.repository, choice.name)
         self._default_version = choice.default_version
-        self._allowed = tuple(choice.allowed)
+        self._allowed = tuple(choice.allowed_sources)
         self._versions = tuple(choice.versions)
         self._copies = copies
 
-    def wanted(
+    def for_new_cluster(
         self, version: str | None, *, name: str | None = None, repository: str | None = None
     ) -> Chart:
         """The chart for a new cluster.
@@ -80,10 +80,10 @@ class ChartStore:
         :raises errors.ChartNotFound: the source does not have it.
         :raises errors.DriverError: helm or the repository cannot be used.
         """
-        place = chart_source.source_of(name, repository, self._own, self._others())
+        source = chart_source.source_of(name, repository, self._own, self._others())
         if version and self._versions:
             chart_source.check_version(version, (*self._versions, self._default_version or ""))
-        return self._mended(self._fetched(place, version or self._default_version))
+        return self._without_prefix(self._fetch(source, version or self._default_version))
 
     def secure(self, namespace: str, chart: Chart) -> None:
         """Keep a chart that is about to be applied where every conductor finds it.
@@ -108,14 +108,14 @@ class ChartStore:
         :raises errors.ChartNotFound: it is neither in the store nor at the source.
         :raises errors.DriverError: helm or the repository cannot be used.
         """
-        kept = self._kept(live, digest) or self._restored(live.namespace, digest)
-        if kept is not None:
-            return self._mended(kept)
+        stored = self._stored(live, digest) or self._restored(live.namespace, digest)
+        if stored is not None:
+            return self._without_prefix(stored)
         details = []
-        for place in self._sources(live, digest):
+        for source in self._sources(live, digest):
             try:
-                chart = self._fetched(place, live.chart_version)
-                mended = self._mended(chart)
+                chart = self._fetch(source, live.chart_version)
+                mended = self._without_prefix(chart)
             except errors.ChartNotFound as error:
                 details.append(error.detail)
                 continue
@@ -127,66 +127,66 @@ class ChartStore:
                 return mended
         raise _lost(live, digest, "; ".join(details))
 
-    def noted(self, namespace: str, digest: str) -> Chart | None:
+    def recorded_chart(self, namespace: str, digest: str) -> Chart | None:
         """The chart that was applied in a namespace under a digest; None when nobody has it.
 
         :raises errors.DriverError: the management cluster does not answer.
         """
-        for place in self._directory.glob(f"*/*/{digest}") if digest else ():
-            if chart_archive.has_digest(place, digest):
-                return self._mended(
-                    dataclasses.replace(chart_archive.read_chart(place), digest=digest)
+        for path in self._directory.glob(f"*/*/{digest}") if digest else ():
+            if chart_archive.has_digest(path, digest):
+                return self._without_prefix(
+                    dataclasses.replace(chart_archive.read_chart(path), digest=digest)
                 )
-        found = self._restored(namespace, digest)
-        return found and self._mended(found)
+        restored = self._restored(namespace, digest)
+        return restored and self._without_prefix(restored)
 
     # ---------------------------------------------------------------------------------------------
-    def _kept(self, live: LiveRelease, digest: str) -> Chart | None:
+    def _stored(self, live: LiveRelease, digest: str) -> Chart | None:
         """The chart of a release from the store."""
         if digest:
-            place = chart_archive.directory_of(
+            path = chart_archive.directory_of(
                 self._directory, live.chart_name, live.chart_version, digest
             )
             with contextlib.suppress(errors.ChartNotFound):
-                chart = chart_archive.read_chart(place)
-                if chart_archive.has_digest(place, digest):
+                chart = chart_archive.read_chart(path)
+                if chart_archive.has_digest(path, digest):
                     return dataclasses.replace(chart, digest=digest)
-                LOG.warning("Chart %s has changed and is fetched again", place)
-                shutil.rmtree(place, ignore_errors=True)
+                LOG.warning("Chart %s has changed and is fetched again", path)
+                shutil.rmtree(path, ignore_errors=True)
         return None
 
     def _restored(self, namespace: str, digest: str) -> Chart | None:
         """The chart of a release from the management cluster, if it is the very one."""
         if not digest or self._copies is None:
             return None
-        with self._scratch() as scratch, contextlib.suppress(errors.ChartNotFound):
-            found = self._copies.restore(namespace, digest, scratch)
-            if found is not None and chart_archive.has_digest(found, digest):
+        with self._scratch() as directory, contextlib.suppress(errors.ChartNotFound):
+            path = self._copies.restore(namespace, digest, directory)
+            if path is not None and chart_archive.has_digest(path, digest):
                 return dataclasses.replace(
-                    chart_archive.store_chart(found, self._directory), digest=digest
+                    chart_archive.store_chart(path, self._directory), digest=digest
                 )
         return None
 
-    def _mended(self, chart: Chart) -> Chart:
+    def _without_prefix(self, chart: Chart) -> Chart:
         """A chart as it may be given to Helm."""
         if not autoscaler_image.is_due(chart):
             return chart
-        with self._scratch() as scratch:
-            return autoscaler_image.with_operators_image(chart, self._directory, scratch)
+        with self._scratch() as directory:
+            return autoscaler_image.with_operators_image(chart, self._directory, directory)
 
     def _others(self) -> tuple[chart_source.ChartSource, ...]:
-        return chart_source.allowed(self._allowed, self._own)
+        return chart_source.allowed_sources(self._allowed, self._own)
 
     def _sources(self, live: LiveRelease, digest: str) -> Iterator[chart_source.ChartSource]:
         """Where the chart of a release may come from; without its digest only the usual place."""
         yield self._own
-        for place in self._others() if digest else ():
-            if place.name == live.chart_name and place != self._own:
-                yield place
+        for source in self._others() if digest else ():
+            if source.name == live.chart_name and source != self._own:
+                yield source
 
-    def _fetched(self, place: chart_source.ChartSource, version: str | None) -> Chart:
+    def _fetch(self, chart_source_used: chart_source.ChartSource, version: str | None) -> Chart:
         """The chart at a place in a version, put into the store."""
-        with self._source(place, version) as source:
+        with self._source(chart_source_used, version) as source:
             chart = chart_archive.read_chart(source)
             if version is not None and plain(chart.version) != plain(version):
                 raise errors.ChartNotFound(
@@ -196,15 +196,15 @@ class ChartStore:
                     "version.",
                     f"{source}",
                 )
-            kept = chart_archive.store_chart(source, self._directory)
-            return dataclasses.replace(kept, source=_shown(place))
+            stored = chart_archive.store_chart(source, self._directory)
+            return dataclasses.replace(stored, source=_public_source(chart_source_used))
 
     @contextlib.contextmanager
     def _source(
-        self, place: chart_source.ChartSource, version: str | None
+        self, origin: chart_source.ChartSource, version: str | None
     ) -> Iterator[pathlib.Path]:
         """The directory of the chart at its source; a fetched one is there only meanwhile."""
-        name, repository = place.name, place.repository
+        name, repository = origin.name, origin.repository
         if repository.startswith(("http://", "https://")):
             reference, remote = name, repository
         elif repository.startswith("oci://"):
@@ -219,11 +219,11 @@ class ChartStore:
         if self._helm is None or version is None:
             raise chart_archive.not_found(
                 "A chart from a repository needs a version",
-                f"{_shown(place)}, version {version}",
+                f"{_public_source(origin)}, version {version}",
             )
-        with self._scratch() as scratch:
-            yield chart_archive.chart_in(
-                self._helm.pull(reference, repository=remote, version=version, into=scratch)
+        with self._scratch() as work_directory:
+            yield chart_archive.only_chart(
+                self._helm.pull(reference, repository=remote, version=version, into=work_directory)
             )
 
     @contextlib.contextmanager
@@ -235,8 +235,8 @@ class ChartStore:
             return
         for archive in archives:
             if archive.is_file():
-                with self._scratch() as scratch:
-                    yield chart_archive.unpack(archive, scratch)
+                with self._scratch() as work_directory:
+                    yield chart_archive.unpack(archive, work_directory)
                 return
         raise chart_archive.not_found(
             "This Magnum service has no chart",
@@ -248,20 +248,20 @@ class ChartStore:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             chart_archive.delete_abandoned(self._directory, f"{_FETCHED}*")
-            scratch = tempfile.TemporaryDirectory(prefix=_FETCHED, dir=self._directory)
+            temporary = tempfile.TemporaryDirectory(prefix=_FETCHED, dir=self._directory)
         except OSError as error:
             raise chart_archive.not_found(
                 "This Magnum conductor cannot store the chart of this cluster", str(error)
             ) from None
-        with scratch as path:
+        with temporary as path:
             yield pathlib.Path(path)
 
 
-def _shown(place: chart_source.ChartSource) -> str:
+def _public_source(source: chart_source.ChartSource) -> str:
     """A place for the record, without the user and password in a repository's URL."""
-    if place.repository == chart_source.BUNDLED:
+    if source.repository == chart_source.BUNDLED:
         return chart_source.BUNDLED
-    return re.sub(r"//[^/@ ]*@", "//", f"{place.repository} {place.name}")
+    return re.sub(r"//[^/@ ]*@", "//", f"{source.repository} {source.name}")
 
 
 def _lost(live: LiveRelease, digest: str, detail: str) -> errors.ChartNotFound:

@@ -100,10 +100,10 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         LOG.debug("helm %s", failures.without_passwords(" ".join(arguments)))
         program = find_helm(self._program)
         if self._limit <= 0:
-            late = ProcessResult(
+            expired = ProcessResult(
                 ProcessOutcome.TIMED_OUT, 0, b"", b"not begun: whoever asked waits no longer"
             )
-            return failures.output(arguments, late)
+            return failures.output(arguments, expired)
         try:
             finished = supervise(
                 [program, *arguments],
@@ -135,15 +135,15 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
                 chart_ref, repo = f"{_REPOSITORY}/{chart_ref}", None
             return pathlib.Path(await super().pull(chart_ref, repo=repo, version=version))
 
-    def _log_in(self, url: urllib.parse.SplitResult, user: str, place: str) -> None:
+    def _log_in(self, url: urllib.parse.SplitResult, user: str, directory: str) -> None:
         self._environment |= {
-            "HELM_REPOSITORY_CONFIG": f"{place}/repositories.yaml",
-            "HELM_REPOSITORY_CACHE": f"{place}/cache",
+            "HELM_REPOSITORY_CONFIG": f"{directory}/repositories.yaml",
+            "HELM_REPOSITORY_CACHE": f"{directory}/cache",
         }
-        plain = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
+        url_without_user = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
         login = ["--username", urllib.parse.unquote(user), "--password-stdin"]
         password = urllib.parse.unquote(url.password or "").encode()
-        self._supervised(["repo", "add", _REPOSITORY, plain, *login], password)
+        self._supervised(["repo", "add", _REPOSITORY, url_without_user, *login], password)
 
     async def check(
         self, release: str, chart: str, values: Mapping[str, object], namespace: str
@@ -177,7 +177,7 @@ def check_readable(values: bytes) -> bytes:
     Source: https://yaml.org/spec/1.1/#id868524 (printable characters and line breaks)
     """
     text = json.dumps(json.loads(values), ensure_ascii=False)
-    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+    return _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 
 
 def find_helm(executable: str) -> str:
@@ -205,10 +205,12 @@ def identity(executable: str) -> tuple[object, ...]:
     return program, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def environment(own: Mapping[str, str], kubeconfig: str | None) -> dict[str, str]:
+def environment(variables: Mapping[str, str], kubeconfig: str | None) -> dict[str, str]:
     """The environment of helm: this process's own, without what would mislead helm."""
-    clean = {key: value for key, value in own.items() if not key.startswith(_MISLEADING)}
-    clean.pop("KUBECONFIG", None)
+    kept_variables = {
+        key: value for key, value in variables.items() if not key.startswith(_MISLEADING)
+    }
+    kept_variables.pop("KUBECONFIG", None)
     if kubeconfig is not None:
-        clean["KUBECONFIG"] = kubeconfig
-    return clean
+        kept_variables["KUBECONFIG"] = kubeconfig
+    return kept_variables

@@ -78,9 +78,9 @@ class HelmClient:
         secret = release_secret.newest(secrets)
         if secret is None:
             return None
-        found = release_secret.decode(secret)
-        status = recovery.effective_status(secrets, found.status)
-        return dataclasses.replace(found, status=status, whole=recovery.last_complete(secrets))
+        decoded = release_secret.decode(secret)
+        status = recovery.effective_status(secrets, decoded.status)
+        return dataclasses.replace(decoded, status=status, whole=recovery.last_complete(secrets))
 
     def deployed(self, namespace: str, release: str) -> LiveRelease | None:
         """The newest revision that was applied as a whole, without a helm process; None without.
@@ -117,7 +117,7 @@ class HelmClient:
         """
         version, stop = self.version(), _stop(hold)
         newest = self._recover(namespace, release)
-        before = 0 if newest is None else release_secret.revision(newest)
+        previous_revision = 0 if newest is None else release_secret.revision(newest)
         by_server = newest is None or release_secret.is_server_side(newest)
         with self._turn(namespace, release, stop):
             command = self._command(stop=stop, force=by_server and not version.startswith("3."))
@@ -127,7 +127,7 @@ class HelmClient:
                     release, chart.path, values, namespace=namespace, **whole
                 )
             )
-        done = self._compare(namespace, release, before, values)
+        done = self._compare(namespace, release, previous_revision, values)
         recovery.repair_objects(self._kube, namespace, release, stop)
         return done
 
@@ -304,6 +304,6 @@ def _plain(values: Json) -> Json:
     return plain
 
 
-def _stop(hold: HeldLock | None) -> Callable[[], bool]:
+def _stop(held_lock: HeldLock | None) -> Callable[[], bool]:
     """What a run of helm asks all the while: whether its lock is lost."""
-    return hold.is_lost if hold is not None else lambda: False
+    return held_lock.is_lost if held_lock is not None else lambda: False

@@ -78,14 +78,14 @@ def helm_unusable(detail: str) -> errors.HelmUnusable:
     return errors.HelmUnusable(_UNUSABLE, detail)
 
 
-def lock_lost(namespace: str, release: str, what: str) -> errors.Busy:
+def lock_lost(namespace: str, release: str, action: str) -> errors.Busy:
     """The error of a worker that has lost its lock.
 
-    :param what: what did not happen any more, as an ending of the sentence "before ...".
+    :param action: what did not happen any more, as an ending of the sentence "before ...".
     """
     return errors.Busy(
         "Another Magnum conductor may have taken over this cluster. The work continues there.",
-        f"the lock of {namespace}/{release} was lost before {what}",
+        f"the lock of {namespace}/{release} was lost before {action}",
     )
 
 
@@ -97,12 +97,12 @@ def error_of(words: str, detail: str) -> errors.DriverError:
     # Before its error helm may log warnings, which quote the same error in another form.
     error = _read(words[words.rfind("\nError: ") + 1 :])
     for pattern, kind, sentence in _FAMILIES:
-        if found := pattern.search(error):
+        if match := pattern.search(error):
             if kind is errors.ValuesRefused:
-                return _schema(found, detail)
+                return _schema(match, detail)
             quoted = {
                 name: _short(text, _SENTENCE_LIMIT if name == "why" else _NAME_LIMIT)
-                for name, text in found.groupdict().items()
+                for name, text in match.groupdict().items()
             }
             return kind(sentence.format(**quoted), detail)
     return errors.HelmRefused(
@@ -122,40 +122,42 @@ def _read(error: str) -> str:
     return f"{error[:_HEAD]} ... {error[-_TAIL:]}"
 
 
-def _schema(found: re.Match[str], detail: str) -> errors.DriverError:
-    told = list(_told_by_schema(found["why"]))
-    if not told:
-        return errors.HelmRefused(_VALUES.format(why=_short(found["why"])), detail)
-    sentences = "; ".join(f"{'.'.join(path) or 'values'}: {words}" for path, words in told)
+def _schema(match: re.Match[str], detail: str) -> errors.DriverError:
+    complaints = list(_complaints(match["why"]))
+    if not complaints:
+        return errors.HelmRefused(_VALUES.format(why=_short(match["why"])), detail)
+    sentences = "; ".join(f"{'.'.join(path) or 'values'}: {words}" for path, words in complaints)
     return errors.ValuesRefused(
         _VALUES.format(why=_short(sentences)),
         detail,
-        tuple(key for path, words in told for key in _keys(path, words)),
+        tuple(key for path, words in complaints for key in _keys(path, words)),
     )
 
 
-def _told_by_schema(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
+def _complaints(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
     """Path and words of each complaint; a subchart's values stand below its name."""
-    above: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
     for line in text.splitlines():
         if chart := _CHART.fullmatch(line):
-            above = () if chart["name"] in _OWN_CHARTS else (chart["name"],)
+            prefix = () if chart["name"] in _OWN_CHARTS else (chart["name"],)
         elif complaint := _COMPLAINT.fullmatch(line):
             path, words = complaint["path"], complaint["words"]
             if words == "validation failed":
                 continue
             # JSON pointers since Helm 3.18, dots before.
             pieces = path.strip("/").split("/") if complaint["at"] else path.split(".")
-            yield (*above, *(one for one in pieces if one not in ("", "(root)"))), words
+            yield (*prefix, *(piece for piece in pieces if piece not in ("", "(root)"))), words
 
 
 def _keys(path: tuple[str, ...], words: str) -> Iterator[tuple[str, ...]]:
     """The keys that a complaint is about: those that are too many, else the one that is wrong."""
-    many = re.match(r"additional propert(y|ies) (?P<names>.*?) (is|are)? ?not allowed", words, re.I)
-    if many is None:
+    match = re.match(
+        r"additional propert(y|ies) (?P<names>.*?) (is|are)? ?not allowed", words, re.I
+    )
+    if match is None:
         yield path
         return
-    for name in many["names"].split(", "):
+    for name in match["names"].split(", "):
         yield (*path, name.strip("'"))
 
 

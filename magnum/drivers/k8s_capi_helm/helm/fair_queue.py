@@ -29,8 +29,8 @@ class FairQueue:
     :param clock: seconds that only ever go up.
     """
 
-    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most = most
+    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = limit
         self._clock = clock
         self._changed = threading.Condition()
         self._running = 0
@@ -56,31 +56,35 @@ class FairQueue:
                 self._changed.notify_all()
 
     def _wait(self, project: str, wait: float, stop: Callable[[], bool]) -> None:
-        me, end = object(), self._clock() + wait
+        token, end = object(), self._clock() + wait
         with self._changed:
-            self._waiting.setdefault(project, deque()).append(me)
+            self._waiting.setdefault(project, deque()).append(token)
             try:
-                while not self._is_next(project, me):
-                    rest = end - self._clock()
-                    if rest <= 0 or stop():
+                while not self._is_next(project, token):
+                    remaining = end - self._clock()
+                    if remaining <= 0 or stop():
                         raise self._busy(project)
-                    self._changed.wait(min(rest, _POLL))
+                    self._changed.wait(min(remaining, _POLL))
                 self._running += 1
                 self._round = self._turn_of(project)
-                late = {one: when for one, when in self._next.items() if when > self._round}
-                self._next = {**late, project: self._round + 1}
+                later = {
+                    project_waiting: when
+                    for project_waiting, when in self._next.items()
+                    if when > self._round
+                }
+                self._next = {**later, project: self._round + 1}
             finally:
                 queue = self._waiting[project]
-                queue.remove(me)
+                queue.remove(token)
                 if not queue:
                     del self._waiting[project]
                 self._changed.notify_all()
 
-    def _is_next(self, project: str, me: object) -> bool:
+    def _is_next(self, project: str, token: object) -> bool:
         if self._running >= self._most:
             return False
         first = min(self._waiting, key=self._turn_of)
-        return project == first and self._waiting[project][0] is me
+        return project == first and self._waiting[project][0] is token
 
     def _turn_of(self, project: str) -> int:
         return max(self._round, self._next.get(project, 0))

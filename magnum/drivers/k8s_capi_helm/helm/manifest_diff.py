@@ -18,67 +18,67 @@ _SPAN = re.compile(r"(\d+h)?(\d+m)?(\d+s)?")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
-def differences(rendered: Json, there: Json) -> Iterator[str]:
+def differences(rendered: Json, live: Json) -> Iterator[str]:
     """Paths of the fields that would change, were *rendered* applied.
 
     What the server or a controller has added stays either way; whose an object is does not count.
     """
-    yield from _differing(_content(rendered), _content(there), "")
+    yield from _differing(_content(rendered), _content(live), "")
 
 
-def foreign_owner(there: Json, namespace: str, release: str) -> str:
+def foreign_owner(live: Json, namespace: str, release: str) -> str:
     """The release that an object says it belongs to, "" if it is this one or none."""
-    notes = there["metadata"].get("annotations") or {}
-    owner = notes.get(RELEASE_NAME, release)
-    place = notes.get(RELEASE_NAMESPACE, namespace)
-    return "" if (owner, place) == (release, namespace) else f"{place}/{owner}"
+    annotations = live["metadata"].get("annotations") or {}
+    owner = annotations.get(RELEASE_NAME, release)
+    owner_namespace = annotations.get(RELEASE_NAMESPACE, namespace)
+    return "" if (owner, owner_namespace) == (release, namespace) else f"{owner_namespace}/{owner}"
 
 
-def owner_uuid(there: Json) -> str:
+def owner_uuid(live: Json) -> str:
     """The UUID of the Magnum cluster that an object says it is of, "" if it does not say."""
-    return str((there["metadata"].get("labels") or {}).get(names.LABEL_UUID, ""))
+    return str((live["metadata"].get("labels") or {}).get(names.LABEL_UUID, ""))
 
 
-def _content(thing: Json) -> Json:
-    rest = {
+def _content(obj: Json) -> Json:
+    content = {
         key: value
-        for key, value in thing.items()
+        for key, value in obj.items()
         if key not in ("apiVersion", "kind", "metadata", "status", "stringData")
     }
-    if "stringData" in thing:
-        texts = thing["stringData"] or {}
+    if "stringData" in obj:
+        texts = obj["stringData"] or {}
         encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-        rest["data"] = {**(rest.get("data") or {}), **encoded}
+        content["data"] = {**(content.get("data") or {}), **encoded}
     for field in ("labels", "annotations"):
-        marks = thing["metadata"].get(field) or {}
-        rest[field] = {key: text for key, text in marks.items() if key not in _OWNERSHIP}
-    return rest
+        metadata = obj["metadata"].get(field) or {}
+        content[field] = {key: text for key, text in metadata.items() if key not in _OWNERSHIP}
+    return content
 
 
-def _differing(wanted: Any, have: Any, path: str) -> Iterator[str]:
-    if isinstance(wanted, Mapping) and isinstance(have, Mapping):
-        for key, value in wanted.items():
-            yield from _differing(value, have.get(key), f"{path}.{key}" if path else str(key))
-    elif isinstance(wanted, list) and isinstance(have, list) and len(wanted) == len(have):
-        for number, (one, other) in enumerate(zip(wanted, have, strict=True)):
-            yield from _differing(one, other, f"{path}[{number}]")
-    elif not _is_same(wanted, have):
+def _differing(desired: Any, current: Any, path: str) -> Iterator[str]:
+    if isinstance(desired, Mapping) and isinstance(current, Mapping):
+        for key, value in desired.items():
+            yield from _differing(value, current.get(key), f"{path}.{key}" if path else str(key))
+    elif isinstance(desired, list) and isinstance(current, list) and len(desired) == len(current):
+        for index, (item, other) in enumerate(zip(desired, current, strict=True)):
+            yield from _differing(item, other, f"{path}[{index}]")
+    elif not _is_same(desired, current):
         yield path
 
 
-def _is_same(wanted: Any, have: Any) -> bool:
+def _is_same(desired: Any, current: Any) -> bool:
     """Whether the server would keep the one for the other: it drops what is empty."""
-    if wanted == have or (have is None and not wanted):
+    if desired == current or (current is None and not desired):
         return True
-    if have is None and isinstance(wanted, Mapping):
-        return all(_is_same(value, None) for value in wanted.values())
-    both = isinstance(wanted, str) and isinstance(have, str)
-    return both and _seconds(wanted) is not None and _seconds(wanted) == _seconds(have)
+    if current is None and isinstance(desired, Mapping):
+        return all(_is_same(value, None) for value in desired.values())
+    are_texts = isinstance(desired, str) and isinstance(current, str)
+    return are_texts and _seconds(desired) is not None and _seconds(desired) == _seconds(current)
 
 
 def _seconds(text: str) -> int | None:
     """A span of time as Go writes it (``5m``, ``5m0s``), None for another text."""
-    found = _SPAN.fullmatch(text)
-    if not text or found is None:
+    match = _SPAN.fullmatch(text)
+    if not text or match is None:
         return None
-    return sum(int(part[:-1]) * _SECONDS[part[-1]] for part in found.groups() if part)
+    return sum(int(part[:-1]) * _SECONDS[part[-1]] for part in match.groups() if part)

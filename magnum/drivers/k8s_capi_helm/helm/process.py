@@ -163,16 +163,16 @@ class _Watch:
 
     def _move(self, selector: selectors.BaseSelector, wait: float = _POLL) -> bool:
         """Carry bytes from and to the child; False when none could be moved."""
-        moved = False
+        has_moved = False
         for key, _ in selector.select(wait):
             stream: IO[bytes] = key.fileobj  # type: ignore[assignment]
             done = self._write(stream) if key.data == "stdin" else self._read(stream, key.data)
-            moved = True
+            has_moved = True
             if done:
                 selector.unregister(stream)
                 with contextlib.suppress(OSError):
                     stream.close()
-        return moved
+        return has_moved
 
     def _write(self, stream: IO[bytes]) -> bool:
         try:
@@ -188,10 +188,10 @@ class _Watch:
             piece = os.read(stream.fileno(), _CHUNK)
         except BlockingIOError:
             return False
-        kept = self._kept[name]
-        kept += piece
-        if len(kept) > OUTPUT_LIMIT:
-            del kept[: len(kept) - OUTPUT_LIMIT]
+        buffer = self._kept[name]
+        buffer += piece
+        if len(buffer) > OUTPUT_LIMIT:
+            del buffer[: len(buffer) - OUTPUT_LIMIT]
         return not piece
 
 
@@ -201,7 +201,7 @@ def _has_ended(child: subprocess.Popen[bytes]) -> bool:
     return os.waitid(os.P_PID, child.pid, options) is not None
 
 
-def _signal(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _signal(child: subprocess.Popen[bytes], signal_number: signal.Signals) -> None:
     """Signal the group of a child that is not reaped yet, also what the child has left in it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, number)
+        os.killpg(child.pid, signal_number)

@@ -61,10 +61,13 @@ def is_interrupted(status: str) -> bool:
 
 def with_mark(secret: Json) -> Json:
     """The Secret of a revision whose run is over: failed for Helm, and to be gone over."""
-    found = release_secret.with_status(secret, _FAILED)
-    notes = found["metadata"].get("annotations") or {}
-    found["metadata"]["annotations"] = {**notes, MARK: release_secret.label(secret, "status")}
-    return found
+    marked = release_secret.with_status(secret, _FAILED)
+    annotations = marked["metadata"].get("annotations") or {}
+    marked["metadata"]["annotations"] = {
+        **annotations,
+        MARK: release_secret.label(secret, "status"),
+    }
+    return marked
 
 
 def is_marked(secret: Json) -> bool:
@@ -74,13 +77,15 @@ def is_marked(secret: Json) -> bool:
 def without_mark(secret: Json) -> Json:
     """The Secret of a revision that was gone over."""
     status = release_secret.label(secret, "status")
-    found = release_secret.with_status(secret, "superseded" if status == _DEPLOYED else status)
-    notes = found["metadata"].get("annotations") or {}
-    found["metadata"]["annotations"] = {key: notes[key] for key in notes if key != MARK}
-    return found
+    unmarked = release_secret.with_status(secret, "superseded" if status == _DEPLOYED else status)
+    annotations = unmarked["metadata"].get("annotations") or {}
+    unmarked["metadata"]["annotations"] = {
+        key: annotations[key] for key in annotations if key != MARK
+    }
+    return unmarked
 
 
-def remaining(secrets: Iterable[Json]) -> list[Json]:
+def interrupted_revisions(secrets: Iterable[Json]) -> list[Json]:
     """Revisions that are to be gone over, oldest first; *secrets* are all of the release.
 
     Two that are deployed tell of a helm that was late: it came to its end after another one had
@@ -89,9 +94,9 @@ def remaining(secrets: Iterable[Json]) -> list[Json]:
     *older, newest = sorted(secrets, key=release_secret.revision)
     is_whole = release_secret.label(newest, "status") == _DEPLOYED
     return [
-        one
-        for one in older
-        if is_marked(one) or (is_whole and release_secret.label(one, "status") == _DEPLOYED)
+        secret
+        for secret in older
+        if is_marked(secret) or (is_whole and release_secret.label(secret, "status") == _DEPLOYED)
     ]
 
 
@@ -100,18 +105,24 @@ def effective_status(secrets: Iterable[Json], status: str) -> str:
 
     :param status: of the newest one.
     """
-    listed = list(secrets)
+    revisions = list(secrets)
     if status == _DEPLOYED:
-        return HALF_DONE if remaining(listed) else status
-    began = any(_note(one, MARK) == _INSTALLING for one in listed)
-    whole = any(release_secret.label(one, "status") in release_secret.WHOLE for one in listed)
-    return _INSTALLING if began and not whole else status
+        return HALF_DONE if interrupted_revisions(revisions) else status
+    is_installing = any(_note(secret, MARK) == _INSTALLING for secret in revisions)
+    has_whole = any(
+        release_secret.label(secret, "status") in release_secret.WHOLE for secret in revisions
+    )
+    return _INSTALLING if is_installing and not has_whole else status
 
 
 def last_complete(secrets: Iterable[Json]) -> int:
     """The newest revision that was applied as a whole; 0 for none."""
-    found = (one for one in secrets if release_secret.label(one, "status") in release_secret.WHOLE)
-    return max((release_secret.revision(one) for one in found), default=0)
+    complete = (
+        secret
+        for secret in secrets
+        if release_secret.label(secret, "status") in release_secret.WHOLE
+    )
+    return max((release_secret.revision(secret) for secret in complete), default=0)
 
 
 def repair_objects(
@@ -127,33 +138,37 @@ def repair_objects(
     whole = release_secret.newest(secrets)
     if whole is None:
         return
-    for half in remaining(secrets):
+    for interrupted in interrupted_revisions(secrets):
         # Nothing goes as long as something else may point to it.
-        for repair in sorted(repairs(half, whole), key=lambda one: one.patch is None):
+        for repair in sorted(
+            repairs(interrupted, whole), key=lambda object_repair: object_repair.patch is None
+        ):
             if stop():
                 raise failures.lock_lost(namespace, release, "objects were put right")
             _repair(kube, namespace, release, repair)
-        kube.replace(names.SECRET, without_mark(half))
+        kube.replace(names.SECRET, without_mark(interrupted))
 
 
 def _repair(kube: KubeClient, namespace: str, release: str, repair: ObjectRepair) -> None:
-    what = f"Release {namespace}/{release}: {repair.manifest['kind']} {repair.name}"
-    place = repair.manifest["metadata"].get("namespace") or namespace
+    title = f"Release {namespace}/{release}: {repair.manifest['kind']} {repair.name}"
+    object_namespace = repair.manifest["metadata"].get("namespace") or namespace
     try:
         kind = kube.kind_of(repair.manifest)
         if repair.patch is not None:
-            kube.patch(kind, place, repair.name, repair.patch)
-            LOG.info("%s is restored to the deployed revision after an interrupted Helm run.", what)
+            kube.patch(kind, object_namespace, repair.name, repair.patch)
+            LOG.info(
+                "%s is restored to the deployed revision after an interrupted Helm run.", title
+            )
             return
-        found = kube.get(kind, place, repair.name)
-        if found is not None and _is_of(found, namespace, release):
-            kube.delete(kind, place, repair.name, uid=found["metadata"]["uid"])
-            LOG.info("%s is deleted: only an interrupted Helm run created it.", what)
+        obj = kube.get(kind, object_namespace, repair.name)
+        if obj is not None and _is_of(obj, namespace, release):
+            kube.delete(kind, object_namespace, repair.name, uid=obj["metadata"]["uid"])
+            LOG.info("%s is deleted: only an interrupted Helm run created it.", title)
     except errors.DriverError as error:
         if error.retryable:
             raise
         # Helm has applied the release as a whole; to try again would get nobody further.
-        LOG.warning("%s cannot be restored after an interrupted Helm run: %s", what, error.detail)
+        LOG.warning("%s cannot be restored after an interrupted Helm run: %s", title, error.detail)
 
 
 def repairs(half: Json, whole: Json) -> Iterator[ObjectRepair]:
@@ -177,21 +192,21 @@ def repairs(half: Json, whole: Json) -> Iterator[ObjectRepair]:
 
 def _documents(secret: Json) -> dict[tuple[str, str, str], Json]:
     """The objects of a revision, hooks left out; by group, kind and name, as Helm tells them."""
-    found = {}
+    documents = {}
     for document in release_secret.documents(release_secret.manifest(secret)):
         group = document["apiVersion"].rpartition("/")[0]
-        found[group, document["kind"], document["metadata"]["name"]] = document
-    return found
+        documents[group, document["kind"], document["metadata"]["name"]] = document
+    return documents
 
 
-def _is_built_in(group: str) -> bool:
-    return "." not in group or group.endswith(".k8s.io")
+def _is_built_in(api_group: str) -> bool:
+    return "." not in api_group or api_group.endswith(".k8s.io")
 
 
-def _is_of(found: Json, namespace: str, release: str) -> bool:
+def _is_of(obj: Json, namespace: str, release: str) -> bool:
     """Whether an object says that it belongs to a release."""
-    place = _note(found, manifest_diff.RELEASE_NAMESPACE)
-    return (place, _note(found, manifest_diff.RELEASE_NAME)) == (namespace, release)
+    release_namespace = _note(obj, manifest_diff.RELEASE_NAMESPACE)
+    return (release_namespace, _note(obj, manifest_diff.RELEASE_NAME)) == (namespace, release)
 
 
 def _note(document: Json, key: str) -> Any:

@@ -87,12 +87,12 @@ def documents(manifest: str) -> list[Json]:
     :raises errors.HelmRefused: it is not YAML, or something in it is no object.
     """
     try:
-        found = [one for one in yaml.load_all(manifest, _Loader) if one]
+        objects = [document for document in yaml.load_all(manifest, _Loader) if document]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _no_objects(type(error).__name__) from None
-    if not all(isinstance(one, dict) for one in found):
-        raise _no_objects("a document is no mapping")
-    return found
+        raise _not_objects(type(error).__name__) from None
+    if not all(isinstance(document, dict) for document in objects):
+        raise _not_objects("a document is no mapping")
+    return objects
 
 
 def with_status(secret: Json, status: str) -> Json:
@@ -100,16 +100,16 @@ def with_status(secret: Json, status: str) -> Json:
 
     :raises errors.HelmRefused: it is not what Helm writes.
     """
-    found = copy.deepcopy(secret)
+    changed = copy.deepcopy(secret)
     try:
         release = _unpacked(secret)
         release["info"]["status"] = status
         packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
     except _MALFORMED as error:
         raise _unreadable(secret, error) from None
-    found["data"]["release"] = base64.b64encode(packed).decode()
-    found["metadata"]["labels"] = {**(found["metadata"].get("labels") or {}), "status": status}
-    return found
+    changed["data"]["release"] = base64.b64encode(packed).decode()
+    changed["metadata"]["labels"] = {**(changed["metadata"].get("labels") or {}), "status": status}
+    return changed
 
 
 def is_server_side(secret: Json) -> bool:
@@ -130,22 +130,22 @@ def decode(secret: Json) -> LiveRelease:
     """
     try:
         release = _unpacked(secret)
-        metadata, number = release["chart"]["metadata"], int(release["version"])
+        metadata, revision = release["chart"]["metadata"], int(release["version"])
         status = release["info"]["status"]
-        found = LiveRelease(
+        live = LiveRelease(
             name=release["name"],
             namespace=release["namespace"],
-            revision=number,
+            revision=revision,
             status=status,
             chart_name=metadata["name"],
             chart_version=metadata["version"],
             chart_family=(metadata.get("annotations") or {}).get(names.CHART_FAMILY_ANNOTATION, ""),
             values=release.get("config") or {},
-            whole=number if status in WHOLE else 0,
+            whole=revision if status in WHOLE else 0,
             takes_prefix=any(_autoscaler_templates(release["chart"], autoscaler.takes_prefix)),
         )
-        _check(found)
-        return found
+        _check(live)
+        return live
     except _MALFORMED as error:
         raise _unreadable(secret, error) from None
 
@@ -155,9 +155,9 @@ def _autoscaler_templates(chart: Json, ask: Callable[[str], bool]) -> Iterator[b
 
     :param ask: called with the text of each.
     """
-    for one in chart.get("templates") or ():
-        if one["name"].startswith(f"{autoscaler.TEMPLATES}/"):
-            yield ask(base64.b64decode(one["data"] or "").decode(errors="replace"))
+    for template in chart.get("templates") or ():
+        if template["name"].startswith(f"{autoscaler.TEMPLATES}/"):
+            yield ask(base64.b64decode(template["data"] or "").decode(errors="replace"))
 
 
 def _unpacked(secret: Json) -> Json:
@@ -179,24 +179,24 @@ def _unzipped(packed: bytes) -> bytes:
 
 def _check(live: LiveRelease) -> None:
     """Raise TypeError where a field is of another type; Python would take anything."""
-    told = (live.name, live.namespace, live.status)
-    for text in (*told, live.chart_name, live.chart_version, live.chart_family):
+    texts = (live.name, live.namespace, live.status)
+    for text in (*texts, live.chart_name, live.chart_version, live.chart_family):
         if not isinstance(text, str):
             raise TypeError(type(text).__name__)
     values = live.values
     if not isinstance(values, dict) or not isinstance(values.get("controlPlane", {}), dict):
         raise TypeError(type(values).__name__)
-    groups = values.get("nodeGroups") or []
-    for one in groups if isinstance(groups, list) else [groups]:
-        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
-            raise TypeError(type(one).__name__)
+    entries = values.get("nodeGroups") or []
+    for entry in entries if isinstance(entries, list) else [entries]:
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            raise TypeError(type(entry).__name__)
 
 
-def _no_objects(why: str) -> errors.HelmRefused:
+def _not_objects(detail: str) -> errors.HelmRefused:
     return errors.HelmRefused(
         "The manifests that the chart of this cluster renders cannot be read. Ask the operator "
         "to look into the log of the Magnum conductor.",
-        f"manifest: {why}",
+        f"manifest: {detail}",
     )
 
 

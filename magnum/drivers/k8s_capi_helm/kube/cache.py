@@ -24,27 +24,29 @@ _INDEXED = (names.LABEL_CLUSTER_NAME, names.LABEL_CHART_CLUSTER)
 class CachedObject:
     """An object as it is kept: packed, it takes a tenth of the memory, and a look unpacks few.
 
-    :ivar places: where it stands in the index of labels.
+    :ivar index_keys: where it stands in the index of labels.
     """
 
     key: _Key
     labels: Mapping[str, str]
-    places: tuple[_Place, ...]
-    packed: bytes
+    index_keys: tuple[_Place, ...]
+    data: bytes
 
     @classmethod
-    def of(cls, thing: Json) -> Self:
+    def of(cls, obj: Json) -> Self:
         """What is kept of an object that is trimmed."""
-        metadata = thing["metadata"]
+        metadata = obj["metadata"]
         namespace, labels = metadata.get("namespace") or "", metadata.get("labels") or {}
-        places = tuple((namespace, one, labels[one]) for one in _INDEXED if one in labels)
-        packed = zlib.compress(json.dumps(thing).encode(), level=1)
-        return cls((namespace, metadata["name"]), labels, places, packed)
+        index_keys = tuple(
+            (namespace, label, labels[label]) for label in _INDEXED if label in labels
+        )
+        packed = zlib.compress(json.dumps(obj).encode(), level=1)
+        return cls((namespace, metadata["name"]), labels, index_keys, packed)
 
-    def thing(self) -> Json:
+    def unpack(self) -> Json:
         """The object; whoever has it may do with it what he wants."""
-        found: Json = json.loads(zlib.decompress(self.packed))
-        return found
+        obj: Json = json.loads(zlib.decompress(self.data))
+        return obj
 
 
 class ObjectCache:
@@ -71,50 +73,50 @@ class ObjectCache:
         self._proved: float | None = None
 
     # What watches write ---------------------------------------------------------------------------
-    def keep(self, thing: Json) -> CachedObject | None:
+    def keep(self, obj: Json) -> CachedObject | None:
         """What is to be kept of an object; None if it is of no namespace of ours.
 
         Nor is an Event that tells of nothing: a look goes through all of a project's, and most of
         thousands tell of what went well.
         """
-        namespace = (thing.get("metadata") or {}).get("namespace") or ""
+        namespace = (obj.get("metadata") or {}).get("namespace") or ""
         if not self.covers(namespace):
             return None
-        if self.kind == names.EVENT and not conditions.tells_of_failure(thing):
+        if self.kind == names.EVENT and not conditions.tells_of_failure(obj):
             return None
-        return CachedObject.of(transform(self.kind, thing))
+        return CachedObject.of(transform(self.kind, obj))
 
     def fill(
-        self, things: Iterable[CachedObject], identity: str, asked: float
+        self, objects: Iterable[CachedObject], identity: str, read_at: float
     ) -> list[CachedObject]:
         """Everything that there is, in place of what was known.
 
-        :param things: made by :meth:`keep`.
+        :param objects: made by :meth:`keep`.
         :param identity: of whom it was read, as a text that is another one for another place.
-        :param asked: when it was asked for, on the clock.
+        :param read_at: when it was asked for, on the clock.
         :returns: what is other than it was known, new, or gone; nothing if nothing was known yet.
         """
         with self._lock:
-            begun, before = bool(self._identity), dict(self._objects)
+            was_filled, before = bool(self._identity), dict(self._objects)
             for index in (self._objects, self._labelled, self._spaces):
                 index.clear()
-            for one in things:
-                self._put(one)
-            self._identity, self._proved = identity, asked
-            there = self._objects
-            other = [one for key, one in there.items() if before.get(key) != one]
-            gone = [one for key, one in before.items() if key not in there]
-        return [*other, *gone] if begun else []
+            for cached in objects:
+                self._put(cached)
+            self._identity, self._proved = identity, read_at
+            current = self._objects
+            changed = [cached for key, cached in current.items() if before.get(key) != cached]
+            deleted = [cached for key, cached in before.items() if key not in current]
+        return [*changed, *deleted] if was_filled else []
 
-    def change(self, thing: Json, *, gone: bool) -> bool:
+    def change(self, obj: Json, *, is_deleted: bool) -> bool:
         """One object was made, changed or deleted; False if nothing is kept of it."""
-        kept = self.keep(thing)
-        if kept is None:
+        cached = self.keep(obj)
+        if cached is None:
             return False
         with self._lock:
-            self._remove(kept.key)
-            if not gone:
-                self._put(kept)
+            self._remove(cached.key)
+            if not is_deleted:
+                self._put(cached)
         return True
 
     def confirm(self) -> None:
@@ -141,37 +143,41 @@ class ObjectCache:
     def get(self, namespace: str, name: str) -> Json | None:
         """As ``KubeClient.get``, but with what is kept only."""
         with self._lock:
-            found = self._objects.get((namespace, name))
-        return found.thing() if found else None
+            cached = self._objects.get((namespace, name))
+        return cached.unpack() if cached else None
 
     def list(self, namespace: str, selector: Mapping[str, str] | None) -> list[Json]:
         """As ``KubeClient.list``, but with what is kept only."""
-        wanted = dict(selector or {})
+        labels_left = dict(selector or {})
         with self._lock:
             keys = self._spaces.get(namespace, set())
             for label in _INDEXED:
-                if label in wanted:
-                    keys = keys & self._labelled.get((namespace, label, wanted.pop(label)), set())
-            found = [self._objects[key] for key in sorted(keys)]
-        return [one.thing() for one in found if wanted.items() <= one.labels.items()]
+                if label in labels_left:
+                    keys = keys & self._labelled.get(
+                        (namespace, label, labels_left.pop(label)), set()
+                    )
+            matches = [self._objects[key] for key in sorted(keys)]
+        return [
+            cached.unpack() for cached in matches if labels_left.items() <= cached.labels.items()
+        ]
 
     # ----------------------------------------------------------------------------------------------
-    def _put(self, one: CachedObject) -> None:
-        self._objects[one.key] = one
-        self._spaces.setdefault(one.key[0], set()).add(one.key)
-        for place in one.places:
-            self._labelled.setdefault(place, set()).add(one.key)
+    def _put(self, cached: CachedObject) -> None:
+        self._objects[cached.key] = cached
+        self._spaces.setdefault(cached.key[0], set()).add(cached.key)
+        for index_key in cached.index_keys:
+            self._labelled.setdefault(index_key, set()).add(cached.key)
 
     def _remove(self, key: _Key) -> None:
-        one = self._objects.pop(key, None)
-        if one is None:
+        cached = self._objects.pop(key, None)
+        if cached is None:
             return
         _discard(self._spaces, key[0], key)
-        for place in one.places:
-            _discard(self._labelled, place, key)
+        for index_key in cached.index_keys:
+            _discard(self._labelled, index_key, key)
 
 
-def _discard(index: dict[Any, set[_Key]], place: Hashable, key: _Key) -> None:
-    index[place].discard(key)
-    if not index[place]:
-        del index[place]
+def _discard(index: dict[Any, set[_Key]], index_key: Hashable, key: _Key) -> None:
+    index[index_key].discard(key)
+    if not index[index_key]:
+        del index[index_key]

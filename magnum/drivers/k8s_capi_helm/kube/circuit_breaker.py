@@ -37,16 +37,16 @@ class CircuitBreaker:
         self,
         *,
         failures: int,
-        longest: float,
-        patience: float,
+        max_pause: float,
+        max_wait: float,
         clock: Callable[[], float] = time.monotonic,
-        spread: Callable[[float, float], float] = random.uniform,
+        jitter: Callable[[float, float], float] = random.uniform,
     ) -> None:
         self._limit = failures
-        self._longest = longest
-        self._patience = patience
+        self._longest = max_pause
+        self._patience = max_wait
         self._clock = clock
-        self._spread = spread
+        self._spread = jitter
         self._lock = threading.Lock()
         self._silent = 0
         self._tries = 0
@@ -77,18 +77,18 @@ class CircuitBreaker:
         with self._lock:
             self._silent, self._tries, self._why = 0, 0, ""
 
-    def silent(self, why: str, *, hurried: bool = False) -> None:
+    def record_failure(self, detail: str, *, is_short: bool = False) -> None:
         """There was no answer.
 
-        :param why: what was seen instead, for the operator.
-        :param hurried: the management cluster had less time than usual, so that this does not
+        :param detail: what was seen instead, for the operator.
+        :param is_short: the management cluster had less time than usual, so that this does not
             make it silent; it may be the end of a try all the same.
         """
         with self._lock:
-            if hurried and not self._is_open():
+            if is_short and not self._is_open():
                 return
             self._silent += 1
-            self._why = why
+            self._why = detail
             if self._is_open():
                 pause = min(self._longest, _FIRST_PAUSE * 2**self._tries)
                 self._next = self._clock() + self._spread(pause / 2, pause)

@@ -31,8 +31,8 @@ _Kept = TypeVar("_Kept")
 class Discovery:
     """The versions that are served, and requests in them; safe to share between threads."""
 
-    def __init__(self, wire: Transport) -> None:
-        self._wire = wire
+    def __init__(self, transport: Transport) -> None:
+        self._wire = transport
         self._lock = threading.Lock()
         self._served: dict[names.Kind, str] = {}
         self._found: dict[tuple[str, str], names.Kind] = {}
@@ -47,7 +47,9 @@ class Discovery:
             return known
         for version in kind.versions:
             api = f"{kind.group}/{version}"
-            if any(one["name"] == kind.plural for one in self._resources(f"/apis/{api}", api)):
+            if any(
+                resource["name"] == kind.plural for resource in self._resources(f"/apis/{api}", api)
+            ):
                 with self._lock:
                     self._served[kind] = version
                 return version
@@ -64,19 +66,19 @@ class Discovery:
         if known is not None:
             return known
         group, _, version = api.rpartition("/")
-        for one in self._resources(f"/apis/{api}" if group else f"/api/{api}", api):
-            if one["kind"] == name and "/" not in one["name"]:
-                kind = names.Kind(group, name, one["name"], (version,), one["namespaced"])
+        for resource in self._resources(f"/apis/{api}" if group else f"/api/{api}", api):
+            if resource["kind"] == name and "/" not in resource["name"]:
+                kind = names.Kind(group, name, resource["name"], (version,), resource["namespaced"])
                 with self._lock:
                     self._found[api, name] = kind
                 return kind
         raise missing_kind(f"{name} objects", f"{name} is not served in {api}")
 
-    def _resources(self, place: str, api: str) -> list[Json]:
+    def _resources(self, path_of_api: str, api: str) -> list[Json]:
         """What an API has; nothing where it is not served."""
-        request = Request("GET", place, "read", f"the API {api}")
-        answer = self._wire.send(request)
-        return [] if answer.code == 404 else list(answer.json(request).get("resources", []))
+        request = Request("GET", path_of_api, "read", f"the API {api}")
+        reply = self._wire.send(request)
+        return [] if reply.code == 404 else list(reply.json(request).get("resources", []))
 
     def exchange(
         self,
@@ -90,22 +92,22 @@ class Discovery:
     ) -> Json | None:
         """The answer to a request in the version that is served; None when there is no object."""
         request = self.request(method, kind, namespace, name, body, extra)
-        answer = self._wire.send(request)
-        if is_missing_kind(answer.code, answer.body) and kind.group:
+        reply = self._wire.send(request)
+        if is_missing_kind(reply.code, reply.body) and kind.group:
             # The version that was served before may be gone with an update of its provider.
             with self._lock:
                 self._served.pop(kind, None)
             request = self.request(method, kind, namespace, name, body, extra)
-            answer = self._wire.send(request)
+            reply = self._wire.send(request)
         reads = method in ("GET", "DELETE")
-        if is_about(answer.code, answer.body, (name,) if reads else (name, namespace)):
+        if is_about(reply.code, reply.body, (name,) if reads else (name, namespace)):
             return None
-        found = answer.json(request)
+        obj = reply.json(request)
         is_object = method != "DELETE" and name is not None
-        reason = response.not_the_object(found, kind, namespace, name) if is_object else ""
+        reason = response.not_the_object(obj, kind, namespace, name) if is_object else ""
         if reason:
             raise unreachable(f"{kind.plural}: {reason}")
-        return found
+        return obj
 
     def request(
         self,
@@ -122,8 +124,8 @@ class Discovery:
             and method in ("POST", "PUT", "PATCH")
             and extra.get("content_type") != MERGE_PATCH
         ):
-            group = f"{kind.group}/" if kind.group else ""
-            body = {**body, "apiVersion": f"{group}{version}", "kind": kind.name}
+            prefix = f"{kind.group}/" if kind.group else ""
+            body = {**body, "apiVersion": f"{prefix}{version}", "kind": kind.name}
         return Request(
             method,
             path(kind, version, namespace, None if method == "POST" else name),
@@ -142,9 +144,11 @@ class Discovery:
     ) -> Iterator[Json]:
         """The pages of a list; their items say what they are."""
         query = label_query(labels) + ([("limit", str(limit))] if limit else [])
-        more: list[tuple[str, str]] = []
+        continuation: list[tuple[str, str]] = []
         while True:
-            page = self.exchange("GET", kind, namespace, None, verb="list", query=query + more)
+            page = self.exchange(
+                "GET", kind, namespace, None, verb="list", query=query + continuation
+            )
             if reason := response.not_a_list(page, kind, namespace, labels or {}):
                 raise unreachable(f"{kind.plural}: {reason}")
             assert page is not None  # or it would be no list
@@ -154,7 +158,7 @@ class Discovery:
             token = (page.get("metadata") or {}).get("continue")
             if not token:
                 return
-            more = [("continue", token)]
+            continuation = [("continue", token)]
 
     def read_all(
         self,
@@ -169,12 +173,14 @@ class Discovery:
         """
 
         def read(limit: int | None) -> tuple[list[_Kept], str]:
-            found: list[_Kept] = []
+            objects: list[_Kept] = []
             since = ""
             for page in self.pages(kind, namespace, selector, limit):
-                found += [kept for item in page["items"] if (kept := keep(item)) is not None]
+                objects += [
+                    trimmed for item in page["items"] if (trimmed := keep(item)) is not None
+                ]
                 since = str((page.get("metadata") or {}).get("resourceVersion") or "")
-            return found, since
+            return objects, since
 
         try:
             return read(PAGE)

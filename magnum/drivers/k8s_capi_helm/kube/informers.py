@@ -56,15 +56,15 @@ class CachedReader:
         self,
         kube: Reader,
         fresh: Mapping[names.Kind, ObjectCache],
-        behind: float,
-        place: str = "",
+        max_age: float,
+        location: str = "",
     ) -> None:
         self._kube = kube
         self._fresh = fresh
-        self.behind = behind
+        self.behind = max_age
         self.watched = bool(fresh)
         self.kinds = frozenset(fresh)
-        self.place = place
+        self.place = location
 
     def get(self, kind: names.Kind, namespace: str, name: str) -> Json | None:
         """As ``KubeClient.get``."""
@@ -86,9 +86,9 @@ class CachedReader:
 
 
 def _after(
-    begun: threading.Event, run: Callable[[threading.Event], None], stopped: threading.Event
+    all_started: threading.Event, run: Callable[[threading.Event], None], stopped: threading.Event
 ) -> None:
-    begun.wait()
+    all_started.wait()
     run(stopped)
 
 
@@ -127,7 +127,7 @@ class Informers:
         # A watch that ends is a proof; a few have to fit into the bound.
         seconds = seconds or max(1, int(staleness / 3))
         self.watches = tuple(
-            Reflector(kube, store, seconds=seconds, told=self._tell, clock=clock)
+            Reflector(kube, store, seconds=seconds, on_change=self._tell, clock=clock)
             for store in self._stores.values()
         )
         self._clock = clock
@@ -142,30 +142,32 @@ class Informers:
 
     def start(
         self,
-        told: Callable[[Json], None] | None = None,
+        on_change: Callable[[Json], None] | None = None,
         serve: Iterable[Callable[[threading.Event], None]] = (),
     ) -> None:
         """Begin to watch, each kind in a thread of its own; once is enough.
 
-        :param told: called with every object that changes, in the thread of its watch; as it is
-            kept, if it changed while nobody watched.
+        :param on_change: called with every object that changes, in the thread of its watch; as it
+            is kept, if it changed while nobody watched.
         :param serve: each is run in one more thread, until the event that it is given.
         """
         with self._lock:
             if self._stopped is not None or self._clock() < self._not_before:
                 return
             self._stopped = stopped = threading.Event()
-            self._told = told
+            self._told = on_change
             watches = zip(self._stores, self.watches, strict=True)
             runs: list[tuple[str, Callable[[threading.Event], None]]] = [
                 (f"watch-{kind.plural}", watch.run) for kind, watch in watches
             ]
-            runs += [(f"watch-prompts-{number}", one) for number, one in enumerate(serve, 1)]
+            runs += [
+                (f"watch-prompts-{index}", function) for index, function in enumerate(serve, 1)
+            ]
             # Nobody begins before all can: a round takes long, and the next attempt comes soon.
-            all_there = threading.Event()
+            all_started = threading.Event()
             try:
                 for name, run in runs:
-                    self._spawn(name, functools.partial(_after, all_there, run, stopped))
+                    self._spawn(name, functools.partial(_after, all_started, run, stopped))
             except RuntimeError:
                 LOG.exception(
                     "No thread can be started for the watches; objects are read directly."
@@ -173,11 +175,11 @@ class Informers:
                 self._not_before = self._clock() + _BEGIN_AGAIN
                 self._end()
             finally:
-                all_there.set()
+                all_started.set()
 
-    def _tell(self, thing: Json) -> None:
+    def _tell(self, obj: Json) -> None:
         if self._told is not None:
-            self._told(thing)
+            self._told(obj)
 
     def stop(self) -> None:
         """End all watches; a thread ends with the round that it is in."""

@@ -134,9 +134,9 @@ def _named(config: Any) -> Iterator[str]:
 
 
 def _unusable(path: str | None, detail: str) -> errors.ManagementRefused:
-    where = f"kubeconfig {path}" if path else "service account of the pod (no kubeconfig found)"
+    source = f"kubeconfig {path}" if path else "service account of the pod (no kubeconfig found)"
     return errors.ManagementRefused(
         "This Magnum service has no usable kubeconfig for the management cluster. Ask the operator "
         "to set [capi_helm] kubeconfig_file to a kubeconfig that Magnum may read.",
-        f"{where}: {detail}",
+        f"{source}: {detail}",
     )

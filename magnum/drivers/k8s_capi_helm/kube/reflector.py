@@ -71,16 +71,16 @@ class Reflector:
         store: ObjectCache,
         *,
         seconds: int,
-        told: Callable[[Json], None],
+        on_change: Callable[[Json], None],
         clock: Callable[[], float] = time.monotonic,
-        spread: Callable[[float, float], float] = random.uniform,
+        jitter: Callable[[float, float], float] = random.uniform,
     ) -> None:
         self._source = source
         self._store = store
         self._seconds = seconds
-        self._told = told
+        self._told = on_change
         self._clock = clock
-        self._spread = spread
+        self._spread = jitter
         self._since = ""
         #: Of whom was listed last, and who was asked last.
         self._identity = self._tried = ""
@@ -131,55 +131,55 @@ class Reflector:
         return 0.0
 
     def _list(self, identity: str) -> None:
-        asked = self._clock()
-        things, since = self._source.snapshot(self._store.kind, self._store.keep)
-        changed = self._store.fill(things, identity, asked)
+        started = self._clock()
+        objects, since = self._source.snapshot(self._store.kind, self._store.keep)
+        changed = self._store.fill(objects, identity, started)
         self._since, self._identity = since, identity
-        self._list_again = asked + self._spread(_LIST_AGAIN / 2, _LIST_AGAIN)
+        self._list_again = started + self._spread(_LIST_AGAIN / 2, _LIST_AGAIN)
         # No watch has told of it, or it would be known.
-        for one in changed:
-            self._tell(one.thing())
+        for cached in changed:
+            self._tell(cached.unpack())
 
     def _follow(self) -> None:
         seconds = max(1, int(self._spread(self._seconds * 0.7, self._seconds)))
-        begun, quiet = self._clock(), True
-        for what, thing in self._source.changes(self._store.kind, self._since, seconds):
+        started, quiet = self._clock(), True
+        for event_type, obj in self._source.changes(self._store.kind, self._since, seconds):
             quiet = False
-            self._since = thing["metadata"]["resourceVersion"]
-            if what == "BOOKMARK":
+            self._since = obj["metadata"]["resourceVersion"]
+            if event_type == "BOOKMARK":
                 self._store.confirm()
-            elif self._store.change(thing, gone=what == "DELETED"):
-                self._tell(thing)
-        lasted = self._clock() - begun
-        if lasted >= seconds * _LASTED:
+            elif self._store.change(obj, is_deleted=event_type == "DELETED"):
+                self._tell(obj)
+        duration = self._clock() - started
+        if duration >= seconds * _LASTED:
             if quiet:
-                self._be_not_ahead()
+                self._check_not_ahead()
             self._store.confirm()
         elif quiet:
             # By somebody in between that lets no stream pass, or by a server that stops.
             raise errors.ManagementUnreachable(
                 "A watch of the management cluster ended without an event.",
-                f"a watch ended after {lasted:.1f} of {seconds} seconds without an event",
+                f"a watch ended after {duration:.1f} of {seconds} seconds without an event",
             )
         # Else it was cut off, as of whoever does not keep up: what was not told is told next.
 
-    def _tell(self, thing: Json) -> None:
+    def _tell(self, obj: Json) -> None:
         """What is known by now is not told again, so no error may take the rest along."""
         try:
-            self._told(thing)
+            self._told(obj)
         except Exception:
             LOG.exception("The handler of a watch event of %s failed", self._store.kind.plural)
 
-    def _be_not_ahead(self) -> None:
+    def _check_not_ahead(self) -> None:
         """Nothing is ever told of a management cluster that is behind what is known of it.
 
         :raises errors.Conflict: it is: it was restored from a backup, or is another one.
         """
-        there = self._source.revision(self._store.kind)
-        if there.isdigit() and self._since.isdigit() and int(there) < int(self._since):
+        current = self._source.revision(self._store.kind)
+        if current.isdigit() and self._since.isdigit() and int(current) < int(self._since):
             raise errors.Conflict(
                 "The management cluster has an older state than the watch.",
-                f"its resourceVersion is {there}, lower than the observed {self._since}",
+                f"its resourceVersion is {current}, lower than the observed {self._since}",
             )
 
     def _pause(self, error: errors.DriverError) -> float:
@@ -189,9 +189,9 @@ class Reflector:
             LOG.info("%s are listed again: %s", kind.plural, error.detail)
             return 0.0
         refused = isinstance(error, errors.ManagementRefused)
-        most = _LONGEST_REFUSED if refused else _LONGEST_PAUSE
-        longest = min(most, _FIRST_PAUSE * 2 ** min(self._failures - 1, _DOUBLINGS))
-        pause = self._spread(longest / 2, longest)
+        max_pause = _LONGEST_REFUSED if refused else _LONGEST_PAUSE
+        bound = min(max_pause, _FIRST_PAUSE * 2 ** min(self._failures - 1, _DOUBLINGS))
+        pause = self._spread(bound / 2, bound)
         known, self._trouble = self._trouble is type(error), type(error)
         LOG.log(
             logging.DEBUG if known else logging.WARNING,

@@ -101,10 +101,10 @@ def is_missing_kind(code: int, body: bytes) -> bool:
     return code == 404 and not _details(body).get("name")
 
 
-def is_about(code: int, body: bytes, wanted: Iterable[str | None]) -> bool:
-    """Whether an answer says of one of the *wanted* names that there is no such object."""
+def is_about(code: int, body: bytes, object_names: Iterable[str | None]) -> bool:
+    """Whether an answer says of one of the *object_names* names that there is no such object."""
     details = status_of(body).get("details") or {}
-    return code == 404 and bool(details.get("name")) and details["name"] in tuple(wanted)
+    return code == 404 and bool(details.get("name")) and details["name"] in tuple(object_names)
 
 
 def refusal(request: Request, code: int, body: bytes) -> errors.DriverError:
@@ -145,11 +145,11 @@ def refusal(request: Request, code: int, body: bytes) -> errors.DriverError:
     )
 
 
-def missing_kind(what: str, detail: str) -> errors.ManagementRefused:
+def missing_kind(subject: str, detail: str) -> errors.ManagementRefused:
     """The error for a kind that the management cluster does not serve."""
     return errors.ManagementRefused(
         "The management cluster does not know a kind of object that this driver needs. It is asked "
-        f"for {what}, and the custom resource definition is not installed, or not in a version "
+        f"for {subject}, and the custom resource definition is not installed, or not in a version "
         "that this driver understands. Ask the operator to install Cluster API, its OpenStack "
         "provider and the addon provider.",
         detail,
@@ -170,8 +170,12 @@ def server_message(request: Request, body: bytes) -> str:
     status = status_of(body)
     if request.private:
         causes = _details(body).get("causes")
-        known = [one for one in causes if isinstance(one, dict)] if isinstance(causes, list) else []
-        fields = ", ".join(str(one.get("field", "")) for one in known)
+        causes_of_object = (
+            [cause for cause in causes if isinstance(cause, dict)]
+            if isinstance(causes, list)
+            else []
+        )
+        fields = ", ".join(str(cause.get("field", "")) for cause in causes_of_object)
         return f"{status.get('reason', '')} {fields}".strip()[:_DETAIL_LIMIT]
     return str(status.get("message") or body[:_DETAIL_LIMIT].decode(errors="replace"))[
         :_DETAIL_LIMIT

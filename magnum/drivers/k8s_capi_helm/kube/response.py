@@ -13,31 +13,31 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm.model import names
 
 
-def not_the_object(answer: Any, kind: names.Kind, namespace: str | None, name: str | None) -> str:
+def not_the_object(body: Any, kind: names.Kind, namespace: str | None, name: str | None) -> str:
     """Why an answer is not the object that was asked for, "" if it is."""
-    return _not_of(answer, kind, namespace, {}) or (
-        "" if answer["metadata"]["name"] == name else f"the answer is not about '{name}'"
+    return _not_of(body, kind, namespace, {}) or (
+        "" if body["metadata"]["name"] == name else f"the answer is not about '{name}'"
     )
 
 
 def not_a_list(
-    answer: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str]
+    body: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str]
 ) -> str:
     """Why an answer is not a page of the list that was asked for, "" if it is.
 
     :param labels: that each item has to have.
     """
-    if not isinstance(answer, dict) or not isinstance(answer.get("items"), list):
+    if not isinstance(body, dict) or not isinstance(body.get("items"), list):
         return "the answer has no items"
-    about = answer.get("metadata") or {}
+    about = body.get("metadata") or {}
     if about.get("remainingItemCount") and not about.get("continue"):
         return f"the list ends {about['remainingItemCount']} items too early"
-    reasons = (_not_of(item, kind, namespace, labels) for item in answer["items"])
+    reasons = (_not_of(item, kind, namespace, labels) for item in body["items"])
     return next((reason for reason in reasons if reason), "")
 
 
-def _not_of(thing: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str]) -> str:
-    metadata = thing.get("metadata") if isinstance(thing, dict) else None
+def _not_of(obj: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str]) -> str:
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         return "something in the answer is no object"
     if kind.namespaced and namespace is not None and metadata.get("namespace") != namespace:

@@ -68,18 +68,18 @@ class _Look:
         self._unreachable = ""
 
     def at(self, now: datetime.datetime) -> Observed:
-        ours = {names.LABEL_CLUSTER_NAME: self._release}
+        own_labels = {names.LABEL_CLUSTER_NAME: self._release}
         cluster = self._one(names.CLUSTER, self._release)
-        deployments = self._many(names.MACHINE_DEPLOYMENT, ours)
+        deployments = self._many(names.MACHINE_DEPLOYMENT, own_labels)
         return Observed(
             at=now,
             cluster=cluster,
             infrastructure=self._owned(names.OPENSTACK_CLUSTER, cluster, "infrastructureRef"),
             control_plane=self._owned(names.CONTROL_PLANE, cluster, "controlPlaneRef"),
             machine_deployments=deployments,
-            machine_sets=self._many(names.MACHINE_SET, ours),
-            machines=self._many(names.MACHINE, ours),
-            servers=self._many(names.OPENSTACK_SERVER, ours),
+            machine_sets=self._many(names.MACHINE_SET, own_labels),
+            machines=self._many(names.MACHINE, own_labels),
+            servers=self._many(names.OPENSTACK_SERVER, own_labels),
             addons=self._addons(),
             events=self._events(),
             unreachable=self._unreachable,
@@ -87,21 +87,21 @@ class _Look:
 
     def again(self, observed: Observed, kinds: Collection[names.Kind]) -> Observed:
         """The same with the objects of *kinds* read now."""
-        found: dict[str, Any] = {}
+        changed: dict[str, Any] = {}
         cluster = observed.cluster
         if names.CLUSTER in kinds:
-            found["cluster"] = cluster = self._one(names.CLUSTER, self._release)
+            changed["cluster"] = cluster = self._one(names.CLUSTER, self._release)
         if names.OPENSTACK_CLUSTER in kinds:
-            found["infrastructure"] = self._owned(
+            changed["infrastructure"] = self._owned(
                 names.OPENSTACK_CLUSTER, cluster, "infrastructureRef"
             )
         if names.CONTROL_PLANE in kinds:
-            found["control_plane"] = self._owned(names.CONTROL_PLANE, cluster, "controlPlaneRef")
+            changed["control_plane"] = self._owned(names.CONTROL_PLANE, cluster, "controlPlaneRef")
         if names.MACHINE_DEPLOYMENT in kinds:
-            ours = {names.LABEL_CLUSTER_NAME: self._release}
-            found["machine_deployments"] = self._many(names.MACHINE_DEPLOYMENT, ours)
+            own_labels = {names.LABEL_CLUSTER_NAME: self._release}
+            changed["machine_deployments"] = self._many(names.MACHINE_DEPLOYMENT, own_labels)
         unreachable = observed.unreachable or self._unreachable
-        return dataclasses.replace(observed, **found, unreachable=unreachable)
+        return dataclasses.replace(observed, **changed, unreachable=unreachable)
 
     def _many(self, kind: names.Kind, selector: Mapping[str, str] | None) -> Listed:
         if self._unreachable:
@@ -116,11 +116,11 @@ class _Look:
         if self._unreachable:
             return Missing.UNREADABLE
         try:
-            found = self._kube.get(kind, self._namespace, name)
+            obj = self._kube.get(kind, self._namespace, name)
         except errors.DriverError as error:
             self._note(kind, error)
             return Missing.UNREADABLE
-        return Missing.NOT_FOUND if found is None else found
+        return Missing.NOT_FOUND if obj is None else obj
 
     def _note(self, kind: names.Kind, error: errors.DriverError) -> None:
         if isinstance(error, errors.ManagementUnreachable):
@@ -138,37 +138,39 @@ class _Look:
         Cluster API sets the label when it first sees the object. One that it never saw, which must
         not be overlooked when the cluster is deleted, still has the name that every chart gives it.
         """
-        listed = self._many(kind, {names.LABEL_CLUSTER_NAME: self._release})
-        if isinstance(listed, Missing):
+        objects = self._many(kind, {names.LABEL_CLUSTER_NAME: self._release})
+        if isinstance(objects, Missing):
             return Missing.UNREADABLE
-        if listed:
-            return listed[0]
-        referred = (
+        if objects:
+            return objects[0]
+        name_of_reference = (
             None
             if isinstance(cluster, Missing)
             else conditions.at_path(cluster, "spec", ref, "name")
         )
-        usual = names.control_plane(self._release) if kind is names.CONTROL_PLANE else self._release
-        return self._one(kind, str(referred or usual))
+        default_name = (
+            names.control_plane(self._release) if kind is names.CONTROL_PLANE else self._release
+        )
+        return self._one(kind, str(name_of_reference or default_name))
 
     def _addons(self) -> Listed:
-        ours = {names.LABEL_CHART_CLUSTER: self._release}
-        releases = self._many(names.HELM_RELEASE, ours)
-        manifests = self._many(names.MANIFESTS, ours)
+        own_labels = {names.LABEL_CHART_CLUSTER: self._release}
+        releases = self._many(names.HELM_RELEASE, own_labels)
+        manifests = self._many(names.MANIFESTS, own_labels)
         if isinstance(releases, Missing) or isinstance(manifests, Missing):
             return Missing.UNREADABLE
         return releases + manifests
 
     def _events(self) -> Listed:
         """What failed: Events carry no label, but their objects' names begin with the release's."""
-        listed = self._many(names.EVENT, None)
-        if isinstance(listed, Missing):
-            return listed
+        events = self._many(names.EVENT, None)
+        if isinstance(events, Missing):
+            return events
         return tuple(
-            one
-            for one in listed
-            if conditions.tells_of_failure(one)
-            and str(conditions.at_path(one, "involvedObject", "name") or "").startswith(
+            event
+            for event in events
+            if conditions.tells_of_failure(event)
+            and str(conditions.at_path(event, "involvedObject", "name") or "").startswith(
                 self._release
             )
         )

@@ -57,7 +57,7 @@ class TenantApi:
     def __enter__(self) -> TenantApi:
         self._watch.start()
         try:
-            with _told():
+            with _translated():
                 self._open()
         except TenantApiUnavailable:
             self.close()
@@ -65,14 +65,14 @@ class TenantApi:
         return self
 
     def _open(self) -> None:
-        where = (self._access.host, self._access.port)
+        address = (self._access.host, self._access.port)
         trust = _trust(self._access)
-        self._sock = socket.create_connection(where, timeout=CONNECT)
+        self._sock = socket.create_connection(address, timeout=CONNECT)
         self._channel = TenantChannel(self._sock, trust, self._access.host)
         self._connection.sock = self._channel
         self._sock.settimeout(READ)
         # Not before the watch knows the socket.
-        self._channel.shake_hands()
+        self._channel.handshake()
 
     def __exit__(
         self,
@@ -96,15 +96,15 @@ class TenantApi:
         """
         if self._late or self._channel is None:
             raise TenantApiUnavailable("it took too long as a whole")
-        with _told():
-            self._channel.ask()
+        with _translated():
+            self._channel.start_request()
             self._connection.request("GET", path, headers=_HEADERS)
-            answer = self._connection.getresponse()
-            if (answer.length or 0) > LARGEST or len(answer.read(LARGEST + 1)) > LARGEST:
+            response = self._connection.getresponse()
+            if (response.length or 0) > LARGEST or len(response.read(LARGEST + 1)) > LARGEST:
                 raise TenantApiUnavailable(f"GET {path}: the answer is longer than {LARGEST} bytes")
-        if answer.status not in (200, 404):
-            raise TenantApiUnavailable(f"GET {path}: HTTP {answer.status}")
-        return answer.status == 200
+        if response.status not in (200, 404):
+            raise TenantApiUnavailable(f"GET {path}: HTTP {response.status}")
+        return response.status == 200
 
     def _cut(self) -> None:
         self._late = True
@@ -115,7 +115,7 @@ class TenantApi:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _translated() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, http.client.HTTPException) as error:

@@ -25,21 +25,21 @@ class TenantBudget:
         self._vain = 0
 
     @contextlib.contextmanager
-    def look(self, tenant: str, *, vain: bool) -> Iterator[bool]:
+    def attempt(self, tenant: str, *, failed_before: bool) -> Iterator[bool]:
         """Whether there is room for a look, which is taken until the end of the ``with``.
 
-        :param vain: whether the last look at this cluster was in vain, as this one will probably
-            be; those leave half of the room to others.
+        :param failed_before: whether the last look at this cluster was in vain, as this one will
+            probably be; those leave half of the room to others.
         """
         with self._lock:
             free = (
                 self._tenants.total() < ALL
                 and self._tenants[tenant] < TENANT
-                and not (vain and self._vain >= VAIN)
+                and not (failed_before and self._vain >= VAIN)
             )
             if free:
                 self._tenants[tenant] += 1
-                self._vain += vain
+                self._vain += failed_before
         try:
             yield free
         finally:
@@ -47,4 +47,4 @@ class TenantBudget:
                 with self._lock:
                     self._tenants[tenant] -= 1
                     self._tenants += Counter()  # without those that have none
-                    self._vain -= vain
+                    self._vain -= failed_before

@@ -41,14 +41,14 @@ class TenantChannel:
         self._tls = trust.wrap_bio(self._received, self._sending, server_hostname=host)
         self._bytes, self._pieces, self._lines, self._heads = BYTES, PIECES, LINES, HEADS
 
-    def shake_hands(self) -> None:
+    def handshake(self) -> None:
         """Find out that it is the cluster of the authority.
 
         :raises OSError: it is not, or sends too much.
         """
         self._until_done(self._tls.do_handshake)
 
-    def ask(self) -> None:
+    def start_request(self) -> None:
         """A question follows: an answer to it may begin."""
         self._heads = HEADS
 
@@ -71,11 +71,11 @@ class TenantChannel:
         """
         self._take("_pieces", 1, "pieces")
         try:
-            found = self._until_done(lambda: self._tls.read(len(buffer)))
+            content = self._until_done(lambda: self._tls.read(len(buffer)))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return 0
-        buffer[: len(found)] = found
-        return len(found)
+        buffer[: len(content)] = content
+        return len(content)
 
     def count_line(self, line: bytes) -> None:
         """Note a line of the beginning, the end or the chunks of an answer.
@@ -110,11 +110,11 @@ class TenantChannel:
         else:
             self._received.write_eof()
 
-    def _take(self, budget: str, count: int, what: str) -> None:
-        left = getattr(self, budget) - count
-        setattr(self, budget, left)
-        if left < 0:
-            raise ResponseTooLarge(f"it sends too many {what}")
+    def _take(self, budget: str, count: int, title: str) -> None:
+        remaining = getattr(self, budget) - count
+        setattr(self, budget, remaining)
+        if remaining < 0:
+            raise ResponseTooLarge(f"it sends too many {title}")
 
 
 class _Incoming(io.RawIOBase):

@@ -60,7 +60,7 @@ def read_tenant_kubeconfig(secret: Json) -> TenantKubeconfig | None:
 
 
 def _named(document: Any, section: str, key: str, name: str) -> Any:
-    return {one["name"]: one[key] for one in document[section]}[name]
+    return {item["name"]: item[key] for item in document[section]}[name]
 
 
 def _text(packed: str) -> str:

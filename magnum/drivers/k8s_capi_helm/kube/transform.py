@@ -39,38 +39,38 @@ _EVENT = (
 _REFERENCE = ("kind", "name", "namespace")
 
 
-def transform(kind: names.Kind, thing: Json) -> Json:
-    """A new object with the parts of *thing* that are judged; they are shared with it."""
-    metadata = _only(thing.get("metadata") or {}, _METADATA)
+def transform(kind: names.Kind, obj: Json) -> Json:
+    """A new object with the parts of *obj* that are judged; they are shared with it."""
+    metadata = _only(obj.get("metadata") or {}, _METADATA)
     if "annotations" in metadata:
         metadata["annotations"] = _without(metadata["annotations"], _COPIES)
-    kept: Json = {
-        "apiVersion": thing.get("apiVersion"),
-        "kind": thing.get("kind") or kind.name,
+    trimmed: Json = {
+        "apiVersion": obj.get("apiVersion"),
+        "kind": obj.get("kind") or kind.name,
         "metadata": metadata,
     }
     if kind == names.EVENT:
-        kept |= _only(thing, _EVENT)
-        kept["involvedObject"] = _only(thing.get("involvedObject") or {}, _REFERENCE)
-        kept["message"] = conditions.words(thing.get("message"))
-        return kept
-    kept |= _only(thing, ("spec", "status"))
-    if isinstance(kept.get("status"), dict):
-        kept["status"] = _bounded(kept["status"])
-    if kind.name in _LONG and isinstance(kept.get("spec"), dict):
-        kept["spec"] = _without(kept["spec"], _LONG[kind.name])
-    return kept
+        trimmed |= _only(obj, _EVENT)
+        trimmed["involvedObject"] = _only(obj.get("involvedObject") or {}, _REFERENCE)
+        trimmed["message"] = conditions.words(obj.get("message"))
+        return trimmed
+    trimmed |= _only(obj, ("spec", "status"))
+    if isinstance(trimmed.get("status"), dict):
+        trimmed["status"] = _bounded(trimmed["status"])
+    if kind.name in _LONG and isinstance(trimmed.get("spec"), dict):
+        trimmed["spec"] = _without(trimmed["spec"], _LONG[kind.name])
+    return trimmed
 
 
 def _bounded(status: Json) -> Json:
     """A status whose own texts and lists are no longer than they are ever read."""
-    found = dict(status)
+    bounded = dict(status)
     for key, value in status.items():
         if isinstance(value, str) and len(value) > conditions.LONGEST:
-            found[key] = conditions.words(value)
+            bounded[key] = conditions.words(value)
         elif isinstance(value, list) and len(value) > observed.LONGEST_LIST:
-            found[key] = value[: observed.LONGEST_LIST]
-    return found
+            bounded[key] = value[: observed.LONGEST_LIST]
+    return bounded
 
 
 def _only(mapping: Json, keys: tuple[str, ...]) -> Json:

@@ -111,15 +111,15 @@ class Transport:
         :raises errors.ManagementRefused: the kubeconfig cannot be used.
         """
         try:
-            answer = self._repeat(request)
-            if answer.code == 401:
+            reply = self._repeat(request)
+            if reply.code == 401:
                 # A token may have ended before its time: once more with a fresh identity.
                 with self._alone():
                     self._api = None
-                answer = self._repeat(request)
+                reply = self._repeat(request)
         except (_Unsent, _Unknown) as error:
             raise unreachable(f"{request.method} {request.path}: {error}") from None
-        return answer
+        return reply
 
     def identity(self) -> str:
         """A text that is another one when the kubeconfig says something else.
@@ -139,7 +139,7 @@ class Transport:
             connect, read = self._timeout
             response = self._open(request, (connect, max(read, seconds + connect)))
         except _SILENCE as error:
-            self._breaker.silent(_line(error))
+            self._breaker.record_failure(_line(error))
             raise unreachable(f"{request.method} {request.path}: {_line(error)}") from None
         self._breaker.close()
         try:
@@ -158,47 +158,47 @@ class Transport:
     def _repeat(self, request: Request) -> Answer:
         # A plugin of the kubeconfig has a limit of its own, and may use it up.
         self._client()
-        most = _ATTEMPTS_TOGETHER * sum(self._timeout)
-        left = rpc_deadline.remaining(most)
-        end = time.monotonic() + left
+        max_seconds = _ATTEMPTS_TOGETHER * sum(self._timeout)
+        remaining = rpc_deadline.remaining(max_seconds)
+        end = time.monotonic() + remaining
         if rpc_deadline.is_expired():
             raise unreachable(f"{request.method} {request.path}: not asked, the time is over")
-        passing = (_Unsent, _Unknown) if request.repeatable else _Unsent
+        transient = (_Unsent, _Unknown) if request.repeatable else _Unsent
         retrying = tenacity.Retrying(
             stop=lambda state: _is_enough(state) or state.upcoming_sleep + _TOO_LATE > _rest(end),
             wait=tenacity.wait_random_exponential(multiplier=self._pause, max=_LONGEST_PAUSE),
             retry=tenacity.retry_any(
-                tenacity.retry_if_exception_type(passing),
-                tenacity.retry_if_result(lambda answer: request.new_role and answer.code == 403),
+                tenacity.retry_if_exception_type(transient),
+                tenacity.retry_if_result(lambda reply: request.new_role and reply.code == 403),
             ),
             retry_error_callback=_last,
         )
-        answer: Answer = retrying(self._attempt, request, end, hurried=left < most)
-        return answer
+        reply: Answer = retrying(self._attempt, request, end, is_short=remaining < max_seconds)
+        return reply
 
-    def _attempt(self, request: Request, end: float, *, hurried: bool) -> Answer:
+    def _attempt(self, request: Request, end: float, *, is_short: bool) -> Answer:
         """One exchange over the network.
 
         :param end: when it has to be over.
-        :param hurried: because whoever asked waits no longer, and not because of the server.
+        :param is_short: because whoever asked waits no longer, and not because of the server.
         :raises errors.ManagementUnreachable: others have had no answer, and nothing was sent; or
             there was one that used all the time up, as a long list does over a slow line.
         """
-        rest = max(_rest(end), _TOO_LATE)
-        connect, read = (min(limit, rest) for limit in self._timeout)
-        deadline = time.monotonic() + min(connect + read, rest)
-        cut = hurried and rest < sum(self._timeout)
+        remaining = max(_rest(end), _TOO_LATE)
+        connect, read = (min(limit, remaining) for limit in self._timeout)
+        deadline = time.monotonic() + min(connect + read, remaining)
+        is_cut = is_short and remaining < sum(self._timeout)
         try:
             response = self._open(request, (connect, read))
             content = _read(response, deadline)
         except _NOT_SENT as error:
-            self._breaker.silent(_line(error), hurried=cut)
+            self._breaker.record_failure(_line(error), is_short=is_cut)
             raise _Unsent(_line(error)) from None
         except _TooLong as error:
             self._breaker.close()
             raise unreachable(f"{request.method} {request.path}: {error}") from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            self._breaker.silent(_line(error), hurried=cut)
+            self._breaker.record_failure(_line(error), is_short=is_cut)
             raise _Unknown(_line(error)) from None
         self._breaker.close()
         if response.status == 429:
@@ -210,8 +210,8 @@ class Transport:
     def _open(self, request: Request, timeout: tuple[float, float]) -> urllib3.BaseHTTPResponse:
         """Send a request; the beginning of its answer."""
         api = self._client()
-        if why := self._breaker.refusal():
-            raise unreachable(f"{request.method} {request.path}: {why}")
+        if refusal := self._breaker.refusal():
+            raise unreachable(f"{request.method} {request.path}: {refusal}")
         method, url, headers, *_ = api.param_serialize(
             request.method,
             request.path,
@@ -219,18 +219,18 @@ class Transport:
             header_params={"Accept": "application/json", "Content-Type": request.content_type},
             auth_settings=["BearerToken"],
         )
-        answer = api.call_api(method, url, headers, request.body, _request_timeout=timeout)
-        response: urllib3.BaseHTTPResponse = answer.response
+        reply = api.call_api(method, url, headers, request.body, _request_timeout=timeout)
+        response: urllib3.BaseHTTPResponse = reply.response
         return response
 
     def _client(self) -> kubernetes.client.ApiClient:
         """The client for the identity in force; a new one when that has changed, or in a fork."""
-        where = self.kubeconfig_path
-        identity = (os.getpid(), kubeconfig.fingerprint(where))
+        path = self.kubeconfig_path
+        identity = (os.getpid(), kubeconfig.fingerprint(path))
         with self._alone():
             if self._api is None or identity != self._identity:
                 self._breaker.close()
-                self._api, self._identity = kubeconfig.load(where), identity
+                self._api, self._identity = kubeconfig.load(path), identity
             return self._api
 
     @contextlib.contextmanager
@@ -287,5 +287,5 @@ def _is_enough(state: tenacity.RetryCallState) -> bool:
 def _last(state: tenacity.RetryCallState) -> Answer:
     """The answer to the last attempt, or what it raised."""
     assert state.outcome is not None  # there is always a first attempt
-    answer: Answer = state.outcome.result()
-    return answer
+    reply: Answer = state.outcome.result()
+    return reply

@@ -33,68 +33,70 @@ _HINTS = (codec.GROUP_LOOKS, codec.WRITTEN, codec.FIRST_LOOK)
 _POINTLESS = (codec.OWED, *_HINTS)
 
 
-def annotations_size(found: Json) -> int:
+def annotations_size(lease: Json) -> int:
     """Bytes of a Lease's annotations, as Kubernetes counts them."""
-    notes = found["metadata"].get("annotations") or {}
-    return sum(len(text.encode()) for pair in notes.items() for text in pair)
+    annotations = lease["metadata"].get("annotations") or {}
+    return sum(len(text.encode()) for pair in annotations.items() for text in pair)
 
 
-def make_room(found: Json) -> None:
+def shrink(lease: Json) -> None:
     """Drop what can be found out again, as far as there is no room for it.
 
     :raises errors.RecordFull: there is no room for the rest.
     """
     for key in _HINTS:
-        if annotations_size(found) > LIMIT - RESERVE:
-            codec.annotate(found, key, "")
-    if annotations_size(found) > LIMIT:
-        raise _full(len(codec.pending(found)))
+        if annotations_size(lease) > LIMIT - RESERVE:
+            codec.annotate(lease, key, "")
+    if annotations_size(lease) > LIMIT:
+        raise _full(len(codec.pending(lease)))
 
 
-def put_operation(found: Json, entries: Iterable[Json], operation: Operation) -> None:
+def put_operation(lease: Json, entries: Iterable[Json], operation: Operation) -> None:
     """Write pending operations down, of which one is new or has changed.
 
     :raises errors.RecordFull: they are too many. A deletion is never refused.
     """
-    listed = list(entries)
-    before = codec.pending(found)
-    codec.annotate(found, codec.OPERATIONS, json.dumps(listed))
+    entry_list = list(entries)
+    previous = codec.pending(lease)
+    codec.annotate(lease, codec.OPERATIONS, json.dumps(entry_list))
     if operation.verb is Verb.DELETE:
-        _make_way(found, operation)
+        _drop_for_deletion(lease, operation)
         return
-    is_new = all(one.get("id") != operation.id for one in before)
-    size = len(json.dumps(listed))
-    if is_new and size > OF_OPERATIONS and size > len(json.dumps(before)):
-        raise _full(len(before))
+    is_new = all(entry.get("id") != operation.id for entry in previous)
+    size = len(json.dumps(entry_list))
+    if is_new and size > OF_OPERATIONS and size > len(json.dumps(previous)):
+        raise _full(len(previous))
 
 
-def put_retired(found: Json, credentials: Iterable[RetiredCredential]) -> None:
+def put_retired(lease: Json, credentials: Iterable[RetiredCredential]) -> None:
     """Write credentials down that are to be deleted.
 
     :raises errors.RecordFull: they are too many.
     """
-    listed, before = list(credentials), codec.record(found).retired
-    text = codec.retired_credentials(listed)
-    if len(text) > OF_RETIRED and len(listed) > len(before):
+    retired, previous = list(credentials), codec.record(lease).retired
+    text = codec.retired_credentials(retired)
+    if len(text) > OF_RETIRED and len(retired) > len(previous):
         raise errors.RecordFull(
-            f"The credential of this cluster was rotated too often. {len(before)} replaced ones "
+            f"The credential of this cluster was rotated too often. {len(previous)} replaced ones "
             "still exist; each is deleted half an hour after it was replaced. Try again later."
         )
-    codec.annotate(found, codec.RETIRED, text)
+    codec.annotate(lease, codec.RETIRED, text)
 
 
-def _make_way(found: Json, deletion: Operation) -> None:
+def _drop_for_deletion(lease: Json, deletion: Operation) -> None:
     """Drop what a deletion makes pointless, if there is not enough room beside it."""
-    if annotations_size(found) <= LIMIT - RESERVE:
+    if annotations_size(lease) <= LIMIT - RESERVE:
         return
-    codec.annotate(found, codec.OPERATIONS, json.dumps([codec.entry(deletion)]))
+    codec.annotate(lease, codec.OPERATIONS, json.dumps([codec.entry(deletion)]))
     for key in _POINTLESS:
-        codec.annotate(found, key, "")
-    if annotations_size(found) > LIMIT - RESERVE:
+        codec.annotate(lease, key, "")
+    if annotations_size(lease) > LIMIT - RESERVE:
         # The end of a cluster finds all that this driver has made for a user by their names; the
         # first may be of magnum-capi-helm, which names them otherwise.
-        first = {one.user: one for one in reversed(codec.record(found).retired)}
-        codec.annotate(found, codec.RETIRED, codec.retired_credentials(first.values()))
+        first_of_user = {
+            credential.user: credential for credential in reversed(codec.record(lease).retired)
+        }
+        codec.annotate(lease, codec.RETIRED, codec.retired_credentials(first_of_user.values()))
 
 
 def _full(count: int) -> errors.RecordFull:

@@ -71,7 +71,7 @@ def record(lease: Json) -> ReleaseRecord:
     return ReleaseRecord(
         cluster_uuid=labels.get(names.LABEL_UUID, ""),
         project_id=labels.get(names.LABEL_PROJECT, ""),
-        operations=tuple(operation(one) for one in pending(lease) if is_known(one)),
+        operations=tuple(operation(item) for item in pending(lease) if is_known(item)),
         chart_source=notes.get(CHART_SOURCE, ""),
         chart_digest=notes.get(CHART_DIGEST, ""),
         ready_fingerprint=notes.get(FIRST_LOOK, ""),
@@ -81,14 +81,14 @@ def record(lease: Json) -> ReleaseRecord:
         holder=holder(lease),
         retired=tuple(
             RetiredCredential(
-                one["id"],
-                one["user"],
-                datetime.datetime.fromisoformat(one["since"]),
-                one.get("name", ""),
+                item["id"],
+                item["user"],
+                datetime.datetime.fromisoformat(item["since"]),
+                item.get("name", ""),
             )
-            for one in json.loads(notes.get(RETIRED) or "[]")
+            for item in json.loads(notes.get(RETIRED) or "[]")
         ),
-        deferred=tuple(_owed(one) for one in json.loads(notes.get(OWED) or "[]")),
+        deferred=tuple(_deferred(change) for change in json.loads(notes.get(OWED) or "[]")),
         cleared=notes.get(CLEARED) == "true",
         revisions=_revisions(json.loads(notes.get(REVISIONS) or "{}")),
     )
@@ -98,10 +98,10 @@ def record(lease: Json) -> ReleaseRecord:
 def pending(lease: Json) -> list[dict[str, Any]]:
     """The entries of pending operations, also those that another version wrote; oldest first."""
     text = (lease["metadata"].get("annotations") or {}).get(OPERATIONS)
-    found = json.loads(text) if text else []
-    if not all(isinstance(one, dict) and isinstance(one.get("verb"), str) for one in found):
+    entries = json.loads(text) if text else []
+    if not all(isinstance(entry, dict) and isinstance(entry.get("verb"), str) for entry in entries):
         raise TypeError("operations")
-    return list(found)
+    return list(entries)
 
 
 def is_known(entry: Mapping[str, Any]) -> bool:
@@ -111,7 +111,7 @@ def is_known(entry: Mapping[str, Any]) -> bool:
 
 def entry(operation: Operation) -> dict[str, Any]:
     """An operation as it stands in the Lease; what is not known of it is left out."""
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "id": operation.id,
         "verb": operation.verb.value,
         "groups": list(operation.groups),
@@ -119,24 +119,24 @@ def entry(operation: Operation) -> dict[str, Any]:
         "deadline": operation.deadline.isoformat() if operation.deadline else None,
     }
     if operation.verb is Verb.UPGRADE:
-        found["upgrade"] = {
+        document["upgrade"] = {
             "template": operation.template,
             "batch": operation.max_batch_size,
             "accepted": operation.accepted,
         }
     if operation.target_node_count is not None:
-        found["count"] = operation.target_node_count
+        document["count"] = operation.target_node_count
     if operation.fields:
-        found["fields"] = list(operation.fields)
+        document["fields"] = list(operation.fields)
     if operation.previous_bounds is not None:
-        found["bounds"] = list(operation.previous_bounds)
+        document["bounds"] = list(operation.previous_bounds)
     if operation.nodegroup_uuid:
-        found["row"] = operation.nodegroup_uuid
+        document["row"] = operation.nodegroup_uuid
     if operation.earlier:
-        found["earlier"] = [list(one) for one in operation.earlier]
+        document["earlier"] = [list(bounds) for bounds in operation.earlier]
     if operation.resolved != NOTHING:
-        found |= resolved_names.entry(operation.resolved)
-    return found
+        document |= resolved_names.entry(operation.resolved)
+    return document
 
 
 def mapping(values: Mapping[str, str] | Mapping[str, int]) -> str:
@@ -146,19 +146,22 @@ def mapping(values: Mapping[str, str] | Mapping[str, int]) -> str:
 
 def retired_credentials(credentials: Iterable[RetiredCredential]) -> str:
     """Retired credentials as they stand in the Lease."""
-    listed = [{**dataclasses.asdict(one), "since": one.since.isoformat()} for one in credentials]
-    return json.dumps(listed) if listed else ""
+    items = [
+        {**dataclasses.asdict(credential), "since": credential.since.isoformat()}
+        for credential in credentials
+    ]
+    return json.dumps(items) if items else ""
 
 
 def deferred_changes(upgrades: Iterable[DeferredChange]) -> str:
     """What upgrades owe, as it stands in the Lease."""
-    listed = [dataclasses.asdict(one) for one in upgrades]
-    return json.dumps(listed) if listed else ""
+    items = [dataclasses.asdict(change) for change in upgrades]
+    return json.dumps(items) if items else ""
 
 
-def revisions(known: Revisions) -> str:
+def revisions(numbers: Revisions) -> str:
     """What is known of revisions, as it stands in the Lease."""
-    return mapping({key: one for key, one in dataclasses.asdict(known).items() if one})
+    return mapping({key: number for key, number in dataclasses.asdict(numbers).items() if number})
 
 
 def annotate(lease: Json, key: str, value: str) -> None:
@@ -242,7 +245,7 @@ def not_alone(operation: Operation) -> errors.InvalidRequest:
 def operation(entry: Mapping[str, Any]) -> Operation:
     """The operation of an entry that this version knows."""
     deadline, upgrade = entry.get("deadline"), entry.get("upgrade") or {}
-    least, most = entry.get("bounds") or (None, None)
+    minimum, maximum = entry.get("bounds") or (None, None)
     return Operation(
         id=entry["id"],
         verb=Verb(entry["verb"]),
@@ -254,7 +257,7 @@ def operation(entry: Mapping[str, Any]) -> Operation:
         accepted=upgrade.get("accepted", False),
         target_node_count=entry.get("count"),
         fields=tuple(entry.get("fields") or ()),
-        previous_bounds=(least, most) if entry.get("bounds") else None,
+        previous_bounds=(minimum, maximum) if entry.get("bounds") else None,
         nodegroup_uuid=entry.get("row") or "",
         earlier=tuple((low, high) for low, high in entry.get("earlier") or ()),
         resolved=resolved_names.resolved(entry),
@@ -266,7 +269,7 @@ def _revisions(entry: Mapping[str, int]) -> Revisions:
     return Revisions(*numbers)
 
 
-def _owed(entry: dict[str, Any]) -> DeferredChange:
+def _deferred(entry: dict[str, Any]) -> DeferredChange:
     return DeferredChange(
         id=entry["id"],
         defaults=_pair(entry["defaults"]),
@@ -275,6 +278,6 @@ def _owed(entry: dict[str, Any]) -> DeferredChange:
     )
 
 
-def _pair(listed: list[Json]) -> tuple[Json, Json]:
-    old, new = listed
+def _pair(items: list[Json]) -> tuple[Json, Json]:
+    old, new = items
     return old, new

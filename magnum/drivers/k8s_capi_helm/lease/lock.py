@@ -64,59 +64,59 @@ class Lock:
     @contextlib.contextmanager
     def hold(self, namespace: str, release: str, *, wait: float) -> Iterator[HeldLease]:
         """As :meth:`Operations.hold`."""
-        me = f"{self._holder}/{uuid.uuid4().hex[:8]}"
-        renewed, record = self._acquire(namespace, release, me, wait)
-        hold = HeldLease(self, namespace, release, me, renewed, record)
-        hold.begin()
+        holder = f"{self._holder}/{uuid.uuid4().hex[:8]}"
+        renewed, record = self._acquire(namespace, release, holder, wait)
+        held_lease = HeldLease(self, namespace, release, holder, renewed, record)
+        held_lease.begin()
         try:
-            yield hold
+            yield held_lease
         finally:
-            hold.end()
+            held_lease.end()
 
     def _acquire(
-        self, namespace: str, release: str, me: str, wait: float
+        self, namespace: str, release: str, own_holder: str, wait: float
     ) -> tuple[float, ReleaseRecord]:
-        give_up = self.clock() + deadline.remaining(wait)
+        end = self.clock() + deadline.remaining(wait)
 
         def read_and_take() -> tuple[float, ReleaseRecord]:
-            began = self.clock()
-            found = self.leases.read(namespace, release)
-            if found is None:
+            started = self.clock()
+            lease = self.leases.read(namespace, release)
+            if lease is None:
                 self._forget(namespace, release)
                 raise codec.not_found(release)
-            holder = codec.holder(found)
+            holder = codec.holder(lease)
             ended = has_ended(holder)
             if ended:
                 LOG.info("The holder %s of the lock of %s has ended.", holder, release)
-            if ended or holder in ("", me) or self._expired(namespace, release, found):
+            if ended or holder in ("", own_holder) or self._expired(namespace, release, lease):
                 try:
-                    return began, self._take(namespace, release, found, me)
+                    return started, self._take(namespace, release, lease, own_holder)
                 except errors.Conflict:
                     pass
                 except errors.ManagementUnreachable:
                     # It may be ours without our knowing: the next read tells.
-                    if self.clock() >= give_up:
+                    if self.clock() >= end:
                         raise
-            raise codec.held(namespace, release, found)
+            raise codec.held(namespace, release, lease)
 
-        began, known = self.clock(), self._free_as_known(namespace, release)
+        started, known = self.clock(), self._free_as_known(namespace, release)
         if known is not None:
             with contextlib.suppress(errors.Conflict):
-                return began, self._take(namespace, release, known, me)
-        poll = min(_LONGEST_POLL, self.duration / 10)
-        jitter = tenacity.wait_random(0.5 * poll, 1.5 * poll)
+                return started, self._take(namespace, release, known, own_holder)
+        interval = min(_LONGEST_POLL, self.duration / 10)
+        jitter = tenacity.wait_random(0.5 * interval, 1.5 * interval)
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(errors.Busy),
-            stop=lambda state: self.clock() >= give_up,
-            wait=lambda state: max(0.0, min(give_up - self.clock(), jitter(state))),
+            stop=lambda state: self.clock() >= end,
+            wait=lambda state: max(0.0, min(end - self.clock(), jitter(state))),
             sleep=self._pause,
             reraise=True,
         )
         return retrying(read_and_take)
 
-    def _take(self, namespace: str, release: str, found: Json, me: str) -> ReleaseRecord:
-        taken = copy.deepcopy(found)
-        codec.take(taken, me, self.duration)
+    def _take(self, namespace: str, release: str, lease: Json, holder: str) -> ReleaseRecord:
+        taken = copy.deepcopy(lease)
+        codec.take(taken, holder, self.duration)
         record = self.leases.replace(namespace, release, taken)
         self._forget(namespace, release)
         return record
@@ -130,15 +130,15 @@ class Lock:
         with self._guard:
             self._seen.pop((namespace, release), None)
 
-    def _expired(self, namespace: str, release: str, found: Json) -> bool:
+    def _expired(self, namespace: str, release: str, lease: Json) -> bool:
         """Whether this process has seen the lock without a renewal for its whole duration."""
-        beat, now = codec.renew(found), self.clock()
+        renewal, now = codec.renew(lease), self.clock()
         with self._guard:
             known, since = self._seen.get((namespace, release), ("", now))
-            if known != beat:
-                self._seen[namespace, release] = (beat, now)
+            if known != renewal:
+                self._seen[namespace, release] = (renewal, now)
                 return False
-        return now - since > (found["spec"].get("leaseDurationSeconds") or self.duration)
+        return now - since > (lease["spec"].get("leaseDurationSeconds") or self.duration)
 
 
 class HeldLease:
@@ -149,15 +149,15 @@ class HeldLease:
         lock: Lock,
         namespace: str,
         release: str,
-        me: str,
-        renewed: float,
+        holder: str,
+        renewed_at: float,
         record: ReleaseRecord,
     ) -> None:
         self._lock = lock
         self._namespace = namespace
         self._release = release
-        self._me = me
-        self._renewed = renewed
+        self._me = holder
+        self._renewed = renewed_at
         self._record = record
         self._taken = False
         self._given_back = False
@@ -218,9 +218,9 @@ class HeldLease:
 
         :raises errors.DriverError: the management cluster cannot be used; nothing is lost yet.
         """
-        began = self._lock.clock()
-        if self._write(lambda found: codec.take(found, self._me, self._lock.duration)):
-            self._renewed = began
+        started = self._lock.clock()
+        if self._write(lambda lease: codec.take(lease, self._me, self._lock.duration)):
+            self._renewed = started
 
     @property
     def _patience(self) -> float:
@@ -233,25 +233,25 @@ class HeldLease:
             except errors.DriverError as error:
                 LOG.warning("Release %s: its Lease is not renewed: %s", self._release, error.detail)
 
-    def _write(self, change: Callable[[Json], None], races: int = _RACES) -> bool:
+    def _write(self, change: Callable[[Json], None], attempts: int = _RACES) -> bool:
         """Change the Lease while it is ours; False when it is somebody else's or nobody's, or when
         others were faster as often as that.
         """
         leases = self._lock.leases
 
         def attempt() -> bool | None:
-            found = self._as_known() or leases.read(self._namespace, self._release)
-            if found is None or codec.holder(found) != self._me:
+            lease = self._as_known() or leases.read(self._namespace, self._release)
+            if lease is None or codec.holder(lease) != self._me:
                 self._taken = True
                 return False
-            change(found)
+            change(lease)
             # The others who write are those who add operations: a few, and each only once.
             with contextlib.suppress(errors.Conflict):
-                self._record = leases.replace(self._namespace, self._release, found)
+                self._record = leases.replace(self._namespace, self._release, lease)
                 return True
             return None
 
-        return bool(leases.retrying(races, self.is_lost)(attempt))
+        return bool(leases.retrying(attempts, self.is_lost)(attempt))
 
     def _as_known(self) -> Json | None:
         """The Lease as it was read or written a moment ago, where it was this holder's."""

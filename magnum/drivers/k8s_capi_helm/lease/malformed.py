@@ -14,8 +14,8 @@ _Found = TypeVar("_Found")
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError, RecursionError, OverflowError)
 
 
-def refuse_malformed(question: Callable[[Json], _Found]) -> Callable[[Json], _Found]:
-    """*question* to a Lease, of which only an error of this driver comes out.
+def refuse_malformed(function: Callable[[Json], _Found]) -> Callable[[Json], _Found]:
+    """*function* to a Lease, of which only an error of this driver comes out.
 
     Whoever may write Leases may write anything; what is on record then cannot be known, so that
     nothing is done about the cluster until an operator has looked.
@@ -23,12 +23,12 @@ def refuse_malformed(question: Callable[[Json], _Found]) -> Callable[[Json], _Fo
     :returns: the question, which raises errors.ManagementRefused where the Lease does not tell.
     """
 
-    @functools.wraps(question)
+    @functools.wraps(function)
     def asked(lease: Json) -> _Found:
         try:
-            found = question(lease)
-            if isinstance(found, ReleaseRecord):
-                _check(found)
+            result = function(lease)
+            if isinstance(result, ReleaseRecord):
+                _check(result)
         except _MALFORMED as error:
             raise errors.ManagementRefused(
                 f"The record of cluster operations, Lease '{lease['metadata'].get('name', '')}', "
@@ -37,7 +37,7 @@ def refuse_malformed(question: Callable[[Json], _Found]) -> Callable[[Json], _Fo
                 f"Lease {lease['metadata'].get('namespace', '')}/"
                 f"{lease['metadata'].get('name', '')}: {type(error).__name__}",
             ) from None
-        return found
+        return result
 
     return asked
 
@@ -47,16 +47,24 @@ def _check(record: ReleaseRecord) -> None:
     for mapping in (record.nodegroup_ready_fingerprints, record.applied_generations):
         if not isinstance(mapping, dict):
             raise TypeError(type(mapping).__name__)
-    known = record.revisions
-    if not all(isinstance(one, int) for one in (known.newest, known.applied, known.begun)):
+    revisions = record.revisions
+    if not all(
+        isinstance(number, int) for number in (revisions.newest, revisions.applied, revisions.begun)
+    ):
         raise TypeError("revisions")
-    for one in record.operations:
-        texts = (one.id, one.template, one.nodegroup_uuid, *one.groups, *one.fields)
+    for operation in record.operations:
+        texts = (
+            operation.id,
+            operation.template,
+            operation.nodegroup_uuid,
+            *operation.groups,
+            *operation.fields,
+        )
         numbers = (
-            one.max_batch_size,
-            *(() if one.target_node_count is None else (one.target_node_count,)),
+            operation.max_batch_size,
+            *(() if operation.target_node_count is None else (operation.target_node_count,)),
         )
         if not all(isinstance(text, str) for text in texts) or not all(
             isinstance(number, int) for number in numbers
         ):
-            raise TypeError(f"operation {one.verb}")
+            raise TypeError(f"operation {operation.verb}")

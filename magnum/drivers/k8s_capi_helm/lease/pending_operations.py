@@ -37,16 +37,16 @@ def with_operation(entries: Iterable[_Entry], operation: Operation) -> list[_Ent
         kept as they are.
     """
     result: dict[Any, _Entry] = {}
-    rest = [one for one in entries if not _is_of_another_row(one, operation)]
-    for number, entry in enumerate([*rest, codec.entry(operation)]):
+    others = [current for current in entries if not _is_of_another_nodegroup(current, operation)]
+    for index, entry in enumerate([*others, codec.entry(operation)]):
         if not codec.is_known(entry):
-            result[number] = entry
+            result[index] = entry
             continue
-        one = codec.operation(entry)
-        key = _key(one)
-        before = result.pop(key, None)
-        if before is not None and one.verb in _SERIES and one.groups:
-            entry = codec.entry(merged(codec.operation(before), one))
+        current = codec.operation(entry)
+        key = _key(current)
+        previous = result.pop(key, None)
+        if previous is not None and current.verb in _SERIES and current.groups:
+            entry = codec.entry(merged(codec.operation(previous), current))
         result[key] = entry
     return list(result.values())
 
@@ -86,20 +86,20 @@ def _deadline(first: Operation, new: Operation) -> datetime.datetime | None:
     return max(first.deadline, min(new.deadline, last))
 
 
-def _key(one: Operation) -> tuple[Any, ...]:
+def _key(operation: Operation) -> tuple[Any, ...]:
     """Operations with the same key are one."""
-    if one.verb in _SERIES and one.groups:
-        return one.verb, one.groups, one.nodegroup_uuid
-    return one.verb, one.id
+    if operation.verb in _SERIES and operation.groups:
+        return operation.verb, operation.groups, operation.nodegroup_uuid
+    return operation.verb, operation.id
 
 
-def _is_of_another_row(entry: _Entry, new: Operation) -> bool:
+def _is_of_another_nodegroup(entry: _Entry, new: Operation) -> bool:
     """Whether an entry is about a nodegroup that had the name of one that is created now.
 
     Names are unique among the rows of a cluster, so that one's row has gone.
     """
     if new.verb is not Verb.NODEGROUP_CREATE or not new.nodegroup_uuid or not codec.is_known(entry):
         return False
-    one = codec.operation(entry)
-    same = one.verb in _OF_ROWS and one.groups == new.groups
-    return same and one.nodegroup_uuid not in ("", new.nodegroup_uuid)
+    recorded = codec.operation(entry)
+    is_same = recorded.verb in _OF_ROWS and recorded.groups == new.groups
+    return is_same and recorded.nodegroup_uuid not in ("", new.nodegroup_uuid)

@@ -78,21 +78,21 @@ class ReleaseLeases:
         :raises errors.NotOurs: it belongs to another cluster.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        made = codec.new(namespace, release, cluster_uuid, project_id)
+        manifest = codec.new(namespace, release, cluster_uuid, project_id)
 
         def create_or_read() -> Json | None:
             try:
                 # To create comes first: the right to do anything here may be a moment old, and a
                 # client waits for that only before it makes something.
-                return self._kube.create(names.LEASE, made)
+                return self._kube.create(names.LEASE, manifest)
             except errors.Conflict:
                 # None where it was deleted in between, or the namespace is not there yet.
                 return self._kube.get(names.LEASE, namespace, names.lease(release))
 
-        found = self._leases.retrying(_CHANGES)(create_or_read)
-        if found is None:
+        lease = self._leases.retrying(_CHANGES)(create_or_read)
+        if lease is None:
             raise codec.too_large(release, _CHANGES)
-        record = codec.record(found)
+        record = codec.record(lease)
         if record.cluster_uuid != cluster_uuid:
             raise errors.NotOurs(
                 f"Release '{release}' belongs to cluster '{record.cluster_uuid}', not to "
@@ -107,8 +107,8 @@ class ReleaseLeases:
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        found = self._leases.read(namespace, release)
-        return None if found is None else codec.record(found)
+        lease = self._leases.read(namespace, release)
+        return None if lease is None else codec.record(lease)
 
     def add(
         self, namespace: str, release: str, operation: Operation, *, alone: bool = False
@@ -122,12 +122,12 @@ class ReleaseLeases:
         :raises errors.DriverError: the management cluster cannot be used.
         """
 
-        def change(found: Json) -> None:
-            others = [entry for entry in codec.pending(found) if entry.get("id") != operation.id]
+        def change(lease: Json) -> None:
+            others = [entry for entry in codec.pending(lease) if entry.get("id") != operation.id]
             if alone and any(entry.get("verb") == operation.verb for entry in others):
                 raise codec.not_alone(operation)
             capacity.put_operation(
-                found, pending_operations.with_operation(codec.pending(found), operation), operation
+                lease, pending_operations.with_operation(codec.pending(lease), operation), operation
             )
 
         return self._leases.change(namespace, release, change)
@@ -139,11 +139,11 @@ class ReleaseLeases:
         :raises errors.DriverError: the management cluster cannot be used.
         """
 
-        def change(found: Json) -> None:
-            entries, new = codec.pending(found), codec.entry(operation)
+        def change(lease: Json) -> None:
+            entries, new = codec.pending(lease), codec.entry(operation)
             if any(entry.get("id") == operation.id for entry in entries):
                 changed = [new if entry.get("id") == operation.id else entry for entry in entries]
-                codec.annotate(found, codec.OPERATIONS, json.dumps(changed))
+                codec.annotate(lease, codec.OPERATIONS, json.dumps(changed))
 
         return self._leases.change(namespace, release, change)
 
@@ -157,13 +157,13 @@ class ReleaseLeases:
         """
         done = frozenset(ids)
 
-        def change(found: Json) -> None:
-            record = codec.record(found)
+        def change(lease: Json) -> None:
+            record = codec.record(lease)
             refused = {one.id for one in record.operations if one.id in done and not one.accepted}
-            left = [one for one in record.deferred if one.id not in refused]
-            kept = [entry for entry in codec.pending(found) if entry.get("id") not in done]
-            codec.annotate(found, codec.OPERATIONS, json.dumps(kept) if kept else "")
-            codec.annotate(found, codec.OWED, codec.deferred_changes(left))
+            deferred = [one for one in record.deferred if one.id not in refused]
+            entries = [entry for entry in codec.pending(lease) if entry.get("id") not in done]
+            codec.annotate(lease, codec.OPERATIONS, json.dumps(entries) if entries else "")
+            codec.annotate(lease, codec.OWED, codec.deferred_changes(deferred))
 
         return self._leases.change(namespace, release, change)
 
@@ -179,39 +179,39 @@ class ReleaseLeases:
         :raises errors.DriverError: the management cluster cannot be used.
         """
 
-        def change(found: Json) -> None:
+        def change(lease: Json) -> None:
             for field, value in fields.items():
                 key, write = _WRITTEN[field]
                 if value is not None:
-                    codec.annotate(found, key, write(value))
+                    codec.annotate(lease, key, write(value))
 
         return self._leases.change(namespace, release, change)
 
     def record_revisions(
-        self, namespace: str, release: str, known: Revisions, new: Revisions
+        self, namespace: str, release: str, expected: Revisions, new: Revisions
     ) -> ReleaseRecord:
         """Write down what was seen of a release's revisions, unless somebody else has since.
 
-        :param known: what stood there when *new* was seen.
+        :param expected: what stood there when *new* was seen.
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
 
-        def change(found: Json) -> None:
-            if codec.record(found).revisions == known:
-                codec.annotate(found, codec.REVISIONS, codec.revisions(new))
+        def change(lease: Json) -> None:
+            if codec.record(lease).revisions == expected:
+                codec.annotate(lease, codec.REVISIONS, codec.revisions(new))
 
         return self._leases.change(namespace, release, change)
 
-    def defer(self, namespace: str, release: str, owed: Iterable[DeferredChange]) -> ReleaseRecord:
+    def defer(self, namespace: str, release: str, new: Iterable[DeferredChange]) -> ReleaseRecord:
         """Write down what nodegroups still lack of upgrades, in place of what stands there.
 
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        text = codec.deferred_changes(owed)
+        text = codec.deferred_changes(new)
         return self._leases.change(
-            namespace, release, lambda found: codec.annotate(found, codec.OWED, text)
+            namespace, release, lambda lease: codec.annotate(lease, codec.OWED, text)
         )
 
     def retire(self, namespace: str, release: str, credential: RetiredCredential) -> ReleaseRecord:
@@ -222,10 +222,10 @@ class ReleaseLeases:
         :raises errors.DriverError: the management cluster cannot be used.
         """
 
-        def change(found: Json) -> None:
-            known, new = codec.record(found).retired, (credential.id, credential.name)
-            others = [one for one in known if (one.id, one.name) != new]
-            capacity.put_retired(found, [*others, credential])
+        def change(lease: Json) -> None:
+            retired, new = codec.record(lease).retired, (credential.id, credential.name)
+            others = [item for item in retired if (item.id, item.name) != new]
+            capacity.put_retired(lease, [*others, credential])
 
         return self._leases.change(namespace, release, change)
 
@@ -236,11 +236,12 @@ class ReleaseLeases:
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        gone = frozenset(ids)
+        deleted = frozenset(ids)
 
-        def change(found: Json) -> None:
-            kept = [one for one in codec.record(found).retired if (one.id or one.name) not in gone]
-            codec.annotate(found, codec.RETIRED, codec.retired_credentials(kept))
+        def change(lease: Json) -> None:
+            retired = codec.record(lease).retired
+            others = [item for item in retired if (item.id or item.name) not in deleted]
+            codec.annotate(lease, codec.RETIRED, codec.retired_credentials(others))
 
         return self._leases.change(namespace, release, change)
 
@@ -251,10 +252,10 @@ class ReleaseLeases:
         :raises errors.DriverError: the management cluster cannot be used.
         """
 
-        def change(found: Json) -> None:
+        def change(lease: Json) -> None:
             for key in (codec.OPERATIONS, codec.FIRST_LOOK):
-                codec.annotate(found, key, "")
-            codec.annotate(found, codec.TOMBSTONE, "true")
+                codec.annotate(lease, key, "")
+            codec.annotate(lease, codec.TOMBSTONE, "true")
 
         return self._leases.change(namespace, release, change)
 
@@ -271,13 +272,13 @@ class ReleaseLeases:
         :returns: True when there is none (any more), False when it is not a tombstone.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        found = self._kube.get(names.LEASE, namespace, names.lease(release))
-        if found is None:
+        lease = self._kube.get(names.LEASE, namespace, names.lease(release))
+        if lease is None:
             return True
-        if not codec.record(found).tombstone:
+        if not codec.record(lease).tombstone:
             return False
         self._kube.delete(
-            names.LEASE, namespace, names.lease(release), uid=found["metadata"]["uid"]
+            names.LEASE, namespace, names.lease(release), uid=lease["metadata"]["uid"]
         )
         return True
 
@@ -286,19 +287,19 @@ class ReleaseLeases:
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        listed = self._leases.listed(namespace)
-        return {release: record.cluster_uuid for release, record in listed if record.tombstone}
+        records = self._leases.records(namespace)
+        return {release: record.cluster_uuid for release, record in records if record.tombstone}
 
-    def chart_digests(self, namespace: str, *, without: str) -> frozenset[str]:
+    def chart_digests(self, namespace: str, *, other: str) -> frozenset[str]:
         """Digests of the live charts of a namespace, "" for a release that has not noted its own.
 
-        :param without: a release that does not count; those that are tombstones do not either.
+        :param other: a release that does not count; those that are tombstones do not either.
         :raises errors.DriverError: the management cluster cannot be used.
         """
         return frozenset(
             record.chart_digest
-            for release, record in self._leases.listed(namespace)
-            if release != without and not record.tombstone
+            for release, record in self._leases.records(namespace)
+            if release != other and not record.tombstone
         )
 
     def hold(

@@ -14,22 +14,22 @@ from magnum.drivers.k8s_capi_helm.model import Flavor, Image, NOTHING, Resolved
 _KEY = "resolved"
 
 
-def entry(found: Resolved) -> dict[str, Any]:
+def entry(lookup: Resolved) -> dict[str, Any]:
     """The key of an operation, and what it says."""
     images = {
-        text: [one.id, one.kubernetes_version, one.os_distro] for text, one in found.images.items()
+        text: [one.id, one.kubernetes_version, one.os_distro] for text, one in lookup.images.items()
     }
     flavors = {
         text: [one.id, one.name, one.vcpus, one.ram, one.disk]
-        for text, one in found.flavors.items()
+        for text, one in lookup.flavors.items()
     }
     networks: list[Any] = [
-        found.external_network_id,
-        found.fixed_network_id,
-        found.fixed_subnet_id,
+        lookup.external_network_id,
+        lookup.fixed_network_id,
+        lookup.fixed_subnet_id,
     ]
-    if found.extra_networks:
-        networks.append(dict(found.extra_networks))
+    if lookup.extra_networks:
+        networks.append(dict(lookup.extra_networks))
     parts = {"images": images, "flavors": flavors, "networks": networks if any(networks) else []}
     return {_KEY: {name: part for name, part in parts.items() if part}}
 
@@ -39,14 +39,14 @@ def resolved(operation: Mapping[str, Any]) -> Resolved:
 
     A newer version may have added something at the end of each list.
     """
-    found = operation.get(_KEY)
-    if not found:
+    stored = operation.get(_KEY)
+    if not stored:
         return NOTHING
     # The version before this one has written three.
-    external, fixed, subnet, extra = [*(found.get("networks") or ("", "", "")), {}][:4]
+    external, fixed, subnet, extra = [*(stored.get("networks") or ("", "", "")), {}][:4]
     return Resolved(
-        images={text: Image(*facts[:3]) for text, facts in (found.get("images") or {}).items()},
-        flavors={text: Flavor(*facts[:5]) for text, facts in (found.get("flavors") or {}).items()},
+        images={text: Image(*facts[:3]) for text, facts in (stored.get("images") or {}).items()},
+        flavors={text: Flavor(*facts[:5]) for text, facts in (stored.get("flavors") or {}).items()},
         external_network_id=external,
         fixed_network_id=fixed,
         fixed_subnet_id=subnet,

@@ -84,21 +84,21 @@ class LeaseUpdates:
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        found = self._kube.get(names.LEASE, namespace, names.lease(release))
-        if found is None:
+        lease = self._kube.get(names.LEASE, namespace, names.lease(release))
+        if lease is None:
             self.last_known.forget(namespace, release)
             return None
-        return self.last_known.keep(namespace, release, found)
+        return self.last_known.keep(namespace, release, lease)
 
-    def listed(self, namespace: str) -> Iterator[tuple[str, ReleaseRecord]]:
+    def records(self, namespace: str) -> Iterator[tuple[str, ReleaseRecord]]:
         """Releases of a namespace and what their Leases say.
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        for one in self._kube.list(names.LEASE, namespace):
-            release = (one["metadata"].get("labels") or {}).get(names.LABEL_CLUSTER_NAME)
+        for lease in self._kube.list(names.LEASE, namespace):
+            release = (lease["metadata"].get("labels") or {}).get(names.LABEL_CLUSTER_NAME)
             if release:
-                yield release, codec.record(one)
+                yield release, codec.record(lease)
 
     def change(self, namespace: str, release: str, change: Callable[[Json], None]) -> ReleaseRecord:
         """Read, change and replace the Lease of a release until nobody came in between.
@@ -112,25 +112,25 @@ class LeaseUpdates:
         def attempt() -> ReleaseRecord | None:
             changed = self._changed_as_known(namespace, release, change)
             if changed is None:
-                found = self.read(namespace, release)
-                if found is None:
+                lease = self.read(namespace, release)
+                if lease is None:
                     raise codec.not_found(release)
-                changed = _changed(found, change)
-                if changed == found:
-                    return codec.record(found)
+                changed = _changed(lease, change)
+                if changed == lease:
+                    return codec.record(lease)
             try:
                 return self.replace(namespace, release, changed)
             except errors.Conflict:
                 return None
             except errors.ManagementUnreachable:
-                if (found := self._arrived(namespace, release, change)) is None:
+                if (lease := self._arrived(namespace, release, change)) is None:
                     raise
-                return codec.record(found)
+                return codec.record(lease)
 
-        written = self.retrying(_TURNS)(attempt)
-        if written is None:
+        record = self.retrying(_TURNS)(attempt)
+        if record is None:
             raise codec.too_large(release, _TURNS)
-        return written
+        return record
 
     def retrying(
         self, attempts: int, is_lost: Callable[[], bool] = lambda: False
@@ -140,7 +140,7 @@ class LeaseUpdates:
         :param is_lost: asked between two attempts; once it says True, there is no other one.
         """
         return tenacity.Retrying(
-            retry=tenacity.retry_if_result(lambda written: written is None),
+            retry=tenacity.retry_if_result(lambda result: result is None),
             stop=lambda state: state.attempt_number >= attempts or is_lost(),
             wait=_BETWEEN,
             sleep=self._pause,
@@ -173,15 +173,15 @@ class LeaseUpdates:
         """The Lease, if a change is in it that nobody has confirmed; None if not, or unknown."""
         # Also for whoever does not wait any more: what is on record is not to be called refused.
         with deadline.at_least(_LAST_LOOK), contextlib.suppress(errors.DriverError):
-            found = self._kube.get(names.LEASE, namespace, names.lease(release))
-            if found is not None and _changed(found, change) == found:
-                return found
+            lease = self._kube.get(names.LEASE, namespace, names.lease(release))
+            if lease is not None and _changed(lease, change) == lease:
+                return lease
         return None
 
 
-def _changed(found: Json, change: Callable[[Json], None]) -> Json:
-    changed = copy.deepcopy(found)
+def _changed(lease: Json, change: Callable[[Json], None]) -> Json:
+    changed = copy.deepcopy(lease)
     change(changed)
-    if changed != found:
-        capacity.make_room(changed)
+    if changed != lease:
+        capacity.shrink(changed)
     return changed

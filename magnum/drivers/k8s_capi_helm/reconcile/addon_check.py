@@ -105,7 +105,7 @@ class AddonCheck:
             last = self._known.setdefault(f"{namespace}/{release}", first)
         if last.wanted == wanted and abs(observed.at - last.at) < self._patience(last):
             return last.found
-        with self._budget.look(namespace, vain=last.vain > 0) as free:
+        with self._budget.attempt(namespace, failed_before=last.vain > 0) as free:
             if not free or not self._take(f"{namespace}/{release}", last, observed.at):
                 return last.found
             found = self._look(kube, namespace, release, wanted)

@@ -128,7 +128,7 @@ def build(conf: Settings) -> Clients:
                 repository=group.helm_chart_repo or None,
                 name=group.helm_chart_name or None,
                 default_version=group.default_helm_chart_version or None,
-                allowed=group.allowed_charts,
+                allowed_sources=group.allowed_charts,
                 versions=group.allowed_chart_versions,
             ),
             copies=chart_store.ChartConfigMaps(kube),

@@ -213,7 +213,7 @@ def _sweep_charts(ports: Clients, owner: secrets.Owner) -> None:
     While one of them has not noted its chart all stay; the next deletion looks again.
     """
     try:
-        used = ports.leases.chart_digests(owner.namespace, without=owner.release)
+        used = ports.leases.chart_digests(owner.namespace, other=owner.release)
         if "" not in used:
             ports.charts.sweep(owner.namespace, used)
     except errors.DriverError as error:

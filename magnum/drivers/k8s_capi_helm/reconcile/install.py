@@ -89,7 +89,7 @@ def plan_install(
         interface, known = conf.capi_helm.app_cred_interface_type, _resolved(record)
         facts = service.facts(request, interface=interface, lookup=known)
         facts = provision.find(service, request, facts)
-    chart = ports.charts.noted(request.namespace, record.chart_digest) if adopts else None
+    chart = ports.charts.recorded_chart(request.namespace, record.chart_digest) if adopts else None
     chart = chart or upgrade.new_chart(ports, request.labels)
     # Whoever has saved the credential may have called the Secret otherwise.
     place = (

@@ -179,7 +179,7 @@ def new_chart(ports: Clients, wanted: labels.Labels) -> Chart:
 
     :raises errors.DriverError: it is not allowed, or not to be had.
     """
-    return ports.charts.wanted(
+    return ports.charts.for_new_cluster(
         wanted.capi_helm_chart_version,
         name=wanted.capi_helm_chart_name,
         repository=wanted.capi_helm_chart_repo,

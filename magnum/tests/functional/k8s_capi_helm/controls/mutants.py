@@ -164,7 +164,7 @@ _STATUS = (
         "silent-list",
         "what has changed while a watch was broken prompts nobody",
         f"{DRIVER}/kube/reflector.py",
-        "            self._tell(one.thing())\n",
+        "            self._tell(cached.unpack())\n",
         "            pass\n",
         Suite.UNIT,
         ("test_informers.TestWatching",),
@@ -218,11 +218,11 @@ _STATUS = (
         "unreadable-is-gone",
         "what could not be read counts as not there, so an outage looks like a deletion",
         f"{DRIVER}/kube/snapshot.py",
-        "found = self._kube.get(kind, self._namespace, name)\n"
+        "obj = self._kube.get(kind, self._namespace, name)\n"
         "        except errors.DriverError as error:\n"
         "            self._note(kind, error)\n"
         "            return Missing.UNREADABLE\n",
-        "found = self._kube.get(kind, self._namespace, name)\n"
+        "obj = self._kube.get(kind, self._namespace, name)\n"
         "        except errors.DriverError:\n"
         "            return Missing.NOT_FOUND\n",
         Suite.UNIT,
@@ -307,7 +307,7 @@ _CHANGE = (
         "full-lease-keeps-its-cluster",
         "a Lease that is full takes no deletion either",
         f"{DRIVER}/lease/capacity.py",
-        "        _make_way(found, operation)\n",
+        "        _drop_for_deletion(lease, operation)\n",
         "        assert operation\n",
         Suite.UNIT,
         ("test_lease_capacity.TestBound",),
@@ -459,8 +459,8 @@ _DELETION = (
         "another-404-is-gone",
         "a 404 that names another object, or a proxy's, says that an object is gone",
         f"{DRIVER}/kube/request.py",
-        'return code == 404 and bool(details.get("name")) and details["name"] in tuple(wanted)',
-        "return code == 404",
+        'bool(details.get("name")) and details["name"] in tuple(object_names)',
+        "True",
         Suite.UNIT,
         ("test_kube_client",),
     ),
@@ -669,8 +669,8 @@ _FOUNDING = (
         "resolved-forgotten",
         "what names stood for is not written down",
         f"{DRIVER}/lease/codec.py",
-        "found |= resolved_names.entry(operation.resolved)",
-        "found |= {}",
+        "document |= resolved_names.entry(operation.resolved)",
+        "document |= {}",
         Suite.UNIT,
         ("test_same_names_in_another_project",),
     ),
@@ -1065,7 +1065,7 @@ _ENVTEST = (
         "lock-for-everybody",
         "the Lease is taken while somebody else holds it",
         f"{DRIVER}/lease/lock.py",
-        'if ended or holder in ("", me) or self._expired(namespace, release, found):',
+        'if ended or holder in ("", own_holder) or self._expired(namespace, release, lease):',
         "if True:",
         Suite.ENVTEST,
         ("test_release_lease",),

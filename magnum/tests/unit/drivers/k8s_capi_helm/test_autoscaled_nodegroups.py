@@ -388,7 +388,9 @@ class TestCapacity(ScaledCase):
         for number, change in enumerate(({"chart_family": ""}, {"chart_version": "1.0.0"})):
             live = self.helm.releases[NAMESPACE, RELEASE]
             self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, **change)
-            self.ports.charts.of_release = lambda live, digest: self.ports.charts.wanted(None)
+            self.ports.charts.of_release = lambda live, digest: self.ports.charts.for_new_cluster(
+                None
+            )
             self.add_group(f"more{number}", 0, max_node_count=4)
             self.assertNotIn("capacity", self.entry(f"more{number}"))
 

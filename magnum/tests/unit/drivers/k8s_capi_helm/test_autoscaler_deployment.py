@@ -131,7 +131,7 @@ class TestOperator(Case):
         ):
             options = types.SimpleNamespace(autoscaler_image="", autoscaler_image_tags=[])
             setattr(options, option, value)
-            chart = self.ports.charts.wanted(None)
+            chart = self.ports.charts.for_new_cluster(None)
             error = self.assertRaises(
                 errors.Misconfigured,
                 autoscaler_deployment.with_operators_settings,
@@ -252,7 +252,7 @@ class TestCharts(Case):
     def test_helm_is_never_given_the_hole(self) -> None:
         for version in ("1.1.0", "1.2.0"):
             self.conductor(version)
-            chart = self.ports.charts.wanted(None)
+            chart = self.ports.charts.for_new_cluster(None)
             self.assertEqual(version, chart.version)
             self.assertFalse(chart_store.takes_prefix(chart))
             text = (pathlib.Path(chart.path) / "templates/autoscaler/_wanted.tpl").read_text()
@@ -340,7 +340,7 @@ class TestCharts(Case):
         """Charts of other families make an autoscaler for every cluster."""
         self.conductor("1.2.0", HOLE.replace("{{ . }}/", '{{ printf "%s/" . }}'))
         self.made(labels={"container_infra_prefix": HOSTILE["container_infra_prefix"]})
-        foreign = dataclasses.replace(self.ports.charts.wanted(None), family="")
+        foreign = dataclasses.replace(self.ports.charts.for_new_cluster(None), family="")
         values = self.live().values
         self.assertRaises(
             errors.Misconfigured,

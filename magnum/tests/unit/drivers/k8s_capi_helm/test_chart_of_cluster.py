@@ -46,7 +46,7 @@ class ChartCase(UpgradeCase):
         charts = chart_store.ChartStore(
             bundled=self.bundled,
             directory=self.directory / place,
-            choice=chart_store.ChartChoice(allowed=allowed),
+            choice=chart_store.ChartChoice(allowed_sources=allowed),
             copies=chart_store.ChartConfigMaps(self.kube),  # type: ignore[arg-type]
         )
         self.ports = dataclasses.replace(self.ports, charts=charts)

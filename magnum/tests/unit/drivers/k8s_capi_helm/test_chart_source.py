@@ -29,13 +29,13 @@ class TestNamedByTemplates(StoreCase):
             {"repository": str(self.directory)},
             {"name": "../../etc"},
         ):
-            error = self.assertRaises(errors.InvalidRequest, store.wanted, None, **labels)
+            error = self.assertRaises(errors.InvalidRequest, store.for_new_cluster, None, **labels)
             for text in labels.values():
                 self.assertIn(f"'{text}'", str(error))
         self.assertEqual([], self.remote.pulls)
 
     def test_naming_the_usual_one_asks_for_nothing(self) -> None:
-        chart = self.store().wanted(None, name="openstack-cluster", repository="bundled")
+        chart = self.store().for_new_cluster(None, name="openstack-cluster", repository="bundled")
         self.assertEqual((self.first.digest, "bundled"), (chart.digest, chart.source))
 
     def test_what_the_operator_lists(self) -> None:
@@ -53,52 +53,52 @@ class TestNamedByTemplates(StoreCase):
                 ("oci://example.org/charts/mine", None, "2.0.0"),
             ),
         ):
-            store = self.store(allowed=[entry])
-            found = store.wanted("2.0.0", **labels)
+            store = self.store(allowed_sources=[entry])
+            found = store.for_new_cluster("2.0.0", **labels)
             self.assertEqual(pull, self.remote.pulls[-1])
             self.assertEqual(
                 f"{labels['repository'].rstrip('/')} {pull[0].rpartition('/')[2]}", found.source
             )
-            self.assertEqual("1.0.0", store.wanted(None).version)
+            self.assertEqual("1.0.0", store.for_new_cluster(None).version)
 
     def test_a_name_alone_is_in_the_operators_own_repository(self) -> None:
         write_chart(self.directory / "own" / "other", "3.0.0", "other")
         own = {"repository": str(self.directory / "own"), "name": "usual"}
-        store = self.store(**own, allowed=["other", "bundled openstack-cluster"])
-        self.assertEqual("3.0.0", store.wanted(None, name="other").version)
-        bundled = store.wanted(None, name="openstack-cluster", repository="bundled")
+        store = self.store(**own, allowed_sources=["other", "bundled openstack-cluster"])
+        self.assertEqual("3.0.0", store.for_new_cluster(None, name="other").version)
+        bundled = store.for_new_cluster(None, name="openstack-cluster", repository="bundled")
         self.assertEqual(self.first.digest, bundled.digest)
-        self.assertRaises(errors.InvalidRequest, store.wanted, None, name="another")
+        self.assertRaises(errors.InvalidRequest, store.for_new_cluster, None, name="another")
 
     def test_versions_that_the_operator_lists(self) -> None:
         for version in ("1.9.0", "2.0.0", "2.1.7"):
             write_chart(self.directory / "remote" / version, version)
         store = self.store(repository=URL, default_version="1.9.0", versions=["v2.1.*", "3.0.0"])
         for version in ("2.1.7", "1.9.0", None):
-            self.assertEqual(version or "1.9.0", store.wanted(version).version)
+            self.assertEqual(version or "1.9.0", store.for_new_cluster(version).version)
         source.check_version("v2.1.7", ["2.1.*"])
         for version in ("2.0.0", "2.10.0", "2x1.7", "12.1.7", "3.0.0-rc1"):
-            error = self.assertRaises(errors.InvalidRequest, store.wanted, version)
+            error = self.assertRaises(errors.InvalidRequest, store.for_new_cluster, version)
             self.assertIn(f"is '{version}'", str(error))
             self.assertIn("2.1.*, 3.0.0, 1.9.0", str(error))
 
     def test_a_cluster_keeps_a_version_that_is_allowed_no_more(self) -> None:
         write_chart(self.directory / "remote" / "2.0.0", "2.0.0")
-        chart = self.store(repository=URL).wanted("2.0.0")
+        chart = self.store(repository=URL).for_new_cluster("2.0.0")
         store = self.store("another", repository=URL, versions=["2.1.*"])
         self.assertEqual(chart.digest, store.of_release(self.live(chart), chart.digest).digest)
 
     def test_a_wrong_entry_is_the_operators_affair(self) -> None:
         for entry in ("a b c", ""):
             error = self.assertRaises(
-                errors.Misconfigured, self.store(allowed=[entry]).wanted, None
+                errors.Misconfigured, self.store(allowed_sources=[entry]).for_new_cluster, None
             )
             self.assertIn("allowed_charts", error.detail)
 
     def test_a_password_stays_out_of_the_record(self) -> None:
         write_chart(self.directory / "remote" / "2.0.0", "2.0.0")
         store = self.store(repository="https://me:s3cret@charts.example.org")
-        self.assertNotIn("s3cret", store.wanted("2.0.0").source)
+        self.assertNotIn("s3cret", store.for_new_cluster("2.0.0").source)
 
     def test_places(self) -> None:
         for options, place in (
@@ -109,13 +109,13 @@ class TestNamedByTemplates(StoreCase):
             ((None, "/srv/mine.tgz"), source.ChartSource("/srv", "mine.tgz")),
             ((None, "/mine"), source.ChartSource("/", "mine")),
         ):
-            self.assertEqual(place, source.bundled(*options))
+            self.assertEqual(place, source.source_of_options(*options))
 
     def test_a_release_finds_its_named_chart_again(self) -> None:
         write_chart(self.directory / "remote" / "2.0.0", "2.0.0")
         entry = f"{URL} openstack-cluster"
-        chart = self.store(allowed=[entry]).wanted("2.0.0", repository=URL)
-        other = self.store("another", allowed=[entry])
+        chart = self.store(allowed_sources=[entry]).for_new_cluster("2.0.0", repository=URL)
+        other = self.store("another", allowed_sources=[entry])
         self.assertEqual(chart.digest, other.of_release(self.live(chart), chart.digest).digest)
 
 
@@ -135,7 +135,7 @@ class TestCopies(StoreCase):
         inner = pathlib.Path(self.first.path) / "charts" / "cluster-addons"
         write_chart(inner, "1.0.0", "cluster-addons")
         first = self.conductor("first")
-        chart: Chart = first.wanted(None)
+        chart: Chart = first.for_new_cluster(None)
         first.secure("n", chart)
         shutil.rmtree(self.bundled)
         return chart
@@ -197,7 +197,7 @@ class TestCopies(StoreCase):
             path = pathlib.Path(self.first.path) / "files" / f"{number}"
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(_noise(number, 32768))
-        self.conductor("first").secure("n", self.conductor("first").wanted(None))
+        self.conductor("first").secure("n", self.conductor("first").for_new_cluster(None))
         self.assertEqual([], self.kept())
 
     def test_what_nobody_uses_is_swept(self) -> None:

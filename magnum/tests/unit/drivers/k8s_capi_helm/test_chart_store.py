@@ -83,7 +83,7 @@ class TestWanted(StoreCase):
     """The chart for a new cluster."""
 
     def test_the_bundled_one(self) -> None:
-        chart = self.store().wanted(None)
+        chart = self.store().for_new_cluster(None)
         self.assertEqual(
             ("openstack-cluster", "1.0.0", names.CHART_FAMILY, self.first.digest),
             (chart.name, chart.version, chart.family, chart.digest),
@@ -93,16 +93,18 @@ class TestWanted(StoreCase):
 
     def test_a_version_that_is_bundled(self) -> None:
         for version in ("1.0.0", "v1.0.0"):
-            self.assertEqual("1.0.0", self.store().wanted(version).version)
+            self.assertEqual("1.0.0", self.store().for_new_cluster(version).version)
 
     def test_a_version_that_is_not_bundled_is_refused(self) -> None:
         for store, label in ((self.store(), "2.0.0"), (self.store(default_version="2.0.0"), None)):
-            error = self.assertRaises(errors.ChartNotFound, store.wanted, label)
+            error = self.assertRaises(errors.ChartNotFound, store.for_new_cluster, label)
             self.assertIn("1.0.0, not 2.0.0", str(error))
             self.assertIn("capi_helm_chart_version", str(error))
 
     def test_the_label_wins_over_the_default(self) -> None:
-        self.assertEqual("1.0.0", self.store(default_version="2.0.0").wanted("1.0.0").version)
+        self.assertEqual(
+            "1.0.0", self.store(default_version="2.0.0").for_new_cluster("1.0.0").version
+        )
 
     def test_a_directory(self) -> None:
         write_chart(self.directory / "own" / "my-chart", "3.0.0", "my-chart")
@@ -111,7 +113,7 @@ class TestWanted(StoreCase):
             {"repository": f"{self.directory}/own/", "name": "my-chart"},
             {"name": str(self.directory / "own" / "my-chart")},
         ):
-            chart = self.store(**settings).wanted(None)
+            chart = self.store(**settings).for_new_cluster(None)
             self.assertEqual(("my-chart", "3.0.0"), (chart.name, chart.version))
 
     def test_an_archive_is_the_same_chart(self) -> None:
@@ -124,7 +126,7 @@ class TestWanted(StoreCase):
             ({"repository": str(own)}, "1.0.0"),
             ({"name": str(own / "other.tgz")}, None),
         ):
-            chart = self.store(**settings).wanted(version)
+            chart = self.store(**settings).for_new_cluster(version)
             self.assertEqual(self.first.digest, chart.digest)
             self.assertTrue((pathlib.Path(chart.path) / "templates" / "config.yaml").exists())
 
@@ -141,14 +143,14 @@ class TestWanted(StoreCase):
             ),
             ({"name": "oci://example.org/c"}, ("oci://example.org/c", None, "0.27.0")),
         ):
-            chart = self.store(**settings, default_version="0.27.0").wanted(None)
+            chart = self.store(**settings, default_version="0.27.0").for_new_cluster(None)
             self.assertEqual(pull, self.remote.pulls[-1])
             self.assertEqual("0.27.0", chart.version)
         self.assertEqual([], list((self.directory / "store").glob(".*")))
 
     def test_a_repository_needs_a_version(self) -> None:
         store = self.store(repository="https://charts.example.org")
-        error = self.assertRaises(errors.ChartNotFound, store.wanted, None)
+        error = self.assertRaises(errors.ChartNotFound, store.for_new_cluster, None)
         self.assertIn("default_helm_chart_version", str(error))
         self.assertEqual([], self.remote.pulls)
 
@@ -162,7 +164,9 @@ class TestWanted(StoreCase):
             {"name": str(self.directory / "nonsense.tgz")},
             {"name": "not-bundled"},
         ):
-            error = self.assertRaises(errors.ChartNotFound, self.store(**settings).wanted, "1.0.0")
+            error = self.assertRaises(
+                errors.ChartNotFound, self.store(**settings).for_new_cluster, "1.0.0"
+            )
             self.assertIn("helm_chart_repo", str(error))
             self.assertNotIn(str(self.directory), str(error))
             self.assertIn(str(self.directory), error.detail)
@@ -171,7 +175,7 @@ class TestWanted(StoreCase):
         first = self.remote.source / "0.27.0"
         write_chart(first, version="0.27.0")
         store = self.store(repository="https://charts.example.org", name="openstack-cluster")
-        chart = store.wanted("0.27.0")
+        chart = store.for_new_cluster("0.27.0")
         version = pathlib.Path(chart.path).parent
         left = [version.parent.parent / ".fetched-1", version / ".draft-1"]
         young = [one.with_name(f"{one.name}2") for one in left]
@@ -180,13 +184,13 @@ class TestWanted(StoreCase):
         for one in left:
             os.utime(one, (0, 0))
         shutil.rmtree(chart.path)
-        store.wanted("0.27.0")
+        store.for_new_cluster("0.27.0")
         self.assertEqual([], [one for one in left if one.exists()])
         self.assertEqual([], [one for one in young if not one.exists()])
 
     def test_a_store_that_cannot_be_written(self) -> None:
         (self.directory / "store").write_text("a file")
-        error = self.assertRaises(errors.ChartNotFound, self.store().wanted, None)
+        error = self.assertRaises(errors.ChartNotFound, self.store().for_new_cluster, None)
         self.assertIn("cannot store the chart", str(error))
 
     def test_an_archive_does_not_write_elsewhere(self) -> None:
@@ -195,14 +199,15 @@ class TestWanted(StoreCase):
             tar.add(self.first.path, "openstack-cluster")
             tar.add(f"{self.first.path}/Chart.yaml", "../../outside")
         store = self.store(name=str(self.directory / "evil.tgz"))
-        self.assertRaises(errors.ChartNotFound, store.wanted, None)
+        self.assertRaises(errors.ChartNotFound, store.for_new_cluster, None)
         self.assertFalse(outside.exists())
 
     def test_many_at_once(self) -> None:
         found: list[str] = []
         store = self.store()
         threads = [
-            threading.Thread(target=lambda: found.append(store.wanted(None).path)) for _ in range(8)
+            threading.Thread(target=lambda: found.append(store.for_new_cluster(None).path))
+            for _ in range(8)
         ]
         for thread in threads:
             thread.start()
@@ -217,20 +222,20 @@ class TestOfRelease(StoreCase):
     """The chart that a release has."""
 
     def test_it_comes_from_the_store_without_its_source(self) -> None:
-        chart = self.store().wanted(None)
+        chart = self.store().for_new_cluster(None)
         shutil.rmtree(self.bundled)
         self.assertEqual(chart, self.store().of_release(self.live(chart), chart.digest))
 
     def test_a_newer_bundled_one_is_not_taken_for_it(self) -> None:
-        chart = self.store().wanted(None)
+        chart = self.store().for_new_cluster(None)
         shutil.rmtree(self.bundled)
         write_chart(self.bundled / names.CLUSTER_CHART, "1.1.0")
         store = self.store()
         self.assertEqual(chart, store.of_release(self.live(chart), chart.digest))
-        self.assertEqual("1.1.0", store.wanted(None).version)
+        self.assertEqual("1.1.0", store.for_new_cluster(None).version)
 
     def test_another_conductor_gets_it_from_the_source(self) -> None:
-        chart = self.store().wanted(None)
+        chart = self.store().for_new_cluster(None)
         found = self.store("another").of_release(self.live(chart), chart.digest)
         self.assertEqual(chart.digest, found.digest)
         self.assertNotEqual(chart.path, found.path)
@@ -238,13 +243,13 @@ class TestOfRelease(StoreCase):
     def test_a_repository_is_asked_once(self) -> None:
         write_chart(self.directory / "remote" / "0.27.0", "0.27.0")
         store = self.store(repository="https://charts.example.org", default_version="0.27.0")
-        chart = store.wanted(None)
+        chart = store.for_new_cluster(None)
         for _ in range(3):
             store.of_release(self.live(chart), chart.digest)
         self.assertEqual(1, len(self.remote.pulls))
 
     def test_the_same_version_with_other_contents_is_refused(self) -> None:
-        chart = self.store().wanted(None)
+        chart = self.store().for_new_cluster(None)
         (self.bundled / names.CLUSTER_CHART / "values.yaml").write_text("changed: true\n")
         error = self.assertRaises(
             errors.ChartNotFound,
@@ -256,13 +261,13 @@ class TestOfRelease(StoreCase):
         self.assertIn("other contents", error.detail)
 
     def test_another_family_of_the_same_name_and_version_is_refused(self) -> None:
-        chart = self.store().wanted(None)
+        chart = self.store().for_new_cluster(None)
         foreign = self.live(Chart(chart.name, chart.version, ""))
         error = self.assertRaises(errors.ChartNotFound, self.store().of_release, foreign, "")
         self.assertIn("openstack-cluster", str(error))
 
     def test_a_release_without_a_digest_is_matched_by_version_and_family(self) -> None:
-        chart = self.store().wanted(None)
+        chart = self.store().for_new_cluster(None)
         self.assertEqual(chart, self.store().of_release(self.live(chart), ""))
 
     def test_a_version_that_is_nowhere(self) -> None:
@@ -273,7 +278,7 @@ class TestOfRelease(StoreCase):
 
     def test_a_damaged_copy_is_made_anew(self) -> None:
         store = self.store()
-        chart = store.wanted(None)
+        chart = store.for_new_cluster(None)
         (pathlib.Path(chart.path) / "templates" / "config.yaml").write_text("damaged")
         again = store.of_release(self.live(chart), chart.digest)
         self.assertEqual(chart, again)
@@ -336,7 +341,7 @@ class TestDigest(StoreCase):
         (chart / "charts" / "cluster-addons").symlink_to("../../cluster-addons")
         linked = archive.digest(chart)
         self.assertNotEqual(self.first.digest, linked)
-        kept = self.store().wanted(None)
+        kept = self.store().for_new_cluster(None)
         self.assertEqual(linked, kept.digest)
         copy = pathlib.Path(kept.path) / "charts" / "cluster-addons"
         self.assertFalse(copy.is_symlink())

@@ -242,9 +242,9 @@ class TestForeignChart(LabelCase):
 
     def test_an_upgrade_cannot_bring_what_the_chart_lacks(self) -> None:
         self.made()
-        chart = self.ports.charts.wanted(None)
+        chart = self.ports.charts.for_new_cluster(None)
         foreign = dataclasses.replace(chart, family="")
-        self.ports.charts.wanted = lambda *args, **names: foreign
+        self.ports.charts.for_new_cluster = lambda *args, **names: foreign
         live = self.helm.releases[NAMESPACE, RELEASE]
         self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, chart_family="")
         self.cloud.images["new"] = ("image-2", builders.VERSION)
@@ -255,9 +255,9 @@ class TestForeignChart(LabelCase):
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
 
     def test_nor_can_a_new_cluster(self) -> None:
-        chart = self.ports.charts.wanted(None)
+        chart = self.ports.charts.for_new_cluster(None)
         foreign = dataclasses.replace(chart, family="")
-        self.ports.charts.wanted = lambda *args, **names: foreign
+        self.ports.charts.for_new_cluster = lambda *args, **names: foreign
         for name, text in (("audit_log_enabled", "true"), ("container_infra_prefix", "r.example")):
             self.assertIn("does not support label", self.refused({name: text}))
         self.create(labels={"kubelet_options": "--v=3"})

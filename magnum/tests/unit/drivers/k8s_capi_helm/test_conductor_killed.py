@@ -187,7 +187,7 @@ class TestChanges(DriverCase):
         cloud.groups = [one for one in cloud.groups if one.name != name]
 
     def chart(self) -> Any:
-        return self.ports.charts.wanted(None)
+        return self.ports.charts.for_new_cluster(None)
 
     def entry(self) -> Any:
         [found] = self.helm.live(NAMESPACE, RELEASE).values["nodeGroups"]

@@ -87,11 +87,11 @@ class TestMarks(testtools.TestCase):
     def test_what_remains_to_be_gone_over(self) -> None:
         old, late, new = (revision(number, "deployed") for number in (1, 2, 3))
         marked = recovery.with_mark(revision(2, "pending-upgrade"))
-        self.assertEqual([], recovery.remaining([new]))
-        self.assertEqual([marked], recovery.remaining([new, marked]))
-        self.assertEqual([old, late], recovery.remaining([new, late, old]))
+        self.assertEqual([], recovery.interrupted_revisions([new]))
+        self.assertEqual([marked], recovery.interrupted_revisions([new, marked]))
+        self.assertEqual([old, late], recovery.interrupted_revisions([new, late, old]))
         # As long as the newest is not through, the older one is what runs.
-        self.assertEqual([], recovery.remaining([old, revision(3, "pending-upgrade")]))
+        self.assertEqual([], recovery.interrupted_revisions([old, revision(3, "pending-upgrade")]))
 
     def test_an_installation_is_one_until_it_is_through(self) -> None:
         first = revision(1, "pending-install")

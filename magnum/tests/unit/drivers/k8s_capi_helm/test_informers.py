@@ -555,10 +555,10 @@ class TestLook(testtools.TestCase):
         self.assertEqual(["FailedProvisioning"] * 2, [one["reason"] for one in kept])
         fine = builders.event("Cluster", builders.RELEASE, "Deleted", "it is")
         store = cache.ObjectCache(names.EVENT, lambda namespace: True)
-        self.assertFalse(store.change(fine, gone=False))
-        self.assertTrue(store.change(kept[0], gone=False))
+        self.assertFalse(store.change(fine, is_deleted=False))
+        self.assertTrue(store.change(kept[0], is_deleted=False))
         self.assertEqual(kept[:1], store.list(builders.NAMESPACE, None))
-        self.assertTrue(store.change(kept[0], gone=True))
+        self.assertTrue(store.change(kept[0], is_deleted=True))
         self.assertEqual([], store.list(builders.NAMESPACE, None))
 
     def test_what_is_long_is_not_kept(self) -> None:

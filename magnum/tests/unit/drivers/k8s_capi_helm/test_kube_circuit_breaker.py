@@ -31,10 +31,10 @@ class BreakerCase(testtools.TestCase):
     def make(self, failures: int) -> circuit_breaker.CircuitBreaker:
         return circuit_breaker.CircuitBreaker(
             failures=failures,
-            longest=LONGEST,
-            patience=PATIENCE,
+            max_pause=LONGEST,
+            max_wait=PATIENCE,
             clock=lambda: self.now,
-            spread=self.spread,
+            jitter=self.spread,
         )
 
     def spread(self, low: float, high: float) -> float:
@@ -44,7 +44,7 @@ class BreakerCase(testtools.TestCase):
     def open(self) -> None:
         for _ in range(LIMIT):
             self.assertEqual("", self.breaker.refusal())
-            self.breaker.silent("timed out")
+            self.breaker.record_failure("timed out")
         self.assertNotEqual("", self.breaker.refusal())
 
 
@@ -52,7 +52,7 @@ class TestBreaker(BreakerCase):
     def test_only_silence_in_a_row_counts(self) -> None:
         for _ in range(LIMIT * 3):
             for _ in range(LIMIT - 1):
-                self.breaker.silent("timed out")
+                self.breaker.record_failure("timed out")
             self.assertEqual("", self.breaker.refusal())
             self.breaker.close()
 
@@ -85,24 +85,24 @@ class TestBreaker(BreakerCase):
         for _ in range(4):
             self.now += LONGEST
             self.assertEqual("", self.breaker.refusal())
-            self.breaker.silent("timed out")
+            self.breaker.record_failure("timed out")
         self.assertEqual([(1, 2), (2, 4), (4, 8), (5, 10), (5, 10)], self.spreads)
 
     def test_who_had_less_time_than_usual_opens_nothing_but_ends_a_try(self) -> None:
         for _ in range(LIMIT * 3):
-            self.breaker.silent("timed out", hurried=True)
+            self.breaker.record_failure("timed out", is_short=True)
         self.assertEqual("", self.breaker.refusal())
         self.open()
         self.now += 2
         self.assertEqual("", self.breaker.refusal())
-        self.breaker.silent("timed out", hurried=True)
+        self.breaker.record_failure("timed out", is_short=True)
         self.now += 4
         self.assertEqual("", self.breaker.refusal())
 
     def test_requests_on_their_way_when_it_opens_do_not_make_pauses_longer(self) -> None:
         self.open()
         for _ in range(20):
-            self.breaker.silent("timed out")
+            self.breaker.record_failure("timed out")
         self.assertEqual({(1, 2)}, set(self.spreads))
 
     def test_an_answer_forgets_all_of_it(self) -> None:
@@ -116,7 +116,7 @@ class TestBreaker(BreakerCase):
     def test_without_a_limit_nothing_is_refused(self) -> None:
         self.breaker = self.make(0)
         for _ in range(100):
-            self.breaker.silent("timed out")
+            self.breaker.record_failure("timed out")
         self.assertEqual("", self.breaker.refusal())
 
 
@@ -130,7 +130,7 @@ class TestWire(http_server.WireCase):
 
     def client(self, failures: int = 5) -> Transport:
         found = circuit_breaker.CircuitBreaker(
-            failures=failures, longest=10, patience=1000, clock=lambda: self.now
+            failures=failures, max_pause=10, max_wait=1000, clock=lambda: self.now
         )
         bounds = {"connect_timeout": 0.3, "read_timeout": 0.3, "pause": 0.001}
         return Transport(str(self.config), **bounds, breaker=found)

@@ -253,7 +253,7 @@ class TestWorld(driver_case.DriverCase):
 
     def test_a_foreign_chart_is_asked_for_nothing_it_cannot_do(self) -> None:
         charts = self.ports.charts
-        foreign = dataclasses.replace(charts.wanted(None), family="")
+        foreign = dataclasses.replace(charts.for_new_cluster(None), family="")
         self.ports = dataclasses.replace(self.ports, charts=Charts(foreign))
         self.template.http_proxy = "http://proxy:3128"
         self.template.save()

@@ -228,7 +228,7 @@ class TestBelieved(OutdatedCase):
     def by_hand(self, **values: Any) -> None:
         """Somebody runs helm upgrade, or helm rollback: the next revision."""
         live = self.helm.live(NAMESPACE, RELEASE)
-        chart = self.ports.charts.wanted(None)
+        chart = self.ports.charts.for_new_cluster(None)
         self.helm.apply(NAMESPACE, RELEASE, chart, {**live.values, **values})
 
     def test_a_release_that_is_newer(self) -> None:

@@ -76,17 +76,23 @@ class TestBudget(http_server.WireCase):
 
     def test_one_tenant_leaves_room_for_others(self) -> None:
         looks = tenant_budget.TenantBudget()
-        with looks.look("a", vain=False) as first, looks.look("a", vain=False) as second:
-            with looks.look("a", vain=False) as third, looks.look("b", vain=False) as other:
+        with (
+            looks.attempt("a", failed_before=False) as first,
+            looks.attempt("a", failed_before=False) as second,
+        ):
+            with (
+                looks.attempt("a", failed_before=False) as third,
+                looks.attempt("b", failed_before=False) as other,
+            ):
                 self.assertEqual((True, True, False, True), (first, second, third, other))
-        with looks.look("a", vain=False) as again:
+        with looks.attempt("a", failed_before=False) as again:
             self.assertTrue(again)
 
     def test_bad_moods_leave_half_of_the_room(self) -> None:
         looks, entered = tenant_budget.TenantBudget(), []
 
         def enter(number: int, *, vain: bool) -> None:
-            one = looks.look(f"tenant-{number}", vain=vain)
+            one = looks.attempt(f"tenant-{number}", failed_before=vain)
             entered.append(one.__enter__())
             self.addCleanup(one.__exit__, None, None, None)
 
@@ -101,7 +107,7 @@ class TestBudget(http_server.WireCase):
         looks = tenant_budget.TenantBudget()
 
         def fail() -> None:
-            with looks.look("a", vain=True):
+            with looks.attempt("a", failed_before=True):
                 raise TenantApiUnavailable("no")
 
         threads = [
@@ -112,5 +118,5 @@ class TestBudget(http_server.WireCase):
             thread.start()
         for thread in threads:
             thread.join()
-        with looks.look("a", vain=True) as free:
+        with looks.attempt("a", failed_before=True) as free:
             self.assertTrue(free)

@@ -49,8 +49,8 @@ NOUNS = frozenset(
     directory document domain duration encoding end entry environment error evaluation example
     exception executable exit expansion expiry failure field file flag form format function
     grace handler handshake hash head header healing help history host http https id identity
-    index inheritance inside instant int interval item job json key kwargs layer lb length limit
-    line list location lock log lookup lower makefile mapping maximum mean member membership
+    index inheritance inside instant int interval item jitter job json key kwargs layer lb length
+    limit line list location lock log lookup lower makefile mapping maximum mean member membership
     message metal method minimum minute mode module moment monitoring name nameserver networking
     number obj object operator option order outcome output owner ownership page pair parser part
     password path pattern pause payload peer period plan plugin pool position prefix problem
