@@ -84,7 +84,7 @@ def down(state: State) -> None:
 
 
 def reset(state: State, certificates: str | None = None, layout: Layout | None = None) -> None:
-    """Throw away every object in the sandbox and start it anew, on the same ports."""
+    """Delete all data of the sandbox and start it again, on the same ports."""
     down(state)
     with _turn(state):
         for path in state.root.iterdir():

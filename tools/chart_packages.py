@@ -103,7 +103,7 @@ def package(helm: Path, chart: Path, target: Path, key: Key | None = None) -> Pa
 
 
 def settle(archive: Path, time: int) -> None:
-    """Write an archive anew with one time for everything in it."""
+    """Rewrite an archive with one time for all files in it."""
     settled = archive.with_suffix(".new")
     with (
         tarfile.open(archive) as before,

@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
 
 
 def environment(state: State) -> dict[str, str]:
-    """What the command is told."""
+    """The environment of the command."""
     found = dict(os.environ)
     found["K8S_CAPI_HELM_KUBECONFIG"] = str(management.kubeconfig(state))
     found["PATH"] = os.pathsep.join((str(management.build(state)), found.get("PATH", os.defpath)))

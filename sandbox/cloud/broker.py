@@ -71,7 +71,7 @@ def start(state: State, password: str) -> None:
 
 
 def stop(state: State) -> None:
-    """End it; what waits in its queues is forgotten, as every start makes them anew."""
+    """Stop the broker; messages in its queues are lost."""
     processes.stop(state, NAME, timeout=30.0)
     processes.stop(state, PORT_MAPPER)
     shutil.rmtree(state.root / NAME / "mnesia", ignore_errors=True)

@@ -13,7 +13,7 @@ from sandbox import state
 
 
 class StateCase(unittest.TestCase):
-    """A place for sandboxes, whose claims nobody else sees."""
+    """A directory for sandboxes with separate claims."""
 
     def setUp(self) -> None:
         self.place = Path(tempfile.mkdtemp())

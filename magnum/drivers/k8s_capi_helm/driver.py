@@ -148,7 +148,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
     # Credentials ----------------------------------------------------------------------------------
     @rpc.with_deadline
     def rotate_credential(self, context: Any, cluster: Any) -> None:
-        """A new application credential, of the user who asks; the cluster is that user's then.
+        """Create an application credential of the requesting user, who becomes the cluster's user.
 
         The old one is deleted by the health task when nobody can be using it any more.
 

@@ -151,7 +151,7 @@ class KubeClient:
         return objects, since
 
     def revision(self, kind: names.Kind) -> str:
-        """The resourceVersion of all objects of a kind as they are now; one object is read.
+        """The current resourceVersion of all objects of a kind; one object is read.
 
         :raises errors.DriverError: as for get.
         """

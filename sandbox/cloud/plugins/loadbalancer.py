@@ -109,7 +109,7 @@ def in_error(lb_id: str) -> Statuses:
 
 
 def settled(balancer: Any) -> Statuses:
-    """What becomes of a pending load balancer and of everything in it.
+    """The final state of a pending load balancer and of everything in it.
 
     :param balancer: an ``octavia.db.models.LoadBalancer`` or something of its shape.
     """

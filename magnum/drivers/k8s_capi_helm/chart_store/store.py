@@ -128,7 +128,7 @@ class ChartStore:
         raise _lost(live, digest, "; ".join(details))
 
     def recorded_chart(self, namespace: str, digest: str) -> Chart | None:
-        """The chart that was applied in a namespace under a digest; None when nobody has it.
+        """The chart that was applied in a namespace under a digest; None if it is not cached.
 
         :raises errors.DriverError: the management cluster does not answer.
         """

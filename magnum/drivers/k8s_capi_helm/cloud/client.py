@@ -84,7 +84,7 @@ class Cloud:
         return dataclasses.replace(facts, refused=tuple(refused))
 
     def has_keypair(self, name: str) -> bool:
-        """Whether the person who asks has a keypair of that name; keypairs belong to users.
+        """Whether the requesting user has a keypair of that name; keypairs belong to users.
 
         :raises errors.CloudRefused: Nova says no.
         :raises errors.CloudUnreachable: Nova does not answer.

@@ -35,7 +35,7 @@ class ClusterResources:
 
     # Server groups (Nova) -------------------------------------------------------------------------
     def make_server_groups(self, release: str, policies: Mapping[str, str]) -> dict[str, str]:
-        """A server group for each nodegroup, in the project of the person who asks.
+        """Create a server group for each nodegroup, in the requesting user's project.
 
         One that is there already, because an earlier attempt has made it, is taken.
 
@@ -125,7 +125,7 @@ class ClusterResources:
 
     # Floating IPs (Neutron) -----------------------------------------------------------------------
     def make_api_address(self, release: str, project_id: str, network_id: str) -> str:
-        """A floating IP for the Kubernetes API, in the project of the person who asks.
+        """Create a floating IP for the Kubernetes API, in the requesting user's project.
 
         :param network_id: of the external network that it is of.
         :returns: the address; that of an earlier attempt, if there was one.

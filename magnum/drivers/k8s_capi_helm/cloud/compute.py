@@ -41,7 +41,7 @@ def flavors(services: Services, references: Iterable[str], project_id: str) -> M
 
 
 def has_keypair(services: Services, name: str) -> bool:
-    """Whether the person who asks has a keypair of that name.
+    """Whether the requesting user has a keypair of that name.
 
     :raises errors.CloudRefused: Nova says no.
     :raises errors.CloudUnreachable: Nova does not answer.

@@ -14,7 +14,7 @@ from magnum.drivers.k8s_capi_helm.model import FloatingIp, Network, Subnet
 
 
 def networks(services: Services, references: Iterable[str], project_id: str) -> tuple[Network, ...]:
-    """All networks that have one of these names or ids and that a project sees, whoever asks.
+    """All networks with one of these names or ids that a project sees, whatever the caller's role.
 
     :raises errors.CloudRefused: Neutron says no.
     :raises errors.CloudUnreachable: Neutron does not answer.
@@ -40,7 +40,7 @@ def networks(services: Services, references: Iterable[str], project_id: str) -> 
 
 
 def subnets(services: Services, references: Iterable[str], project_id: str) -> tuple[Subnet, ...]:
-    """All subnets that have one of these names or ids and that a project sees, whoever asks.
+    """All subnets with one of these names or ids that a project sees, whatever the caller's role.
 
     :raises errors.CloudRefused: Neutron says no.
     :raises errors.CloudUnreachable: Neutron does not answer.

@@ -196,7 +196,7 @@ def not_an_answer(service: str, subject: str, detail: str) -> errors.CloudUnreac
 
 
 def not_deleted(service: str, subject: str) -> errors.CloudUnreachable:
-    """The error for a thing that was told to go, and that a service still has."""
+    """The error for a resource that a service still has after its deletion."""
     return errors.CloudUnreachable(
         f"{service} has not finished a deletion. It still has {subject}; the deletion continues "
         "when that is deleted."

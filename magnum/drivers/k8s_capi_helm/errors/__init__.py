@@ -88,7 +88,7 @@ class DoesNotFit(InvalidRequest):
 
 
 class Misconfigured(InvalidRequest):
-    """The operator's configuration cannot be used; no request is to blame, and none can mend it."""
+    """The operator's configuration cannot be used; no other request would succeed."""
 
     cause = Cause.INTERNAL
 
@@ -119,11 +119,11 @@ class ManagementRefused(DriverError):
 
 
 class NotAllowed(ManagementRefused):
-    """The management cluster knows who asks, and does not let it do this (HTTP 403)."""
+    """The management cluster authenticates the driver and refuses the request (HTTP 403)."""
 
 
 class Conflict(DriverError):
-    """Somebody else changed or made the object first: read it again, then decide again."""
+    """Another client has changed or created the object first: read it and decide again."""
 
     transient = True
     retryable = True

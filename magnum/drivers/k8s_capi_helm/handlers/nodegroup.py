@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.values import change
 
 
 def create(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
-    """Add a nodegroup. One that cannot be made fails alone; the cluster stays as it is."""
+    """Add a nodegroup. If that fails, only the nodegroup fails."""
     ports = clients.ports(conf)
     try:
         record = ownership.require(ports, cluster, conf)

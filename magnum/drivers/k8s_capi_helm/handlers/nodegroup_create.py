@@ -169,7 +169,7 @@ def _is_leaving(ports: clients.Clients, cluster: Any, row: Any, conf: Settings) 
 def deployed_release(
     ports: clients.Clients, cluster: Any, conf: Settings, record: ReleaseRecord | None
 ) -> LiveRelease | None:
-    """The live release; None where there is none, and while nobody can read it.
+    """The deployed release; None if it does not exist or cannot be read.
 
     :raises errors.ReleaseOutdated: it is older than what runs.
     """
@@ -180,7 +180,7 @@ def deployed_release(
 
 
 def chart_family(release: LiveRelease | None) -> str:
-    """Family of the live chart's keys; of this project's own while nobody can read it."""
+    """The family of the deployed chart; the bundled one if it cannot be read."""
     if release is None:
         return names.CHART_FAMILY
     return names.family_of_keys(release.chart_family, release.chart_version)

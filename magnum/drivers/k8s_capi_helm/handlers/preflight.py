@@ -113,7 +113,7 @@ def for_resize(
 
 
 def flavor(context: Any, cluster: Any, row: Any) -> Resolved:
-    """What the flavor of a nodegroup is, as the person who asks sees it.
+    """The flavor of a nodegroup, as the requesting user sees it.
 
     :returns: nothing where Nova does not tell.
     """

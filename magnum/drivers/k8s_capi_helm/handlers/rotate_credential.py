@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 
 def rotate(context: Any, cluster: Any, conf: Settings) -> None:
-    """Give a cluster a credential of the user who asks; the cluster is that user's then.
+    """Give a cluster a credential of the requesting user, who becomes its user.
 
     :raises exception.NotSupported: with the reason; the cluster keeps the one that it has.
     """

@@ -50,7 +50,7 @@ def with_deadline(verb: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
 
 
 def as_driver_error(error: Exception, uuid: str) -> errors.DriverError:
-    """*error* if it is the driver's own, else what a tenant may read of one that nobody foresaw.
+    """*error* if it is the driver's own, else a generic one for tenants.
 
     The words of such a one may be anything; they and where it came from go to the log alone.
 

@@ -46,7 +46,7 @@ _made: dict[informers.Informers, WatchTriggers] = {}
 
 
 class WatchTriggers:
-    """Which releases are to be looked at now; a few threads look, one release at a time each.
+    """Releases with pending watch events; a few threads reconcile them.
 
     :param sync: makes a pass of a release; what it raises is logged.
     :param clock: seconds that only ever go up.
@@ -83,14 +83,14 @@ class WatchTriggers:
             self._something.set()
 
     def run(self, stopped: threading.Event) -> None:
-        """Look at what has been told of, until *stopped*."""
+        """Reconcile releases with watch events, until *stopped*."""
         while not stopped.is_set():
             if self._something.wait(_IN_PROGRESS):
                 stopped.wait(_GATHER)
                 self.round()
 
     def round(self) -> None:
-        """Look at all that may be looked at now."""
+        """Reconcile all releases whose minimum interval has passed."""
         while release := self._next():
             try:
                 self._sync(release)

@@ -34,7 +34,7 @@ class HeldLock(Protocol):
     """The lock of a release, as far as a run of Helm has to know it; ``lease.Hold`` is one."""
 
     def is_lost(self) -> bool:
-        """Whether somebody else may have the lock by now."""
+        """Whether another conductor may have the lock by now."""
 
 
 class HelmClient:

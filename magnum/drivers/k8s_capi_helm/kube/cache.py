@@ -22,7 +22,7 @@ _INDEXED = (names.LABEL_CLUSTER_NAME, names.LABEL_CHART_CLUSTER)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CachedObject:
-    """An object as it is kept: packed, it takes a tenth of the memory, and a look unpacks few.
+    """A compressed object: a tenth of the memory, and few are decompressed per snapshot.
 
     :ivar index_keys: where it stands in the index of labels.
     """
@@ -44,7 +44,7 @@ class CachedObject:
         return cls((namespace, metadata["name"]), labels, index_keys, packed)
 
     def unpack(self) -> Json:
-        """The object; whoever has it may do with it what he wants."""
+        """A copy of the object; the caller may change it."""
         obj: Json = json.loads(zlib.decompress(self.data))
         return obj
 
@@ -120,7 +120,7 @@ class ObjectCache:
         return True
 
     def confirm(self) -> None:
-        """All that had happened until now has been told."""
+        """Confirm that all changes until now are in the cache."""
         with self._lock:
             self._proved = self._clock()
 

@@ -73,7 +73,7 @@ class CircuitBreaker:
             )
 
     def close(self) -> None:
-        """Let everybody ask: there was an answer, or it is another management cluster now."""
+        """Close the circuit: a response has arrived, or the management cluster is another one."""
         with self._lock:
             self._silent, self._tries, self._why = 0, 0, ""
 

@@ -105,7 +105,7 @@ class Reflector:
                 self._woken.clear()
 
     def wake(self) -> None:
-        """End the pause that it is in: there is another kubeconfig, or it is told to stop."""
+        """End the current pause: the kubeconfig has changed, or the reflector is stopped."""
         self._woken.set()
 
     def round(self) -> float:

@@ -51,7 +51,7 @@ def read_again(
     observed: Observed,
     kinds: Collection[names.Kind],
 ) -> Observed:
-    """A snapshot in which the objects of some kinds are as they are now.
+    """A snapshot with the current objects of some kinds.
 
     :param kinds: of the Cluster and of what it owns.
     """

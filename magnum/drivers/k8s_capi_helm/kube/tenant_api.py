@@ -32,7 +32,7 @@ _HEADERS = {
 
 
 class TenantApiUnavailable(Exception):
-    """Nobody knows: there was no answer, or none that says yes or no. For the operator's log."""
+    """No usable response; the message is for the operator's log."""
 
 
 class TenantApi:

@@ -47,7 +47,7 @@ _SEVERAL_APPLIED = (
 
 
 def new(namespace: str, release: str, cluster_uuid: str, project_id: str) -> Json:
-    """A Lease that nobody holds and that has nothing pending."""
+    """A Lease without holder and pending operations."""
     return {
         "metadata": {
             "name": names.lease(release),
@@ -174,7 +174,7 @@ def annotate(lease: Json, key: str, value: str) -> None:
 
 
 def holder(lease: Json) -> str:
-    """Who holds the lock, "" for nobody."""
+    """The holder of the lock, "" if it is free."""
     return (lease.get("spec") or {}).get("holderIdentity") or ""
 
 
@@ -193,7 +193,7 @@ def take(lease: Json, identity: str, duration: int) -> None:
 
 
 def released(lease: Json) -> None:
-    """Leave the lock to whoever comes."""
+    """Release the lock."""
     lease["spec"].pop("holderIdentity", None)
 
 
@@ -223,7 +223,7 @@ def too_large(release: str, attempts: int) -> errors.Conflict:
 
 
 def held(namespace: str, release: str, lease: Json) -> errors.Busy:
-    """The error for a lock that somebody else holds.
+    """The error for a lock with another holder.
 
     With one pending operation the holder is at that very one: a tenant who has sent one request is
     not told of others.

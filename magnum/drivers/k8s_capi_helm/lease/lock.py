@@ -177,7 +177,7 @@ class HeldLease:
         return self._record if self._given_back else None
 
     def is_lost(self) -> bool:
-        """Whether others may hold the lock by now: whoever works under it has to stop at once."""
+        """Whether another conductor may hold the lock by now: work under it has to stop at once."""
         return self._taken or self._lock.clock() > self._renewed + self._patience
 
     def check(self) -> None:

@@ -173,7 +173,7 @@ class ReleaseLeases:
         release: str,
         **fields: Unpack[RecordFields],
     ) -> ReleaseRecord:
-        """Set fields of the record; None leaves a field as it is, "" clears it.
+        """Set fields of the record; None keeps a field, "" clears it.
 
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
@@ -190,7 +190,7 @@ class ReleaseLeases:
     def record_revisions(
         self, namespace: str, release: str, expected: Revisions, new: Revisions
     ) -> ReleaseRecord:
-        """Write down what was seen of a release's revisions, unless somebody else has since.
+        """Record the observed revisions of a release, unless newer ones are recorded.
 
         :param expected: what stood there when *new* was seen.
         :raises errors.Conflict: the release has no Lease.

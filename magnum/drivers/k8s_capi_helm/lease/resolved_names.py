@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolved names of a request as they are recorded in the Lease.
+"""Resolved names of a request, in the form of the Lease's annotation.
 
 Lists and not objects: an annotation is bounded, and each pending operation has this in it.
 """

@@ -80,7 +80,7 @@ class LeaseUpdates:
         self.last_known = last_known
 
     def read(self, namespace: str, release: str) -> Json | None:
-        """The Lease as it is now, None without one.
+        """The current Lease, None without one.
 
         :raises errors.DriverError: the management cluster cannot be used.
         """
@@ -101,7 +101,7 @@ class LeaseUpdates:
                 yield release, codec.record(lease)
 
     def change(self, namespace: str, release: str, change: Callable[[Json], None]) -> ReleaseRecord:
-        """Read, change and replace the Lease of a release until nobody came in between.
+        """Read, change and replace the Lease of a release, again after each conflict.
 
         :param change: of the Lease; to change it twice is to change it once.
         :raises errors.Conflict: there is no Lease, or others were always faster.

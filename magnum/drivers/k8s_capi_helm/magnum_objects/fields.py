@@ -13,7 +13,7 @@ import enum
 
 
 class Effect(enum.StrEnum):
-    """What becomes of a field's value."""
+    """The effect of a field's value."""
 
     #: It decides about the cluster.
     HONOURED = "honoured"

@@ -35,7 +35,7 @@ def is_deleting(nodegroup: NodeGroup) -> bool:
 
 
 def set_update_failed(nodegroup: NodeGroup, error: errors.DriverError, **restored: Any) -> None:
-    """Say that a request about a nodegroup alone was refused; the cluster goes on as it is.
+    """Set UPDATE_FAILED on a nodegroup with a refused request, and not on its cluster.
 
     :param restored: fields that were saved for the request, as they were before.
     """
@@ -92,7 +92,7 @@ def accept_upgrade(
 
 
 def set_create_failed(cluster: Cluster, name: str, error: errors.DriverError) -> None:
-    """Say that a new nodegroup cannot be made; nobody asks for it any more.
+    """Set CREATE_FAILED on a nodegroup that cannot be created.
 
     :param name: under which it would stand in the chart's values.
     """

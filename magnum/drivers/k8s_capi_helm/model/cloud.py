@@ -70,7 +70,7 @@ class FloatingIp:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resolved:
-    """What the names of a request stood for when somebody asked for it, as that person saw it.
+    """The resolved names of a request, as the requesting user saw them.
 
     It is kept with the request: whoever carries it out later is shown other things under these
     names.

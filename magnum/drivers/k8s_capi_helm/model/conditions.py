@@ -133,12 +133,12 @@ def at_path(obj: Json, *path: str) -> Any:
 
 
 def deleting(obj: Json) -> bool:
-    """Somebody asked for the object's deletion; finalizers may still hold it."""
+    """Whether the object's deletion is requested; finalizers may still hold it."""
     return bool(metadata(obj).get("deletionTimestamp"))
 
 
 def paused(cluster: Json) -> bool:
-    """Somebody has paused a Cluster: Cluster API leaves everything of it alone."""
+    """Whether a Cluster is paused: Cluster API does not reconcile it."""
     return at_path(cluster, "spec", "paused") is True
 
 
@@ -186,7 +186,7 @@ def condition(obj: Json, condition_type: str) -> Condition:
 
 
 def words(value: object) -> str:
-    """As much of a text of somebody else's as is ever read for its meaning; "" for what is none."""
+    """The part of another program's message that is read; "" if it is not a text."""
     return value[:LONGEST] if isinstance(value, str) else ""
 
 

@@ -65,7 +65,7 @@ class StaleController:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
-    """One look at everything of one release on the management cluster.
+    """One snapshot of all objects of one release on the management cluster.
 
     A single object is its JSON, ``Missing.NOT_FOUND`` or ``Missing.UNREADABLE``; a list is a tuple
     of JSON or ``Missing.UNREADABLE``.

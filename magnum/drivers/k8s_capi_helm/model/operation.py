@@ -151,7 +151,7 @@ class ReleaseRecord:
 
 
 def resolved_names(operations: Iterable[Operation], nodegroup: NodeGroupRequest) -> Resolved:
-    """What the names of a nodegroup stood for when somebody asked for it, or for a change of it."""
+    """The resolved names of a nodegroup in the last request that set them."""
     verbs = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_UPDATE)
     resolved = NOTHING
     for operation in operations:

@@ -85,7 +85,7 @@ class AddonCheck:
     def inside(
         self, kube: Reader, namespace: str, release: str, observed: Observed, said: str = ""
     ) -> AddonInventory | None:
-        """What of the core addons is missing in a cluster; None where nobody has looked yet.
+        """Missing objects of the core addons in a cluster; None before the first check.
 
         Nobody looks where Cluster API, which tries all the time, does not reach the cluster either.
 

@@ -121,7 +121,7 @@ def deployed_values(ports: Clients, request: ClusterRequest) -> ClusterRequest:
 def require_same_manifest(
     ports: Clients, request: ClusterRequest, chart: Chart, values: Json
 ) -> None:
-    """Refuse to take objects over that are somebody else's, or that would become others.
+    """Refuse to adopt objects of other releases, or objects that would change.
 
     :raises errors.NotOurs: with the object and whose it is.
     :raises errors.ReleaseLost: with the object and the field.

@@ -87,7 +87,7 @@ def hand_over_size(ports: Clients, live: LiveRelease, record: ReleaseRecord) -> 
 
 
 def replicas(ports: Clients, namespace: str, release: str, group: str) -> int | None:
-    """Machines that the MachineDeployment of a nodegroup asks for, None when nobody knows."""
+    """Desired replicas of a nodegroup's MachineDeployment, None if unknown."""
     found = _deployments(ports, namespace, release, group)
     return machine_deployment.replicas(found[0]) if len(found) == 1 else None
 

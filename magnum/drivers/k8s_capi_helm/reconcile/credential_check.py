@@ -52,7 +52,7 @@ class CredentialCheck:
         soon: bool,
         said: str = "",
     ) -> str:
-        """A sentence for the tenant if it is not accepted; "" if it is or nobody knows.
+        """A sentence for the tenant if the credential is invalid; "" if it is valid or unknown.
 
         :param cloud: any cloud; who logs in is the credential itself.
         :param now: aware, UTC.

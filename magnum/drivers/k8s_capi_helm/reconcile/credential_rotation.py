@@ -26,7 +26,7 @@ _TOUCHED = "k8s-capi-helm.magnum.openstack.org/credential-rotated"
 
 
 def rotate(run: Reconciliation, owner: secrets.Owner, asking: Any) -> None:
-    """Give a cluster new application credentials, as many as it has, of the user who asks for them.
+    """Replace all application credentials of a cluster by new ones of the requesting user.
 
     :param owner: whom the cluster belongs to until now.
     :param asking: Magnum's context of the user whose credentials it is to have.
@@ -121,7 +121,7 @@ def delete_retired(
     cloud: Callable[[], Cloud],
     now: datetime.datetime,
 ) -> None:
-    """Delete the credentials that nobody can be using any more.
+    """Delete retired credentials that are no longer used.
 
     :param cloud: the cloud as Magnum's service user sees it: the old owner may be gone.
     """

@@ -27,7 +27,7 @@ class FinishedOnce:
         self._told: dict[str, float] = {}
 
     def is_first(self, uuid: str) -> bool:
-        """Whether nobody has told of this end yet; whoever asks tells of it now."""
+        """Whether this deletion is not reported yet; the caller reports it."""
         with self._lock:
             now = self._clock()
             self._told = {one: at for one, at in self._told.items() if now - at < _TIME}

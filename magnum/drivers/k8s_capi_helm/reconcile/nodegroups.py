@@ -69,7 +69,7 @@ def is_recent(ports: Clients, now: datetime.datetime) -> Callable[[Any], bool]:
 def without_unvalidated(
     request: ClusterRequest, noted: Iterable[Operation], live: Json
 ) -> ClusterRequest:
-    """The request without nodegroups that are still being checked by whoever was asked for them.
+    """The request without nodegroups whose own requests are still being checked.
 
     Magnum saves the row of a nodegroup before it calls the driver, and any pass sees it from then
     on. Only the request itself can refuse it or make its server group; then it is on record. One

@@ -38,7 +38,7 @@ NO_JANITOR = (
 
 
 def notice(observed: Observed, said: str = "") -> str:
-    """What a tenant should know of a cluster that no janitor looks after, "" if one does.
+    """A notice for a tenant whose cluster has no janitor, "" with one.
 
     :param said: the notices that its row has now.
     """

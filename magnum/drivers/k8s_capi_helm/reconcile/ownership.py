@@ -98,13 +98,13 @@ def proved_record(
 
 
 def is_cluster_deleting(nodegroups: Iterable[Any]) -> bool:
-    """Whether the rows say that the whole cluster is to go: nobody deletes its masters alone."""
+    """Whether Magnum is deleting the whole cluster."""
     masters = [row for row in nodegroups if row.role == reader.MASTER]
     return any((row.status or "").startswith("DELETE_") for row in masters)
 
 
 def refuse_deleting(cluster: Any) -> None:
-    """Refuse to make anything for a cluster that is being deleted: nobody would take it away.
+    """Refuse to create anything for a cluster that is being deleted.
 
     :raises errors.InvalidRequest: with a sentence.
     """

@@ -60,7 +60,7 @@ def read_release(
     known: ReleaseSnapshot | None,
     view: CachedReader | None,
 ) -> ReadRelease:
-    """What there is of a release.
+    """Read a release: record, deployed revision, completeness.
 
     :param known: as this pass has read it, None to read it.
     :param view: through which a cluster at rest is observed: what is read may be kept for the next

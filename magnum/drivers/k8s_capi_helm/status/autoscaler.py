@@ -8,7 +8,7 @@ from magnum.drivers.k8s_capi_helm.status.public_text import public
 
 
 def issue_of(deployments: tuple[Json, ...] | Missing) -> str | None:
-    """What is wrong with it, "" if it runs; None where nobody knows."""
+    """The issue of the autoscaler, "" if it runs; None if unknown."""
     if isinstance(deployments, Missing):
         return None
     if not deployments:

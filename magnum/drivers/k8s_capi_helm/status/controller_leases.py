@@ -52,7 +52,7 @@ class ControllerLease:
 def controller_lease(
     controller: str, lease: Json | None, previous: ControllerLease | None, now: float
 ) -> ControllerLease | None:
-    """What is known after a look at a Lease; None where nobody has ever renewed it.
+    """The state of a controller's Lease; None if it was never renewed.
 
     :param lease: None if it is not there; one that was seen before went with its controller.
     :param previous: what was known of it, None if nothing.
@@ -114,7 +114,7 @@ def recorded_stale_since(
 
 
 def describe(stale_controllers: Iterable[StaleController]) -> tuple[str, datetime.datetime] | None:
-    """Who is silent, as the beginning of a sentence that ends with the time; None if nobody is."""
+    """Names of the stale controllers, to be followed by the time; None without any."""
     controllers = sorted(stale_controllers, key=lambda controller: controller.controller)
     if not controllers:
         return None

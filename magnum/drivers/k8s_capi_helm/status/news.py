@@ -29,7 +29,7 @@ def is_change(verdict: Verdict, state: MagnumState, health: str | None) -> bool:
 
 
 def without_ends(verdict: Verdict, state: MagnumState) -> Verdict:
-    """What a verdict says anew of what goes on: it ends nothing, and is none of the two looks.
+    """The parts of a verdict that neither finish an operation nor confirm a snapshot.
 
     An earlier look that it agrees with is kept, so that it counts; one that it does not is dropped.
     """

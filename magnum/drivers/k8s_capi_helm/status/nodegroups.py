@@ -28,7 +28,7 @@ _JUDGED = ("IN_PROGRESS", "FAILED")
 
 
 def missing(nodegroup: GroupState, observed: Observed, state: MagnumState) -> Issue | None:
-    """What keeps a group from being what its row says, None when it is so (or nobody waits)."""
+    """The first missing part of a nodegroup, None if it is complete or not waited for."""
     if nodegroup.is_deleting:
         if machine_deployment.is_gone(nodegroup, observed):
             return None
@@ -154,7 +154,7 @@ def _never_rendered(nodegroup: GroupState, observed: Observed, state: MagnumStat
 
 
 def drifted_replicas(observed: Observed, state: MagnumState) -> str:
-    """A sentence about groups at rest that somebody has given another size, "" without any.
+    """A sentence about settled nodegroups with replica drift, "" without any.
 
     Nobody puts it back: Helm sets a number only when it is asked for another one.
     """

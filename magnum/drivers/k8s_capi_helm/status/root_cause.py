@@ -54,7 +54,7 @@ _FAILURE = re.compile(r"fail|error|invalid", re.IGNORECASE)
 
 
 def root_cause(scope: Scope) -> Issue | None:
-    """The deepest fault: something that somebody has to do something about; None without one."""
+    """The deepest fault that needs an action; None without one."""
     for question in _FAULTS:
         issue = question(scope)
         if issue is not None and issue.cause is not None:

@@ -40,7 +40,7 @@ class Scope:
     def lasts(
         self, since: datetime.datetime | None, duration: datetime.timedelta, text: str
     ) -> bool:
-        """Whether something has lasted that long, by its writer's clock, or was told already.
+        """Whether a fault has lasted that long, by its writer's clock, or is reported already.
 
         A conductor that has just begun may know less of that clock than the one before it.
 

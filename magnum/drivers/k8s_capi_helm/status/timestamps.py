@@ -17,14 +17,14 @@ _OF_EVENTS = (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",)
 
 
 def observed_at(observed: Observed) -> datetime.datetime | None:
-    """The time of a look by the clocks of the management cluster, None where nobody knows."""
+    """The time of a snapshot by the management cluster's clocks, None if unknown."""
     return observed.asof or newest(observed)
 
 
 def has_lasted(
     since: datetime.datetime | None, observed: Observed, duration: datetime.timedelta
 ) -> bool:
-    """Whether something has lasted longer than that at a look; False if nobody knows.
+    """Whether a condition has lasted longer than that at a snapshot; False if unknown.
 
     :param since: as a controller or the API server wrote it.
     """

@@ -78,5 +78,5 @@ def takes_prefix(template: str) -> bool:
 
 
 def without_prefix(template: str) -> str:
-    """A template of the autoscaler without the tenants' registry, as far as it is known how."""
+    """An autoscaler template without the tenants' registry prefix, for known templates."""
     return template.replace(_BEFORE_THE_IMAGE, "")

@@ -217,7 +217,7 @@ def _changed_details(operations: Iterable[Operation]) -> frozenset[str]:
 
 
 def changed_bounds(operations: Iterable[Operation]) -> dict[str, frozenset[str]]:
-    """Nodegroups whose bounds somebody has spoken of, and of which of :data:`BOUNDS`."""
+    """Nodegroups with requested bounds, and which of :data:`BOUNDS` are requested."""
     fields_by_nodegroup: dict[str, frozenset[str]] = {}
     for operation in operations:
         fields = frozenset(operation.fields) & frozenset(BOUNDS)

@@ -61,7 +61,7 @@ def continued(record: ReleaseRecord | None) -> frozenset[str]:
 
 
 def is_complete(values: Mapping[str, Any], operation: Operation, request: ClusterRequest) -> bool:
-    """Whether an upgrade takes along whoever follows the cluster, not only nodegroups that are new.
+    """Whether an upgrade covers all nodegroups that follow the cluster, not only new ones.
 
     Then what the machines of all nodegroups have in common comes with it.
     """

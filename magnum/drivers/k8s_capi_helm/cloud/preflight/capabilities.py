@@ -43,7 +43,7 @@ def of_nodegroup_labels(nodegroup: NodeGroupRequest, request: ClusterRequest) ->
 
 
 def of_labels(request: ClusterRequest) -> list[Requirement]:
-    """The same for the cluster's own labels, as far as they are about machines."""
+    """The references in the cluster's own labels, as far as they concern machines."""
     return _requirements(request.labels, {**_OF_NODES, **_OF_MASTERS})
 
 

@@ -157,7 +157,7 @@ def _fit(name: str, image: Image | None, flavor: Flavor, volume: int) -> Iterato
 
 
 def keypair_problems(request: ClusterRequest, facts: CloudFacts) -> Iterator[str]:
-    """A keypair that the person who asks does not have."""
+    """A keypair that the requesting user does not have."""
     if request.keypair and facts.has_keypair is False:
         yield (
             "The keypair does not exist or belongs to another user. The keypair is "

@@ -19,7 +19,7 @@ _LISTED = 10
 
 
 def refuse(problems: Sequence[str]) -> None:
-    """Raise if there is a problem: one as it is, several as a numbered list.
+    """Raise if there is a problem: a single one verbatim, several as a numbered list.
 
     The first sentence names each problem without its details, since clients print no more of a
     refusal. Then problems are told whole and in their order. What does not fit into the limit is
@@ -58,7 +58,7 @@ def in_quotes(text: str) -> str:
 
 
 def joined_names(names: Iterable[str]) -> str:
-    """What there is to choose from, some of it if it is much."""
+    """The available names, some of them if there are many."""
     sorted_names = sorted(set(names))
     rest = f" and {len(sorted_names) - _LISTED} more" if len(sorted_names) > _LISTED else ""
     return ", ".join(sorted_names[:_LISTED]) + rest if sorted_names else "none"

@@ -38,7 +38,7 @@ def single(objects: list[_Either]) -> str | None:
 def matches(
     texts: Mapping[str, str], networks: Iterable[Network] | None, project_id: str
 ) -> dict[str, tuple[str, ...]] | None:
-    """Ids of all that each name of a label stands for; None where nobody was told.
+    """Ids of all matches for each name in a label; None if they are not known.
 
     :param texts: what to look for, a name or an id, by the label's name.
     """

@@ -52,7 +52,7 @@ def image_problems(
     control_plane: str,
     os_distro: str,
 ) -> list[str]:
-    """What is wrong with images of single nodegroups, as far as they are known.
+    """Problems of the separate images of nodegroups.
 
     That is an unknown version, one that is newer than the control plane or too old for it, or
     another distribution.

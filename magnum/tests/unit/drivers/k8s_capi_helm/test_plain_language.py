@@ -141,6 +141,17 @@ def output() -> Iterator[tuple[str, str]]:
                         yield f"{path.relative_to(ROOT)}:{one.lineno}", one.value
 
 
+def docstrings() -> Iterator[tuple[str, str]]:
+    """First paragraphs of modules, and of public classes and functions of the driver."""
+    for source in test_house.rooms():
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                name = getattr(node, "name", source.name)
+                text = ast.get_docstring(node)
+                if text and not name.startswith("_"):
+                    yield f"{source.name} {name}", text.partition("\n\n")[0]
+
+
 class TestPlainLanguage(testtools.TestCase):
     def check(self, texts: Iterator[tuple[str, str]], least: int) -> None:
         found = list(texts)
@@ -163,6 +174,9 @@ class TestPlainLanguage(testtools.TestCase):
 
     def test_values_of_charts(self) -> None:
         self.check(chart_values(), 700)
+
+    def test_docstrings(self) -> None:
+        self.check(docstrings(), 900)
 
     def test_output_of_sandbox_and_tools(self) -> None:
         self.check(output(), 300)
