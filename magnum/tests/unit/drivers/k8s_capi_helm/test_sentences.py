@@ -224,6 +224,8 @@ PRIVATE = re.compile(
 )
 #: So many words in a row of a message stand in its test; fewer where it has no more in a row.
 _WORDS, _FEWER = 3, 2
+#: What ``format`` may put into a first sentence: names without dots, and whole sentences.
+_DOT_FREE_FIELDS = frozenset({"namespace", "error"})
 #: Modules whose sentences are no titles: notices, and parts of other sentences.
 _NO_TITLES = ("labels/notices.py", "labels/unsupported.py", "magnum_objects/notices.py")
 
@@ -253,7 +255,9 @@ class TestMessages(testtools.TestCase):
         wrong = []
         for source, node in messages.message_nodes():
             first = messages.text_of(node, "\x00").partition(". ")[0].removesuffix(".")
-            if "." in first and not source.name.startswith(_NO_TITLES):
+            plain = isinstance(node, ast.Constant) and str(node.value).partition(". ")[0]
+            fields = set(re.findall(r"\{(\w+)\}", plain or ""))
+            if ("." in first or fields - _DOT_FREE_FIELDS) and source.name not in _NO_TITLES:
                 wrong.append(f"{source.at(node)}: {first}")
         self.assertEqual([], wrong)
 
