@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
+from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import (
@@ -26,6 +28,8 @@ def create(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
     try:
         record = ownership.require(ports, cluster, conf)
         ownership.refuse_deleting(cluster)
+        with contextlib.suppress(exception.NodeGroupNotFound):  # it was deleted meanwhile
+            writer.mark_in_progress(nodegroup, Status.CREATE_IN_PROGRESS)
         checked = nodegroup_create.check(ports, context, cluster, nodegroup, conf, record)
         # Its row follows the autoscaler from the beginning, so only the record keeps a number.
         new = pending_operation.NewOperation(

@@ -77,6 +77,17 @@ class TestBeingChecked(DriverCase):
         self.assertEqual("CREATE_COMPLETE", self.group("extra").status)
         self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
 
+    def test_it_has_a_reason_while_its_request_checks_it(self) -> None:
+        self.made()
+        said = []
+
+        def look(what: str) -> None:
+            said.append(self.group("extra").status_reason)
+
+        self.openstack.before = look
+        self.add_group("extra")
+        self.assertEqual({"waiting: the creation is starting"}, set(said))
+
     def test_what_its_request_refuses_never_was_in_the_release(self) -> None:
         self.made()
         runs = len(self.helm.runs)
