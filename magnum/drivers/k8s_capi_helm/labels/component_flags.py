@@ -134,7 +134,7 @@ def _pairs(text: str) -> Pairs:
         if set(value) & _NEVER:
             raise types.InvalidText(f"the value of --{name} has a quote, a dollar or a backslash")
         if name in values:
-            raise types.InvalidText(f"--{name} is there twice")
+            raise types.InvalidText(f"--{name} is given twice")
         if name == "v" and _VERBOSITY.fullmatch(value) is None:
             raise types.InvalidText("--v is a number from 0 to 10")
         values[name] = value

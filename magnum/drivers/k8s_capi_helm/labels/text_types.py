@@ -88,9 +88,9 @@ def _word_list(
         chosen: list[str] = []
         for part in types.parts(text):
             if part.casefold() not in by_key:
-                raise types.InvalidText(f"'{part}' is none")
+                raise types.InvalidText(f"'{part}' is not one of them")
             if by_key[part.casefold()] in chosen:
-                raise types.InvalidText(f"'{part}' is there twice")
+                raise types.InvalidText(f"'{part}' is given twice")
             chosen.append(by_key[part.casefold()])
         if required and not set(required) & set(chosen):
             raise types.InvalidText(f"neither {' nor '.join(required)} is among them")
@@ -166,7 +166,7 @@ def _read_prefix(text: str) -> str:
 def _read_zones(text: str) -> tuple[str, ...]:
     zones = tuple(part.strip() for part in re.split("[,;]", text) if part.strip())
     if len(set(zones)) != len(zones):
-        raise types.InvalidText("one zone is there twice")
+        raise types.InvalidText("a zone is given twice")
     if not zones:
         raise ValueError(text)
     return tuple(types.ZONE.read(zone) for zone in zones)

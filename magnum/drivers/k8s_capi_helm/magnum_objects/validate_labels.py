@@ -68,7 +68,7 @@ def _conflicts(request: ClusterRequest) -> Iterator[tuple[str, str]]:
     if not request.load_balancer:
         for name in _NEED_LOAD_BALANCER:
             if getattr(cluster_labels, name):
-                yield name, "nothing, because the cluster has no load balancer (master_lb_enabled)"
+                yield name, "no value, because the cluster has no load balancer (master_lb_enabled)"
     elif cluster_labels.api_master_lb_allowed_cidrs:
         yield from _allowed_networks(request)
     if cluster_labels.api_server_floating_ip and not (
@@ -76,7 +76,7 @@ def _conflicts(request: ClusterRequest) -> Iterator[tuple[str, str]]:
     ):
         yield (
             "api_server_floating_ip",
-            "nothing, because the cluster has no floating IP (floating_ip_enabled, "
+            "no value, because the cluster has no floating IP (floating_ip_enabled, "
             "master_lb_floating_ip_enabled)",
         )
     if cluster_labels.oidc_issuer_url and not cluster_labels.oidc_client_id:
@@ -96,8 +96,8 @@ def _allowed_networks(request: ClusterRequest) -> Iterator[tuple[str, str]]:
     if request.labels.octavia_provider == "ovn":
         yield (
             name,
-            "nothing, because load balancers of the Octavia provider ovn (octavia_provider) do not "
-            "restrict clients",
+            "no value, because load balancers of the Octavia provider ovn (octavia_provider) do "
+            "not restrict clients",
         )
     elif any(":" in network for network in request.labels.api_master_lb_allowed_cidrs):
         yield name, "IPv4 networks, as IPv6 ones would have no effect"

@@ -153,7 +153,7 @@ def _check_labels(nodegroup: NodeGroup, cluster: Cluster, conf: Settings) -> Non
     for label, (field, size) in sizes.items():
         if own.get(label, "").strip() and own[label] != cluster_labels.get(label) and not size:
             raise errors.InvalidLabel(
-                label, own[label], f"nothing, because the nodegroup has no {field}"
+                label, own[label], f"no value, because the nodegroup has no {field}"
             )
 
 
