@@ -58,30 +58,30 @@ def plan_create(
     cloud: Cloud,
     context: Any,
     cluster: Any,
-    groups: list[Any],
+    nodegroups: list[Any],
     conf: Settings,
 ) -> CreatePlan:
     """The plan of a cluster, under a name that no release has yet.
 
-    :param groups: rows of its nodegroups.
+    :param nodegroups: rows of its nodegroups.
     :raises errors.DriverError: it cannot be made; nothing was touched.
     """
-    validate_cluster.validate_new_cluster(cluster, groups, conf)
-    request = reader.cluster_request(cluster, groups, conf, release=names.release(cluster.name))
+    validate_cluster.validate_new_cluster(cluster, nodegroups, conf)
+    request = reader.cluster_request(cluster, nodegroups, conf, release=names.release(cluster.name))
     validate_labels.check_new_cluster(request)
-    grants = credentials.roles_for(context, conf, separate=request.separate_addon_credential)
+    roles = credentials.roles_for(context, conf, separate=request.separate_addon_credential)
     ports.helm.version()
     chart = upgrade.new_chart(ports, request.labels)
     credentials.check_chart(request, chart)
     family = names.family_of_keys(chart.family, chart.version)
-    known = names.takes_containerd_disk(chart.family, chart.version)
-    for group in groups:
-        validate_nodegroup.validate_chart(group, cluster, conf, family)
-        validate_nodegroup.validate_disk(group, cluster, is_supported=known)
+    takes_disk = names.takes_containerd_disk(chart.family, chart.version)
+    for nodegroup in nodegroups:
+        validate_nodegroup.validate_chart(nodegroup, cluster, conf, family)
+        validate_nodegroup.validate_disk(nodegroup, cluster, is_supported=takes_disk)
     validate_labels.check_chart(request.labels, chart.family)
     facts = preflight.for_cluster(cloud, request, conf)
     values = install.render(request, facts, conf, chart)
-    return CreatePlan(install.CreatedCluster(request, facts, chart, values), grants)
+    return CreatePlan(install.CreatedCluster(request, facts, chart, values), roles)
 
 
 def create(context: Any, cluster: Any, timeout: int, conf: Settings) -> None:
@@ -97,23 +97,25 @@ def create(context: Any, cluster: Any, timeout: int, conf: Settings) -> None:
         raise rpc.as_driver_error(error, cluster.uuid) from error
     if not is_there:
         return
-    groups = list(cluster.nodegroups)
+    nodegroups = list(cluster.nodegroups)
     try:
-        _create(context, cluster, groups, timeout, conf)
+        _create(context, cluster, nodegroups, timeout, conf)
     except Exception as error:  # whatever it is, no row may stay CREATE_IN_PROGRESS
-        known = rpc.as_driver_error(error, cluster.uuid)
+        driver_error = rpc.as_driver_error(error, cluster.uuid)
         if finalize_deletion.is_leaving(
             context, cluster
         ):  # Magnum would write CREATE_FAILED over that
             return
-        for group in groups:
-            saving.save(group, status=Status.CREATE_FAILED, status_reason=str(known))
-        raise known from error
+        for nodegroup in nodegroups:
+            saving.save(nodegroup, status=Status.CREATE_FAILED, status_reason=str(driver_error))
+        raise driver_error from error
 
 
-def _create(context: Any, cluster: Any, groups: list[Any], timeout: int, conf: Settings) -> None:
+def _create(
+    context: Any, cluster: Any, nodegroups: list[Any], timeout: int, conf: Settings
+) -> None:
     ports, cloud, end = clients.ports(conf), clients.cloud(context), rpc.deadline_of_request()
-    plan = plan_create(ports, cloud, context, cluster, groups, conf)
+    plan = plan_create(ports, cloud, context, cluster, nodegroups, conf)
     request = plan.rendered.request
     release, level = request.release, conf.capi_helm.pod_security_level
     prerequisites.ensure_namespace(ports, request.namespace, request.project_id, level)
@@ -124,17 +126,17 @@ def _create(context: Any, cluster: Any, groups: list[Any], timeout: int, conf: S
     prerequisites.ensure_lease(ports, request, plan.rendered.facts, now, limit)
     if not finalize_deletion.name_release(context, cluster, release, conf):
         return
-    with ports.leases.hold(request.namespace, release, wait=conf.capi_helm.lock_wait) as hold:
+    with ports.leases.hold(request.namespace, release, wait=conf.capi_helm.lock_wait) as held_lease:
         pairs = certificates.key_pairs(context, cluster)
         facts = provision.create(cloud, request, plan.rendered.facts)
         created = dataclasses.replace(plan.rendered, facts=facts)
         run = Reconciliation(ports, conf, lambda: cloud, now)
-        prerequisites.save_secrets(run, hold, request, facts, pairs, plan.grants)
+        prerequisites.save_secrets(run, held_lease, request, facts, pairs, plan.grants)
         try:
             # What comes before cannot be left to a pass, and nobody waits for a creation.
-            rows = status_task.magnum_rows(context, cluster, conf)
+            cluster_rows = status_task.magnum_rows(context, cluster, conf)
             with deadline.end_at(end):
-                reconciler.reconcile_held(run, hold, rows, created=created)
+                reconciler.reconcile_held(run, held_lease, cluster_rows, created=created)
         except errors.DriverError as error:
             if not error.retryable:
                 raise

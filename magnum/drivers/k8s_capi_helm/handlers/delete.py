@@ -36,5 +36,5 @@ def begin(cluster: Any, conf: Settings) -> None:
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
     # Nodegroup verbs overwrite the cluster's status, also while nothing can be written on the
     # management cluster; the control plane's row, which nobody can delete alone, keeps it.
-    for group in cluster.nodegroups:
-        writer.mark_in_progress(group, Status.DELETE_IN_PROGRESS)
+    for nodegroup in cluster.nodegroups:
+        writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)

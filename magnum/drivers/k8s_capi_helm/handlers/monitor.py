@@ -25,10 +25,10 @@ class Monitor(monitors.MonitorBase):  # type: ignore[misc]
     :param judge: looks at the cluster and says what is so; None when there is nothing to look at.
     """
 
-    def __init__(self, context: Any, cluster: Any, judge: Callable[[], Verdict | None]) -> None:
+    def __init__(self, context: Any, cluster: Any, evaluate: Callable[[], Verdict | None]) -> None:
         super().__init__(context, cluster)
         self.data: dict[str, Any] = {}
-        self._judge = judge
+        self._judge = evaluate
 
     @property
     def metrics_spec(self) -> dict[str, Any]:

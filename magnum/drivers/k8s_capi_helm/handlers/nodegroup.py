@@ -56,21 +56,23 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
     ports, fields = clients.ports(conf), writer.changed_fields(nodegroup)
     try:
         record = ownership.require(ports, cluster, conf)
-        place = reader.namespace(cluster, conf), cluster.stack_id
-        known, error = revisions.read_for_request(ports, *place, record)
-        if pending_operation.not_allowed(cluster, nodegroup, conf, known):
+        release_key = reader.namespace(cluster, conf), cluster.stack_id
+        release_snapshot, error = revisions.read_for_request(ports, *release_key, record)
+        if pending_operation.not_allowed(cluster, nodegroup, conf, release_snapshot):
             return
         validate_nodegroup.validate_details(nodegroup)
-        live = resize.deployed(known, error)
+        live = resize.deployed(release_snapshot, error)
         validate_nodegroup.validate_taints(nodegroup, nodegroup_create.chart_family(live))
-        bounds = resize.change_bounds(ports, cluster, nodegroup, fields, conf, known)
+        bounds = resize.change_bounds(ports, cluster, nodegroup, fields, conf, release_snapshot)
     except errors.DriverError as refusal:
         nodegroup.obj_reset_changes()
         writer.set_update_failed(nodegroup, refusal)
         return
-    old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
-    wanted = nodegroup.obj_what_changed() - {"status", "status_reason"}
-    before = {field: getattr(old, field) for field in wanted}
+    stored = {stored_nodegroup.uuid: stored_nodegroup for stored_nodegroup in cluster.nodegroups}[
+        nodegroup.uuid
+    ]
+    changed = nodegroup.obj_what_changed() - {"status", "status_reason"}
+    previous = {field: getattr(stored, field) for field in changed}
     # The rows do not tell "none" from "never asked", nor bounds of the autoscaler from a site's
     # new defaults; only the record does.
     must_be_known = bounds.must_be_known or writer.clears_metadata(nodegroup)
@@ -81,12 +83,12 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
             must_be_known=must_be_known,
             target_node_count=bounds.count,
             fields=fields,
-            previous_bounds=writer.bounds(old) if set(fields) & set(change.BOUNDS) else None,
+            previous_bounds=writer.bounds(stored) if set(fields) & set(change.BOUNDS) else None,
             resolved=preflight.flavor(context, cluster, nodegroup) if bounds.scales else NOTHING,
         )
         operation = pending_operation.begin(cluster, conf, new)
     except errors.DriverError as refusal:
-        writer.set_update_failed(nodegroup, refusal, **before)
+        writer.set_update_failed(nodegroup, refusal, **previous)
         return
     writer.mark_in_progress(nodegroup, Status.UPDATE_IN_PROGRESS)
     record = pending_operation.retry(cluster, nodegroup, conf, operation)

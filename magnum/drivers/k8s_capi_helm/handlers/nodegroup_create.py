@@ -58,43 +58,47 @@ def check(
     ports: clients.Clients,
     context: Any,
     cluster: Any,
-    row: Any,
+    nodegroup: Any,
     conf: Settings,
     record: ReleaseRecord | None,
 ) -> CheckedNodegroup:
     """Refuse a nodegroup that cannot be, or else make its server group.
 
-    :param row: of the nodegroup; it is among the cluster's already.
+    :param nodegroup: of the nodegroup; it is among the cluster's already.
     :param record: of the release, as it was read a moment ago.
     :raises errors.DriverError: it cannot be made, and nothing of the cluster has changed.
     """
-    validate_nodegroup.validate_new_nodegroup(row, cluster, conf)
-    validate_cluster.validate_entry_name(row, cluster.nodegroups)
+    validate_nodegroup.validate_new_nodegroup(nodegroup, cluster, conf)
+    validate_cluster.validate_entry_name(nodegroup, cluster.nodegroups)
     live = deployed_release(ports, cluster, conf, record)
-    validate_nodegroup.validate_chart(row, cluster, conf, chart_family(live))
+    validate_nodegroup.validate_chart(nodegroup, cluster, conf, chart_family(live))
     if live:
-        known = names.takes_containerd_disk(live.chart_family, live.chart_version)
-        validate_nodegroup.validate_disk(row, cluster, is_supported=known)
+        takes_disk = names.takes_containerd_disk(live.chart_family, live.chart_version)
+        validate_nodegroup.validate_disk(nodegroup, cluster, is_supported=takes_disk)
     request = status_task.request(cluster, conf)
-    mine = [group for group in request.node_groups if group.name == row.name]
+    requests = [
+        node_group for node_group in request.node_groups if node_group.name == nodegroup.name
+    ]
     # Nobody waits for it, and what the cloud does not give now nobody can ask for later.
     with deadline.end_at(None):
-        resolved = _make(clients.cloud(context), request, mine, row, live, conf)
-    if _is_leaving(ports, cluster, row, conf):
-        _withdraw(cluster, row, conf)
+        resolved = _create_server_group(
+            clients.cloud(context), request, requests, nodegroup, live, conf
+        )
+    if _is_leaving(ports, cluster, nodegroup, conf):
+        _roll_back(cluster, nodegroup, conf)
         raise errors.InvalidRequest(
-            f"Nodegroup '{row.name}' was deleted while it was being created."
+            f"Nodegroup '{nodegroup.name}' was deleted while it was being created."
         )
     return CheckedNodegroup(
-        next(iter(autoscaling.first_replicas(mine, request.labels).values()), None), resolved
+        next(iter(autoscaling.first_replicas(requests, request.labels).values()), None), resolved
     )
 
 
-def _make(
+def _create_server_group(
     cloud: Cloud,
     request: ClusterRequest,
-    mine: list[NodeGroupRequest],
-    row: Any,
+    requests: list[NodeGroupRequest],
+    nodegroup: Any,
     live: LiveRelease | None,
     conf: Settings,
 ) -> Resolved:
@@ -103,18 +107,20 @@ def _make(
     :returns: what its names stand for; nothing where the cloud does not answer.
     """
     resolved = NOTHING
-    for group in mine:
-        facts = preflight.for_group(cloud, request, group, live.values if live else {}, conf)
+    for request_of_nodegroup in requests:
+        facts = preflight.for_nodegroup(
+            cloud, request, request_of_nodegroup, live.values if live else {}, conf
+        )
         if facts and live:
-            nodegroups.new_entries(live, request, mine, facts.resolved, conf)
+            nodegroups.new_entries(live, request, requests, facts.resolved, conf)
         resolved = facts.resolved if facts else NOTHING
     try:
-        provision.create_server_groups(cloud, request, mine)
+        provision.create_server_groups(cloud, request, requests)
     except errors.CloudUnreachable as error:
         # Only the person who asks can make one in the project, and no later pass is that person.
         raise errors.CloudUnreachable(
-            f"Nodegroup '{row.name}' was not created, because its server group cannot be created. "
-            f"{error} Delete the nodegroup and create it again, with or without the label "
+            f"Nodegroup '{nodegroup.name}' was not created, because its server group cannot be "
+            f"created. {error} Delete the nodegroup and create it again, with or without the label "
             "server_group_policies=none.",
             error.detail,
         ) from error
@@ -122,48 +128,48 @@ def _make(
 
 
 def refuse_nodegroup(
-    ports: clients.Clients, cluster: Any, row: Any, conf: Settings, error: errors.DriverError
+    ports: clients.Clients, cluster: Any, nodegroup: Any, conf: Settings, error: errors.DriverError
 ) -> None:
     """Say that a new nodegroup cannot be made, unless it was deleted meanwhile and goes anyway."""
-    if not _is_leaving(ports, cluster, row, conf):
-        saving.save(row, status=Status.CREATE_FAILED, status_reason=str(error))
+    if not _is_leaving(ports, cluster, nodegroup, conf):
+        saving.save(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
 
 
-def _withdraw(cluster: Any, row: Any, conf: Settings) -> None:
+def _roll_back(cluster: Any, nodegroup: Any, conf: Settings) -> None:
     """Take back what was made for a nodegroup that was deleted while its request was checked.
 
     The pass that removes its row looks for its server group first; it may have been there before
     there was one.
     """
-    rest = list(cluster.nodegroups)
-    if any(one.name == row.name and one.uuid != row.uuid for one in rest):
+    remaining = list(cluster.nodegroups)
+    if any(other.name == nodegroup.name and other.uuid != nodegroup.uuid for other in remaining):
         return  # asked for anew: the server group of that name is the new one's
     owner, cloud = ownership.owner(cluster, conf), status_task.admin_cloud()
-    name = reader.entry_names_of(rest).get(row.name, row.name)
+    name = reader.entry_names_of(remaining).get(nodegroup.name, nodegroup.name)
     try:
         cloud.belongings.delete_server_groups(owner.release, owner.project_id, name)
     except errors.DriverError as error:
         LOG.warning(
             "Cluster %s: the server group of refused nodegroup %s cannot be deleted: %s",
             cluster.uuid,
-            row.uuid,
+            nodegroup.uuid,
             error.detail,
         )
 
 
-def _is_leaving(ports: clients.Clients, cluster: Any, row: Any, conf: Settings) -> bool:
+def _is_leaving(ports: clients.Clients, cluster: Any, nodegroup: Any, conf: Settings) -> bool:
     """Whether a nodegroup was asked to go, or has gone, since the request for it came.
 
     Its row says so then, if a request that came after that has overwritten it.
     """
-    fresh = {one.uuid: one for one in cluster.nodegroups}.get(row.uuid)
-    if fresh is None or writer.is_deleting(fresh):
+    stored = {other.uuid: other for other in cluster.nodegroups}.get(nodegroup.uuid)
+    if stored is None or writer.is_deleting(stored):
         return True
     try:
         record = ports.leases.read(reader.namespace(cluster, conf), cluster.stack_id)
     except errors.DriverError:
         return False  # nobody can tell; the passes work from the rows then
-    return write_status.reassert_deleting([fresh], record)
+    return write_status.reassert_deleting([stored], record)
 
 
 def deployed_release(

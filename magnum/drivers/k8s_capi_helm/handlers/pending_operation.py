@@ -70,20 +70,20 @@ def begin(cluster: Any, conf: Settings, new: NewOperation) -> Operation:
     """
     operation = _operation(cluster, conf, new)
     try:
-        _write_down(cluster, conf, operation)
+        _record(cluster, conf, operation)
     except errors.DriverError as error:
         if new.must_be_known or not error.retryable:
             raise
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         if new.verb is Verb.NODEGROUP_CREATE:
             # Off the record and without a reason it would be one that is still being checked.
-            for one in _rows(cluster, new.nodegroup_uuid):
-                saving.save(one, status_reason=str(error))
+            for nodegroup in _nodegroups_of(cluster, new.nodegroup_uuid):
+                saving.save(nodegroup, status_reason=str(error))
     if new.verb is Verb.NODEGROUP_DELETE:
         # A request at another worker that came first may have written its own status since.
-        for one in _rows(cluster, new.nodegroup_uuid):
-            writer.mark_in_progress(one, Status.DELETE_IN_PROGRESS)
-    if new.verb is Verb.NODEGROUP_CREATE and not _rows(cluster, new.nodegroup_uuid):
+        for nodegroup in _nodegroups_of(cluster, new.nodegroup_uuid):
+            writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
+    if new.verb is Verb.NODEGROUP_CREATE and not _nodegroups_of(cluster, new.nodegroup_uuid):
         # It was deleted meanwhile, and nobody else would ever take this off the record.
         namespace = reader.namespace(cluster, conf)
         clients.ports(conf).leases.finish(namespace, cluster.stack_id, [operation.id])
@@ -114,8 +114,8 @@ def _operation(cluster: Any, conf: Settings, new: NewOperation) -> Operation:
     )
 
 
-def _rows(cluster: Any, uuid: str) -> list[Any]:
-    return [row for row in cluster.nodegroups if row.uuid == uuid]
+def _nodegroups_of(cluster: Any, uuid: str) -> list[Any]:
+    return [nodegroup for nodegroup in cluster.nodegroups if nodegroup.uuid == uuid]
 
 
 def retry(
@@ -133,15 +133,17 @@ def retry(
         record = clients.ports(conf).leases.read(reader.namespace(cluster, conf), cluster.stack_id)
         if model_operation.is_nodegroup_deleted(record, nodegroup, name):
             writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
-        elif not any(one.id == operation.id for one in (record.operations if record else ())):
-            record = _write_down(cluster, conf, operation)
+        elif not any(
+            recorded.id == operation.id for recorded in (record.operations if record else ())
+        ):
+            record = _record(cluster, conf, operation)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return None
     return record
 
 
-def _write_down(cluster: Any, conf: Settings, operation: Operation) -> ReleaseRecord:
+def _record(cluster: Any, conf: Settings, operation: Operation) -> ReleaseRecord:
     namespace = reader.namespace(cluster, conf)
     # Also when a cloud that is slow has used the time up: some requests are nowhere else.
     with deadline.at_least(_WRITING):
@@ -163,7 +165,7 @@ def not_allowed(cluster: Any, nodegroup: Any, conf: Settings, known: ReleaseSnap
         return True
     if model_operation.is_nodegroup_deleted(known.record, nodegroup, name):
         status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
-    elif _was_never_made(ports, nodegroup, name, known.live, known.record):
+    elif _was_never_created(ports, nodegroup, name, known.live, known.record):
         status, sentence = (
             Status.CREATE_FAILED,
             "was never created. Delete it, and create it again.",
@@ -176,7 +178,7 @@ def not_allowed(cluster: Any, nodegroup: Any, conf: Settings, known: ReleaseSnap
     return True
 
 
-def _was_never_made(
+def _was_never_created(
     ports: clients.Clients,
     nodegroup: Any,
     name: str,
@@ -189,11 +191,11 @@ def _was_never_made(
         or name in values_live.node_groups(live.values)
     ):
         return False
-    recent = nodegroups.is_recent(ports, clock.utc_now())
-    if reader.may_be_unchecked(nodegroup) and recent(nodegroup):
+    is_recent = nodegroups.is_recent(ports, clock.utc_now())
+    if reader.may_be_unchecked(nodegroup) and is_recent(nodegroup):
         return False
-    noted = record.operations if record else ()
-    return not model_operation.is_creation_recorded(noted, name, nodegroup.uuid)
+    operations = record.operations if record else ()
+    return not model_operation.is_creation_recorded(operations, name, nodegroup.uuid)
 
 
 def reconcile_now(

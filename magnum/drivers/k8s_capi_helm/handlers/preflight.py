@@ -45,12 +45,12 @@ def for_cluster(cloud: Cloud, request: ClusterRequest, conf: Settings) -> CloudF
     facts = cloud.facts(request, interface=conf.capi_helm.app_cred_interface_type, new=True)
     if not conf.capi_helm.preflight_quota:
         return facts
-    more = quota_usage.cluster_usage(request, facts.flavors)
-    return dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
+    usage = quota_usage.cluster_usage(request, facts.flavors)
+    return dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, usage))
 
 
-def for_group(
-    cloud: Cloud, request: ClusterRequest, group: NodeGroupRequest, live: Json, conf: Settings
+def for_nodegroup(
+    cloud: Cloud, request: ClusterRequest, nodegroup: NodeGroupRequest, live: Json, conf: Settings
 ) -> CloudFacts | None:
     """What the cloud says of a new nodegroup of a running cluster; None if it does not answer.
 
@@ -58,74 +58,79 @@ def for_group(
     :raises errors.DoesNotFit: the nodegroup cannot be built, with everything that is in the way.
     :raises errors.CloudRefused: Glance or Nova says no.
     """
-    known = Resolved(extra_networks=nodegroups.extra_networks(live, request.labels))
+    lookup = Resolved(extra_networks=nodegroups.extra_networks(live, request.labels))
     try:
-        facts = cloud.nodegroup_facts(request, group, lookup=known)
+        facts = cloud.nodegroup_facts(request, nodegroup, lookup=lookup)
     except errors.CloudUnreachable as error:
         LOG.warning(
             "Cluster %s: nodegroup %s is not checked: %s %s",
             request.uuid,
-            group.name,
+            nodegroup.name,
             error,
             error.detail,
         )
         return None
     if conf.capi_helm.preflight_quota:
-        more = quota_usage.machine_usage([quota_usage.new_nodegroup(group, request)], facts.flavors)
-        facts = dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, more))
-    found = checks.nodegroup_problems(group, request, facts, requirements.requirements(conf))
+        usage = quota_usage.machine_usage(
+            [quota_usage.new_nodegroup(nodegroup, request)], facts.flavors
+        )
+        facts = dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, usage))
+    problems = checks.nodegroup_problems(nodegroup, request, facts, requirements.requirements(conf))
     if live:
         version, distro = (
             upgrade.versions(live)[values_live.CONTROL_PLANE],
             live.get("osDistro") or "",
         )
-        own = nodegroup_images.with_own_images(
-            [group], facts.images, str(live.get("machineImageId") or "")
+        with_images = nodegroup_images.with_own_images(
+            [nodegroup], facts.images, str(live.get("machineImageId") or "")
         )
-        found = [*nodegroup_images.image_problems(own, facts.images, version, distro), *found]
-    message.refuse(found)
+        problems = [
+            *nodegroup_images.image_problems(with_images, facts.images, version, distro),
+            *problems,
+        ]
+    message.refuse(problems)
     return facts
 
 
 def for_resize(
     context: Any,
     request: ClusterRequest,
-    growth: quota_usage.MachineDemand | None,
+    demand: quota_usage.MachineDemand | None,
     conf: Settings,
 ) -> None:
     """Refuse more machines than the project's quotas leave room for.
 
-    :param growth: machines that are asked for; None where that is not known, and then nothing is
+    :param demand: machines that are asked for; None where that is not known, and then nothing is
         checked.
     :raises errors.DoesNotFit: naming what is needed and what is free.
     """
-    if growth is None or not conf.capi_helm.preflight_quota:
+    if demand is None or not conf.capi_helm.preflight_quota:
         return
     cloud = clients.cloud(context)
     try:
-        flavors = cloud.existing_flavors(request.project_id, [growth.flavor])
+        flavors = cloud.existing_flavors(request.project_id, [demand.flavor])
     except errors.DriverError as error:
         LOG.warning("Cluster %s: quotas are not checked: %s %s", request.uuid, error, error.detail)
         return
-    needs = quota_usage.machine_usage([growth], flavors)
-    quotas = cloud.quotas(request.project_id, needs)
-    message.refuse(checks.quota_problems(needs, quotas))
+    usage = quota_usage.machine_usage([demand], flavors)
+    quotas = cloud.quotas(request.project_id, usage)
+    message.refuse(checks.quota_problems(usage, quotas))
 
 
-def flavor(context: Any, cluster: Any, row: Any) -> Resolved:
+def flavor(context: Any, cluster: Any, nodegroup: Any) -> Resolved:
     """The flavor of a nodegroup, as the requesting user sees it.
 
     :returns: nothing where Nova does not tell.
     """
     try:
-        found = clients.cloud(context).existing_flavors(cluster.project_id, [row.flavor_id])
+        flavors = clients.cloud(context).existing_flavors(cluster.project_id, [nodegroup.flavor_id])
     except errors.DriverError as error:
         LOG.warning(
             "Cluster %s: the flavor of nodegroup %s is not known: %s %s",
             cluster.uuid,
-            row.uuid,
+            nodegroup.uuid,
             error,
             error.detail,
         )
         return NOTHING
-    return Resolved(flavors=found)
+    return Resolved(flavors=flavors)

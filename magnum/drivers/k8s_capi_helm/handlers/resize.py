@@ -51,48 +51,50 @@ def resize(
     """
     ports = clients.ports(conf)
     record = ownership.require(ports, cluster, conf)
-    place = reader.namespace(cluster, conf), cluster.stack_id
-    known, error = revisions.read_for_request(ports, *place, record)
-    if pending_operation.not_allowed(cluster, nodegroup, conf, known):
+    release_key = reader.namespace(cluster, conf), cluster.stack_id
+    release_snapshot, error = revisions.read_for_request(ports, *release_key, record)
+    if pending_operation.not_allowed(cluster, nodegroup, conf, release_snapshot):
         return
-    live = deployed(known, error)
+    live = deployed(release_snapshot, error)
     request = status_task.request(cluster, conf)
     values = live.values if live else {}
     name = reader.entry_names_of(cluster.nodegroups)[nodegroup.name]
     validate_cluster.validate_resize(cluster, nodegroup, name, request, values)
     # No row holds the number of a group that the autoscaler sizes: its row follows the autoscaler.
-    scaled = values_live.is_autoscaled(values_live.node_groups(values).get(name, {}))
-    scaled = scaled or (live is None and request.labels.auto_scaling_enabled)
-    group = None if nodegroup.role == reader.MASTER else name
-    have = values_live.count(values, group)
-    if scaled and live is not None:
-        have = autoscaling.replicas(ports, request.namespace, request.release, name) or 0
-    growth = quota_usage.resize_demand(values, group, have, nodegroup.node_count - have)
-    preflight.for_resize(context, request, growth, conf)
-    chosen: tuple[str, ...] = ()
+    is_autoscaled = values_live.is_autoscaled(values_live.node_groups(values).get(name, {}))
+    is_autoscaled = is_autoscaled or (live is None and request.labels.auto_scaling_enabled)
+    group_name = None if nodegroup.role == reader.MASTER else name
+    current = values_live.count(values, group_name)
+    if is_autoscaled and live is not None:
+        current = autoscaling.replicas(ports, request.namespace, request.release, name) or 0
+    demand = quota_usage.resize_demand(values, group_name, current, nodegroup.node_count - current)
+    preflight.for_resize(context, request, demand, conf)
+    machine_names: tuple[str, ...] = ()
     if nodes_to_remove:
-        look = snapshot.take_snapshot(
+        observed = snapshot.take_snapshot(
             ports.kube, request.namespace, request.release, clock.utc_now()
         )
-        chosen = node_removal.nodes_to_delete(
-            nodes_to_remove, look, group, have - nodegroup.node_count
+        machine_names = node_removal.nodes_to_delete(
+            nodes_to_remove, observed, group_name, current - nodegroup.node_count
         )
-        node_removal.annotate_machines(ports.kube, request.namespace, chosen)
+        node_removal.annotate_machines(ports.kube, request.namespace, machine_names)
     # One that is still being made has only to get another size.
-    making = live is not None and group is not None and name not in values_live.node_groups(values)
+    is_creating = (
+        live is not None and group_name is not None and name not in values_live.node_groups(values)
+    )
     writer.mark_in_progress(
-        nodegroup, Status.CREATE_IN_PROGRESS if making else Status.UPDATE_IN_PROGRESS
+        nodegroup, Status.CREATE_IN_PROGRESS if is_creating else Status.UPDATE_IN_PROGRESS
     )
     try:
         new = pending_operation.NewOperation(
             Verb.RESIZE,
             nodegroup.name,
-            must_be_known=scaled,
-            target_node_count=nodegroup.node_count if scaled else None,
+            must_be_known=is_autoscaled,
+            target_node_count=nodegroup.node_count if is_autoscaled else None,
         )
         operation = pending_operation.begin(cluster, conf, new)
     except errors.DriverError:
-        node_removal.remove_annotations(ports.kube, request.namespace, chosen)
+        node_removal.remove_annotations(ports.kube, request.namespace, machine_names)
         raise
     record = pending_operation.retry(cluster, nodegroup, conf, operation)
     pending_operation.reconcile_now(context, cluster, conf, record)
@@ -103,13 +105,13 @@ def update_count(context: Any, cluster: Any, conf: Settings) -> None:
 
     :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
     """
-    group = cluster.default_ng_worker
-    before = {"status": group.status, "status_reason": group.status_reason}
-    writer.mark_in_progress(group, Status.UPDATE_IN_PROGRESS)
+    nodegroup = cluster.default_ng_worker
+    previous = {"status": nodegroup.status, "status_reason": nodegroup.status_reason}
+    writer.mark_in_progress(nodegroup, Status.UPDATE_IN_PROGRESS)
     try:
-        resize(context, cluster, group, None, conf)
+        resize(context, cluster, nodegroup, None, conf)
     except Exception:  # whatever it is, Magnum puts the count back and says it of the cluster
-        saving.save(group, **before)
+        saving.save(nodegroup, **previous)
         raise
 
 
@@ -139,43 +141,52 @@ def change_bounds(
     entry = values_live.node_groups(live.values if live else {}).get(name, {})
     if not values_live.is_autoscaled(entry):
         return BoundsChange(must_be_known=True, scales=True)
-    have = autoscaling.replicas(ports, request.namespace, request.release, name)
-    spoken = {*fields, *change.changed_bounds(record.operations if record else ()).get(name, ())}
-    old = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
-    if nodegroup.is_default and old.max_node_count is None and "min_node_count" not in spoken:
+    current = autoscaling.replicas(ports, request.namespace, request.release, name)
+    changed_fields = {
+        *fields,
+        *change.changed_bounds(record.operations if record else ()).get(name, ()),
+    }
+    stored = {stored_nodegroup.uuid: stored_nodegroup for stored_nodegroup in cluster.nodegroups}[
+        nodegroup.uuid
+    ]
+    if (
+        nodegroup.is_default
+        and stored.max_node_count is None
+        and "min_node_count" not in changed_fields
+    ):
         _keep_minimum(nodegroup, values_live.bounds(entry)[0])
-    least, most = nodegroup.min_node_count or 0, nodegroup.max_node_count
-    if most is None and "max_node_count" not in fields:
-        most = values_live.bounds(entry)[1]
-        if least > most:
+    minimum, maximum = nodegroup.min_node_count or 0, nodegroup.max_node_count
+    if maximum is None and "max_node_count" not in fields:
+        maximum = values_live.bounds(entry)[1]
+        if minimum > maximum:
             raise errors.InvalidRequest(
                 f"min_node_count of nodegroup '{nodegroup.name}' is greater than its maximum. "
-                f"min_node_count would be {least}, and the label max_node_count sets the maximum "
-                f"to {most}: set max_node_count as well."
+                f"min_node_count would be {minimum}, and the label max_node_count sets the maximum "
+                f"to {maximum}: set max_node_count as well."
             )
-    if have is None or most is None:
-        nodegroup.node_count = nodegroup.node_count if have is None else have
+    if current is None or maximum is None:
+        nodegroup.node_count = nodegroup.node_count if current is None else current
         return BoundsChange(must_be_known=True)
-    fits = min(max(have, least), most)
-    return BoundsChange(must_be_known=True, count=None if fits == have else fits)
+    fitted = min(max(current, minimum), maximum)
+    return BoundsChange(must_be_known=True, count=None if fitted == current else fitted)
 
 
-def _keep_minimum(nodegroup: Any, least: int) -> None:
+def _keep_minimum(nodegroup: Any, minimum: int) -> None:
     """Write down the minimum that the labels gave until now, where only a maximum is asked for.
 
     With a maximum of its own a group's bounds are its row's, and Magnum's minimum there is 0 where
     nobody chose one.
     """
-    most = nodegroup.max_node_count
-    if most is None:
+    maximum = nodegroup.max_node_count
+    if maximum is None:
         return
-    if least > most:
+    if minimum > maximum:
         raise errors.InvalidRequest(
             f"max_node_count of nodegroup '{nodegroup.name}' is less than its minimum. "
-            f"max_node_count would be {most}, and the minimum is {least}: set min_node_count as "
-            "well."
+            f"max_node_count would be {maximum}, and the minimum is {minimum}: set min_node_count "
+            "as well."
         )
-    nodegroup.min_node_count = max(nodegroup.min_node_count or 0, least)
+    nodegroup.min_node_count = max(nodegroup.min_node_count or 0, minimum)
 
 
 def deployed(known: ReleaseSnapshot, error: errors.DriverError | None) -> LiveRelease | None:

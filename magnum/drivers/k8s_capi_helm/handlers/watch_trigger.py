@@ -71,15 +71,15 @@ class WatchTriggers:
             now = self._clock()
             self._visited[release] = now
             for times in (self._visited, self._synced):
-                for one in [one for one in times if now - times[one] > _IN_PROGRESS]:
-                    del times[one]
+                for name in [name for name in times if now - times[name] > _IN_PROGRESS]:
+                    del times[name]
 
-    def told(self, thing: Json) -> None:
+    def told(self, obj: Json) -> None:
         """An object was made, changed or deleted."""
         with self._lock:
-            known = [one for one in _releases(thing) if one in self._visited]
-            self._waiting.update(dict.fromkeys(known))
-        if known:
+            watched = [release for release in _releases(obj) if release in self._visited]
+            self._waiting.update(dict.fromkeys(watched))
+        if watched:
             self._something.set()
 
     def run(self, stopped: threading.Event) -> None:
@@ -148,15 +148,18 @@ def start(conf: Settings, release: str | None = None) -> None:
 def sync(conf: Settings, release: str) -> None:
     """One pass of what is being created or changed, that ends nothing."""
     context = magnum_context.make_admin_context(all_tenants=True)
-    wanted = {"stack_id": release, "status": [Status.CREATE_IN_PROGRESS, Status.UPDATE_IN_PROGRESS]}
-    for cluster in cluster_object.Cluster.list(context, filters=wanted):
+    filters = {
+        "stack_id": release,
+        "status": [Status.CREATE_IN_PROGRESS, Status.UPDATE_IN_PROGRESS],
+    }
+    for cluster in cluster_object.Cluster.list(context, filters=filters):
         status_task.advance(context, cluster, conf, ends=False)
 
 
-def _releases(thing: Json) -> list[str]:
+def _releases(obj: Json) -> list[str]:
     """Names of releases that an object may belong to; Events tell of what is told of by itself."""
-    if thing.get("kind") == names.EVENT.name:
+    if obj.get("kind") == names.EVENT.name:
         return []
-    labels = conditions.mapping(conditions.metadata(thing).get("labels"))
-    marks = (labels.get(names.LABEL_CLUSTER_NAME), labels.get(names.LABEL_CHART_CLUSTER))
-    return [str(one) for one in (*marks, conditions.name(thing)) if one]
+    labels = conditions.mapping(conditions.metadata(obj).get("labels"))
+    label_texts = (labels.get(names.LABEL_CLUSTER_NAME), labels.get(names.LABEL_CHART_CLUSTER))
+    return [str(text) for text in (*label_texts, conditions.name(obj)) if text]

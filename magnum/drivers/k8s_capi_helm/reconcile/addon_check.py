@@ -83,38 +83,47 @@ class AddonCheck:
         self._known: dict[str, _Look] = {}
 
     def inside(
-        self, kube: Reader, namespace: str, release: str, observed: Observed, said: str = ""
+        self,
+        kube: Reader,
+        namespace: str,
+        release: str,
+        observed: Observed,
+        recorded_text: str = "",
     ) -> AddonInventory | None:
         """Missing objects of the core addons in a cluster; None before the first check.
 
         Nobody looks where Cluster API, which tries all the time, does not reach the cluster either.
 
-        :param said: what the cluster's row says of it: what was seen last, while this process has
-            not looked itself. Where something was missing it looks at once.
+        :param recorded_text: what the cluster's row says of it: what was seen last, while this
+            process has not looked itself. Where something was missing it looks at once.
         """
-        wanted = workload_addons.expected(observed.addons)
-        if not self._every or not wanted or not _is_reached(observed):
+        expected = workload_addons.expected(observed.addons)
+        if not self._every or not expected or not _is_reached(observed):
             return None
         with self._lock:
             # The first look at a cluster counts as one that was at any time before.
-            before = observed.at - self._every * self._chance()
-            known = {READY: AddonInventory(), _AWAY: AddonInventory(unknown=_AWAY)}.get(said)
-            if said and known is None:
-                before = observed.at - self._every
-            first = _Look(before, wanted, known)
-            last = self._known.setdefault(f"{namespace}/{release}", first)
-        if last.wanted == wanted and abs(observed.at - last.at) < self._patience(last):
+            earlier = observed.at - self._every * self._chance()
+            known = {READY: AddonInventory(), _AWAY: AddonInventory(unknown=_AWAY)}.get(
+                recorded_text
+            )
+            if recorded_text and known is None:
+                earlier = observed.at - self._every
+            initial = _Look(earlier, expected, known)
+            last = self._known.setdefault(f"{namespace}/{release}", initial)
+        if last.wanted == expected and abs(observed.at - last.at) < self._interval(last):
             return last.found
         with self._budget.attempt(namespace, failed_before=last.vain > 0) as free:
             if not free or not self._take(f"{namespace}/{release}", last, observed.at):
                 return last.found
-            found = self._look(kube, namespace, release, wanted)
+            inventory = self._check_addons(kube, namespace, release, expected)
         with self._lock:
-            vain = last.vain + 1 if found.unknown else 0
-            poor = last.poor + 1 if found.missing else 0
+            failure_count = last.vain + 1 if inventory.unknown else 0
+            missing_count = last.poor + 1 if inventory.missing else 0
             self._forget(observed.at - max(_FORGOTTEN, 2 * self._every))
-            self._known[f"{namespace}/{release}"] = _Look(observed.at, wanted, found, vain, poor)
-        return found
+            self._known[f"{namespace}/{release}"] = _Look(
+                observed.at, expected, inventory, failure_count, missing_count
+            )
+        return inventory
 
     def _take(self, key: str, last: _Look, at: datetime.datetime) -> bool:
         """Take a look for done already; False where another thread has, which looks now."""
@@ -126,38 +135,40 @@ class AddonCheck:
 
     def _forget(self, before: datetime.datetime) -> None:
         """Clusters that are there are looked at more often; what is missing in one stays known."""
-        for key, look in list(self._known.items()):
-            if look.at < before and not (look.found and look.found.missing):
+        for key, check in list(self._known.items()):
+            if check.at < before and not (check.found and check.found.missing):
                 del self._known[key]
 
-    def _patience(self, last: _Look) -> datetime.timedelta:
+    def _interval(self, last: _Look) -> datetime.timedelta:
         if last.found is not None and last.found.missing:
             # Whoever mends it sees that soon; what nobody mends is no reason to look more often.
             return min(_SOON * float(1 << min(last.poor - 1, 10)), self._every)
-        doubled = self._every * float(1 << min(last.vain, 10))
-        return min(max(_SELDOM, self._every), doubled)
+        backoff = self._every * float(1 << min(last.vain, 10))
+        return min(max(_SELDOM, self._every), backoff)
 
-    def _look(
-        self, kube: Reader, namespace: str, release: str, wanted: tuple[WorkloadObject, ...]
+    def _check_addons(
+        self, kube: Reader, namespace: str, release: str, expected: tuple[WorkloadObject, ...]
     ) -> AddonInventory:
         try:
             secret = kube.get(names.SECRET, namespace, names.kubeconfig_secret(release))
-            way = read_tenant_kubeconfig(secret) if secret is not None else None
-            if way is None:
+            kubeconfig = read_tenant_kubeconfig(secret) if secret is not None else None
+            if kubeconfig is None:
                 raise TenantApiUnavailable("there is no kubeconfig of Cluster API's kind")
-            with self._enter(way) as door:
-                there = {one: door.has(_path(one)) for one in wanted}
+            with self._enter(kubeconfig) as api:
+                existing = {obj: api.has(_path(obj)) for obj in expected}
         except (errors.DriverError, TenantApiUnavailable) as error:
             detail = error.detail if isinstance(error, errors.DriverError) else str(error)
             LOG.warning(
                 "Release %s: its addons cannot be checked in the cluster: %s", release, detail
             )
             return AddonInventory(unknown=_AWAY)
-        return AddonInventory(missing=tuple(one for one, found in there.items() if not found))
+        return AddonInventory(
+            missing=tuple(obj for obj, is_found in existing.items() if not is_found)
+        )
 
 
-def _path(thing: WorkloadObject) -> str:
-    return path(thing.kind, thing.kind.versions[0], thing.namespace, thing.name)
+def _path(obj: WorkloadObject) -> str:
+    return path(obj.kind, obj.kind.versions[0], obj.namespace, obj.name)
 
 
 def _is_reached(observed: Observed) -> bool:

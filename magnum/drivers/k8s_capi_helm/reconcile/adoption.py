@@ -48,17 +48,17 @@ def is_requested(ports: Clients, record: ReleaseRecord, request: ClusterRequest)
     :raises errors.ReleaseLost: they are being deleted.
     :raises errors.DriverError: the management cluster cannot be asked.
     """
-    if _is_being_made(record):
+    if _is_creation_pending(record):
         return False
-    found = ports.kube.get(names.CLUSTER, request.namespace, request.release)
-    if found is None:
+    cluster = ports.kube.get(names.CLUSTER, request.namespace, request.release)
+    if cluster is None:
         return False
-    if conditions.deleting(found):
+    if conditions.deleting(cluster):
         raise errors.ReleaseLost(
             "The cluster is being deleted on the management cluster, and its release does not "
             "exist. Nothing was changed. Delete the cluster, or ask the operator."
         )
-    if conditions.paused(found):
+    if conditions.paused(cluster):
         raise errors.Busy(
             "The Cluster is paused on the management cluster, and its release does not exist: it "
             "is "
@@ -73,12 +73,14 @@ def is_half_done(live: LiveRelease, record: ReleaseRecord) -> bool:
     The revision that it leaves has the values of which :func:`require_same_manifest` has shown that
     they are those of the objects.
     """
-    return live.status == "pending-install" and not _is_being_made(record)
+    return live.status == "pending-install" and not _is_creation_pending(record)
 
 
 def notice(record: ReleaseRecord | None, observed: Observed) -> str:
     """What is to be said of a cluster at rest whose release is gone, "" if it is not."""
-    if (record is not None and _is_being_made(record)) or not isinstance(observed.cluster, dict):
+    if (record is not None and _is_creation_pending(record)) or not isinstance(
+        observed.cluster, dict
+    ):
         return ""
     return (
         "The Helm release of this cluster does not exist on the management cluster any more. A "
@@ -96,25 +98,29 @@ def deployed_values(ports: Clients, request: ClusterRequest) -> ClusterRequest:
     :raises errors.DriverError: the management cluster cannot be asked.
     """
     selector = {names.LABEL_CLUSTER_NAME: request.release}
-    planes = ports.kube.list(names.CONTROL_PLANE, request.namespace, selector)
+    control_planes = ports.kube.list(names.CONTROL_PLANE, request.namespace, selector)
     deployments = ports.kube.list(names.MACHINE_DEPLOYMENT, request.namespace, selector)
-    groups, known = [], set()
-    for group in request.node_groups:
-        mine = machines.deployments_of(group.name, deployments)
-        known |= {conditions.name(one) for one in mine}
-        if mine:
-            count = machine_deployment.replicas(mine[0])
-            groups.append(dataclasses.replace(group, count=group.count if count is None else count))
-    others = sorted({conditions.name(one) for one in deployments} - known)
+    nodegroups, known = [], set()
+    for nodegroup in request.node_groups:
+        own_deployments = machines.deployments_of(nodegroup.name, deployments)
+        known |= {conditions.name(deployment) for deployment in own_deployments}
+        if own_deployments:
+            count = machine_deployment.replicas(own_deployments[0])
+            nodegroups.append(
+                dataclasses.replace(nodegroup, count=nodegroup.count if count is None else count)
+            )
+    others = sorted({conditions.name(deployment) for deployment in deployments} - known)
     if others:
         raise _lost(
             request, f"MachineDeployment '{others[0]}' belongs to no nodegroup in Magnum", others
         )
-    count = machine_deployment.replicas(planes[0]) if len(planes) == 1 else None
-    plane = request.control_plane
-    plane = dataclasses.replace(plane, count=plane.count if count is None else count)
+    count = machine_deployment.replicas(control_planes[0]) if len(control_planes) == 1 else None
+    control_plane = request.control_plane
+    control_plane = dataclasses.replace(
+        control_plane, count=control_plane.count if count is None else count
+    )
     return dataclasses.replace(
-        request, control_plane=plane, node_groups=tuple(groups), deleted_groups=()
+        request, control_plane=control_plane, node_groups=tuple(nodegroups), deleted_groups=()
     )
 
 
@@ -129,11 +135,11 @@ def require_same_manifest(
     """
     rendered = ports.helm.preview(request.namespace, request.release, chart, values)
     changed = []
-    for one in rendered:
-        there = ports.kube.find(one, request.namespace)
-        if there is not None:
-            _require_ours(request, there)
-        changed += list(_changes(one, there))
+    for manifest in rendered:
+        existing = ports.kube.find(manifest, request.namespace)
+        if existing is not None:
+            _check_owner(request, existing)
+        changed += list(_changes(manifest, existing))
     if changed:
         first = f"{changed[0]} would change"
         raise _lost(request, first, changed)
@@ -145,42 +151,42 @@ def require_same_manifest(
     )
 
 
-def _is_being_made(record: ReleaseRecord) -> bool:
-    return any(one.verb is Verb.CREATE for one in record.operations)
+def _is_creation_pending(record: ReleaseRecord) -> bool:
+    return any(operation.verb is Verb.CREATE for operation in record.operations)
 
 
-def _changes(rendered: Json, there: Json | None) -> Iterator[str]:
-    about = f"{rendered['kind']} '{rendered['metadata']['name']}'"
-    marks = rendered["metadata"].get("labels") or {}
-    if marks.get(names.LABEL_CHART_COMPONENT) == names.AUTOSCALER:
+def _changes(rendered: Json, existing: Json | None) -> Iterator[str]:
+    title = f"{rendered['kind']} '{rendered['metadata']['name']}'"
+    object_labels = rendered["metadata"].get("labels") or {}
+    if object_labels.get(names.LABEL_CHART_COMPONENT) == names.AUTOSCALER:
         return  # it is the operator's, as set today, and no machine hangs on it
-    if there is None:
+    if existing is None:
         if rendered["kind"] in _ROOTS:
-            yield about
+            yield title
         return
-    for path in manifest_diff.differences(rendered, there):
-        yield f"{path} of {about}"
+    for path in manifest_diff.differences(rendered, existing):
+        yield f"{path} of {title}"
 
 
-def _require_ours(request: ClusterRequest, there: Json) -> None:
-    about = f"{there['kind']} '{conditions.name(there)}'"
-    other = manifest_diff.foreign_owner(there, request.namespace, request.release)
-    uuid = manifest_diff.owner_uuid(there)
+def _check_owner(request: ClusterRequest, existing: Json) -> None:
+    title = f"{existing['kind']} '{conditions.name(existing)}'"
+    other = manifest_diff.foreign_owner(existing, request.namespace, request.release)
+    uuid = manifest_diff.owner_uuid(existing)
     if uuid and uuid != request.uuid:
         other = f"of the Magnum cluster '{uuid}'"
     if other:
         raise errors.NotOurs(
-            f"{about} on the management cluster has the name of an object of this cluster and "
+            f"{title} on the management cluster has the name of an object of this cluster and "
             f"belongs to another release, {other}. Nothing was changed; ask the operator whose it "
             "is.",
         )
 
 
-def _lost(request: ClusterRequest, why: str, details: list[str]) -> errors.ReleaseLost:
-    listed = ", ".join(details[:_DETAILS])
+def _lost(request: ClusterRequest, cause: str, details: list[str]) -> errors.ReleaseLost:
+    shown = ", ".join(details[:_DETAILS])
     return errors.ReleaseLost(
         "The release of this cluster does not exist on the management cluster, and its values do "
-        f"not follow from Magnum's data. The reason: {why}. "
+        f"not follow from Magnum's data. The reason: {cause}. "
         f"{_RESTORE.format(release=request.release)}",
-        f"{len(details)} differences: {listed}",
+        f"{len(details)} differences: {shown}",
     )

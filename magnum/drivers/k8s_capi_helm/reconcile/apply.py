@@ -44,42 +44,44 @@ class Revision:
 
 
 def apply_release(
-    run: Reconciliation, hold: HeldLease, request: ClusterRequest, revision: Revision
+    run: Reconciliation, held_lease: HeldLease, request: ClusterRequest, revision: Revision
 ) -> LiveRelease:
     """Install or upgrade the release by Helm, and record in the Lease what Helm has written.
 
     :raises errors.DriverError: as ``HelmClient.apply``, and where the lock is lost afterwards.
     """
     ports, conf, chart = run.clients, run.settings, revision.chart
-    place = request.namespace, request.release
+    release_key = request.namespace, request.release
     values = autoscaler_deployment.with_operators_settings(revision.values, chart, conf)
     ports.charts.secure(request.namespace, chart)
     try:
-        done = ports.helm.apply(*place, chart, values, hold=hold, adopt=revision.adopts)
+        deployed = ports.helm.apply(
+            *release_key, chart, values, hold=held_lease, adopt=revision.adopts
+        )
     except errors.ValuesRefused as error:
         raise render.explain_refusal(error, request, conf) from None
     autoscaler_deployment.enforce_pod_security(ports, request.namespace, conf)
-    hold.check()
-    seen = snapshot.take_snapshot(ports.kube, *place, clock.utc_now())
+    held_lease.check()
+    observed = snapshot.take_snapshot(ports.kube, *release_key, clock.utc_now())
     ports.leases.remember(
-        *place,
+        *release_key,
         first_look="",
         group_looks={},
-        written=generations.applied_generations(seen),
+        written=generations.applied_generations(observed),
         chart_source=chart.source or None,
         chart_digest=chart.digest,
-        revisions=Revisions(newest=done.revision, applied=done.revision),
+        revisions=Revisions(newest=deployed.revision, applied=deployed.revision),
     )
-    carried_out = (
+    operation_ids = (
         ", ".join(operation.id for operation in revision.operations) or "an interrupted operation"
     )
     LOG.info(
         "Cluster %s: release %s is at revision %d with chart %s %s, for %s.",
         request.uuid,
         request.release,
-        done.revision,
+        deployed.revision,
         chart.name,
         chart.version,
-        carried_out,
+        operation_ids,
     )
-    return done
+    return deployed

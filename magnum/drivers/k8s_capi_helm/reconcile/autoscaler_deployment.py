@@ -46,7 +46,7 @@ def with_operators_settings(values: Json, chart: Chart, conf: Settings) -> Json:
     """
     if _is_reachable(values, chart.family) and chart_store.takes_prefix(chart):
         raise _exposed(chart)
-    return _as_set(values, chart.family, chart.version, conf)
+    return _desired_values(values, chart.family, chart.version, conf)
 
 
 def is_due(live: LiveRelease | None, conf: Settings) -> bool:
@@ -58,14 +58,14 @@ def is_due(live: LiveRelease | None, conf: Settings) -> bool:
         return False
     if live.takes_prefix and _is_reachable(live.values, live.chart_family):
         return True
-    if not _runs(live.values):
+    if not _has_autoscaler(live.values):
         return False
     try:
-        wanted = _as_set(live.values, live.chart_family, live.chart_version, conf)
+        desired = _desired_values(live.values, live.chart_family, live.chart_version, conf)
     except errors.Misconfigured as error:
         LOG.error("Release %s: its autoscaler is not checked: %s", live.name, error.detail)
         return False
-    return wanted != live.values
+    return desired != live.values
 
 
 def is_in_place(live: LiveRelease, values: Json, conf: Settings) -> bool:
@@ -99,7 +99,7 @@ def enforce_pod_security(ports: Clients, namespace: str, conf: Settings) -> None
         )
 
 
-def _as_set(values: Json, family: str, version: str, conf: Settings) -> Json:
+def _desired_values(values: Json, family: str, version: str, conf: Settings) -> Json:
     """The values with the autoscaler as it is set, for a chart of that family and version."""
     if family == names.CHART_FAMILY and not _autoscales(values):
         return values
@@ -119,7 +119,9 @@ def _exposed(chart: Chart) -> errors.Misconfigured:
 
 
 def _autoscales(values: Mapping[str, Any]) -> bool:
-    return any(values_live.is_autoscaled(one) for one in values_live.node_groups(values).values())
+    return any(
+        values_live.is_autoscaled(entry) for entry in values_live.node_groups(values).values()
+    )
 
 
 def _is_reachable(values: Mapping[str, Any], family: str) -> bool:
@@ -131,17 +133,17 @@ def _is_reachable(values: Mapping[str, Any], family: str) -> bool:
     return makes_one and autoscaler.has_prefix(values)
 
 
-def _runs(values: Mapping[str, Any]) -> bool:
+def _has_autoscaler(values: Mapping[str, Any]) -> bool:
     """Whether it matters: reference charts make one for clusters without a group for it as well."""
     return _autoscales(values) or autoscaler.names_image(values)
 
 
 def _image(values: Mapping[str, Any], conf: Settings) -> dict[str, str]:
-    name, found = conf.capi_helm.autoscaler_image, {}
+    name, image = conf.capi_helm.autoscaler_image, {}
     if name:
         if not _NAME.fullmatch(name):
             raise _unusable("autoscaler_image", name, "REGISTRY/PATH without a tag")
-        found["repository"] = name
+        image["repository"] = name
     tags = {}
     for text in conf.capi_helm.autoscaler_image_tags:
         entry = _TAG.fullmatch(text)
@@ -150,8 +152,8 @@ def _image(values: Mapping[str, Any], conf: Settings) -> dict[str, str]:
         tags[entry["minor"]] = entry["tag"]
     minor = _MINOR.match(upgrade.versions(values)[values_live.CONTROL_PLANE])
     if tag := tags.get(minor[1] if minor else None, tags.get(None)):
-        found["tag"] = tag
-    return found
+        image["tag"] = tag
+    return image
 
 
 def _unusable(option: str, text: str, expected: str) -> errors.Misconfigured:

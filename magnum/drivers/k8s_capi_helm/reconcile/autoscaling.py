@@ -34,26 +34,31 @@ LOG = logging.getLogger(__name__)
 
 def requested_bounds(operations: Iterable[Operation]) -> dict[str, int]:
     """Machines that are still to be handed over, by nodegroup; the last request counts."""
-    found: dict[str, int] = {}
-    for one in operations:
-        if one.target_node_count is not None:
-            found |= dict.fromkeys(one.groups, one.target_node_count)
-    return found
+    counts: dict[str, int] = {}
+    for operation in operations:
+        if operation.target_node_count is not None:
+            counts |= dict.fromkeys(operation.groups, operation.target_node_count)
+    return counts
 
 
-def first_replicas(groups: Iterable[NodeGroupRequest], wanted: Labels) -> dict[str, int]:
+def first_replicas(
+    new_nodegroups: Iterable[NodeGroupRequest], cluster_labels: Labels
+) -> dict[str, int]:
     """Machines to hand over to new nodegroups, by name: of those that the autoscaler will size.
 
     With the fewest that its bounds allow Cluster API begins on its own.
 
-    :param wanted: labels of the cluster.
+    :param cluster_labels: labels of the cluster.
     """
-    found = {}
-    for group in groups:
-        count = nodegroups.initial_count(group, wanted)
-        if nodegroups.nodegroup_counts(group, wanted).get("machineCountMin", count) < count:
-            found[group.name] = count
-    return found
+    counts = {}
+    for nodegroup in new_nodegroups:
+        count = nodegroups.initial_count(nodegroup, cluster_labels)
+        if (
+            nodegroups.nodegroup_counts(nodegroup, cluster_labels).get("machineCountMin", count)
+            < count
+        ):
+            counts[nodegroup.name] = count
+    return counts
 
 
 def is_due(record: ReleaseRecord | None) -> bool:
@@ -69,52 +74,58 @@ def hand_over_size(ports: Clients, live: LiveRelease, record: ReleaseRecord) -> 
 
     :raises errors.DriverError: a number could not be set; it is still due.
     """
-    entries, due = values_live.node_groups(live.values), dict[str, errors.Conflict]()
-    for group, count in requested_bounds(record.operations).items():
-        entry = entries.get(group, {})
+    entries, failed = values_live.node_groups(live.values), dict[str, errors.Conflict]()
+    for nodegroup, count in requested_bounds(record.operations).items():
+        entry = entries.get(nodegroup, {})
         if values_live.is_autoscaled(entry):
-            least, most = values_live.bounds(entry)
+            minimum, maximum = values_live.bounds(entry)
             try:
-                _set(ports, live, group, min(max(count, least), most))
+                _set_replicas(ports, live, nodegroup, min(max(count, minimum), maximum))
             except errors.Conflict as error:
-                due[group] = error
-    for one in record.operations:
-        if one.target_node_count is not None and due.keys().isdisjoint(one.groups):
-            done = dataclasses.replace(one, target_node_count=None)
+                failed[nodegroup] = error
+    for operation in record.operations:
+        if operation.target_node_count is not None and failed.keys().isdisjoint(operation.groups):
+            done = dataclasses.replace(operation, target_node_count=None)
             ports.leases.update(live.namespace, live.name, done)
-    for late in due.values():
-        raise late
+    for failure in failed.values():
+        raise failure
 
 
-def replicas(ports: Clients, namespace: str, release: str, group: str) -> int | None:
+def replicas(ports: Clients, namespace: str, release: str, nodegroup: str) -> int | None:
     """Desired replicas of a nodegroup's MachineDeployment, None if unknown."""
-    found = _deployments(ports, namespace, release, group)
-    return machine_deployment.replicas(found[0]) if len(found) == 1 else None
+    deployments = _deployments(ports, namespace, release, nodegroup)
+    return machine_deployment.replicas(deployments[0]) if len(deployments) == 1 else None
 
 
 def add_capacity(
     live: LiveRelease,
-    wanted: Json,
+    target: Json,
     request: ClusterRequest,
-    noted: Iterable[Operation],
+    operations: Iterable[Operation],
     cloud: Callable[[], Cloud],
 ) -> None:
     """Add to the entries of groups that are turned over to the autoscaler what their Nodes have.
 
-    :param noted: the operations on record, with the flavors that were found when they were asked
-        for.
+    :param operations: the operations on record, with the flavors that were found when they were
+        asked for.
     :raises errors.CloudUnreachable: Nova does not answer.
     """
     if not names.tells_capacity(live.chart_family, live.chart_version):
         return
-    have, want = values_live.node_groups(live.values), values_live.node_groups(wanted)
-    flavors = {group.name: group.flavor for group in request.node_groups}
-    for name in have.keys() & want.keys():
-        if values_live.is_autoscaled(want[name]) and not values_live.is_autoscaled(have[name]):
-            known = {key: one for op in noted for key, one in op.resolved.flavors.items()}
+    current, target_entries = values_live.node_groups(live.values), values_live.node_groups(target)
+    flavors = {nodegroup.name: nodegroup.flavor for nodegroup in request.node_groups}
+    for name in current.keys() & target_entries.keys():
+        if values_live.is_autoscaled(target_entries[name]) and not values_live.is_autoscaled(
+            current[name]
+        ):
+            known = {
+                key: flavor for op in operations for key, flavor in op.resolved.flavors.items()
+            }
             try:
                 text = flavors[name]
-                found = known if text in known else cloud().flavors(request.project_id, [text])
+                known_flavors = (
+                    known if text in known else cloud().flavors(request.project_id, [text])
+                )
             except errors.CloudRefused as error:
                 LOG.warning(
                     "Cluster %s: nodegroup %s cannot scale up from zero: %s",
@@ -123,27 +134,29 @@ def add_capacity(
                     error,
                 )
                 continue
-            disk = nodegroups.boot_volume_size(live.values, have[name])
-            want[name][values_live.CAPACITY] = nodegroups.capacity(found[text], disk)
+            disk = nodegroups.boot_volume_size(live.values, current[name])
+            target_entries[name][values_live.CAPACITY] = nodegroups.capacity(
+                known_flavors[text], disk
+            )
 
 
-def _set(ports: Clients, live: LiveRelease, group: str, count: int) -> None:
-    found = _deployments(ports, live.namespace, live.name, group)
-    if len(found) != 1:
+def _set_replicas(ports: Clients, live: LiveRelease, nodegroup: str, count: int) -> None:
+    deployments = _deployments(ports, live.namespace, live.name, nodegroup)
+    if len(deployments) != 1:
         raise errors.Conflict(
-            f"Nodegroup '{group}' has {len(found)} MachineDeployments on the management "
+            f"Nodegroup '{nodegroup}' has {len(deployments)} MachineDeployments on the management "
             "cluster instead of one, so its node count cannot be set yet.",
             f"{live.namespace}/{live.name}",
         )
-    if machine_deployment.replicas(found[0]) == count:
+    if machine_deployment.replicas(deployments[0]) == count:
         return
-    name = found[0]["metadata"]["name"]
+    name = deployments[0]["metadata"]["name"]
     ports.kube.patch(names.MACHINE_DEPLOYMENT, live.namespace, name, {"spec": {"replicas": count}})
     LOG.info("MachineDeployment %s is scaled to %d replicas.", name, count)
 
 
-def _deployments(ports: Clients, namespace: str, release: str, group: str) -> list[Json]:
+def _deployments(ports: Clients, namespace: str, release: str, nodegroup: str) -> list[Json]:
     """Found by label, as every chart of the contract sets it; its name is the chart's affair."""
     selector = {names.LABEL_CLUSTER_NAME: release}
-    listed = ports.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
-    return list(machines.deployments_of(group, listed))
+    deployments = ports.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
+    return list(machines.deployments_of(nodegroup, deployments))

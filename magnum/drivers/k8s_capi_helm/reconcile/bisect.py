@@ -51,35 +51,42 @@ def record(ports: Clients, live: LiveRelease) -> LiveRelease:
     return dataclasses.replace(live, values=change.without_unaccepted(live.values, deployed.values))
 
 
-def changed(operations: Iterable[Operation]) -> tuple[str, ...]:
+def changed_nodegroups(operations: Iterable[Operation]) -> tuple[str, ...]:
     """Nodegroups that are there and are to be changed, and the control plane; each once."""
     return tuple(
-        dict.fromkeys(name for one in operations if one.verb in _CHANGES for name in one.groups)
+        dict.fromkeys(
+            name
+            for operation in operations
+            if operation.verb in _CHANGES
+            for name in operation.groups
+        )
     )
 
 
-def without(operations: Iterable[Operation], left_out: Collection[str]) -> tuple[Operation, ...]:
-    """Operations without what is wanted of the nodegroups *left_out*; what goes, goes."""
-    kept = []
+def without_nodegroups(
+    operations: Iterable[Operation], names: Collection[str]
+) -> tuple[Operation, ...]:
+    """Operations without what is wanted of the nodegroups *names*; what goes, goes."""
+    remaining = []
     for operation in operations:
         if operation.verb in _SINGLE:
-            groups = tuple(name for name in operation.groups if name not in left_out)
-            if operation.groups and not groups:
+            nodegroups = tuple(name for name in operation.groups if name not in names)
+            if operation.groups and not nodegroups:
                 continue
-            operation = dataclasses.replace(operation, groups=groups)
-        kept.append(operation)
-    return tuple(kept)
+            operation = dataclasses.replace(operation, groups=nodegroups)
+        remaining.append(operation)
+    return tuple(remaining)
 
 
 def apply_with_bisect(
-    groups: Sequence[str],
+    nodegroups: Sequence[str],
     attempt: Callable[[Collection[str]], LiveRelease],
     known_good: Callable[[], Any],
     refuse: Callable[[str, errors.DriverError], None],
 ) -> LiveRelease:
     """Bring the release to what is asked for, as far as Helm takes it.
 
-    :param groups: of which something is wanted, new ones and others.
+    :param nodegroups: of which something is wanted, new ones and others.
     :param attempt: brings it there with what is wanted of these and no others; does nothing when
         it is there already.
     :param known_good: the same with none of them; called when something was refused.
@@ -87,57 +94,69 @@ def apply_with_bisect(
     :raises errors.DriverError: it is refused without any of it, too.
     """
     accepted: frozenset[str] = frozenset()
-    rest = [tuple(groups)] if groups else []
-    while rest:
-        some = rest.pop()
+    untried = [tuple(nodegroups)] if nodegroups else []
+    while untried:
+        candidates = untried.pop()
         try:
-            attempt(accepted | set(some))
+            attempt(accepted | set(candidates))
         except errors.HelmRefused as error:
-            if len(some) == len(groups):
+            if len(candidates) == len(nodegroups):
                 # Chart, release or management cluster may be to blame; that raises here.
                 known_good()
-            if len(some) == 1:
-                refuse(some[0], error)
+            if len(candidates) == 1:
+                refuse(candidates[0], error)
             else:
-                middle = len(some) // 2
-                rest += [some[middle:], some[:middle]]
+                half = len(candidates) // 2
+                untried += [candidates[half:], candidates[:half]]
         else:
-            accepted |= set(some)
+            accepted |= set(candidates)
     return attempt(accepted)
 
 
-def is_requested_anew(tried: ClusterRequest, current: ClusterRequest, name: str) -> bool:
+def has_newer_request(previous: ClusterRequest, current: ClusterRequest, name: str) -> bool:
     """Whether something else was asked for of a nodegroup since: then nothing is rolled back.
 
     :param name: of the nodegroup, or ``values.live.CONTROL_PLANE``.
     """
-    if _asked(current, name) == _asked(tried, name):
+    if _nodegroup_request(current, name) == _nodegroup_request(previous, name):
         return False
     LOG.info(
-        "Cluster %s: a newer request for %s is pending, nothing is rolled back.", tried.uuid, name
+        "Cluster %s: a newer request for %s is pending, nothing is rolled back.",
+        previous.uuid,
+        name,
     )
     return True
 
 
-def fields_before(
+def previous_fields(
     live: LiveRelease,
     request: ClusterRequest,
     recorded: Sequence[Operation],
-    tried: Sequence[Operation],
+    missing: Sequence[Operation],
     name: str,
 ) -> tuple[Json, list[str]]:
     """The fields of a nodegroup's row as the release has them, and the operations about it.
 
     :param live: the release before.
     :param recorded: operations on record when it was tried.
-    :param tried: what the release lacked; a conductor may have died before it was on record.
+    :param missing: what the release lacked; a conductor may have died before it was on record.
     :param name: of the nodegroup, or ``values.live.CONTROL_PLANE``.
     """
-    group = None if name == values_live.CONTROL_PLANE else name
-    called = request.control_plane.name if group is None else name
-    mine = [one for one in recorded if one.verb in _CHANGES and one.groups == (called,)]
-    asked = [dataclasses.replace(one, groups=(called,)) for one in tried if name in one.groups]
-    return change.nodegroup_fields(live.values, group, [*mine, *asked]), [one.id for one in mine]
+    nodegroup = None if name == values_live.CONTROL_PLANE else name
+    entry_name = request.control_plane.name if nodegroup is None else name
+    own_operations = [
+        operation
+        for operation in recorded
+        if operation.verb in _CHANGES and operation.groups == (entry_name,)
+    ]
+    requested = [
+        dataclasses.replace(operation, groups=(entry_name,))
+        for operation in missing
+        if name in operation.groups
+    ]
+    return change.nodegroup_fields(live.values, nodegroup, [*own_operations, *requested]), [
+        operation.id for operation in own_operations
+    ]
 
 
 def remove_node_annotations(ports: Clients, request: ClusterRequest, name: str) -> None:
@@ -145,11 +164,13 @@ def remove_node_annotations(ports: Clients, request: ClusterRequest, name: str) 
 
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    group = None if name == values_live.CONTROL_PLANE else name
-    node_removal.remove_group_annotations(ports.kube, request.namespace, request.release, group)
+    nodegroup = None if name == values_live.CONTROL_PLANE else name
+    node_removal.remove_nodegroup_annotations(
+        ports.kube, request.namespace, request.release, nodegroup
+    )
 
 
-def _asked(request: ClusterRequest, name: str) -> NodeGroupRequest | None:
+def _nodegroup_request(request: ClusterRequest, name: str) -> NodeGroupRequest | None:
     if name == values_live.CONTROL_PLANE:
         return request.control_plane
-    return next((group for group in request.node_groups if group.name == name), None)
+    return next((nodegroup for nodegroup in request.node_groups if nodegroup.name == name), None)

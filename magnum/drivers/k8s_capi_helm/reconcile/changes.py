@@ -60,112 +60,122 @@ class ChangePlan:
 
 def change_release(
     run: Reconciliation,
-    hold: HeldLease,
-    rows: ClusterRows,
+    held_lease: HeldLease,
+    cluster_rows: ClusterRows,
     request: ClusterRequest,
-    known: ReleaseSnapshot,
+    snapshot: ReleaseSnapshot,
 ) -> LiveRelease:
     """Change a release; what cannot be done of single nodegroups is refused alone.
 
-    :param known: record and release; there is a release.
+    :param snapshot: record and release; there is a release.
     :returns: the release as it is then.
     :raises errors.DriverError: the release cannot be changed, or not yet.
     """
-    plan = _plan(run, hold, rows, request, known)
+    plan = _plan(run, held_lease, cluster_rows, request, snapshot)
     refused: list[str] = []
 
     def refuse(name: str, error: errors.DriverError) -> None:
         if name in plan.new:
             refused.append(name)
-            rows.reject_nodegroup(name, error)
+            cluster_rows.reject_nodegroup(name, error)
         else:
-            _roll_back(run, rows, plan, name, error)
+            _roll_back(run, cluster_rows, plan, name, error)
 
     for name, error in plan.entries.refused.items():
-        rows.reject_nodegroup(name, error)
-    attempt = functools.partial(_attempt, run, hold, plan)
+        cluster_rows.reject_nodegroup(name, error)
+    attempt = functools.partial(_attempt, run, held_lease, plan)
     # What runs now goes through Helm once more before a change of it is blamed.
     known_good = functools.partial(attempt, (), force=bool(plan.changed))
-    groups = [*plan.entries.ready, *plan.changed]
-    done = bisect.apply_with_bisect(groups, attempt, known_good, refuse)
+    names = [*plan.entries.ready, *plan.changed]
+    deployed = bisect.apply_with_bisect(names, attempt, known_good, refuse)
     if plan.entries.waiting is not None:
         raise plan.entries.waiting
-    for group in plan.request.node_groups:
-        if group.is_new and group.name in refused:
-            nodegroups.delete_objects(run.clients, request.namespace, request.release, group.name)
-    return done
+    for nodegroup in plan.request.node_groups:
+        if nodegroup.is_new and nodegroup.name in refused:
+            nodegroups.delete_objects(
+                run.clients, request.namespace, request.release, nodegroup.name
+            )
+    return deployed
 
 
 def _plan(
     run: Reconciliation,
-    hold: HeldLease,
-    rows: ClusterRows,
+    held_lease: HeldLease,
+    cluster_rows: ClusterRows,
     request: ClusterRequest,
-    known: ReleaseSnapshot,
+    snapshot: ReleaseSnapshot,
 ) -> ChangePlan:
     """The plan; nothing is touched.
 
     :raises errors.DriverError: the cloud or the management cluster cannot be asked.
     """
-    ports, record, live = run.clients, known.record, known.live
+    ports, record, live = run.clients, snapshot.record, snapshot.live
     assert live is not None
     base, recorded = bisect.record(ports, live), record.operations if record else ()
     request = nodegroups.without_unvalidated(request, recorded, base.values)
     operations = change.pending_changes(base.values, request, recorded)
-    new = tuple(n for one in operations if one.verb is Verb.NODEGROUP_CREATE for n in one.groups)
-    groups = [group for group in request.node_groups if group.name in new]
-    entries = nodegroups.render_new(groups, request, recorded, run.cloud, run.settings, base)
-    wanted = change.with_sizes(base.values, request, recorded)
-    autoscaling.add_capacity(base, wanted, request, recorded, run.cloud)
+    new = tuple(
+        n for entry in operations if entry.verb is Verb.NODEGROUP_CREATE for n in entry.groups
+    )
+    new_requests = [nodegroup for nodegroup in request.node_groups if nodegroup.name in new]
+    entries = nodegroups.render_new(new_requests, request, recorded, run.cloud, run.settings, base)
+    target = change.with_sizes(base.values, request, recorded)
+    autoscaling.add_capacity(base, target, request, recorded, run.cloud)
     base, ready = upgrade.with_new_nodegroups(ports, record, base, request, entries.ready)
-    wanted["nodeGroups"] = [ready.get(one["name"], one) for one in wanted["nodeGroups"]]
-    chart = upgrade.interrupted_chart(ports, record, live, rows.upgrade_target)
+    target["nodeGroups"] = [ready.get(entry["name"], entry) for entry in target["nodeGroups"]]
+    chart = upgrade.interrupted_chart(ports, record, live, cluster_rows.upgrade_target)
     return ChangePlan(
         request=request,
         base=base,
-        wanted=wanted,
+        wanted=target,
         operations=operations,
         recorded=tuple(recorded),
         new=new,
-        changed=bisect.changed(operations),
+        changed=bisect.changed_nodegroups(operations),
         entries=entries,
-        chart=chart or ports.charts.of_release(base, hold.record.chart_digest),
-        adopts=adoption.is_half_done(live, hold.record),
+        chart=chart or ports.charts.of_release(base, held_lease.record.chart_digest),
+        adopts=adoption.is_half_done(live, held_lease.record),
     )
 
 
 def _attempt(
     run: Reconciliation,
-    hold: HeldLease,
+    held_lease: HeldLease,
     plan: ChangePlan,
-    chosen: Collection[str],
+    members: Collection[str],
     *,
     force: bool = False,
 ) -> LiveRelease:
-    """Bring the release to the plan as far as it is about *chosen*, new nodegroups and others.
+    """Bring the release to the plan as far as it is about *members* (nodegroups).
 
     :param force: whether Helm runs also where nothing differs.
     """
-    operations = bisect.without(plan.operations, {*plan.new, *plan.changed} - set(chosen))
+    operations = bisect.without_nodegroups(
+        plan.operations, {*plan.new, *plan.changed} - set(members)
+    )
     values = change.next_values(plan.base.values, plan.wanted, operations)
     values = autoscaler_deployment.with_operators_settings(values, plan.chart, run.settings)
     deployed = None if force else run.clients.helm.live(plan.base.namespace, plan.base.name)
     if deployed is not None and autoscaler_deployment.is_in_place(deployed, values, run.settings):
         return deployed
     revision = apply.Revision(plan.chart, values, operations, adopts=plan.adopts)
-    return apply.apply_release(run, hold, plan.request, revision)
+    return apply.apply_release(run, held_lease, plan.request, revision)
 
 
 def _roll_back(
-    run: Reconciliation, rows: ClusterRows, plan: ChangePlan, name: str, error: errors.DriverError
+    run: Reconciliation,
+    cluster_rows: ClusterRows,
+    plan: ChangePlan,
+    name: str,
+    error: errors.DriverError,
 ) -> None:
     """Roll the request about a nodegroup back that Helm does not take; it stays as it is."""
-    if bisect.is_requested_anew(plan.request, rows.request(), name):
+    if bisect.has_newer_request(plan.request, cluster_rows.request(), name):
         return
-    fields, ids = bisect.fields_before(
+    fields, ids = bisect.previous_fields(
         plan.base, plan.request, plan.recorded, plan.operations, name
     )
     bisect.remove_node_annotations(run.clients, plan.request, name)
-    rows.restore_nodegroup(name, error, fields)
+    cluster_rows.restore_nodegroup(name, error, fields)
     # Off the record last: as long as it is on it, the next pass finds out what is to be restored.
     run.clients.leases.finish(plan.request.namespace, plan.request.release, ids)

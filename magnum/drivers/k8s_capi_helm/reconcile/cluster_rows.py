@@ -29,11 +29,12 @@ class ClusterRows(Protocol):
         """
 
     def accept_upgrade(
-        self, operation: Operation, target: UpgradeTarget, kept: Collection[str]
+        self, operation: Operation, target: UpgradeTarget, with_own_image: Collection[str]
     ) -> None:
         """Save what an upgrade leads to, after Helm has taken it.
 
-        :param kept: nodegroups that keep an image of their own, by their names in the values.
+        :param with_own_image: nodegroups that keep an image of their own, by their names in the
+            values.
         """
 
     def reject_nodegroup(self, name: str, error: errors.DriverError) -> None:

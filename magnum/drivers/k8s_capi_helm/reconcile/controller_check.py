@@ -49,12 +49,12 @@ class ControllerCheck:
     def __init__(
         self,
         leases: Iterable[str] = (),
-        longest: datetime.timedelta = datetime.timedelta(minutes=3),
+        max_staleness: datetime.timedelta = datetime.timedelta(minutes=3),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
-        self._leases = tuple(dict.fromkeys(leases)) if longest else ()
-        self._longest = longest
+        self._leases = tuple(dict.fromkeys(leases)) if max_staleness else ()
+        self._longest = max_staleness
         self._asking = threading.Lock()
         self._lock = threading.Lock()
         self._asked: float | None = None
@@ -63,19 +63,19 @@ class ControllerCheck:
         self._refused: set[str] = set()
         self._shown = _Shown()
 
-    def heard(self, kube: Reader, observed: Observed, said: str = "") -> Observed:
+    def heard(self, kube: Reader, observed: Observed, recorded_text: str = "") -> Observed:
         """A look with what the controllers' Leases tell: who is silent, and what time it was.
 
-        :param said: what the rows of the cluster say now, reason and health.
+        :param recorded_text: what the rows of the cluster say now, reason and health.
         """
         self._ask_now_and_then(kube)
-        written = timestamps.newest(observed)
+        newest = timestamps.newest(observed)
         with self._lock:
-            self._shown.note(written, self._clock())
+            self._shown.note(newest, self._clock())
             asof = self._shown.at(self._clock())
-        return dataclasses.replace(observed, silent=self._silent(said), asof=asof)
+        return dataclasses.replace(observed, silent=self._silent(recorded_text), asof=asof)
 
-    def silent(self, kube: Reader, said: str = "") -> tuple[StaleController, ...]:
+    def silent(self, kube: Reader, recorded_text: str = "") -> tuple[StaleController, ...]:
         """Who is silent, in the order of the Leases.
 
         A Lease that was never seen, or that may not be read, says nothing about anybody. One that
@@ -84,10 +84,10 @@ class ControllerCheck:
         Magnum polls all of its clusters at once, and then none of them for a minute. So who comes
         while another thread asks waits for the answer; what was known before is a minute old.
 
-        :param said: what the rows of the cluster say now, reason and health.
+        :param recorded_text: what the rows of the cluster say now, reason and health.
         """
         self._ask_now_and_then(kube)
-        return self._silent(said)
+        return self._silent(recorded_text)
 
     def _ask_now_and_then(self, kube: Reader) -> None:
         if self._asking.acquire(timeout=deadline.remaining(_EVERY)):
@@ -99,20 +99,21 @@ class ControllerCheck:
             finally:
                 self._asking.release()
 
-    def _silent(self, said: str) -> tuple[StaleController, ...]:
+    def _silent(self, recorded_text: str) -> tuple[StaleController, ...]:
         with self._lock:
-            known = [self._known[one] for one in self._leases if one in self._known]
+            leases = [self._known[one] for one in self._leases if one in self._known]
             # By when each was seen last: of what was since nobody knows.
-            shown = [self._shown.at(one.last_seen) for one in known]
-        before = {
-            one.controller: one for one in controller_leases.recorded_stale_since(known, said)
+            times = [self._shown.at(one.last_seen) for one in leases]
+        recorded_stale = {
+            one.controller: one
+            for one in controller_leases.recorded_stale_since(leases, recorded_text)
         }
-        found = (
+        stale = (
             controller_leases.stale_controller(beat, self._longest, at)
-            or before.get(beat.controller)
-            for beat, at in zip(known, shown, strict=True)
+            or recorded_stale.get(beat.controller)
+            for beat, at in zip(leases, times, strict=True)
         )
-        return tuple(one for one in found if one is not None)
+        return tuple(one for one in stale if one is not None)
 
     def _ask(self, kube: Reader, now: float) -> None:
         try:
@@ -122,33 +123,33 @@ class ControllerCheck:
         for lease in self._leases:
             namespace, _, name = lease.partition("/")
             try:
-                found = kube.get(names.LEASE, namespace, name)
+                obj = kube.get(names.LEASE, namespace, name)
             except errors.ManagementUnreachable:
                 # What is known stays as it is: nobody has looked.
                 return
             except errors.DriverError as error:
                 self._not_allowed(lease, error)
                 continue
-            self._note(lease, found, now)
+            self._note(lease, obj, now)
 
-    def _be_at(self, place: str) -> None:
+    def _be_at(self, identity: str) -> None:
         """Forget those of another kubeconfig: what is not here never went away."""
         with self._lock:
-            if place != self._place:
+            if identity != self._place:
                 self._known.clear()
                 self._shown = _Shown()
-                self._place = place
+                self._place = identity
 
-    def _note(self, lease: str, found: Json | None, now: float) -> None:
+    def _note(self, lease: str, obj: Json | None, now: float) -> None:
         with self._lock:
             self._refused.discard(lease)
-            before = self._known.pop(lease, None)
+            previous = self._known.pop(lease, None)
             beat = controller_leases.controller_lease(
-                _controller(lease, self._leases), found, before, now
+                _controller(lease, self._leases), obj, previous, now
             )
             if beat is not None:
                 self._known[lease] = beat
-                if beat is not before and beat.first_seen == now:
+                if beat is not previous and beat.first_seen == now:
                     self._shown.note(beat.renewed, now)
 
     def _not_allowed(self, lease: str, error: errors.DriverError) -> None:
@@ -176,28 +177,30 @@ class _Shown:
         self._before: float | None = None
         self._began = 0.0
 
-    def note(self, written: datetime.datetime | None, now: float) -> None:
+    def note(self, timestamp: datetime.datetime | None, now: float) -> None:
         """Take in a time that was read just now.
 
         :param now: seconds of a clock of this process.
         """
-        if written is None:
+        if timestamp is None:
             return
         if self._ahead is not None and now - self._began >= _BELIEVED:
             self._before, self._ahead = self._ahead, None
-        ahead = written.timestamp() - now
+        offset = timestamp.timestamp() - now
         if self._ahead is None:
             self._began = now
-        self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
+        self._ahead = offset if self._ahead is None else max(self._ahead, offset)
 
     def at(self, now: float) -> datetime.datetime | None:
         """What they show now, at least; None before anything was read."""
-        found = [one for one in (self._ahead, self._before) if one is not None]
-        return datetime.datetime.fromtimestamp(max(found) + now, datetime.UTC) if found else None
+        offsets = [offset for offset in (self._ahead, self._before) if offset is not None]
+        return (
+            datetime.datetime.fromtimestamp(max(offsets) + now, datetime.UTC) if offsets else None
+        )
 
 
 def _controller(lease: str, leases: Iterable[str]) -> str:
     """How people call it: ``capi`` for one in ``capi-system``, if no other is there."""
     namespace = lease.partition("/")[0]
-    alone = [one.partition("/")[0] for one in leases].count(namespace) == 1
-    return namespace.removesuffix("-system") if alone else lease
+    is_only = [other.partition("/")[0] for other in leases].count(namespace) == 1
+    return namespace.removesuffix("-system") if is_only else lease

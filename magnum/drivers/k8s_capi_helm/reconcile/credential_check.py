@@ -50,48 +50,48 @@ class CredentialCheck:
         now: datetime.datetime,
         *,
         soon: bool,
-        said: str = "",
+        recorded_text: str = "",
     ) -> str:
         """A sentence for the tenant if the credential is invalid; "" if it is valid or unknown.
 
         :param cloud: any cloud; who logs in is the credential itself.
         :param now: aware, UTC.
         :param soon: something waits, so that an answer of a minute ago is old.
-        :param said: what the cluster's row says of its credential: the last answer, while this
-            process has none of its own.
+        :param recorded_text: what the cluster's row says of its credential: the last answer, while
+            this process has none of its own.
         """
-        patience = _SOON if soon else _SELDOM
+        interval = _SOON if soon else _SELDOM
         with self._lock:
             # The first look at a cluster at rest counts as one that was at any time before.
-            before = now - _SELDOM * self._chance()
-            asked, known = self._known.get(owner.cluster_uuid, (before, said))
-            first = owner.cluster_uuid not in self._known
-            if not (first and soon) and abs(now - asked) < (_SOON if known else patience):
-                self._known[owner.cluster_uuid] = (asked, known)
+            earlier = now - _SELDOM * self._chance()
+            checked_at, known = self._known.get(owner.cluster_uuid, (earlier, recorded_text))
+            is_first = owner.cluster_uuid not in self._known
+            if not (is_first and soon) and abs(now - checked_at) < (_SOON if known else interval):
+                self._known[owner.cluster_uuid] = (checked_at, known)
                 return known
             # Taken for asked already, so that no other thread asks at the same time.
             self._known[owner.cluster_uuid] = (now, known)
         try:
-            found = _ask(kube, owner, cloud)
+            problem_text = _ask(kube, owner, cloud)
         except errors.DriverError as error:
             LOG.warning(
                 "Cluster %s: credential check: %s %s", owner.cluster_uuid, error, error.detail
             )
             return known
         with self._lock:
-            for one, (at, said) in list(self._known.items()):
-                if now - at > _FORGOTTEN and not said:
-                    del self._known[one]
-            self._known[owner.cluster_uuid] = (now, found)
-        return found
+            for uuid, (at, recorded_text) in list(self._known.items()):
+                if now - at > _FORGOTTEN and not recorded_text:
+                    del self._known[uuid]
+            self._known[owner.cluster_uuid] = (now, problem_text)
+        return problem_text
 
 
 def _ask(kube: KubeClient, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
-    found = credential_secret.secrets_in_use(kube, owner)
+    secrets_found = credential_secret.secrets_in_use(kube, owner)
     remedy = f"Run 'openstack coe credential rotate {owner.cluster_uuid}' as a user of its project"
-    if not found:
+    if not secrets_found:
         return f"the Secret with the cluster's application credential does not exist. {remedy}"
-    for secret in found:
+    for secret in secrets_found:
         for credential in secrets.credentials_of(secret):
             if not cloud().accepts(credential):
                 return (

@@ -25,56 +25,58 @@ _GRACE = datetime.timedelta(minutes=30)
 _TOUCHED = "k8s-capi-helm.magnum.openstack.org/credential-rotated"
 
 
-def rotate(run: Reconciliation, owner: secrets.Owner, asking: Any) -> None:
+def rotate(run: Reconciliation, owner: secrets.Owner, context: Any) -> None:
     """Replace all application credentials of a cluster by new ones of the requesting user.
 
     :param owner: whom the cluster belongs to until now.
-    :param asking: Magnum's context of the user whose credentials it is to have.
+    :param context: Magnum's context of the user whose credentials it is to have.
     :raises errors.DriverError: it keeps the one that it has.
     """
-    if asking.project_id != owner.project_id:
+    if context.project_id != owner.project_id:
         raise errors.InvalidRequest(
             f"The cluster belongs to project '{owner.project_id}', and your credential would be "
-            f"one for project '{asking.project_id}'. Log in to the cluster's project and try "
+            f"one for project '{context.project_id}'. Log in to the cluster's project and try "
             "again."
         )
     ports, cloud, conf, now = run.clients, run.cloud(), run.settings, run.now
-    _check_keypair(ports, cloud, owner, asking)
-    wait = conf.capi_helm.lock_wait
+    _check_keypair(ports, cloud, owner, context)
+    lock_wait = conf.capi_helm.lock_wait
     with (
         _to_be_asked_again(),
-        ports.leases.hold(owner.namespace, owner.release, wait=wait) as hold,
+        ports.leases.hold(owner.namespace, owner.release, wait=lock_wait) as held_lease,
     ):
-        if hold.record.tombstone:
+        if held_lease.record.tombstone:
             # Whoever ends its deletion has looked for credentials and Secrets already.
             raise errors.InvalidRequest("The cluster has been deleted.")
         live = ports.helm.live(owner.namespace, owner.release)
-        place = credential_secret.secret_name(ports.kube, owner, live.values if live else {})
-        before = ports.kube.get(names.SECRET, owner.namespace, place)
-        roles = credentials.roles_for(asking, conf, separate=secrets.has_addon_credential(before))
-        whose = secrets.user_of(before, owner)
-        old = [one.id for one in secrets.credentials_of(before)]
-        for one in old:
-            ports.leases.retire(owner.namespace, owner.release, RetiredCredential(one, whose, now))
+        secret_name = credential_secret.secret_name(ports.kube, owner, live.values if live else {})
+        secret = ports.kube.get(names.SECRET, owner.namespace, secret_name)
+        roles = credentials.roles_for(context, conf, separate=secrets.has_addon_credential(secret))
+        user_id = secrets.user_of(secret, owner)
+        old_ids = [credential.id for credential in secrets.credentials_of(secret)]
+        for credential_id in old_ids:
+            ports.leases.retire(
+                owner.namespace, owner.release, RetiredCredential(credential_id, user_id, now)
+            )
         # Should this conductor die before the Secret is written, only the name finds what it made.
-        new = f"{names.credential(owner.release)}-{uuidutils.generate_uuid()[:8]}"
-        begun = RetiredCredential("", asking.user_id, now, new)
-        ports.leases.retire(owner.namespace, owner.release, begun)
+        name = f"{names.credential(owner.release)}-{uuidutils.generate_uuid()[:8]}"
+        unsaved = RetiredCredential("", context.user_id, now, name)
+        ports.leases.retire(owner.namespace, owner.release, unsaved)
         try:
             auth_url = cloud.auth_url(conf.capi_helm.app_cred_interface_type)
-            whole = prerequisites.NewCredential(new, auth_url, roles, secret_name=place)
-            owner_then = dataclasses.replace(owner, user_id=asking.user_id)
-            prerequisites.save_credentials(run, hold, owner_then, whole)
+            requested = prerequisites.NewCredential(name, auth_url, roles, secret_name=secret_name)
+            new_owner = dataclasses.replace(owner, user_id=context.user_id)
+            prerequisites.save_credentials(run, held_lease, new_owner, requested)
         except (errors.ManagementUnreachable, errors.Busy):
             # The cluster may have the new ones already, or another rotation's; the clean-up looks
             # which it uses.
             raise
         except errors.DriverError:
-            ports.leases.forget(owner.namespace, owner.release, [*old, new])
+            ports.leases.forget(owner.namespace, owner.release, [*old_ids, name])
             raise
         with contextlib.suppress(errors.DriverError):
             # It is done; what stays on record is found to be in use by the clean-up.
-            ports.leases.forget(owner.namespace, owner.release, [new])
+            ports.leases.forget(owner.namespace, owner.release, [name])
             # From now on they have been seen.
             _due(ports, owner, ports.leases.read(owner.namespace, owner.release), now)
     _touch(ports, owner, now)
@@ -93,7 +95,7 @@ def _to_be_asked_again() -> Iterator[None]:
         ) from None
 
 
-def _check_keypair(ports: Clients, cloud: Cloud, owner: secrets.Owner, asking: Any) -> None:
+def _check_keypair(ports: Clients, cloud: Cloud, owner: secrets.Owner, context: Any) -> None:
     """Refuse another user's credential with which Nova would make no machine of this cluster.
 
     Nova looks for a keypair among those of the user whose credential asks for the server
@@ -102,7 +104,7 @@ def _check_keypair(ports: Clients, cloud: Cloud, owner: secrets.Owner, asking: A
     :raises errors.InvalidRequest: that user has no keypair of the name that the machines are
         made with.
     """
-    if asking.user_id == owner.user_id:
+    if context.user_id == owner.user_id:
         return
     live = ports.helm.live(owner.namespace, owner.release)
     keypair = live.values.get("machineSSHKeyName") if live else None
@@ -129,8 +131,8 @@ def delete_retired(
         return
     try:
         # Who rotates holds the lock: what is being made is not in use yet.
-        with ports.leases.hold(owner.namespace, owner.release, wait=0) as hold:
-            for credential in _due(ports, owner, hold.record, now):
+        with ports.leases.hold(owner.namespace, owner.release, wait=0) as held_lease:
+            for credential in _due(ports, owner, held_lease.record, now):
                 _delete(ports, owner, credential, cloud)
     except errors.DriverError as error:
         credentials.LOG.warning("Credentials of %s stay: %s", owner.release, error.detail)
@@ -141,26 +143,34 @@ def _due(
 ) -> list[RetiredCredential]:
     """Those that have been on record for long enough, as far as this process has seen it itself."""
 
-    def age(one: RetiredCredential) -> datetime.timedelta:
-        return ports.first_seen.age((owner.release, one.id or one.name), one.since, now)
+    def age(credential: RetiredCredential) -> datetime.timedelta:
+        return ports.first_seen.age(
+            (owner.release, credential.id or credential.name), credential.since, now
+        )
 
-    return [one for one in (record.retired if record else ()) if age(one) > _GRACE]
+    return [
+        credential for credential in (record.retired if record else ()) if age(credential) > _GRACE
+    ]
 
 
 def _delete(
     ports: Clients, owner: secrets.Owner, credential: RetiredCredential, cloud: Callable[[], Cloud]
 ) -> None:
     try:
-        used = _in_use(ports, owner)
+        used_ids = _in_use(ports, owner)
         ids: tuple[str, ...] = (credential.id,)
         if credential.name:
-            mine = (credential.name, secrets.addon_credential(credential.name))
-            known = cloud().credential_names(credential.user, owner.project_id)
-            ids = tuple(one for one, name in known.items() if name in mine)
+            credential_names = (credential.name, secrets.addon_credential(credential.name))
+            names_by_id = cloud().credential_names(credential.user, owner.project_id)
+            ids = tuple(
+                credential_id
+                for credential_id, name in names_by_id.items()
+                if name in credential_names
+            )
         # A conductor may have died between retiring it and saving another one.
-        credentials._end(cloud(), owner, credential.user, set(ids) - used)
-        noted = credential.id or credential.name
-        ports.leases.forget(owner.namespace, owner.release, [noted])
+        credentials.delete_and_verify(cloud(), owner, credential.user, set(ids) - used_ids)
+        recorded_id = credential.id or credential.name
+        ports.leases.forget(owner.namespace, owner.release, [recorded_id])
     except errors.DriverError as error:
         credentials.LOG.warning("Application credential %s stays: %s", credential, error.detail)
 
@@ -170,8 +180,10 @@ def _in_use(ports: Clients, owner: secrets.Owner) -> frozenset[str]:
 
     :raises errors.DriverError: they could not be read.
     """
-    found = credential_secret.find_secrets(ports.kube, owner)
-    return frozenset(one.id for secret in found for one in secrets.credentials_of(secret))
+    secrets_found = credential_secret.find_secrets(ports.kube, owner)
+    return frozenset(
+        credential.id for secret in secrets_found for credential in secrets.credentials_of(secret)
+    )
 
 
 def _touch(ports: Clients, owner: secrets.Owner, now: datetime.datetime) -> None:

@@ -26,9 +26,9 @@ def find_secrets(kube: KubeClient, owner: secrets.Owner) -> list[Json]:
 
     :raises errors.DriverError: they could not be read.
     """
-    marks = {names.LABEL_UUID: owner.cluster_uuid, names.LABEL_CLUSTER_NAME: owner.release}
-    listed = kube.list(names.SECRET, owner.namespace, marks)
-    return [one for one in listed if secrets.is_credential_secret(one)]
+    selector = {names.LABEL_UUID: owner.cluster_uuid, names.LABEL_CLUSTER_NAME: owner.release}
+    objects = kube.list(names.SECRET, owner.namespace, selector)
+    return [obj for obj in objects if secrets.is_credential_secret(obj)]
 
 
 def secrets_in_use(kube: KubeClient, owner: secrets.Owner) -> list[Json]:
@@ -38,11 +38,15 @@ def secrets_in_use(kube: KubeClient, owner: secrets.Owner) -> list[Json]:
 
     :raises errors.DriverError: they could not be read.
     """
-    found = find_secrets(kube, owner)
-    if len(found) < 2:
-        return found
-    named = _referred(kube, owner)
-    return [one for one in found if conditions.name(one) in named] if named else found
+    candidates = find_secrets(kube, owner)
+    if len(candidates) < 2:
+        return candidates
+    referred_names = _referred_names(kube, owner)
+    return (
+        [secret for secret in candidates if conditions.name(secret) in referred_names]
+        if referred_names
+        else candidates
+    )
 
 
 def secret_name(kube: KubeClient, owner: secrets.Owner, values: Mapping[str, Any]) -> str:
@@ -53,49 +57,50 @@ def secret_name(kube: KubeClient, owner: secrets.Owner, values: Mapping[str, Any
         another cluster's, or none at all.
     :raises errors.DriverError: the management cluster could not be asked.
     """
-    told = str(values.get(VALUE) or "")
-    wanted = sorted(_referred(kube, owner) | ({told} - {""}))
-    if len(wanted) > 1:
+    name_in_values = str(values.get(VALUE) or "")
+    secret_names = sorted(_referred_names(kube, owner) | ({name_in_values} - {""}))
+    if len(secret_names) > 1:
         raise errors.NotOurs(
-            f"Cluster API reads the credential of this cluster from Secret '{wanted[0]}' and from "
-            f"Secret '{wanted[1]}': identityRef of the OpenStackCluster and {VALUE} of the release "
-            "have to name the same one. Nothing was changed; ask the operator to correct that."
+            f"Cluster API reads the credential of this cluster from Secret '{secret_names[0]}' and "
+            f"from Secret '{secret_names[1]}': identityRef of the OpenStackCluster and {VALUE} of "
+            "the release have to name the same one. Nothing was changed; ask the operator to "
+            "correct that."
         )
-    if not wanted:
-        found = sorted(conditions.name(one) for one in find_secrets(kube, owner))
-        return found[0] if len(found) == 1 else names.credential_secret(owner.release)
-    there = kube.get(names.SECRET, owner.namespace, wanted[0])
-    marked = (conditions.metadata(there or {}).get("labels") or {}).get(names.LABEL_UUID)
-    if marked not in (None, owner.cluster_uuid):
+    if not secret_names:
+        existing = sorted(conditions.name(secret) for secret in find_secrets(kube, owner))
+        return existing[0] if len(existing) == 1 else names.credential_secret(owner.release)
+    secret = kube.get(names.SECRET, owner.namespace, secret_names[0])
+    uuid_label = (conditions.metadata(secret or {}).get("labels") or {}).get(names.LABEL_UUID)
+    if uuid_label not in (None, owner.cluster_uuid):
         raise errors.NotOurs(
-            f"Cluster API reads the credential of this cluster from Secret '{wanted[0]}', which is "
-            f"labelled as that of cluster '{marked}'. Nothing was changed; ask the operator whose "
-            "it is."
+            f"Cluster API reads the credential of this cluster from Secret '{secret_names[0]}', "
+            f"which is labelled as that of cluster '{uuid_label}'. Nothing was changed; ask the "
+            "operator whose it is."
         )
-    return wanted[0]
+    return secret_names[0]
 
 
-def _referred(kube: KubeClient, owner: secrets.Owner) -> set[str]:
+def _referred_names(kube: KubeClient, owner: secrets.Owner) -> set[str]:
     """Names of the Secrets that the cluster's OpenStackCluster refers to; none without one.
 
     Source: API of Cluster API's OpenStack provider, ``OpenStackIdentityReference``.
     """
-    marks = {names.LABEL_CLUSTER_NAME: owner.release}
-    listed = kube.list(names.OPENSTACK_CLUSTER, owner.namespace, marks)
-    if not listed:
-        one = kube.get(names.OPENSTACK_CLUSTER, owner.namespace, owner.release)
-        listed = [] if one is None else [one]
-    found = set()
-    for one in listed:
-        reference = conditions.at_path(one, "spec", "identityRef")
+    selector = {names.LABEL_CLUSTER_NAME: owner.release}
+    openstack_clusters = kube.list(names.OPENSTACK_CLUSTER, owner.namespace, selector)
+    if not openstack_clusters:
+        openstack_cluster = kube.get(names.OPENSTACK_CLUSTER, owner.namespace, owner.release)
+        openstack_clusters = [] if openstack_cluster is None else [openstack_cluster]
+    referred_names = set()
+    for openstack_cluster in openstack_clusters:
+        reference = conditions.at_path(openstack_cluster, "spec", "identityRef")
         if not isinstance(reference, dict) or not reference.get("name"):
             continue
         kind = reference.get("type") or reference.get("kind") or "Secret"
         if kind != "Secret":
             raise errors.NotOurs(
-                f"OpenStackCluster '{conditions.name(one)}' has the identity {kind} "
+                f"OpenStackCluster '{conditions.name(openstack_cluster)}' has the identity {kind} "
                 f"'{reference['name']}' and not a Secret of this cluster. Nothing was changed; "
                 "ask the operator to replace that credential."
             )
-        found.add(str(reference["name"]))
-    return found
+        referred_names.add(str(reference["name"]))
+    return referred_names

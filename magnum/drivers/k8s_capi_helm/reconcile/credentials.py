@@ -45,41 +45,46 @@ def check_chart(request: ClusterRequest, chart: Chart) -> None:
         )
 
 
-def roles_for(asking: Any, conf: Settings, *, separate: bool) -> CredentialRoles:
+def roles_for(context: Any, conf: Settings, *, separate: bool) -> CredentialRoles:
     """What the credentials of a cluster may do that a person makes or takes over.
 
-    :param asking: Magnum's context of that person.
+    :param context: Magnum's context of that person.
     :param separate: whether what runs inside the cluster has a credential of its own.
     :raises errors.InvalidRequest: the person has no role for it.
     """
-    group = conf.capi_helm
+    options = conf.capi_helm
     return credential_roles(
-        asking.roles or (), group.app_cred_roles, group.addon_cred_roles, separate=separate
+        context.roles or (), options.app_cred_roles, options.addon_cred_roles, separate=separate
     )
 
 
 def delete_all(
-    ports: Clients, owner: secrets.Owner, saved: Sequence[Json], cloud: Callable[[], Cloud]
+    ports: Clients,
+    owner: secrets.Owner,
+    cluster_secrets: Sequence[Json],
+    cloud: Callable[[], Cloud],
 ) -> None:
     """Delete every application credential that was made for a cluster, known or not.
 
     One that was made a moment before its conductor died stands nowhere: its name finds it.
 
-    :param saved: the cluster's Secrets.
+    :param cluster_secrets: the cluster's Secrets.
     :param cloud: the cloud as Magnum's service user sees it.
     :raises errors.DriverError: Keystone or the management cluster could not be asked.
     """
-    known: dict[str, set[str]] = {owner.user_id: set()}
-    for secret in saved:
+    ids_by_user: dict[str, set[str]] = {owner.user_id: set()}
+    for secret in cluster_secrets:
         user = secrets.user_of(secret, owner)
-        known.setdefault(user, set()).update(one.id for one in secrets.credentials_of(secret))
+        ids_by_user.setdefault(user, set()).update(
+            credential.id for credential in secrets.credentials_of(secret)
+        )
     record = ports.leases.read(owner.namespace, owner.release)
     for retired in record.retired if record else ():
-        known.setdefault(retired.user, set()).update({retired.id} - {""})
+        ids_by_user.setdefault(retired.user, set()).update({retired.id} - {""})
     failure: errors.DriverError | None = None
-    for user, ids in sorted(known.items()):
+    for user, ids in sorted(ids_by_user.items()):
         try:
-            _remove_those_of(cloud(), owner, user, ids)
+            _delete_of_user(cloud(), owner, user, ids)
         except (errors.CloudRefused, errors.CloudUnreachable) as error:
             LOG.warning(
                 "Cluster %s: application credentials of user %s are not deleted yet: %s",
@@ -92,7 +97,7 @@ def delete_all(
         raise failure
 
 
-def _remove_those_of(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) -> None:
+def _delete_of_user(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) -> None:
     """Delete a user's credentials for a cluster: what is known first.
 
     Whom Keystone lets delete it need not list to, and who ends a deletion all the same is to leave
@@ -100,19 +105,23 @@ def _remove_those_of(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collect
 
     :raises errors.DriverError: Keystone could not be asked, or still has one.
     """
-    for one in sorted(ids):
-        cloud.delete_credential(user, one)
-    there = cloud.credential_names(user, owner.project_id)
-    named = {one for one, name in there.items() if secrets.is_credential_name(owner, name)}
-    _end(cloud, owner, user, named | (set(ids) & there.keys()))
+    for credential_id in sorted(ids):
+        cloud.delete_credential(user, credential_id)
+    existing = cloud.credential_names(user, owner.project_id)
+    own_ids = {
+        credential_id
+        for credential_id, name in existing.items()
+        if secrets.is_credential_name(owner, name)
+    }
+    delete_and_verify(cloud, owner, user, own_ids | (set(ids) & existing.keys()))
 
 
-def _end(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) -> None:
+def delete_and_verify(cloud: Cloud, owner: secrets.Owner, user: str, ids: Collection[str]) -> None:
     """Delete credentials of a user, and see that they are gone: a proxy answers deletions, too.
 
     :raises errors.DriverError: Keystone could not be asked, or still has one.
     """
-    for one in sorted(ids):
-        cloud.delete_credential(user, one)
-    if ids and (left := set(ids) & cloud.credential_names(user, owner.project_id).keys()):
-        raise not_deleted("Keystone", f"application credential '{min(left)}'")
+    for credential_id in sorted(ids):
+        cloud.delete_credential(user, credential_id)
+    if ids and (remaining := set(ids) & cloud.credential_names(user, owner.project_id).keys()):
+        raise not_deleted("Keystone", f"application credential '{min(remaining)}'")

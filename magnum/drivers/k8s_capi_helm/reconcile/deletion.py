@@ -35,52 +35,54 @@ def advance(
     cloud: Callable[[], Cloud],
     conf: Settings,
     now: datetime.datetime,
-    said: str = "",
+    previous_reason: str = "",
 ) -> deletion.DeletionStep:
     """Carry a deletion on as far as it goes now, under the release's lock.
 
     :param cloud: the cloud as Magnum's service user sees it; removes the application credential and
         what else was made for the cluster.
-    :param said: what the cluster's row says now.
+    :param previous_reason: what the cluster's row says now.
     :returns: the step at which the pass stopped: DONE, WAIT or NO_PROOF.
     :raises errors.DriverError: the management cluster or Keystone could not be asked.
     """
     record = ports.leases.read(owner.namespace, owner.release)
     proof = ownership.proved_record(ports, owner, record)
     if proof is None:
-        return _next(ports, owner, _whole(ports, owner, now), record, proof=False)
-    with ports.leases.hold(owner.namespace, owner.release, wait=conf.capi_helm.lock_wait) as hold:
-        record, observed, is_whole = hold.record, _whole(ports, owner, now), True
+        return _next(ports, owner, _full_snapshot(ports, owner, now), record, proof=False)
+    with ports.leases.hold(
+        owner.namespace, owner.release, wait=conf.capi_helm.lock_wait
+    ) as held_lease:
+        record, observed, is_whole = held_lease.record, _full_snapshot(ports, owner, now), True
         for _ in range(_MOST_STEPS):
             step = _next(ports, owner, observed, record, proof=_is_proof(record, owner))
             if step.action in _ENDING and not is_whole:
                 # What takes the last proof away is decided by nothing that was read before an act.
-                observed, is_whole = _whole(ports, owner, now), True
+                observed, is_whole = _full_snapshot(ports, owner, now), True
                 continue
             if step.action is deletion.DeletionAction.WAIT:
-                return _blocked(ports, owner, observed, cloud, step, said)
+                return _with_blocker(ports, owner, observed, cloud, step, previous_reason)
             if step.action in deletion.STOPS:
                 return step
             if step.action in _ENDING and not record.cleared:
-                left = orphans.remaining_resources(owner, cloud)
-                if left:
-                    return deletion.DeletionStep(deletion.DeletionAction.WAIT, left)
+                remaining = orphans.remaining_resources(owner, cloud)
+                if remaining:
+                    return deletion.DeletionStep(deletion.DeletionAction.WAIT, remaining)
             LOG.info(
                 "Cluster %s: deletion of release %s: %s.",
                 owner.cluster_uuid,
                 owner.release,
                 step.action.value,
             )
-            record = _carry_out(ports, owner, cloud, step, record, hold)
-            observed, is_whole = _after(ports, owner, observed, step), False
+            record = _carry_out(ports, owner, cloud, step, record, held_lease)
+            observed, is_whole = _snapshot_after(ports, owner, observed, step), False
         return step
 
 
-def _whole(ports: Clients, owner: secrets.Owner, now: datetime.datetime) -> Observed:
+def _full_snapshot(ports: Clients, owner: secrets.Owner, now: datetime.datetime) -> Observed:
     return snapshot.take_snapshot(ports.kube, owner.namespace, owner.release, now)
 
 
-def _after(
+def _snapshot_after(
     ports: Clients, owner: secrets.Owner, observed: Observed, step: deletion.DeletionStep
 ) -> Observed:
     """A snapshot after an act: the objects that were deleted are read again, and no others."""
@@ -97,27 +99,31 @@ def _is_proof(record: ReleaseRecord, owner: secrets.Owner) -> bool:
     return record.cluster_uuid == owner.cluster_uuid
 
 
-def _blocked(
+def _with_blocker(
     ports: Clients,
     owner: secrets.Owner,
     observed: Observed,
     cloud: Callable[[], Cloud],
     step: deletion.DeletionStep,
-    said: str,
+    previous_reason: str,
 ) -> deletion.DeletionStep:
     """The step with what it hangs on in the cloud, which no object may tell."""
     if observed.unreachable:
         return step
-    observed = ports.controller_check.heard(ports.kube, observed, said)
+    observed = ports.controller_check.heard(ports.kube, observed, previous_reason)
     if observed.silent:
-        told = reasons.without_cause(observed, step.reason)
-        return dataclasses.replace(step, reason=told)
-    dead = ports.credential_check.problem(ports.kube, owner, cloud, observed.at, soon=True)
-    if dead:
-        reason = f"{errors.Cause.CREDENTIAL}: {dead}"
+        blocked_reason = reasons.without_cause(observed, step.reason)
+        return dataclasses.replace(step, reason=blocked_reason)
+    credential_problem = ports.credential_check.problem(
+        ports.kube, owner, cloud, observed.at, soon=True
+    )
+    if credential_problem:
+        reason = f"{errors.Cause.CREDENTIAL}: {credential_problem}"
     else:
-        left = orphans.blocking_deletion(observed, owner, cloud)
-        reason = joined_reasons(step.reason, f"still there: {left}") if left else step.reason
+        remaining = orphans.blocking_deletion(observed, owner, cloud)
+        reason = (
+            joined_reasons(step.reason, f"still there: {remaining}") if remaining else step.reason
+        )
     return dataclasses.replace(step, reason=bounded(reason))
 
 
@@ -144,7 +150,7 @@ def _carry_out(
     cloud: Callable[[], Cloud],
     step: deletion.DeletionStep,
     record: ReleaseRecord,
-    hold: HeldLease,
+    held_lease: HeldLease,
 ) -> ReleaseRecord:
     """Do what a step says.
 
@@ -155,7 +161,7 @@ def _carry_out(
             for target in step.targets:
                 ports.kube.delete(target.kind, owner.namespace, target.name, uid=target.uid)
         case deletion.DeletionAction.UNINSTALL:
-            ports.helm.uninstall(owner.namespace, owner.release, hold=hold)
+            ports.helm.uninstall(owner.namespace, owner.release, hold=held_lease)
         case deletion.DeletionAction.REMOVE_SECRETS:
             _remove_secrets(ports, owner, cloud, record)
         case deletion.DeletionAction.BURY:
@@ -189,10 +195,10 @@ def _remove_secrets(
     ports: Clients, owner: secrets.Owner, cloud: Callable[[], Cloud], record: ReleaseRecord
 ) -> None:
     """The application credentials first: as long as a Secret is there, a pass comes here again."""
-    found = _own_secrets(ports, owner)
+    own_secrets = _own_secrets(ports, owner)
     with _in_the_cloud(owner, record):
-        credentials.delete_all(ports, owner, found, cloud)
-    for secret in found:
+        credentials.delete_all(ports, owner, own_secrets, cloud)
+    for secret in own_secrets:
         ports.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])
 
 

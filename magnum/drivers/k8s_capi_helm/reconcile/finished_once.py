@@ -30,7 +30,9 @@ class FinishedOnce:
         """Whether this deletion is not reported yet; the caller reports it."""
         with self._lock:
             now = self._clock()
-            self._told = {one: at for one, at in self._told.items() if now - at < _TIME}
+            self._told = {
+                cluster_uuid: at for cluster_uuid, at in self._told.items() if now - at < _TIME
+            }
             if uuid in self._told:
                 return False
             self._told[uuid] = now

@@ -34,28 +34,28 @@ class FirstSeen:
 
     def age(
         self,
-        what: Hashable,
-        stated: datetime.datetime | None = None,
+        key: Hashable,
+        created_at: datetime.datetime | None = None,
         now: datetime.datetime | None = None,
     ) -> datetime.timedelta:
         """For how long it was seen at least; zero if that begins now.
 
-        :param what: the row, and whatever makes it another one for who asks.
-        :param stated: since when it is there by its own time (aware), None if it does not say.
+        :param key: the row, and whatever makes it another one for who asks.
+        :param created_at: since when it is there by its own time (aware), None if it does not say.
         :param now: the same clock as who wrote that would have it, but for a day (aware).
         """
         with self._lock:
             seconds = self._clock()
-            first, _ = self._seen.get(what, (seconds, seconds))
-            self._seen[what] = first, seconds
-            self._tidy(seconds)
-        seen = datetime.timedelta(seconds=seconds - first)
-        if stated is None or now is None:
+            first_seen, _ = self._seen.get(key, (seconds, seconds))
+            self._seen[key] = first_seen, seconds
+            self._discard_old(seconds)
+        seen = datetime.timedelta(seconds=seconds - first_seen)
+        if created_at is None or now is None:
             return seen
-        return max(seen, now - stated - CLOCKS_DIFFER)
+        return max(seen, now - created_at - CLOCKS_DIFFER)
 
-    def _tidy(self, now: float) -> None:
+    def _discard_old(self, now: float) -> None:
         if now - self._tidied < _FORGOTTEN:
             return
         self._tidied = now
-        self._seen = {one: at for one, at in self._seen.items() if now - at[1] < _FORGOTTEN}
+        self._seen = {key: at for key, at in self._seen.items() if now - at[1] < _FORGOTTEN}

@@ -64,12 +64,12 @@ def plan_install(
     run: Reconciliation,
     record: ReleaseRecord,
     request: ClusterRequest,
-    whole: Callable[[], ClusterRequest],
+    request_with_deleted: Callable[[], ClusterRequest],
     created: CreatedCluster | None = None,
 ) -> InstallPlan:
     """What to install, with the whole of the rows; nothing is touched.
 
-    :param whole: what the rows ask for as if no nodegroup was to go.
+    :param request_with_deleted: what the rows ask for as if no nodegroup was to go.
     :param created: the cluster as it was checked a moment ago, None for an older one.
     :raises errors.ReleaseLost: the objects are there, and would become others.
     :raises errors.NotOurs: one of them is somebody else's.
@@ -78,7 +78,7 @@ def plan_install(
     ports, conf = run.clients, run.settings
     adopts = adoption.is_requested(ports, record, request)
     if adopts:
-        request = adoption.deployed_values(ports, whole())
+        request = adoption.deployed_values(ports, request_with_deleted())
     if created is not None and not adopts and created.request == request:
         values = helm_values.with_created(created.values, request, created.facts)
         return InstallPlan(created.chart, values)
@@ -86,18 +86,18 @@ def plan_install(
         facts = created.facts
     else:
         service = run.cloud()
-        interface, known = conf.capi_helm.app_cred_interface_type, _resolved(record)
-        facts = service.facts(request, interface=interface, lookup=known)
+        interface, lookup = conf.capi_helm.app_cred_interface_type, _resolved(record)
+        facts = service.facts(request, interface=interface, lookup=lookup)
         facts = provision.find(service, request, facts)
     chart = ports.charts.recorded_chart(request.namespace, record.chart_digest) if adopts else None
     chart = chart or upgrade.new_chart(ports, request.labels)
     # Whoever has saved the credential may have called the Secret otherwise.
-    place = (
+    secret_of_credential = (
         credential_secret.secret_name(ports.kube, secrets.Owner.of(request), {})
         if created is None
         else None
     )
-    values = _values(request, facts, conf, chart, place)
+    values = _values(request, facts, conf, chart, secret_of_credential)
     if not adopts:
         return InstallPlan(chart, values)
     try:
@@ -107,24 +107,34 @@ def plan_install(
             raise
         # An older driver has left it to the OpenStack provider which networks the names mean.
         facts = dataclasses.replace(facts, extra_networks=None)
-        values = _values(request, facts, conf, chart, place)
+        values = _values(request, facts, conf, chart, secret_of_credential)
         adoption.require_same_manifest(ports, request, chart, values)
     return InstallPlan(chart, values, adopts)
 
 
 def _values(
-    request: ClusterRequest, facts: CloudFacts, conf: Settings, chart: Chart, place: str | None
+    request: ClusterRequest,
+    facts: CloudFacts,
+    conf: Settings,
+    chart: Chart,
+    secret_of_credential: str | None,
 ) -> Json:
     """
-    :param place: Secret of the credential, None where it goes where it always goes.
+    :param secret_of_credential: Secret of the credential, None where it goes where it always goes.
     """
     values = render(request, facts, conf, chart)
-    return values if place is None else {**values, credential_secret.VALUE: place}
+    return (
+        values
+        if secret_of_credential is None
+        else {**values, credential_secret.VALUE: secret_of_credential}
+    )
 
 
 def _resolved(record: ReleaseRecord) -> Resolved:
     """What the user who asked for a cluster saw, as long as its creation is pending."""
-    creations = (one.resolved for one in record.operations if one.verb is Verb.CREATE)
+    creations = (
+        operation.resolved for operation in record.operations if operation.verb is Verb.CREATE
+    )
     return next(creations, NOTHING)
 
 
@@ -137,14 +147,19 @@ def render(
     :raises errors.DoesNotFit: with everything that keeps the cluster from being built.
     :raises errors.InvalidRequest: rows and cloud contradict each other, or the chart cannot do it.
     """
-    found = checks.problems(request, facts, requirements.requirements(conf))
+    problems = checks.problems(request, facts, requirements.requirements(conf))
     version = request.labels.kube_tag or facts.kubernetes_version
-    groups = nodegroup_images.with_own_images(request.node_groups, facts.images, facts.image_id)
+    nodegroups_with_images = nodegroup_images.with_own_images(
+        request.node_groups, facts.images, facts.image_id
+    )
     if facts.image_id and version:
         distro = facts.os_distro
-        found = [*nodegroup_images.image_problems(groups, facts.images, version, distro), *found]
-    message.refuse(found)
-    request = dataclasses.replace(request, node_groups=groups)
+        problems = [
+            *nodegroup_images.image_problems(nodegroups_with_images, facts.images, version, distro),
+            *problems,
+        ]
+    message.refuse(problems)
+    request = dataclasses.replace(request, node_groups=nodegroups_with_images)
     values = reconcile_render.render_values(request, facts, conf, chart)
     if chart is not None:
         chart_family.check_family(values, names.family_of_keys(chart.family, chart.version))

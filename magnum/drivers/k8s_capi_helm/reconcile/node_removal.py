@@ -25,13 +25,13 @@ _OURS = "magnum"
 
 
 def nodes_to_delete(
-    wanted: Sequence[str], observed: Observed, group: str | None, fewer: int
+    texts: Sequence[str], observed: Observed, nodegroup: str | None, removed_count: int
 ) -> tuple[str, ...]:
     """Names of the Machines that a tenant means.
 
-    :param wanted: each the id or the name of a server, or the name of a node.
-    :param group: name of the nodegroup, None for the control plane.
-    :param fewer: how many machines the group is to lose.
+    :param texts: each the id or the name of a server, or the name of a node.
+    :param nodegroup: name of the nodegroup, None for the control plane.
+    :param removed_count: how many machines the group is to lose.
     :raises errors.ManagementUnreachable: the machines could not be read.
     :raises errors.InvalidRequest: one is not there, or the numbers do not fit.
     """
@@ -40,28 +40,31 @@ def nodes_to_delete(
             "The management cluster cannot be reached, so the nodes to remove cannot be found. "
             "Try again later."
         )
-    mine = _machines(observed, group)
-    known = _by_every_name(mine, observed.servers)
-    found: dict[str, None] = {}
-    for text in wanted:
-        if text not in known:
-            listed = ", ".join(sorted({one.rpartition("/")[2] for one in known})) or "none"
+    own_machines = _machines(observed, nodegroup)
+    names_of_machines = _names_of_machines(own_machines, observed.servers)
+    machine_names: dict[str, None] = {}
+    for text in texts:
+        if text not in names_of_machines:
+            shown = (
+                ", ".join(sorted({name.rpartition("/")[2] for name in names_of_machines})) or "none"
+            )
             raise errors.InvalidRequest(
                 "nodes_to_remove names a node that this nodegroup does not have. The entry is "
-                f"'{text}': give ids or names of servers out of: {listed}."
+                f"'{text}': give ids or names of servers out of: {shown}."
             )
-        found[known[text]] = None
-    if len(found) > fewer:
+        machine_names[names_of_machines[text]] = None
+    if len(machine_names) > removed_count:
         raise errors.InvalidRequest(
-            f"nodes_to_remove names {len(found)} nodes, and the new node count removes "
-            f"{max(fewer, 0)}. Lower the count by the number of nodes to remove."
+            f"nodes_to_remove names {len(machine_names)} nodes, and the new node count removes "
+            f"{max(removed_count, 0)}. Lower the count by the number of nodes to remove."
         )
-    if group is not None and _is_rolling(observed, group):
+    if nodegroup is not None and _is_rolling(observed, nodegroup):
         raise errors.InvalidRequest(
-            f"Nodes of nodegroup '{group}' are being replaced, so it is not certain that the named "
-            "ones are removed. Resize when the cluster is COMPLETE, or without nodes_to_remove."
+            f"Nodes of nodegroup '{nodegroup}' are being replaced, so it is not certain that the "
+            "named ones are removed. Resize when the cluster is COMPLETE, or without "
+            "nodes_to_remove."
         )
-    return tuple(found)
+    return tuple(machine_names)
 
 
 def annotate_machines(kube: KubeClient, namespace: str, machine_names: Iterable[str]) -> None:
@@ -88,67 +91,74 @@ def remove_annotations(kube: KubeClient, namespace: str, machine_names: Iterable
             LOG.error("Machine %s keeps its delete annotation: %s", name, error.detail)
 
 
-def remove_group_annotations(
-    kube: KubeClient, namespace: str, release: str, group: str | None
+def remove_nodegroup_annotations(
+    kube: KubeClient, namespace: str, release: str, nodegroup: str | None
 ) -> None:
     """Take the marks of a resize back that was refused; those that others have set stay.
 
-    :param group: name of the nodegroup, None for the control plane.
+    :param nodegroup: name of the nodegroup, None for the control plane.
     :raises errors.DriverError: the machines could not be read.
     """
     selector = {names.LABEL_CLUSTER_NAME: release}
-    listed = kube.list(names.MACHINE, namespace, selector)
-    if group is None:
-        mine = machines.of_control_plane(listed)
+    all_machines = kube.list(names.MACHINE, namespace, selector)
+    if nodegroup is None:
+        own_machines = machines.of_control_plane(all_machines)
     else:
         deployments = kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
-        owners = machines.deployments_of(group, deployments)
-        mine = machines.of_nodegroup(listed, group, owners)
+        owners = machines.deployments_of(nodegroup, deployments)
+        own_machines = machines.of_nodegroup(all_machines, nodegroup, owners)
     marked = (
-        one for one in mine if conditions.at_path(one, "metadata", "annotations", _MARK) == _OURS
+        machine
+        for machine in own_machines
+        if conditions.at_path(machine, "metadata", "annotations", _MARK) == _OURS
     )
-    remove_annotations(kube, namespace, [conditions.name(one) for one in marked])
+    remove_annotations(kube, namespace, [conditions.name(machine) for machine in marked])
 
 
 def _patch(mark: str | None) -> Json:
     return {"metadata": {"annotations": {_MARK: mark}}}
 
 
-def _is_rolling(observed: Observed, group: str) -> bool:
+def _is_rolling(observed: Observed, nodegroup: str) -> bool:
     """Whether machines of more than one template are there."""
     if isinstance(observed.machine_sets, Missing):
         return True
-    sets = machines.of_nodegroup(observed.machine_sets, group, _deployments(observed, group))
+    sets = machines.of_nodegroup(
+        observed.machine_sets, nodegroup, _deployments(observed, nodegroup)
+    )
     counts = (
-        conditions.counter(one, "replicas") or machine_deployment.replicas(one) for one in sets
+        conditions.counter(machine_set, "replicas") or machine_deployment.replicas(machine_set)
+        for machine_set in sets
     )
     return sum(1 for count in counts if count) > 1
 
 
-def _machines(observed: Observed, group: str | None) -> tuple[Json, ...]:
-    listed = () if isinstance(observed.machines, Missing) else observed.machines
-    if group is None:
-        return machines.of_control_plane(listed)
-    return machines.of_nodegroup(listed, group, _deployments(observed, group))
+def _machines(observed: Observed, nodegroup: str | None) -> tuple[Json, ...]:
+    all_machines = () if isinstance(observed.machines, Missing) else observed.machines
+    if nodegroup is None:
+        return machines.of_control_plane(all_machines)
+    return machines.of_nodegroup(all_machines, nodegroup, _deployments(observed, nodegroup))
 
 
-def _deployments(observed: Observed, group: str) -> tuple[Json, ...]:
-    listed = observed.machine_deployments
-    return () if isinstance(listed, Missing) else machines.deployments_of(group, listed)
+def _deployments(observed: Observed, nodegroup: str) -> tuple[Json, ...]:
+    deployments = observed.machine_deployments
+    return (
+        () if isinstance(deployments, Missing) else machines.deployments_of(nodegroup, deployments)
+    )
 
 
-def _by_every_name(mine: Iterable[Json], servers: Iterable[Json]) -> Mapping[str, str]:
+def _names_of_machines(own_machines: Iterable[Json], servers: Iterable[Json]) -> Mapping[str, str]:
     """Name of the Machine by everything that a tenant may call it."""
     ids = {
         conditions.name(one): str(conditions.at_path(one, "status", "instanceID") or "")
         for one in servers
     }
-    known: dict[str, str] = {}
-    for one in mine:
+    names: dict[str, str] = {}
+    for one in own_machines:
         name, server = conditions.name(one), machines.server_name(one)
         node = str(conditions.at_path(one, "status", "nodeRef", "name") or "")
         provider = str(conditions.at_path(one, "spec", "providerID") or "").rpartition("/")[2]
-        known.update(
+        names.update(
             {text: name for text in (name, server, node, provider, ids.get(server)) if text}
         )
-    return known
+    return names

@@ -63,11 +63,13 @@ def is_recent(ports: Clients, now: datetime.datetime) -> Callable[[Any], bool]:
 
     :param now: aware, UTC.
     """
-    return lambda row: ports.first_seen.age(row.uuid, row.created_at, now) < CHECKED_BY_THEN
+    return lambda nodegroup: (
+        ports.first_seen.age(nodegroup.uuid, nodegroup.created_at, now) < CHECKED_BY_THEN
+    )
 
 
 def without_unvalidated(
-    request: ClusterRequest, noted: Iterable[Operation], live: Json
+    request: ClusterRequest, operations: Iterable[Operation], live: Json
 ) -> ClusterRequest:
     """The request without nodegroups whose own requests are still being checked.
 
@@ -75,24 +77,24 @@ def without_unvalidated(
     on. Only the request itself can refuse it or make its server group; then it is on record. One
     that is not by the time that a request takes has lost its conductor, and is carried out.
 
-    :param noted: the operations on record.
+    :param operations: the operations on record.
     :param live: values of the live release, in which a group is no newcomer any more.
     """
-    noted, there = tuple(noted), values_live.node_groups(live)
-    groups = (
-        one
-        for one in request.node_groups
-        if not one.may_be_unvalidated
-        or one.name in there
-        or operation.is_creation_recorded(noted, one.name, one.uuid)
+    operations, entries = tuple(operations), values_live.node_groups(live)
+    node_groups = (
+        nodegroup
+        for nodegroup in request.node_groups
+        if not nodegroup.may_be_unvalidated
+        or nodegroup.name in entries
+        or operation.is_creation_recorded(operations, nodegroup.name, nodegroup.uuid)
     )
-    return dataclasses.replace(request, node_groups=tuple(groups))
+    return dataclasses.replace(request, node_groups=tuple(node_groups))
 
 
 def render_new(
-    groups: Iterable[NodeGroupRequest],
+    new_nodegroups: Iterable[NodeGroupRequest],
     request: ClusterRequest,
-    noted: Iterable[Operation],
+    operations: Iterable[Operation],
     cloud: Callable[[], Cloud],
     conf: Settings,
     live: LiveRelease,
@@ -103,52 +105,52 @@ def render_new(
     all together as long as nothing is wrong: the image, networks and volume types of a cluster are
     those of its live release, and may be gone or others by now.
 
-    :param noted: the operations on record.
+    :param operations: the operations on record.
     :param live: the release.
     """
     ready: dict[str, Json] = {}
     refused: dict[str, errors.DriverError] = {}
-    groups, waiting = list(groups), None
-    if not groups:
+    new_nodegroups, waiting = list(new_nodegroups), None
+    if not new_nodegroups:
         return NodegroupEntries(ready, refused)
     service = cloud()
     try:
-        ids = provision.find_server_groups(service, request, groups)
+        ids = provision.find_server_groups(service, request, new_nodegroups)
     except errors.DriverError as error:
         return NodegroupEntries(ready, refused, error)
-    for group in groups:
-        if group.is_new and provision.is_server_group_missing(request, group, ids):
-            refused[group.name] = errors.CloudRefused(
-                f"The creation of nodegroup '{group.name}' was interrupted before its server group "
-                "was created, and only a request of a user of its project can create one. Delete "
-                "the "
+    for nodegroup in new_nodegroups:
+        if nodegroup.is_new and provision.is_server_group_missing(request, nodegroup, ids):
+            refused[nodegroup.name] = errors.CloudRefused(
+                f"The creation of nodegroup '{nodegroup.name}' was interrupted before its server "
+                "group was created, and only a request of a user of its project can create one. "
+                "Delete the "
                 "nodegroup and create it again."
             )
-    groups = [group for group in groups if group.name not in refused]
-    rest, noted = [groups] if groups else [], tuple(noted)
-    while rest:
-        some = rest.pop()
+    new_nodegroups = [nodegroup for nodegroup in new_nodegroups if nodegroup.name not in refused]
+    batches, operations = [new_nodegroups] if new_nodegroups else [], tuple(operations)
+    while batches:
+        batch = batches.pop()
         try:
-            made = _entries(live, request, some, noted, service, conf)
+            rendered = _entries(live, request, batch, operations, service, conf)
         except errors.DriverError as error:
-            if len(some) > 1:
-                rest += [[group] for group in reversed(some)]
+            if len(batch) > 1:
+                batches += [[nodegroup] for nodegroup in reversed(batch)]
             elif error.retryable:
                 waiting = error
             else:
-                refused[some[0].name] = error
+                refused[batch[0].name] = error
         else:
-            for group, entry in zip(some, made, strict=True):
-                own = nodegroups.server_group(group, request.labels, ids)
-                ready[group.name] = {**entry, **own}
+            for nodegroup, entry in zip(batch, rendered, strict=True):
+                server_group = nodegroups.server_group(nodegroup, request.labels, ids)
+                ready[nodegroup.name] = {**entry, **server_group}
     return NodegroupEntries(ready, refused, waiting)
 
 
 def _entries(
     live: LiveRelease,
     request: ClusterRequest,
-    groups: Sequence[NodeGroupRequest],
-    noted: Iterable[Operation],
+    new_nodegroups: Sequence[NodeGroupRequest],
+    operations: Iterable[Operation],
     service: Cloud,
     conf: Settings,
 ) -> list[Json]:
@@ -156,31 +158,37 @@ def _entries(
 
     :raises errors.DriverError: as of :func:`new_entries`, or the cloud cannot be asked.
     """
-    known = [operation.resolved_names(noted, group) for group in groups]
-    pairs = list(zip(groups, known, strict=True))
-    texts = {one.flavor for one, found in pairs if one.flavor not in found.flavors}
+    lookups = [operation.resolved_names(operations, nodegroup) for nodegroup in new_nodegroups]
+    pairs = list(zip(new_nodegroups, lookups, strict=True))
+    texts = {
+        nodegroup.flavor for nodegroup, lookup in pairs if nodegroup.flavor not in lookup.flavors
+    }
     flavors = service.flavors(request.project_id, texts) if texts else {}
-    texts = {one.image for one, found in pairs if one.image and one.image not in found.images}
+    texts = {
+        nodegroup.image
+        for nodegroup, lookup in pairs
+        if nodegroup.image and nodegroup.image not in lookup.images
+    }
     images = service.named_images(request.project_id, texts) if texts else {}
-    there = nodegroups.extra_networks(live.values, request.labels)
+    cluster_networks = nodegroups.extra_networks(live.values, request.labels)
     texts = {
         name
-        for one, found in pairs
-        for name in (one.labels or request.labels).extra_network_names
-        if name not in there and name not in found.extra_networks
+        for nodegroup, lookup in pairs
+        for name in (nodegroup.labels or request.labels).extra_network_names
+        if name not in cluster_networks and name not in lookup.extra_networks
     }
     networks = service.extra_networks(request.project_id, texts) if texts else {}
     return [
         entry
-        for group, found in pairs
+        for nodegroup, lookup in pairs
         for entry in new_entries(
             live,
             request,
-            [group],
+            [nodegroup],
             Resolved(
-                images={**images, **found.images},
-                flavors={**flavors, **found.flavors},
-                extra_networks={**networks, **found.extra_networks},
+                images={**images, **lookup.images},
+                flavors={**flavors, **lookup.flavors},
+                extra_networks={**networks, **lookup.extra_networks},
             ),
             conf,
         )
@@ -190,49 +198,56 @@ def _entries(
 def new_entries(
     live: LiveRelease,
     request: ClusterRequest,
-    groups: Sequence[NodeGroupRequest],
-    found: Resolved,
+    new_nodegroups: Sequence[NodeGroupRequest],
+    lookup: Resolved,
     conf: Settings,
 ) -> list[Json]:
     """The entries of nodegroups that are to be added to a cluster; nothing is touched.
 
     :param live: its release.
-    :param found: what the texts of all these groups stand for.
+    :param lookup: what the texts of all these groups stand for.
     :raises errors.DriverError: the cloud or the cluster does not have what they need.
     """
-    images, labels = found.images, request.labels
-    requirements.check_flavors(found.flavors, conf)
-    groups = nodegroup_images.with_own_images(
-        groups, images, str(live.values.get("machineImageId") or "")
+    images, labels = lookup.images, request.labels
+    requirements.check_flavors(lookup.flavors, conf)
+    new_nodegroups = nodegroup_images.with_own_images(
+        new_nodegroups, images, str(live.values.get("machineImageId") or "")
     )
     version = upgrade.versions(live.values)[values_live.CONTROL_PLANE]
-    nodegroup_images.check_images(groups, images, version, str(live.values.get("osDistro") or ""))
-    nodegroup_images.check_annotations(groups, live.values)
-    nodegroup_images.check_disks(groups, str(live.values.get("osDistro") or ""))
-    tells = names.tells_capacity(live.chart_family, live.chart_version)
-    there = nodegroups.extra_networks(live.values, labels)
-    found = dataclasses.replace(found, extra_networks={**there, **found.extra_networks})
-    inherits = there.keys() >= set(labels.extra_network_names)
-    return [nodegroups.nodegroup_entry(one, labels, found, tells, inherits) for one in groups]
+    nodegroup_images.check_images(
+        new_nodegroups, images, version, str(live.values.get("osDistro") or "")
+    )
+    nodegroup_images.check_annotations(new_nodegroups, live.values)
+    nodegroup_images.check_disks(new_nodegroups, str(live.values.get("osDistro") or ""))
+    tells_capacity = names.tells_capacity(live.chart_family, live.chart_version)
+    cluster_networks = nodegroups.extra_networks(live.values, labels)
+    lookup = dataclasses.replace(
+        lookup, extra_networks={**cluster_networks, **lookup.extra_networks}
+    )
+    inherits = cluster_networks.keys() >= set(labels.extra_network_names)
+    return [
+        nodegroups.nodegroup_entry(nodegroup, labels, lookup, tells_capacity, inherits)
+        for nodegroup in new_nodegroups
+    ]
 
 
-def delete_objects(ports: Clients, namespace: str, release: str, group: str) -> None:
+def delete_objects(ports: Clients, namespace: str, release: str, nodegroup: str) -> None:
     """Take away what a refused revision has left of a new nodegroup that is not in the release.
 
     Helm writes object by object and knows nothing any more of those before the refused one; a
     MachineDeployment among them would build servers that nobody asks for. One of whose machines has
     a Node is no such thing, whatever is believed of it, and stays.
 
-    :param group: which Helm has refused in this very pass, and whose row is being created.
+    :param nodegroup: which Helm has refused in this very pass, and whose row is being created.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    selector = {names.LABEL_CHART_CLUSTER: release, names.LABEL_NODE_GROUP: group}
+    selector = {names.LABEL_CHART_CLUSTER: release, names.LABEL_NODE_GROUP: nodegroup}
     owners = ports.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
-    listed = ports.kube.list(names.MACHINE, namespace, {names.LABEL_CLUSTER_NAME: release})
-    for one in status_machines.of_nodegroup(listed, group, owners):
-        if node := conditions.at_path(one, "status", "nodeRef", "name"):
+    all_machines = ports.kube.list(names.MACHINE, namespace, {names.LABEL_CLUSTER_NAME: release})
+    for machine in status_machines.of_nodegroup(all_machines, nodegroup, owners):
+        if node := conditions.at_path(machine, "status", "nodeRef", "name"):
             LOG.error(
-                "Release %s: refused nodegroup %s has node %s and is kept", release, group, node
+                "Release %s: refused nodegroup %s has node %s and is kept", release, nodegroup, node
             )
             return
     for kind in _OBJECTS:

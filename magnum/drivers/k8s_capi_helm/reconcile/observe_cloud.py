@@ -40,7 +40,7 @@ def add_cloud_observations(
     if live is None:
         return observed
     problem = ports.credential_check.problem(
-        ports.kube, owner, cloud, observed.at, soon=not resting, said=said
+        ports.kube, owner, cloud, observed.at, soon=not resting, recorded_text=said
     )
     return dataclasses.replace(
         observed, credential=problem, autoscaler=_autoscaler(ports, owner, live)
@@ -50,15 +50,15 @@ def add_cloud_observations(
 def _autoscaler(
     ports: Clients, owner: secrets.Owner, live: LiveRelease
 ) -> tuple[Json, ...] | Missing | None:
-    groups = values_live.node_groups(live.values).values()
-    if not any(values_live.is_autoscaled(one) for one in groups):
+    entries = values_live.node_groups(live.values).values()
+    if not any(values_live.is_autoscaled(entry) for entry in entries):
         return None
-    marks = {
+    selector = {
         names.LABEL_CHART_CLUSTER: owner.release,
         names.LABEL_CHART_COMPONENT: names.AUTOSCALER,
     }
     try:
-        return tuple(ports.kube.list(names.DEPLOYMENT, owner.namespace, marks))
+        return tuple(ports.kube.list(names.DEPLOYMENT, owner.namespace, selector))
     except errors.DriverError as error:
         LOG.warning(
             "Cluster %s: its autoscaler cannot be read: %s", owner.cluster_uuid, error.detail

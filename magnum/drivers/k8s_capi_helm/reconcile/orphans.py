@@ -37,17 +37,19 @@ NO_JANITOR = (
 )
 
 
-def notice(observed: Observed, said: str = "") -> str:
+def notice(observed: Observed, recorded_text: str = "") -> str:
     """A notice for a tenant whose cluster has no janitor, "" with one.
 
-    :param said: the notices that its row has now.
+    :param recorded_text: the notices that its row has now.
     """
     owner = observed.infrastructure
     if isinstance(owner, Missing) or conditions.deleting(owner) or _has_janitor(owner):
         return ""
-    made = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
-    told = NO_JANITOR in said or timestamps.has_lasted(made, observed, _JANITOR_PATIENCE)
-    return NO_JANITOR if told else ""
+    created = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
+    is_shown = NO_JANITOR in recorded_text or timestamps.has_lasted(
+        created, observed, _JANITOR_PATIENCE
+    )
+    return NO_JANITOR if is_shown else ""
 
 
 def blocking_deletion(observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
@@ -59,9 +61,9 @@ def blocking_deletion(observed: Observed, owner: secrets.Owner, cloud: Callable[
     if observed.machines != () or isinstance(network, Missing) or _has_janitor(network):
         return ""
     try:
-        remains = cloud().remains
-        left = remains.delete_services(owner.release, owner.project_id)
-        return _listed(left or _ports(network, observed, cloud))
+        cloud_orphans = cloud().remains
+        remaining = cloud_orphans.delete_services(owner.release, owner.project_id)
+        return _joined(remaining or _ports(network, observed, cloud))
     except errors.DriverError as error:
         LOG.warning(
             "Cluster %s: remaining cloud resources cannot be read: %s %s",
@@ -84,10 +86,12 @@ def remaining_resources(owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str
     :param cloud: as Magnum's service user sees it.
     :raises errors.CloudUnreachable: Nova, Octavia or Neutron does not answer.
     """
-    remains = cloud().remains
+    cloud_orphans = cloud().remains
     try:
-        servers = remains.servers(owner.release, owner.project_id, owner.namespace)
-        left = () if servers else remains.delete_services(owner.release, owner.project_id)
+        servers = cloud_orphans.servers(owner.release, owner.project_id, owner.namespace)
+        remaining = (
+            () if servers else cloud_orphans.delete_services(owner.release, owner.project_id)
+        )
     except errors.CloudRefused as error:
         LOG.warning(
             "Cluster %s: remaining cloud resources cannot be read: %s %s",
@@ -98,28 +102,30 @@ def remaining_resources(owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str
         return f"{errors.Cause.PERMISSION}: {_UNTOLD.format(error=error)}"
     if servers:
         return (
-            f"management: Nova still has {_listed(servers)} of this cluster, and this management "
+            f"management: Nova still has {_joined(servers)} of this cluster, and this management "
             "cluster does not know the cluster: it was moved, restored or lost. The cluster does "
             "not count as deleted; ask the operator to check the management cluster."
         )
-    return f"waiting: deletion of {_listed(left)}" if left else ""
+    return f"waiting: deletion of {_joined(remaining)}" if remaining else ""
 
 
 def _has_janitor(owner: Json) -> bool:
-    listed = conditions.metadata(owner).get("finalizers")
-    return isinstance(listed, list) and names.JANITOR_FINALIZER in listed
+    finalizers = conditions.metadata(owner).get("finalizers")
+    return isinstance(finalizers, list) and names.JANITOR_FINALIZER in finalizers
 
 
 def _ports(network: Json, observed: Observed, cloud: Callable[[], Cloud]) -> tuple[str, ...]:
     """Who keeps Neutron from deleting a network that Cluster API has made."""
-    asked = conditions.instant(conditions.metadata(network).get("deletionTimestamp"))
-    made = conditions.at_path(network, "spec", "managedSubnets")
+    requested_at = conditions.instant(conditions.metadata(network).get("deletionTimestamp"))
+    is_managed = conditions.at_path(network, "spec", "managedSubnets")
     network_id = conditions.at_path(network, "status", "network", "id")
-    if not (made and network_id and timestamps.has_lasted(asked, observed, _PORT_PATIENCE)):
+    if not (
+        is_managed and network_id and timestamps.has_lasted(requested_at, observed, _PORT_PATIENCE)
+    ):
         return ()
     return cloud().remains.ports(str(network_id))
 
 
-def _listed(things: tuple[str, ...]) -> str:
-    more = f" and {len(things) - _FEW} more" if len(things) > _FEW else ""
-    return ", ".join(things[:_FEW]) + more
+def _joined(titles: tuple[str, ...]) -> str:
+    suffix = f" and {len(titles) - _FEW} more" if len(titles) > _FEW else ""
+    return ", ".join(titles[:_FEW]) + suffix

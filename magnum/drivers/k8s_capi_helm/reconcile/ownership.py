@@ -59,8 +59,10 @@ def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | Non
     if sentence := why_foreign(cluster):
         raise errors.NotOurs(sentence)
     try:
-        whose = owner(cluster, conf)
-        proof = proved_record(ports, whose, ports.leases.read(whose.namespace, whose.release))
+        release_owner = owner(cluster, conf)
+        proof = proved_record(
+            ports, release_owner, ports.leases.read(release_owner.namespace, release_owner.release)
+        )
     except errors.DriverError as error:
         if not error.retryable:
             raise
@@ -76,7 +78,7 @@ def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | Non
 
 
 def proved_record(
-    ports: Clients, whose: secrets.Owner, record: ReleaseRecord | None
+    ports: Clients, release_owner: secrets.Owner, record: ReleaseRecord | None
 ) -> ReleaseRecord | None:
     """The record of this very cluster; a cluster of magnum-capi-helm is given a Lease.
 
@@ -86,21 +88,21 @@ def proved_record(
     """
     if record is None:
         # magnum-capi-helm labels its Secrets as this driver does.
-        if not credential_secret.find_secrets(ports.kube, whose):
+        if not credential_secret.find_secrets(ports.kube, release_owner):
             return None
         record = ports.leases.open(
-            whose.namespace,
-            whose.release,
-            cluster_uuid=whose.cluster_uuid,
-            project_id=whose.project_id,
+            release_owner.namespace,
+            release_owner.release,
+            cluster_uuid=release_owner.cluster_uuid,
+            project_id=release_owner.project_id,
         )
-    return record if record.cluster_uuid == whose.cluster_uuid else None
+    return record if record.cluster_uuid == release_owner.cluster_uuid else None
 
 
 def is_cluster_deleting(nodegroups: Iterable[Any]) -> bool:
     """Whether Magnum is deleting the whole cluster."""
-    masters = [row for row in nodegroups if row.role == reader.MASTER]
-    return any((row.status or "").startswith("DELETE_") for row in masters)
+    masters = [nodegroup for nodegroup in nodegroups if nodegroup.role == reader.MASTER]
+    return any((nodegroup.status or "").startswith("DELETE_") for nodegroup in masters)
 
 
 def refuse_deleting(cluster: Any) -> None:

@@ -79,11 +79,11 @@ def enforce_pod_security(ports: Clients, namespace: str, level: str) -> None:
 
     :raises errors.DriverError: the management cluster does not answer, or refuses.
     """
-    found = ports.kube.get(names.NAMESPACE, None, namespace)
-    if found is None or pod_security.ENFORCE in (found["metadata"].get("labels") or {}):
+    obj = ports.kube.get(names.NAMESPACE, None, namespace)
+    if obj is None or pod_security.ENFORCE in (obj["metadata"].get("labels") or {}):
         return
     deployments = ports.kube.list(names.DEPLOYMENT, namespace)
-    pods = [one["spec"]["template"]["spec"] for one in deployments]
+    pods = [deployment["spec"]["template"]["spec"] for deployment in deployments]
     if all(pod_security.is_restricted(pod) for pod in pods):
         merge = {"metadata": {"labels": pod_security.labels(level)}}
         ports.kube.patch(names.NAMESPACE, None, namespace, merge)
@@ -143,7 +143,7 @@ class NewCredential:
 
 def save_secrets(
     run: Reconciliation,
-    hold: HeldLease,
+    held_lease: HeldLease,
     request: ClusterRequest,
     facts: CloudFacts,
     pairs: Mapping[str, secrets.KeyPair],
@@ -151,38 +151,38 @@ def save_secrets(
 ) -> None:
     """Create the application credentials and save them and the CAs as Secrets.
 
-    :param hold: the lock; who has lost it writes nothing, the cluster may be gone by then.
+    :param held_lease: the lock; who has lost it writes nothing, the cluster may be gone by then.
     :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
     owner = secrets.Owner.of(request)
-    hold.check()
+    held_lease.check()
     for manifest in secrets.ca_secrets(owner, pairs):
         run.clients.kube.apply(names.SECRET, manifest)
     name = names.credential(request.release)
-    save_credentials(run, hold, owner, NewCredential(name, facts.auth_url, roles))
+    save_credentials(run, held_lease, owner, NewCredential(name, facts.auth_url, roles))
 
 
 def save_credentials(
-    run: Reconciliation, hold: HeldLease, owner: secrets.Owner, new: NewCredential
+    run: Reconciliation, held_lease: HeldLease, owner: secrets.Owner, new: NewCredential
 ) -> None:
     """Create application credentials of the owner's user and save them as the cluster's Secret.
 
     Credentials that cannot be saved are taken back: nobody would ever find them again.
 
-    :param hold: the lock; who has lost it by then saves none.
+    :param held_lease: the lock; who has lost it by then saves none.
     :raises errors.Misconfigured: the CA bundle for the cloud cannot be read, or its region is not
         clear.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
     cloud = run.cloud()
     bundle, region = clients.ca_bundle(run.settings), cloud.region()
-    with contextlib.ExitStack() as undo:
+    with contextlib.ExitStack() as rollback:
 
         def clouds_yaml(name: str, roles: Sequence[str]) -> str:
             about = f"Kubernetes cluster {owner.cluster_uuid} made by Magnum"
             credential = cloud.create_credential(owner.user_id, name, about, roles)
-            undo.callback(_take_back, cloud, owner.user_id, credential.id)
+            rollback.callback(_delete_credential, cloud, owner.user_id, credential.id)
             return secrets.clouds_yaml(
                 credential,
                 auth_url=new.auth_url,
@@ -196,32 +196,32 @@ def save_credentials(
         if new.roles.addons is not None:
             addons = clouds_yaml(secrets.addon_credential(new.name), new.roles.addons)
         secret = secrets.credential_secret(owner, clouds, bundle, addons, name=new.secret_name)
-        hold.check()
+        held_lease.check()
         try:
             run.clients.kube.apply(names.SECRET, secret)
         except errors.ManagementUnreachable:
             if _may_have_arrived(run.clients, secret):
-                undo.pop_all()
+                rollback.pop_all()
             raise
-        undo.pop_all()
+        rollback.pop_all()
 
 
 def _may_have_arrived(ports: Clients, secret: Json) -> bool:
     """Whether the cluster may be using a Secret whose writing nobody has confirmed."""
-    place = secret["metadata"]
+    metadata = secret["metadata"]
     try:
-        found = ports.kube.get(names.SECRET, place["namespace"], place["name"])
+        stored = ports.kube.get(names.SECRET, metadata["namespace"], metadata["name"])
     except errors.DriverError as error:
         LOG.error(
             "Secret %s cannot be read after an unconfirmed write, its credential is kept: %s",
-            place["name"],
+            metadata["name"],
             error.detail,
         )
         return True
-    return found is not None and found.get("data") == secret["data"]
+    return stored is not None and stored.get("data") == secret["data"]
 
 
-def _take_back(cloud: Cloud, user_id: str, credential_id: str) -> None:
+def _delete_credential(cloud: Cloud, user_id: str, credential_id: str) -> None:
     try:
         cloud.delete_credential(user_id, credential_id)
     except errors.DriverError as error:

@@ -46,14 +46,14 @@ def render_values(
     full = _render(request, facts, conf, chart)
     context = _context(request, running or full["kubernetesVersion"])
     name = request.labels.capi_helm_overlay
-    found = overlay_files.read_overlays(conf.capi_helm.overlay_directory, name, context)
-    if not any(one.values for one in found):
+    overlays = overlay_files.read_overlays(conf.capi_helm.overlay_directory, name, context)
+    if not any(overlay.values for overlay in overlays):
         return full
-    for one in found:
-        _check(one, full)
-    base = _render(*_unasked(request, facts, conf), conf, chart)
-    others = _otherwise(request, facts, conf, chart)
-    return merge.merge_layers(full, base, others, [one.values for one in found])
+    for overlay in overlays:
+        _check_overlay(overlay, full)
+    base = _render(*_without_labels(request, facts, conf), conf, chart)
+    others = _with_other_labels(request, facts, conf, chart)
+    return merge.merge_layers(full, base, others, [overlay.values for overlay in overlays])
 
 
 def explain_refusal(
@@ -61,11 +61,11 @@ def explain_refusal(
 ) -> errors.DriverError:
     """The error of a chart that refused values, with the overlay that set them, if one did."""
     name = request.labels.capi_helm_overlay
-    found = overlay_files.overlays_with(conf.capi_helm.overlay_directory, name, error.keys)
-    if found is None:
+    setting = overlay_files.overlays_with(conf.capi_helm.overlay_directory, name, error.keys)
+    if setting is None:
         return error
-    overlay, place = found
-    return overlay_files.invalid_overlay(overlay, f"{place}: {error} {error.detail}")
+    overlay, location = setting
+    return overlay_files.invalid_overlay(overlay, f"{location}: {error} {error.detail}")
 
 
 def _render(
@@ -91,13 +91,13 @@ def _context(request: ClusterRequest, version: str) -> overlay_template.Context:
     )
 
 
-def _check(overlay: overlay_yaml.Overlay, full: Json) -> None:
+def _check_overlay(overlay: overlay_yaml.Overlay, full: Json) -> None:
     """Refuse keys of the driver's own, and what would put a text where keys have to be."""
     for path, value in overlay_yaml.keys(overlay.values):
         if reserved_keys.is_owned(path):
-            where = _ELSEWHERE.get(path[0], "")
+            advice = _ELSEWHERE.get(path[0], "")
             raise overlay_files.invalid_overlay(
-                overlay.name, f"{overlay.place(path)}: only the driver sets this key{where}"
+                overlay.name, f"{overlay.place(path)}: only the driver sets this key{advice}"
             )
         if isinstance(_at(full, path), Mapping) and not isinstance(value, Mapping):
             raise overlay_files.invalid_overlay(
@@ -111,7 +111,7 @@ def _at(values: Any, path: tuple[str, ...]) -> Any:
     return values
 
 
-def _unasked(
+def _without_labels(
     request: ClusterRequest, facts: CloudFacts, conf: Settings
 ) -> tuple[ClusterRequest, CloudFacts]:
     """The cluster as if nobody had asked for anything that an overlay may say as well."""
@@ -134,7 +134,7 @@ def _unasked(
     return plain, dataclasses.replace(facts, fixed_network_id=None, fixed_subnet_id=None)
 
 
-def _otherwise(
+def _with_other_labels(
     request: ClusterRequest, facts: CloudFacts, conf: Settings, chart: Chart | None
 ) -> Iterator[Json]:
     """Renders with another value of each label that was given, one at a time."""
@@ -142,10 +142,14 @@ def _otherwise(
     for label in labels.REGISTRY:
         if label.name not in request.given_labels:
             continue
-        have = getattr(request.labels, label.name)
-        tried = (getattr(site, label.name), label.default, label.label_type.read(label.example))
-        for value in tried:
-            if value == have:
+        current = getattr(request.labels, label.name)
+        alternatives = (
+            getattr(site, label.name),
+            label.default,
+            label.label_type.read(label.example),
+        )
+        for value in alternatives:
+            if value == current:
                 continue
             changed = dataclasses.replace(request.labels, **{label.name: value})
             other = dataclasses.replace(request, labels=changed)

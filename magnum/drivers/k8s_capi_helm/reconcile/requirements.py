@@ -15,9 +15,9 @@ from magnum.drivers.k8s_capi_helm.model.cloud import DISTROS
 
 def requirements(conf: Settings) -> machines.MachineRequirements:
     """What the operator and this version of the driver ask of images and flavors."""
-    group = conf.capi_helm
+    options = conf.capi_helm
     return machines.MachineRequirements(
-        DISTROS, group.minimum_flavor_ram, group.minimum_flavor_vcpus
+        DISTROS, options.minimum_flavor_ram, options.minimum_flavor_vcpus
     )
 
 

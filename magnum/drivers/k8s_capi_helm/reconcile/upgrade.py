@@ -37,7 +37,8 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 def pending(record: ReleaseRecord | None) -> Operation | None:
     """The upgrade that is on its way, None without one. Only one at a time is written down."""
     operations = record.operations if record else ()
-    return next((one for one in reversed(operations) if one.verb is Verb.UPGRADE), None)
+    upgrades = [operation for operation in operations if operation.verb is Verb.UPGRADE]
+    return upgrades[-1] if upgrades else None
 
 
 def is_due(
@@ -49,8 +50,8 @@ def is_due(
         return False
     if not operation.accepted:
         return True
-    groups = rollout.due_nodegroups(live.values, operation, request, record.deferred)
-    return bool(groups) and _control_plane_is_through(ports, live)
+    due = rollout.due_nodegroups(live.values, operation, request, record.deferred)
+    return bool(due) and _is_control_plane_upgraded(ports, live)
 
 
 def with_new_nodegroups(
@@ -70,25 +71,25 @@ def with_new_nodegroups(
     :returns: with the release that they are to be added to, whose machines are those of *live*.
     :raises errors.DriverError: the record cannot be written.
     """
-    owing = record.deferred if record else ()
-    if ready and owing:
-        live = dataclasses.replace(live, values=deferred.expand_defaults(live.values, owing))
+    changes = record.deferred if record else ()
+    if ready and changes:
+        live = dataclasses.replace(live, values=deferred.expand_defaults(live.values, changes))
         ready = {
-            name: deferred.new_nodegroup_entry(entry, live.values, owing)
+            name: deferred.new_nodegroup_entry(entry, live.values, changes)
             for name, entry in ready.items()
         }
         # What was owed to nodegroups of these names that are gone is not for the new ones.
-        left = deferred.remaining(owing, ready, live.values, shared=False)
-        ports.leases.defer(live.namespace, live.name, left)
+        remaining = deferred.remaining(changes, ready, live.values, shared=False)
+        ports.leases.defer(live.namespace, live.name, remaining)
     operation = pending(record)
     if operation is None or values_live.CONTROL_PLANE not in operation.groups:
         return live, ready
     new = [name for name, entry in ready.items() if not upgrade.is_pinned(entry)]
-    is_through = bool(new) and _control_plane_is_through(ports, live)
+    is_through = bool(new) and _is_control_plane_upgraded(ports, live)
     if not new or (operation.accepted and is_through):
         return live, ready
-    groups = tuple(dict.fromkeys((*operation.groups, *new)))
-    ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, groups=groups))
+    nodegroups = tuple(dict.fromkeys((*operation.groups, *new)))
+    ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, groups=nodegroups))
     if is_through:
         return live, ready
     own = request.own_images
@@ -112,77 +113,77 @@ def begin_upgrade(
     operation: Operation,
     facts: CloudFacts,
     conf: Settings,
-    owing: tuple[DeferredChange, ...] = (),
+    changes: tuple[DeferredChange, ...] = (),
 ) -> tuple[Json, tuple[DeferredChange, ...]]:
     """The values with which an upgrade begins, and what is owed with it; nothing is touched.
 
     :param request: what the rows ask for now.
-    :param owing: what is owed until now.
+    :param changes: what is owed until now.
     :param facts: as :meth:`cloud.Cloud.software` gives them for the target.
     :raises errors.InvalidRequest: the cluster cannot go there.
     """
-    terms = requirements.requirements(conf)
-    message.refuse(checks.software_problems(target.request, facts, terms, operation.groups))
-    theirs = render.render_values(_as_made(target.request, live), facts, conf)
-    _check_distro(live, target.request.image, theirs["osDistro"])
-    old, new = upgrade.versions(live), theirs["kubernetesVersion"]
+    required = requirements.requirements(conf)
+    message.refuse(checks.software_problems(target.request, facts, required, operation.groups))
+    target_values = render.render_values(_without_fixed(target.request, live), facts, conf)
+    _check_distro(live, target.request.image, target_values["osDistro"])
+    old, new = upgrade.versions(live), target_values["kubernetesVersion"]
     if values_live.CONTROL_PLANE not in operation.groups:
         for name in operation.groups:
-            _check_there(name, old)
+            _check_exists(name, old)
             upgrade.check_nodegroup_version(name, old[name], new, old[values_live.CONTROL_PLANE])
             live = upgrade.upgrade_nodegroup(
-                live, name, new, facts.image_id, operation.max_batch_size, owing
+                live, name, new, facts.image_id, operation.max_batch_size, changes
             )
-        return live, owing
+        return live, changes
     kept = {name: old[name] for name in old if name not in operation.groups}
     upgrade.check_control_plane(old[values_live.CONTROL_PLANE], new, kept)
     # The old label need not agree with the new image, nor the new image know its version.
-    known = dataclasses.replace(facts, kubernetes_version=request.labels.kube_tag or new)
-    today, running = _as_made(request, live), old[values_live.CONTROL_PLANE]
-    base = render.render_values(today, known, conf, running=running)
-    values = upgrade.initial_values(live, base, theirs)
-    if not any(one.id == operation.id for one in owing) and values_live.node_groups(live):
+    new_facts = dataclasses.replace(facts, kubernetes_version=request.labels.kube_tag or new)
+    current, running = _without_fixed(request, live), old[values_live.CONTROL_PLANE]
+    base = render.render_values(current, new_facts, conf, running=running)
+    values = upgrade.initial_values(live, base, target_values)
+    if not any(change.id == operation.id for change in changes) and values_live.node_groups(live):
         # A second time the rows may follow already, and do not tell any more what is owed.
-        owing = (*owing, deferred.of_upgrade(operation.id, live, base, theirs))
-    deferred.check_size(owing)
-    return values, owing
+        changes = (*changes, deferred.of_upgrade(operation.id, live, base, target_values))
+    deferred.check_size(changes)
+    return values, changes
 
 
 def waiting_nodegroups(
-    owing: tuple[DeferredChange, ...], operation: Operation, values: Json
+    changes: tuple[DeferredChange, ...], operation: Operation, values: Json
 ) -> tuple[DeferredChange, ...]:
     """What is owed still, when an upgrade has begun and the release has *values*."""
-    alone = values_live.CONTROL_PLANE not in operation.groups
-    return deferred.remaining(owing, operation.groups if alone else (), values, shared=False)
+    is_single = values_live.CONTROL_PLANE not in operation.groups
+    return deferred.remaining(changes, operation.groups if is_single else (), values, shared=False)
 
 
-def _check_there(name: str, have: Mapping[str, str]) -> None:
-    if name not in have:
+def _check_exists(name: str, versions: Mapping[str, str]) -> None:
+    if name not in versions:
         raise errors.InvalidRequest(
             f"Nodegroup '{name}' was never created, so there is nothing to upgrade. Delete it, and "
             "create it again."
         )
 
 
-def _check_distro(live: Json, image: str, wanted: str) -> None:
+def _check_distro(live: Json, image: str, requested: str) -> None:
     """Nodegroups would be set up for the new one while they are pinned to the old image."""
-    have = live.get("osDistro") or "ubuntu"
-    if wanted != have:
+    current = live.get("osDistro") or "ubuntu"
+    if requested != current:
         raise errors.InvalidRequest(
             "The image has another distribution than the cluster. Image "
-            f"'{image}' has {wanted}: choose a template for {have}, or create a new cluster."
+            f"'{image}' has {requested}: choose a template for {current}, or create a new cluster."
         )
 
 
-def new_chart(ports: Clients, wanted: labels.Labels) -> Chart:
+def new_chart(ports: Clients, cluster_labels: labels.Labels) -> Chart:
     """The chart that a cluster with these labels is made with.
 
     :raises errors.DriverError: it is not allowed, or not to be had.
     """
     return ports.charts.for_new_cluster(
-        wanted.capi_helm_chart_version,
-        name=wanted.capi_helm_chart_name,
-        repository=wanted.capi_helm_chart_repo,
+        cluster_labels.capi_helm_chart_version,
+        name=cluster_labels.capi_helm_chart_name,
+        repository=cluster_labels.capi_helm_chart_repo,
     )
 
 
@@ -196,17 +197,17 @@ def chart(
     """
     if values_live.CONTROL_PLANE not in operation.groups:
         return None
-    found = new_chart(ports, target.request.labels)
-    same = found.family == live.chart_family and (found.family or found.name == live.chart_name)
-    if not (same or conf.capi_helm.allow_chart_family_change):
+    new = new_chart(ports, target.request.labels)
+    is_same = new.family == live.chart_family and (new.family or new.name == live.chart_name)
+    if not (is_same or conf.capi_helm.allow_chart_family_change):
         raise errors.InvalidRequest(
             "The template has a chart of another family, which would replace all machines. It has "
-            f"'{found.name}' {found.version}, and the cluster has '{live.chart_name}' "
+            f"'{new.name}' {new.version}, and the cluster has '{live.chart_name}' "
             f"{live.chart_version}. Use a template of the same chart, or ask the cloud's operator.",
-            f"family '{live.chart_family}' to '{found.family}'; [capi_helm] "
+            f"family '{live.chart_family}' to '{new.family}'; [capi_helm] "
             "allow_chart_family_change is false",
         )
-    return found
+    return new
 
 
 def interrupted_chart(
@@ -226,9 +227,9 @@ def interrupted_chart(
         return None
     if values_live.CONTROL_PLANE not in operation.groups:
         return None
-    found = new_chart(ports, target(operation).request.labels)
-    same = (found.name, found.version) == (live.chart_name, live.chart_version)
-    return found if same else None
+    new = new_chart(ports, target(operation).request.labels)
+    is_same = (new.name, new.version) == (live.chart_name, live.chart_version)
+    return new if is_same else None
 
 
 def groups(
@@ -246,9 +247,8 @@ def groups(
     if not nodegroup.is_default:
         return (name,)
     own = own_images(request, live)
-    followers = (
-        group.name for group in request.node_groups if group.name not in own or group.image == image
-    )
+    workers = request.node_groups
+    followers = (group.name for group in workers if group.name not in own or group.image == image)
     return (values_live.CONTROL_PLANE, *followers)
 
 
@@ -261,13 +261,13 @@ def with_deferred(
     """
     if operation.groups[:1] != (values_live.CONTROL_PLANE,) or len(operation.groups) == 1:
         return operation
-    own, there = own_images(request, live), values_live.node_groups(live).keys()
-    late = (
+    own, entries = own_images(request, live), values_live.node_groups(live).keys()
+    added = (
         group.name
         for group in request.node_groups
-        if group.name in there and (group.name not in own or group.image == target.request.image)
+        if group.name in entries and (group.name not in own or group.image == target.request.image)
     )
-    return dataclasses.replace(operation, groups=tuple(dict.fromkeys((*operation.groups, *late))))
+    return dataclasses.replace(operation, groups=tuple(dict.fromkeys((*operation.groups, *added))))
 
 
 def own_images(request: ClusterRequest, live: Json) -> frozenset[str]:
@@ -284,37 +284,37 @@ def own_images(request: ClusterRequest, live: Json) -> frozenset[str]:
     )
 
 
-def _as_made(request: ClusterRequest, live: Json) -> ClusterRequest:
+def _without_fixed(request: ClusterRequest, live: Json) -> ClusterRequest:
     """The request without what an upgrade can neither give nor take.
 
     Nobody asks for the images of single nodegroups, which stay; and machines that were made without
     a disk for images and containers (by a driver that gives none) get none now.
     """
     entries = values_live.node_groups(live)
-    groups = (
-        _with_disk(dataclasses.replace(group, image=None), entries.get(group.name, {}))
-        for group in request.node_groups
+    nodegroups = (
+        _with_disk(dataclasses.replace(nodegroup, image=None), entries.get(nodegroup.name, {}))
+        for nodegroup in request.node_groups
     )
     return dataclasses.replace(
         request,
         control_plane=_with_disk(request.control_plane, live.get("controlPlane") or {}),
-        node_groups=tuple(groups),
+        node_groups=tuple(nodegroups),
     )
 
 
-def _with_disk(group: NodeGroupRequest, entry: Json) -> NodeGroupRequest:
-    has = bool(entry.get("containerdBlockDevice"))
-    return group if has else dataclasses.replace(group, docker_volume=0)
+def _with_disk(nodegroup: NodeGroupRequest, entry: Json) -> NodeGroupRequest:
+    has_disk = bool(entry.get("containerdBlockDevice"))
+    return nodegroup if has_disk else dataclasses.replace(nodegroup, docker_volume=0)
 
 
-def _control_plane_is_through(ports: Clients, live: LiveRelease) -> bool:
+def _is_control_plane_upgraded(ports: Clients, live: LiveRelease) -> bool:
     now = clock.utc_now()
     observed = snapshot.take_snapshot(ports.kube, live.namespace, live.name, now)
-    wanted = GroupState(
+    state = GroupState(
         name=values_live.CONTROL_PLANE,
         status="",
         count=values_live.count(live.values, None),
         is_control_plane=True,
         version=upgrade.versions(live.values)[values_live.CONTROL_PLANE].removeprefix("v"),
     )
-    return status.control_plane_in_place(observed, wanted)
+    return status.control_plane_in_place(observed, state)

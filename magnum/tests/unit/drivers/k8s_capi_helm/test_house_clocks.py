@@ -28,7 +28,7 @@ ALLOWED = {
     "reconcile/controller_check.py:note": "what a clock there is ahead of seconds of this one",
     "reconcile/credential_check.py:problem": _PROCESS,
     "reconcile/first_seen.py:age": "times of rows, a day more than clocks differ by",
-    "reconcile/first_seen.py:_tidy": _PROCESS,
+    "reconcile/first_seen.py:_discard_old": _PROCESS,
     "status/__init__.py:_fresh": "the age of this process's own look",
     "status/health.py:_certificates": "a certificate ends when the world's clock says so",
     "status/reasons.py:late": _DEADLINE,

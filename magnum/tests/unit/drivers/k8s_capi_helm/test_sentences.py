@@ -30,21 +30,21 @@ DOT_FREE = re.compile(
     r"error|str\(error\)|what|_WHAT|service|status|code|kind|asker|field|label|label\.name|name"
     r"|service_type|where|subject|of_nodegroup|of_label|max_labels|max_size|most|least|minimum|maximum|longest"
     r"|count|group|nodegroup|port|start|capability|bounds"
-    r"|uuid|cluster_uuid|release|namespace|wanted\[\d\]|marked|operation\.verb|size|MASTER"
+    r"|uuid|cluster_uuid|release|namespace|secret_names\[\d\]|uuid_label|operation\.verb|size|MASTER"
     r"|len\(.*\)|max\(.*\)|size // 1024|LIMIT // 1024|OF_OPERATIONS // 1024|_MOST_MARKS"
     r"|(row|group|nodegroup)\.(name|node_count|count|docker_volume|role)"
     r"|cluster\.stack_id|record\.cluster_uuid|operation\.template|masters\.count"
-    r"|owner\.project_id|asking\.project_id|errors\.Cause\.\w+|_noun\(subject\)"
+    r"|owner\.project_id|context\.project_id|errors\.Cause\.\w+|_noun\(subject\)"
     r"|', '\.join\(kinds\)|_titles\(problems\)|kind\.(name|plural)|about|why"
     r"|_short\(found\['namespace'\], _NAME_LIMIT\)"
 )
 #: What stands for a name without dots in one module only.
 EXEMPT = {
     # Names of objects of the driver, which are those of releases.
-    "reconcile/adoption.py": re.compile(r"other"),
-    "reconcile/autoscaling.py": re.compile(r"len\(found\) or 'no'"),
+    "reconcile/adoption.py": re.compile(r"other|title"),
+    "reconcile/autoscaling.py": re.compile(r"len\(deployments\) or 'no'"),
     "reconcile/credential_secret.py": re.compile(
-        r"conditions\.name\(one\)|reference\['name'\]|kind|VALUE"
+        r"conditions\.name\(openstack_cluster\)|reference\['name'\]|kind|VALUE"
     ),
     "lease/malformed.py": re.compile(r"lease\['metadata'\]\.get\('name', ''\)"),
 }
@@ -83,7 +83,7 @@ def refusals() -> Iterator[tuple[str, ast.expr, re.Pattern[str] | None]]:
                 values = []
                 if isinstance(node, ast.Yield) and node.value is not None:
                     values = [node.value]
-                elif isinstance(node, ast.Call) and ast.unparse(node.func) == "found.append":
+                elif isinstance(node, ast.Call) and ast.unparse(node.func) == "problems.append":
                     values = node.args
                 elif isinstance(node, ast.List):
                     values = node.elts
