@@ -185,8 +185,8 @@ _FAMILIES: tuple[tuple[re.Pattern[str], type[errors.DriverError], str], ...] = t
             r"internal error occurred: failed calling webhook \\?\"(?P<webhook>[^\"\\]+)",
             errors.HelmInterrupted,
             "A webhook of the management cluster does not answer, so the chart cannot be applied. "
-            "The webhook is '{webhook}'. The chart will be applied again; if this persists, ask "
-            "the operator to check the controllers of Cluster API there.",
+            "The webhook is '{webhook}'. It will be retried; if this persists, ask the operator to "
+            "check Cluster API's controllers.",
         ),
         (
             r"kubernetes cluster unreachable|connection refused|connection reset|i/o timeout|"

@@ -103,9 +103,8 @@ class Outage(Life):
         self.customer.resize(1)
         said = (
             "management: A webhook of the management cluster does not answer, so the chart cannot "
-            "be applied. The webhook is 'default.cluster.cluster.x-k8s.io'. The chart will be "
-            "applied again; if this persists, ask the operator to check the controllers of Cluster "
-            "API there."
+            "be applied. The webhook is 'default.cluster.cluster.x-k8s.io'. It will be retried; if "
+            "this persists, ask the operator to check Cluster API's controllers."
         )
         rows = self.cluster.says(said)
         assert rows.status == "UPDATE_IN_PROGRESS", rows

@@ -15,6 +15,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.helm import cli, client, failures, release_secret, versions
 from magnum.drivers.k8s_capi_helm.helm.process import ProcessOutcome, ProcessResult
 from magnum.drivers.k8s_capi_helm.model import names
+from magnum.drivers.k8s_capi_helm.status import issue
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes import FakeHelm, FakeKube
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import helm as suites_helm
 
@@ -165,6 +166,16 @@ class TestWords(testtools.TestCase):
             self.assertIs(kind, type(error), words)
             self.assertIn(sentence, str(error))
             self.assertEqual("detail", error.detail)
+
+    def test_what_is_waited_for_fits_a_reason(self) -> None:
+        checked = 0
+        for words, kind, _ in WORDS:
+            error = failures.error_of(words, "detail")
+            if kind.retryable:
+                line = issue.Issue(str(error), error.cause).line()
+                self.assertTrue(line.endswith(str(error)), line)
+                checked += 1
+        self.assertGreater(checked, 5)
 
     def test_a_release_that_is_not_there_stays_in_the_house(self) -> None:
         error = failures.error_of("Error: uninstall: Release not loaded: x: release: not found", "")
