@@ -20,7 +20,7 @@ from sandbox.management import binaries, controllers, faults
 from sandbox.management.api import Api
 from sandbox.management.connection import Connection, Refused
 from sandbox.state import State
-from sandbox.tests.management import played
+from sandbox.tests.management import builders
 
 NAMESPACE = "magnum-p1"
 PATIENCE = 120.0
@@ -37,7 +37,7 @@ def setUpModule() -> None:
     management.up_api(state)
     controllers.start_players(state, binaries.build(state))
     _started["state"] = state
-    Api(management.kubeconfig(state)).apply(played.namespace(NAMESPACE))
+    Api(management.kubeconfig(state)).apply(builders.namespace(NAMESPACE))
 
 
 class Case(unittest.TestCase):
@@ -61,30 +61,30 @@ class Case(unittest.TestCase):
 
 class TestApiServer(Case):
     def test_webhooks_fill_in_and_refuse(self) -> None:
-        good = played.machine_deployment(NAMESPACE, "good", version="1.34.4")
+        good = builders.machine_deployment(NAMESPACE, "good", version="1.34.4")
         self.api.apply(good)
-        found = self.api.get(played.path_of(good)) or {}
+        found = self.api.get(builders.path_of(good)) or {}
         self.assertEqual("v1.34.4", found["spec"]["template"]["spec"]["version"])
-        bad = played.machine_deployment(NAMESPACE, "bad", version="latest")
+        bad = builders.machine_deployment(NAMESPACE, "bad", version="latest")
         self.assertIn("must be a valid semantic version", self.refusal(bad))
 
     def test_objects_are_converted_to_the_older_version(self) -> None:
-        self.api.apply(played.cluster(NAMESPACE, "converted"))
+        self.api.apply(builders.cluster(NAMESPACE, "converted"))
         old = f"/apis/cluster.x-k8s.io/v1beta1/namespaces/{NAMESPACE}/clusters/converted"
         found = self.api.get(old) or {}
         kind = found["spec"]["infrastructureRef"]["apiVersion"]
         self.assertEqual("infrastructure.cluster.x-k8s.io/v1beta1", kind)
 
     def test_nobody_reconciles(self) -> None:
-        document = played.cluster(NAMESPACE, "untouched")
+        document = builders.cluster(NAMESPACE, "untouched")
         self.api.apply(document)
         # The managers saw the next object too when its webhook has answered.
-        self.api.apply(played.machine_deployment(NAMESPACE, "later", version="v1.34.4"))
-        found = self.api.get(played.path_of(document)) or {}
+        self.api.apply(builders.machine_deployment(NAMESPACE, "later", version="v1.34.4"))
+        found = self.api.get(builders.path_of(document)) or {}
         self.assertNotIn("finalizers", found["metadata"])
 
     def test_addon_provider_refusals_come_from_the_api_server(self) -> None:
-        release = played.helm_release(NAMESPACE, "rel", "oci")
+        release = builders.helm_release(NAMESPACE, "rel", "oci")
         release["spec"]["chart"]["repo"] = "oci://example.org"
         self.assertIn("spec.chart.repo", self.refusal(release))
 
@@ -103,10 +103,12 @@ class TestDriverUser(Case):
 
     def bind(self, namespace: str, role: str) -> int:
         path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"
-        return self.status_of("POST", path, played.role_binding(role, "magnum"))
+        return self.status_of("POST", path, builders.role_binding(role, "magnum"))
 
     def test_it_reaches_secrets_only_where_it_bound_itself(self) -> None:
-        self.assertEqual(200, self.status_of("POST", "/api/v1/namespaces", played.namespace("own")))
+        self.assertEqual(
+            200, self.status_of("POST", "/api/v1/namespaces", builders.namespace("own"))
+        )
         secrets = "/api/v1/namespaces/own/secrets"
         self.assertEqual(403, self.status_of("GET", secrets))
         self.assertEqual(200, self.bind("own", "magnum-k8s-capi-helm"))
@@ -124,13 +126,13 @@ class TestDriverUser(Case):
 
 class TestPlayers(Case):
     def test_from_an_active_server_to_a_ready_node_and_away_again(self) -> None:
-        cast = played.Cast(self.admin, self.state, NAMESPACE, "life")
+        cast = builders.Cast(self.admin, self.state, NAMESPACE, "life")
         cast.enter()
         self.until("the workload API server answers", cast.answers)
         self.assertEqual({}, cast.ready_nodes(), "no addon runs yet")
         cast.say_initialized()
         for chart in ("openstack-cloud-controller-manager", "cilium"):
-            self.api.apply(played.helm_release(NAMESPACE, "life", chart))
+            self.api.apply(builders.helm_release(NAMESPACE, "life", chart))
         self.until("the node is ready", lambda: cast.ready_nodes() == {"life-m": "v1.34.4"})
         self.assertEqual("Deployed", cast.addon_status("cilium")["phase"])
         self.assertEqual(1, cast.addon_status("cilium")["revision"])
@@ -146,8 +148,8 @@ class TestPlayers(Case):
         fault = faults.FAULTS["node-never-joins"]
         fault.on(self.state, "^late")
         self.addCleanup(fault.off, self.state)
-        healthy = played.Cast(self.admin, self.state, NAMESPACE, "prompt")
-        late = played.Cast(self.admin, self.state, NAMESPACE, "late")
+        healthy = builders.Cast(self.admin, self.state, NAMESPACE, "prompt")
+        late = builders.Cast(self.admin, self.state, NAMESPACE, "late")
         for cast in (late, healthy):
             cast.enter()
             self.addCleanup(cast.leave)
@@ -157,14 +159,14 @@ class TestPlayers(Case):
         self.until("the late one joins", late.answers)
 
     def test_an_addon_waits_with_a_reason_and_fails_with_one(self) -> None:
-        cast = played.Cast(self.admin, self.state, NAMESPACE, "waits")
+        cast = builders.Cast(self.admin, self.state, NAMESPACE, "waits")
         cast.enter()
         self.addCleanup(cast.leave)
-        self.api.apply(played.helm_release(NAMESPACE, "waits", "metrics-server"))
+        self.api.apply(builders.helm_release(NAMESPACE, "waits", "metrics-server"))
         self.until("it says why", lambda: "'waits' is not ready" in cast.progress("metrics-server"))
         self.assertEqual("Pending", cast.addon_status("metrics-server")["phase"])
         cast.say_initialized()
-        broken = played.helm_release(NAMESPACE, "waits", "broken")
+        broken = builders.helm_release(NAMESPACE, "waits", "broken")
         broken["spec"]["valuesSources"] = [{"template": "a: {{ b.c }}"}]
         self.api.apply(broken)
         self.until("it fails", lambda: cast.addon_status("broken").get("phase") == "Failed")
@@ -203,15 +205,15 @@ def annotations(addon: dict[str, Any]) -> dict[str, str]:
 class TestAddonObject(Case):
     def setUp(self) -> None:
         super().setUp()
-        self.cast = played.Cast(self.admin, self.state, NAMESPACE, "done")
+        self.cast = builders.Cast(self.admin, self.state, NAMESPACE, "done")
         self.cast.enter()
         self.addCleanup(self.cast.leave)
         self.cast.say_initialized()
-        self.values = played.secret(NAMESPACE, "done-values", {"values.yaml": b"a: 1"})
+        self.values = builders.secret(NAMESPACE, "done-values", {"values.yaml": b"a: 1"})
         self.api.apply(self.values)
-        release = played.helm_release(NAMESPACE, "done", "ccm")
+        release = builders.helm_release(NAMESPACE, "done", "ccm")
         release["spec"]["valuesSources"] = [{"secret": {"name": "done-values"}}]
-        self.path = played.path_of(release)
+        self.path = builders.path_of(release)
         self.api.apply(release)
 
     def test_every_sign_of_being_done_is_there(self) -> None:
@@ -221,7 +223,7 @@ class TestAddonObject(Case):
 
     def test_a_changed_secret_makes_helm_run_again(self) -> None:
         self.until("it is installed", lambda: self.revision() == 1)
-        changed = played.secret(NAMESPACE, "done-values", {"values.yaml": b"a: 2"})
+        changed = builders.secret(NAMESPACE, "done-values", {"values.yaml": b"a: 2"})
         self.api.apply(changed)
         self.until("it is upgraded", lambda: self.revision() == 2)
 
@@ -246,7 +248,7 @@ class TestAddonObject(Case):
 
 class TestRecovery(Case):
     def test_up_again_after_everything_was_killed(self) -> None:
-        self.api.apply(played.config_map("kept"))
+        self.api.apply(builders.config_map("kept"))
         for entry in processes.all_recorded(self.state):
             os.killpg(entry.pid, signal.SIGKILL)
         self.until("all are dead", lambda: not processes.owned(self.state))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects for tests, and a cluster of one machine whose CAPO and Cluster API the test plays."""
+"""Objects for tests, and a cluster of one machine with simulated CAPO and Cluster API."""
 
 import base64
 import json
