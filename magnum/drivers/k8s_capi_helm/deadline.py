@@ -36,7 +36,7 @@ def at_least(seconds: float) -> Iterator[None]:
         yield
 
 
-def remaining(maximum: float) -> float:
+def seconds_left(maximum: float) -> float:
     """Seconds that there are for something that may take *maximum*; never below 0."""
     end = _until.get()
     return maximum if end is None else max(0.0, min(maximum, end - time.monotonic()))

@@ -15,8 +15,8 @@ from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
 from magnum.drivers.k8s_capi_helm.kube.discovery import Discovery
 from magnum.drivers.k8s_capi_helm.kube.request import (
     APPLY_PATCH,
-    gone,
     MERGE_PATCH,
+    not_found_error,
     refusal,
     unreachable,
 )
@@ -238,7 +238,7 @@ class KubeClient:
             repeatable=not compared,
         )
         if reply is None:
-            raise gone(kind, namespace, name)
+            raise not_found_error(kind, namespace, name)
         return reply
 
     def delete(
@@ -301,5 +301,5 @@ class KubeClient:
             raise ValueError(f"{kind.name} '{name}' needs metadata.namespace")
         reply = self._kinds.exchange(method, kind, namespace, name, body=manifest, **extra)
         if reply is None:
-            raise gone(kind, namespace, name)
+            raise not_found_error(kind, namespace, name)
         return reply

@@ -85,7 +85,7 @@ class Services:
         keystone, tries = self._clients.keystone(), _RETRIES + 1
         self._usual = self._usual or keystone.session.timeout or _TIMEOUT
         # Whoever waits for the answer is to have it in time, also from a service that is silent.
-        left = deadline.remaining(self._usual * tries) / tries
+        left = deadline.seconds_left(self._usual * tries) / tries
         keystone.session.timeout = max(_SHORTEST, left)
         keystone.session._discovery_cache = _VERSIONS
         return keystone

@@ -16,11 +16,11 @@ _EXPRESSION = re.compile(r"\{\{(?P<source>[^{}]*)\}\}")
 _MARKS = ("{{", "{%", "{#")
 
 
-class Omitted:
+class OmittedValue:
     """The result of an expression whose key is omitted."""
 
 
-OMIT = Omitted()
+OMIT = OmittedValue()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

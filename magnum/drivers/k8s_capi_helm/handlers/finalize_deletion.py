@@ -25,7 +25,7 @@ def save_created(context: Any, cluster: Any) -> bool:
     The cluster has a reason from this first write on.
     """
     try:
-        saving.save(cluster, status_reason=reasons.starting(cluster.status))
+        saving.save(cluster, status_reason=reasons.starting_reason(cluster.status))
     except exception.ClusterNotFound:
         certificates.delete(context, cluster)
         return False

@@ -47,7 +47,7 @@ _REQUEST, _REFUSED = "request", "refused, UPDATE_FAILED since "
 
 def repair(context: Any, cluster: Any, conf: Settings) -> Verdict | None:
     """The health poll, which also brings FAILED clusters back that have come good."""
-    if sentence := ownership.why_foreign(cluster):
+    if sentence := ownership.foreign_reason(cluster):
         return _unknown(cluster, sentence)
     judged = list(cluster.nodegroups)
     if ownership.is_cluster_deleting(judged) and not cluster.status.startswith("DELETE_"):

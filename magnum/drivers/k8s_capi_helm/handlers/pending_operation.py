@@ -173,7 +173,7 @@ def not_allowed(cluster: Any, nodegroup: Any, conf: Settings, known: ReleaseSnap
     else:
         return False
     nodegroup.obj_reset_changes()
-    reason = reasons.refused(f"Nodegroup '{nodegroup.name}' {sentence}")
+    reason = reasons.refused_reason(f"Nodegroup '{nodegroup.name}' {sentence}")
     saving.save(nodegroup, status=status, status_reason=reason)
     return True
 

@@ -188,7 +188,7 @@ def continue_deletion(context: Any, cluster: Any, conf: Settings) -> None:
     elif step.action is status_deletion.DeletionAction.NO_PROOF or _is_late(ports, owner, now):
         saving.save(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
     else:
-        saving.save(cluster, status_reason=step.reason or reasons.starting(cluster.status))
+        saving.save(cluster, status_reason=step.reason or reasons.starting_reason(cluster.status))
 
 
 def write(
@@ -209,7 +209,7 @@ def write(
 
 def _is_left_alone(cluster: Any) -> bool:
     """Whether it is another driver's, which may be working on it: only a sentence is written."""
-    sentence = ownership.why_foreign(cluster)
+    sentence = ownership.foreign_reason(cluster)
     if sentence:
         saving.save(cluster, status_reason=sentence)
     return bool(sentence)

@@ -80,7 +80,7 @@ def write(
                     continue
                 asked = operation.is_creation_recorded(noted, name, row.uuid)
                 if _is_unheard(cluster, row) and not asked:
-                    own = dataclasses.replace(own, reason=reasons.starting(own.status))
+                    own = dataclasses.replace(own, reason=reasons.starting_reason(own.status))
                 _write_group(row, own)
         verdict = found.verdict
         over = [op.id for op in noted if op.id not in found.unfinished and _is_over(op, verdict)]

@@ -78,7 +78,7 @@ class HelmCli(pyhelm3.command.Command):  # type: ignore[misc]
         )
         self._program = executable
         self._environment = environment(os.environ, kubeconfig)
-        self._limit = deadline.remaining(timeout + MARGIN + _GRACE) - _GRACE
+        self._limit = deadline.seconds_left(timeout + MARGIN + _GRACE) - _GRACE
         self._stop = stop
         self._extra = (_CHEAP, *_MOVED_ALONG, *((_FORCE,) if force else ()))
 

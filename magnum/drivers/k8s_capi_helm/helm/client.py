@@ -18,7 +18,7 @@ from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.helm import failures, recovery, release_secret
 from magnum.drivers.k8s_capi_helm.helm.cli import HelmCli, identity
 from magnum.drivers.k8s_capi_helm.helm.fair_queue import FairQueue
-from magnum.drivers.k8s_capi_helm.helm.versions import supported
+from magnum.drivers.k8s_capi_helm.helm.versions import supported_version
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
 
@@ -208,7 +208,7 @@ class HelmClient:
         with self._guard:
             if binary != self._known_binary or not self._known_version:
                 command = self._command(timeout=_VERSION_TIMEOUT)
-                self._known_version = supported(self._run(command.version()))
+                self._known_version = supported_version(self._run(command.version()))
                 self._known_binary = binary
             return self._known_version
 
@@ -264,7 +264,7 @@ class HelmClient:
         self, namespace: str, release: str = "", stop: Callable[[], bool] = lambda: False
     ) -> Iterator[None]:
         """A turn of a project, for which one waits as long as for a run: one may be in the way."""
-        with self._turns.turn(namespace, wait=deadline.remaining(self._timeout), stop=stop):
+        with self._turns.turn(namespace, wait=deadline.seconds_left(self._timeout), stop=stop):
             if stop():
                 raise failures.lock_lost(namespace, release, "helm began")
             yield

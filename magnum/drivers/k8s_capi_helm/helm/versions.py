@@ -13,7 +13,7 @@ from magnum.drivers.k8s_capi_helm.labels import versions
 OLDEST = {3: Version("3.17.0"), 4: Version("4.1.1")}
 
 
-def supported(text: str) -> str:
+def supported_version(text: str) -> str:
     """The plain version in what ``helm version`` says.
 
     :raises errors.HelmUnusable: it is not one of the supported versions.

@@ -129,7 +129,7 @@ class Discovery:
         return Request(
             method,
             path(kind, version, namespace, None if method == "POST" else name),
-            what=describe(kind, namespace, name),
+            subject=describe(kind, namespace, name),
             body=body,
             private=kind == names.SECRET,
             **extra,

@@ -105,7 +105,7 @@ def _load_file(path: str, configuration: kubernetes.client.Configuration) -> Non
     for entry in config.value.get("users") or ():
         plugin = (entry.value.get("user") or {}).get("exec")
         if isinstance(plugin, dict) and "command" in plugin:
-            now = max(_PLUGIN_SHORTEST, deadline.remaining(_PLUGIN_LIMIT))
+            now = max(_PLUGIN_SHORTEST, deadline.seconds_left(_PLUGIN_LIMIT))
             limit = [f"--kill-after={_PLUGIN_GRACE}", f"{now:.1f}", plugin["command"]]
             plugin["args"] = [*limit, *(plugin.get("args") or ())]
             plugin["command"] = "timeout"

@@ -30,7 +30,7 @@ class Request:
     """One HTTP request.
 
     :ivar verb: what it does, in a word for people ("read", "list", "apply" ...).
-    :ivar what: what it is about, for people: kind, name and namespace.
+    :ivar subject: what it is about, for people: kind, name and namespace.
     :ivar repeatable: sending it twice does what sending it once does, so that it may be sent again
         when nobody knows whether it arrived.
     :ivar private: the object holds secrets: the server's own words are kept out of errors, for
@@ -41,7 +41,7 @@ class Request:
     method: str
     path: str
     verb: str
-    what: str
+    subject: str
     query: Sequence[tuple[str, str]] = ()
     body: Json | None = None
     content_type: str = "application/json"
@@ -114,13 +114,13 @@ def refusal(request: Request, code: int, body: bytes) -> errors.DriverError:
         ManagementRefused for the rest. The server's words are in the detail only.
     """
     detail = f"{request.method} {request.path}: HTTP {code}: {server_message(request, body)}"
-    about = f"{request.verb} {request.what}"
+    about = f"{request.verb} {request.subject}"
     if code in PASSING:
         return unreachable(detail)
     if code in (409, 410):
         return errors.Conflict(
             "Another client changed an object on the management cluster first. Nothing of "
-            f"{request.what} was overwritten; the request will be retried.",
+            f"{request.subject} was overwritten; the request will be retried.",
             detail,
         )
     if code == 401:
@@ -137,7 +137,7 @@ def refusal(request: Request, code: int, body: bytes) -> errors.DriverError:
             detail,
         )
     if is_missing_kind(code, body):
-        return missing_kind(request.what, detail)
+        return missing_kind(request.subject, detail)
     return errors.ManagementRefused(
         f"The management cluster refused a request of this Magnum service (HTTP {code}). It was to "
         f"{about}. Ask the operator to look into the log of the Magnum conductor for the reason.",
@@ -182,7 +182,7 @@ def server_message(request: Request, body: bytes) -> str:
     ]
 
 
-def gone(kind: names.Kind, namespace: str | None, name: str | None) -> errors.Conflict:
+def not_found_error(kind: names.Kind, namespace: str | None, name: str | None) -> errors.Conflict:
     """The error of a write to an object that does not exist, or whose namespace does not."""
     return errors.Conflict(
         "An object of this cluster does not exist any more on the management cluster. It is "

@@ -159,7 +159,7 @@ class Transport:
         # A plugin of the kubeconfig has a limit of its own, and may use it up.
         self._client()
         max_seconds = _ATTEMPTS_TOGETHER * sum(self._timeout)
-        remaining = rpc_deadline.remaining(max_seconds)
+        remaining = rpc_deadline.seconds_left(max_seconds)
         end = time.monotonic() + remaining
         if rpc_deadline.is_expired():
             raise unreachable(f"{request.method} {request.path}: not asked, the time is over")
@@ -239,7 +239,7 @@ class Transport:
 
         :raises errors.ManagementUnreachable: it took too long.
         """
-        if not self._lock.acquire(timeout=rpc_deadline.remaining(sum(self._timeout))):
+        if not self._lock.acquire(timeout=rpc_deadline.seconds_left(sum(self._timeout))):
             raise unreachable(
                 "not sent, because the exec plugin of the kubeconfig does not respond"
             )

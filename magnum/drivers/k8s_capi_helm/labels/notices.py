@@ -102,7 +102,7 @@ def notices(
     :param cni: the cluster's network of pods, None if it does not matter.
     :returns: sentences in a stable order, () if there is nothing to say.
     """
-    typed = parser.parse(texts, defaults or {}, known=texts)
+    typed = parser.parse(texts, defaults or {}, running_labels=texts)
     return (
         *_unknown(texts),
         *_unavailable(texts),

@@ -23,7 +23,7 @@ def parse(
     texts: Mapping[str, str],
     defaults: Mapping[str, str],
     template: Mapping[str, str] | None = None,
-    known: Mapping[str, str] | None = None,
+    running_labels: Mapping[str, str] | None = None,
 ) -> registry.Labels:
     """The typed labels of a cluster.
 
@@ -32,8 +32,9 @@ def parse(
     :param defaults: texts of the site's defaults, used for labels that *texts* does not give.
     :param template: labels of the cluster template, for a cluster that is to be made or to follow
         it: what only a template can set must not differ from it, and what cannot be had is refused.
-    :param known: labels of a cluster that runs. Nobody can change them, so what is wrong with them
-        keeps it neither from being resized nor from being upgraded: it counts as not given. Without
+    :param running_labels: labels of a cluster that runs. Nobody can change them, so what is wrong
+        with them keeps it neither from being resized nor from being upgraded: it counts as not
+        given. Without
         *template* that goes for the site's defaults too.
     :raises InvalidLabel: a label has another form than it should, or contradicts another one.
     :raises InvalidRequest: a label asks for what cannot be had.
@@ -43,8 +44,8 @@ def parse(
         tuple(texts.items()),
         tuple(defaults.items()),
         None if template is None else tuple(template.items()),
-        None if known is None else tuple(known.items()),
-        known is texts,
+        None if running_labels is None else tuple(running_labels.items()),
+        running_labels is texts,
     )
 
 
@@ -131,7 +132,7 @@ def parse_nodegroup(
     cluster: Mapping[str, str],
     defaults: Mapping[str, str],
     *,
-    running: bool = False,
+    is_running: bool = False,
 ) -> registry.Labels:
     """The typed labels that hold for one nodegroup: its own laid over those of its cluster.
 
@@ -139,10 +140,10 @@ def parse_nodegroup(
     copy is no wish of its own, so it is not looked at.
 
     :param own: the nodegroup's labels as Magnum keeps them.
-    :param running: the nodegroup is there already, so nothing may be wrong with its labels.
+    :param is_running: the nodegroup is there already, so nothing may be wrong with its labels.
     :raises InvalidLabel: as :func:`parse`.
     """
-    texts, own = dict(cluster), readable_labels(own) if running else own
+    texts, own = dict(cluster), readable_labels(own) if is_running else own
     for label in registry.REGISTRY:
         if labels_label.LabelScope.NODEGROUP not in label.scopes:
             continue
@@ -153,7 +154,7 @@ def parse_nodegroup(
                 texts[name] = text
                 break
     # What is wrong with its cluster's labels was not asked for with it.
-    return parse(texts, defaults, known=texts if running else cluster)
+    return parse(texts, defaults, running_labels=texts if is_running else cluster)
 
 
 def check_nodegroup(

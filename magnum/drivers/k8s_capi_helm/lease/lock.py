@@ -76,7 +76,7 @@ class Lock:
     def _acquire(
         self, namespace: str, release: str, own_holder: str, wait: float
     ) -> tuple[float, ReleaseRecord]:
-        end = self.clock() + deadline.remaining(wait)
+        end = self.clock() + deadline.seconds_left(wait)
 
         def read_and_take() -> tuple[float, ReleaseRecord]:
             started = self.clock()

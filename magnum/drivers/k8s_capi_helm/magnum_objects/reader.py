@@ -54,7 +54,7 @@ def cluster_request(
     """
     template, all_nodegroups = cluster.cluster_template, list(nodegroups)
     texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
-    typed = labels.parse(texts, conf_module.label_defaults(conf), known=texts)
+    typed = labels.parse(texts, conf_module.label_defaults(conf), running_labels=texts)
     master = _master(all_nodegroups)
     shown = (
         [nodegroup for nodegroup in all_nodegroups if nodegroup.role != MASTER]
@@ -122,7 +122,7 @@ def upgrade_target(
     texts = labels.with_template_only(cluster_labels, new)
     labels.check_merged(texts, cluster.labels or {}, "the cluster")
     defaults = conf_module.label_defaults(conf)
-    typed = labels.parse(texts, defaults, new, known=cluster.labels or {})
+    typed = labels.parse(texts, defaults, new, running_labels=cluster.labels or {})
     # What a cluster has from before and nobody can read was never in force; it stops no upgrade.
     readable = labels.readable_labels(texts)
     all_nodegroups = list(nodegroups)
@@ -201,7 +201,7 @@ def _nodegroup_labels(
 ) -> labels.Labels:
     """The typed labels that hold for a nodegroup of a cluster with the labels *texts*."""
     defaults = conf_module.label_defaults(conf)
-    return labels.parse_nodegroup(own, texts, defaults, running=True)
+    return labels.parse_nodegroup(own, texts, defaults, is_running=True)
 
 
 def _nodegroup_request(

@@ -74,7 +74,7 @@ def validate_chart(nodegroup: NodeGroup, cluster: Cluster, conf: Settings, famil
     if family == names.CHART_FAMILY:
         return
     texts = cluster.labels or {}
-    typed = labels.parse(texts, conf_module.label_defaults(conf), known=texts)
+    typed = labels.parse(texts, conf_module.label_defaults(conf), running_labels=texts)
     nodegroup_labels = _labels(nodegroup, cluster, conf) if nodegroup.role != MASTER else typed
     if docker_volume_size(nodegroup, cluster):
         _refuse_unsupported(nodegroup, "docker_volume_size", docker_volume_size(nodegroup, cluster))

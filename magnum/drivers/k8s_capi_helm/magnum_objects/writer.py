@@ -26,7 +26,7 @@ def mark_in_progress(nodegroup: Cluster | NodeGroup, status: str) -> None:
 
     The reason of an earlier request ends with this.
     """
-    saving.save(nodegroup, status=status, status_reason=reasons.starting(status))
+    saving.save(nodegroup, status=status, status_reason=reasons.starting_reason(status))
 
 
 def is_deleting(nodegroup: NodeGroup) -> bool:
@@ -42,7 +42,7 @@ def set_update_failed(nodegroup: NodeGroup, error: errors.DriverError, **restore
     saving.save(
         nodegroup,
         status=Status.UPDATE_FAILED,
-        status_reason=reasons.refused(str(error)),
+        status_reason=reasons.refused_reason(str(error)),
         **restored,
     )
 

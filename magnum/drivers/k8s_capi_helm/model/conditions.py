@@ -65,7 +65,7 @@ MILESTONES = frozenset({"ControlPlaneInitialized", "Initialized"})
 _CORE_GROUPS = (names.CORE_GROUP, names.CONTROL_PLANE_GROUP)
 
 
-class Truth(enum.Enum):
+class ConditionStatus(enum.Enum):
     """What a condition says; UNKNOWN is also what an absent or stale one says."""
 
     TRUE = "True"
@@ -78,29 +78,29 @@ class Condition:
     """One condition of one object.
 
     :ivar present: False when the object does not carry it (yet).
-    :ivar stale: it was set for an older generation of the object; ``truth`` is UNKNOWN then.
+    :ivar stale: it was set for an older generation of the object; ``status`` is UNKNOWN then.
     :ivar was: what it said when it was set, stale or not.
     :ivar since: when the status last changed (aware), None when unsaid.
     """
 
     name: str
-    truth: Truth = Truth.UNKNOWN
+    status: ConditionStatus = ConditionStatus.UNKNOWN
     reason: str = ""
     message: str = ""
     present: bool = False
     stale: bool = False
-    was: Truth = Truth.UNKNOWN
+    was: ConditionStatus = ConditionStatus.UNKNOWN
     since: datetime.datetime | None = None
 
     @property
     def good(self) -> bool:
         """It says, now, what is good news for a condition of this name."""
-        return self.truth.value == GOOD[self.name]
+        return self.status.value == GOOD[self.name]
 
     @property
     def bad(self) -> bool:
         """It says, now, the opposite of good news; Unknown is neither good nor bad."""
-        return self.truth is not Truth.UNKNOWN and not self.good
+        return self.status is not ConditionStatus.UNKNOWN and not self.good
 
 
 def name(obj: Json) -> str:
@@ -132,7 +132,7 @@ def at_path(obj: Json, *path: str) -> Any:
     return value
 
 
-def deleting(obj: Json) -> bool:
+def is_terminating(obj: Json) -> bool:
     """Whether the object's deletion is requested; finalizers may still hold it."""
     return bool(metadata(obj).get("deletionTimestamp"))
 
@@ -169,13 +169,13 @@ def condition(obj: Json, condition_type: str) -> Condition:
     if item is None:
         return Condition(condition_type)
     try:
-        status = Truth(item.get("status"))
+        status = ConditionStatus(item.get("status"))
     except ValueError:
-        status = Truth.UNKNOWN
+        status = ConditionStatus.UNKNOWN
     stale = condition_type not in MILESTONES and _older(item.get("observedGeneration"), obj)
     return Condition(
         condition_type,
-        Truth.UNKNOWN if stale else status,
+        ConditionStatus.UNKNOWN if stale else status,
         words(item.get("reason")),
         words(item.get("message")),
         present=True,
@@ -214,7 +214,7 @@ def counter(obj: Json, key: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def initialized(obj: Json, key: str, old: str) -> bool:
+def is_initialized(obj: Json, key: str, old: str) -> bool:
     """A one-way milestone: ``status.initialization.<key>``, before that ``status.<old>``."""
     return (
         at_path(obj, "status", "initialization", key) is True or at_path(obj, "status", old) is True

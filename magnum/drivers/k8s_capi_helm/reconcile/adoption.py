@@ -53,7 +53,7 @@ def is_requested(ports: Clients, record: ReleaseRecord, request: ClusterRequest)
     cluster = ports.kube.get(names.CLUSTER, request.namespace, request.release)
     if cluster is None:
         return False
-    if conditions.deleting(cluster):
+    if conditions.is_terminating(cluster):
         raise errors.ReleaseLost(
             "The cluster is being deleted on the management cluster, and its release does not "
             "exist. Nothing was changed. Delete the cluster, or ask the operator."
@@ -67,7 +67,7 @@ def is_requested(ports: Clients, record: ReleaseRecord, request: ClusterRequest)
     return True
 
 
-def is_half_done(live: LiveRelease, record: ReleaseRecord) -> bool:
+def is_adoption_interrupted(live: LiveRelease, record: ReleaseRecord) -> bool:
     """Whether helm was killed while it took objects over, so that some may not be the release's.
 
     The revision that it leaves has the values of which :func:`require_same_manifest` has shown that

@@ -66,7 +66,7 @@ def is_due(record: ReleaseRecord | None) -> bool:
     return record is not None and bool(requested_bounds(record.operations))
 
 
-def hand_over_size(ports: Clients, live: LiveRelease, record: ReleaseRecord) -> None:
+def set_replicas(ports: Clients, live: LiveRelease, record: ReleaseRecord) -> None:
     """Set the numbers that are asked for, and take note that it was done.
 
     A group that has a fixed size by now has its number from its row, by Helm. One that is not there

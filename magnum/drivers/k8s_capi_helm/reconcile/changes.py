@@ -134,7 +134,7 @@ def _plan(
         changed=bisect.changed_nodegroups(operations),
         entries=entries,
         chart=chart or ports.charts.of_release(base, held_lease.record.chart_digest),
-        adopts=adoption.is_half_done(live, held_lease.record),
+        adopts=adoption.is_adoption_interrupted(live, held_lease.record),
     )
 
 

@@ -90,7 +90,7 @@ class ControllerCheck:
         return self._silent(recorded_text)
 
     def _ask_now_and_then(self, kube: Reader) -> None:
-        if self._asking.acquire(timeout=deadline.remaining(_EVERY)):
+        if self._asking.acquire(timeout=deadline.seconds_left(_EVERY)):
             try:
                 now = self._clock()
                 if self._asked is None or now - self._asked >= _EVERY:
@@ -150,7 +150,7 @@ class ControllerCheck:
             if beat is not None:
                 self._known[lease] = beat
                 if beat is not previous and beat.first_seen == now:
-                    self._shown.note(beat.renewed, now)
+                    self._shown.note(beat.renewed_at, now)
 
     def _not_allowed(self, lease: str, error: errors.DriverError) -> None:
         with self._lock:

@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, ReleaseRec
 from magnum.drivers.k8s_capi_helm.reconcile import credentials, orphans, ownership
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.status import deletion, reasons
-from magnum.drivers.k8s_capi_helm.status.issue import bounded, joined_reasons
+from magnum.drivers.k8s_capi_helm.status.issue import joined_reasons, shorten_reason
 
 LOG = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ def _with_blocker(
         reason = (
             joined_reasons(step.reason, f"still there: {remaining}") if remaining else step.reason
         )
-    return dataclasses.replace(step, reason=bounded(reason))
+    return dataclasses.replace(step, reason=shorten_reason(reason))
 
 
 def _next(

@@ -199,11 +199,11 @@ def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Eval
     record, live = read.record, read.live
     verdict = _with(verdict, "labels", _labels(live, subject.state))
     verdict = _with(verdict, "notice", " ".join(_notices(subject, observed)))
-    unfinished = rollout.unfinished(record, values, own)
+    unfinished = rollout.unfinished_operations(record, values, own)
     failed = verdict.status.endswith("_FAILED") and not subject.state.refusal
     if failed and (live is not None or read.outdated) and not read.applied:
         # Its time is over, and Helm has not taken it yet: no row may say that it is done.
-        unfinished |= rollout.continued(record)
+        unfinished |= rollout.continued_operations(record)
     # Of a cluster that was adopted nobody knows what its rows mean, until Helm has run for it.
     has_run = live is not None and record is not None and bool(record.chart_digest)
     return Evaluation(
@@ -227,7 +227,7 @@ def _notices(subject: _Subject, observed: Observed) -> Iterator[str]:
         rollout.version_skew(record, values, subject.own_images),
         rollout.missing_template_changes(record, values),
         orphans.notice(observed, state.health_reason.get("notice", "")),
-        status_nodegroups.drifted_replicas(observed, state),
+        status_nodegroups.replica_drift(observed, state),
         autoscaler_deployment.notice(read.live, settings),
         adoption.notice(record, observed) if read.is_lost else revisions.notice(read.outdated),
     )

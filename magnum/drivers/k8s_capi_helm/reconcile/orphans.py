@@ -43,10 +43,10 @@ def notice(observed: Observed, recorded_text: str = "") -> str:
     :param recorded_text: the notices that its row has now.
     """
     owner = observed.infrastructure
-    if isinstance(owner, Missing) or conditions.deleting(owner) or _has_janitor(owner):
+    if isinstance(owner, Missing) or conditions.is_terminating(owner) or _has_janitor(owner):
         return ""
     created = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
-    is_shown = NO_JANITOR in recorded_text or timestamps.has_lasted(
+    is_shown = NO_JANITOR in recorded_text or timestamps.is_older(
         created, observed, _JANITOR_PATIENCE
     )
     return NO_JANITOR if is_shown else ""
@@ -120,7 +120,7 @@ def _ports(network: Json, observed: Observed, cloud: Callable[[], Cloud]) -> tup
     is_managed = conditions.at_path(network, "spec", "managedSubnets")
     network_id = conditions.at_path(network, "status", "network", "id")
     if not (
-        is_managed and network_id and timestamps.has_lasted(requested_at, observed, _PORT_PATIENCE)
+        is_managed and network_id and timestamps.is_older(requested_at, observed, _PORT_PATIENCE)
     ):
         return ()
     return cloud().remains.ports(str(network_id))

@@ -33,7 +33,7 @@ def owner(cluster: Any, conf: Settings) -> secrets.Owner:
     )
 
 
-def why_foreign(cluster: Any) -> str:
+def foreign_reason(cluster: Any) -> str:
     """Why a cluster is another driver's, "" if it may be ours. One without a stack id may be."""
     if not cluster.stack_id or names.is_release(cluster.stack_id):
         return ""
@@ -56,7 +56,7 @@ def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | Non
             "The cluster has no release on the management cluster: its creation was interrupted. "
             f"Delete cluster '{cluster.name}' and create it again."
         )
-    if sentence := why_foreign(cluster):
+    if sentence := foreign_reason(cluster):
         raise errors.NotOurs(sentence)
     try:
         release_owner = owner(cluster, conf)

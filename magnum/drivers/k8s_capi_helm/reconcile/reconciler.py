@@ -107,7 +107,7 @@ def reconcile_held(
                 # New nodegroups may have joined it, and refused changes are off the record.
                 record = ports.leases.read(request.namespace, request.release)
     if live is not None and record is not None and autoscaling.is_due(record):
-        autoscaling.hand_over_size(ports, live, record)
+        autoscaling.set_replicas(ports, live, record)
     if live is not None and upgrade.is_due(ports, record, live, request):
         live = _upgrade(run, hold, rows, live, record)
     return live
@@ -136,7 +136,7 @@ def _upgrade(
             live = apply.apply_release(
                 run, hold, request, apply.Revision(old, values, (operation,))
             )
-        left = deferred.remaining(owing, groups, values, shared=whole)
+        left = deferred.left_over(owing, groups, values, shared=whole)
         ports.leases.defer(live.namespace, live.name, left)
         return live
     target = rows.upgrade_target(operation)

@@ -79,7 +79,7 @@ def with_new_nodegroups(
             for name, entry in ready.items()
         }
         # What was owed to nodegroups of these names that are gone is not for the new ones.
-        remaining = deferred.remaining(changes, ready, live.values, shared=False)
+        remaining = deferred.left_over(changes, ready, live.values, shared=False)
         ports.leases.defer(live.namespace, live.name, remaining)
     operation = pending(record)
     if operation is None or values_live.CONTROL_PLANE not in operation.groups:
@@ -154,7 +154,7 @@ def waiting_nodegroups(
 ) -> tuple[DeferredChange, ...]:
     """What is owed still, when an upgrade has begun and the release has *values*."""
     is_single = values_live.CONTROL_PLANE not in operation.groups
-    return deferred.remaining(changes, operation.groups if is_single else (), values, shared=False)
+    return deferred.left_over(changes, operation.groups if is_single else (), values, shared=False)
 
 
 def _check_exists(name: str, versions: Mapping[str, str]) -> None:
@@ -317,4 +317,4 @@ def _is_control_plane_upgraded(ports: Clients, live: LiveRelease) -> bool:
         is_control_plane=True,
         version=upgrade.versions(live.values)[values_live.CONTROL_PLANE].removeprefix("v"),
     )
-    return status.control_plane_in_place(observed, state)
+    return status.is_control_plane_ready(observed, state)

@@ -33,9 +33,9 @@ from magnum.drivers.k8s_capi_helm.status import (
     reasons,
     timestamps,
 )
-from magnum.drivers.k8s_capi_helm.status.issue import bounded, Issue
+from magnum.drivers.k8s_capi_helm.status.issue import Issue, shorten_reason
 
-__all__ = ["control_plane_in_place", "evaluate", "servers_in_error"]
+__all__ = ["evaluate", "is_control_plane_ready", "servers_in_error"]
 
 #: An older look is no news any more: the same as not having looked.
 FRESH = datetime.timedelta(minutes=5)
@@ -74,7 +74,7 @@ def evaluate(observed: Observed, state: MagnumState, now: datetime.datetime) -> 
     )
 
 
-def control_plane_in_place(observed: Observed, nodegroup: GroupState) -> bool:
+def is_control_plane_ready(observed: Observed, nodegroup: GroupState) -> bool:
     """Whether nothing keeps the control plane from being what *nodegroup* says, its version too."""
     return (
         not observed.unreachable
@@ -121,7 +121,7 @@ def _first_issue(observed: Observed, state: MagnumState) -> Issue | None:
         or generations.missing(observed, state)
         or infrastructure.openstack_missing(observed.infrastructure)
         or nodegroups.first_missing(observed, state)
-        or machine_deployment.leftover_machines(observed)
+        or machine_deployment.deletion_issue(observed)
         or addons.core_missing(observed, state.without_addons)
         or infrastructure.cluster_missing(observed.cluster)
     )
@@ -140,7 +140,7 @@ def _lifecycle(
     """
     if state.status == "DELETE_IN_PROGRESS":
         waited = f"waiting: {deletion_progress.describe(observed)}"
-        return state.status, bounded(reasons.without_cause(observed, waited))
+        return state.status, shorten_reason(reasons.without_cause(observed, waited))
     if state.status.endswith("_COMPLETE"):
         return state.status, None
     if state.status not in _JUDGED:
@@ -153,7 +153,7 @@ def _lifecycle(
     if issue is None:
         return state.status, _unconfirmed(state, outcome)
     reason = reasons.with_cause(issue, observed, state)
-    if reasons.late(state, now):
+    if reasons.is_late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason)
     if outcome == "FAILED":
         return state.status, reasons.kept_reason(state.status_reason, reason)

@@ -53,10 +53,10 @@ def is_core(addon: Json) -> bool:
     return any(component(addon) in alternatives for alternatives in CORE)
 
 
-def done(addon: Json) -> bool:
+def is_addon_deployed(addon: Json) -> bool:
     """Deployed, from the spec that the object has now, and nothing about it is in progress."""
     annotations = conditions.mapping(conditions.metadata(addon).get("annotations"))
-    if conditions.deleting(addon) or any(key.startswith(_IN_PROGRESS) for key in annotations):
+    if conditions.is_terminating(addon) or any(key.startswith(_IN_PROGRESS) for key in annotations):
         return False
     is_handled = _parsed(annotations.get(_HANDLED)).get("spec") == addon.get("spec")
     return is_handled and conditions.at_path(addon, "status", "phase") == "Deployed"
@@ -95,7 +95,7 @@ def core_missing(observed: Observed, switched_off: Iterable[str] = ()) -> Issue 
         installed = [addon for addon in addons if component(addon) in alternatives]
         if not installed and not alternatives & disabled:
             return Issue(f"addon {' or '.join(sorted(alternatives))} does not exist")
-    waiting = [addon for addon in addons if is_core(addon) and not done(addon)]
+    waiting = [addon for addon in addons if is_core(addon) and not is_addon_deployed(addon)]
     for addon in waiting:
         issue = issue_of(addon, observed)
         if issue is not None:
@@ -111,7 +111,7 @@ def core_missing(observed: Observed, switched_off: Iterable[str] = ()) -> Issue 
 
 def issue_of(addon: Json, observed: Observed) -> Issue | None:
     """Why an addon cannot be deployed, None while it may just take its time."""
-    if done(addon):
+    if is_addon_deployed(addon):
         return None
     return _failed(addon) or _retried(addon) or _not_begun(addon, observed)
 
@@ -148,7 +148,7 @@ def _not_begun(addon: Json, observed: Observed) -> Issue | None:
     if phase not in _NOT_BEGUN or _is_paused(addon) or next(_attempts(addon), None) is not None:
         return None
     created = conditions.instant(conditions.metadata(addon).get("creationTimestamp"))
-    if not timestamps.has_lasted(created, observed, PATIENCE):
+    if not timestamps.is_older(created, observed, PATIENCE):
         return None
     return Issue(
         f"{component(addon)}: the addon provider has not begun to install it",
@@ -190,7 +190,7 @@ def not_deployed(observed: Observed, switched_off: Iterable[str] = ()) -> tuple[
     if missing is not None:
         texts.append(missing.text)
     for addon in observed.addons:
-        if is_core(addon) or done(addon):
+        if is_core(addon) or is_addon_deployed(addon):
             continue
         issue = issue_of(addon, observed)
         texts.append(issue.text if issue else f"{component(addon)}: {_phase(addon)}")

@@ -32,7 +32,7 @@ def missing(nodegroup: GroupState, observed: Observed, version: str) -> Issue | 
     own_machines = machines.of_control_plane(observed.machines)
     return (
         _spec_issue(nodegroup, owner, version)
-        or machines.shortfall(own_machines, nodegroup.count, version, "control plane")
+        or machines.count_issue(own_machines, nodegroup.count, version, "control plane")
         or _status_issue(nodegroup, owner)
         or machines.server_issue(own_machines, observed.servers)
     )
@@ -52,7 +52,7 @@ def running_version(owner: Json | Missing) -> str | None:
 
 
 def _spec_issue(nodegroup: GroupState, owner: Json, version: str) -> Issue | None:
-    if conditions.deleting(owner):
+    if conditions.is_terminating(owner):
         return Issue("the control plane is being deleted")
     if conditions.condition(owner, "Paused").bad:
         return Issue("the control plane is paused on the management cluster")

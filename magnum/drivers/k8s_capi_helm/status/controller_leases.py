@@ -32,7 +32,7 @@ _TOLD = re.compile(
 class ControllerLease:
     """What is known of one Lease.
 
-    :ivar renewed: its ``renewTime``, by the clock of its controller (aware).
+    :ivar renewed_at: its ``renewTime``, by the clock of its controller (aware).
     :ivar duration: how long its holder says that it is good for.
     :ivar first_seen: when it was seen with this ``renewTime`` first, in seconds of a clock of this
         process that only goes up.
@@ -42,7 +42,7 @@ class ControllerLease:
     """
 
     controller: str
-    renewed: datetime.datetime
+    renewed_at: datetime.datetime
     duration: datetime.timedelta
     first_seen: float
     last_seen: float
@@ -63,7 +63,7 @@ def controller_lease(
     renewed = conditions.instant(conditions.at_path(lease, "spec", "renewTime"))
     if renewed is None:
         return None
-    if previous is not None and previous.renewed == renewed:
+    if previous is not None and previous.renewed_at == renewed:
         return dataclasses.replace(previous, last_seen=now)
     seconds = conditions.at_path(lease, "spec", "leaseDurationSeconds")
     is_valid = isinstance(seconds, int) and 0 <= seconds <= _LONGEST
@@ -86,10 +86,10 @@ def stale_controller(
     """
     staleness = datetime.timedelta(seconds=lease.last_seen - lease.first_seen)
     if not lease.is_renewed_since and observed_at is not None:
-        staleness = max(staleness, observed_at - lease.renewed - SKEW)
+        staleness = max(staleness, observed_at - lease.renewed_at - SKEW)
     if staleness < max(max_staleness, 2 * lease.duration):
         return None
-    return StaleController(lease.controller, lease.renewed)
+    return StaleController(lease.controller, lease.renewed_at)
 
 
 def recorded_stale_since(
@@ -107,9 +107,10 @@ def recorded_stale_since(
         controllers = set(match["who"].split(", "))
         matching = tuple(lease for lease in unchanged if lease.controller in controllers)
         if any(
-            f"{lease.renewed:%Y-%m-%d%H:%M}" == match["day"] + match["time"] for lease in matching
+            f"{lease.renewed_at:%Y-%m-%d%H:%M}" == match["day"] + match["time"]
+            for lease in matching
         ):
-            return tuple(StaleController(lease.controller, lease.renewed) for lease in matching)
+            return tuple(StaleController(lease.controller, lease.renewed_at) for lease in matching)
     return ()
 
 

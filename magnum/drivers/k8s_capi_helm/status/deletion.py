@@ -123,5 +123,5 @@ def _to_delete(observed: Observed) -> tuple[ObjectToDelete, ...]:
     return tuple(
         ObjectToDelete(kind, conditions.name(obj), conditions.metadata(obj).get("uid"))
         for kind, obj in objects
-        if not isinstance(obj, Missing) and not conditions.deleting(obj)
+        if not isinstance(obj, Missing) and not conditions.is_terminating(obj)
     )

@@ -45,7 +45,7 @@ def describe(observed: Observed) -> str:
     if paused is not None:
         return f"{title(paused)} is paused: the deletion continues when it is unpaused"
     # The first that was told to go; above it everything waits, beside it some were not told yet.
-    next_object = next((obj for obj in objects if conditions.deleting(obj)), objects[0])
+    next_object = next((obj for obj in objects if conditions.is_terminating(obj)), objects[0])
     cause = _cause(next_object, observed)
     machines = len(items(observed.machines))
     count = f" ({machines} machines left)" if machines > 1 else ""

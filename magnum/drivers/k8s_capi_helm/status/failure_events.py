@@ -42,7 +42,7 @@ def newest_failure(
             continue
         if (kind, name) in created and _CREATION.match(str(event.get("reason"))):
             continue
-        is_recent = not timestamps.has_lasted(at, observed, EVENT_AGE)
+        is_recent = not timestamps.is_older(at, observed, EVENT_AGE)
         if is_recent and (newest is None or at > newest[0]):
             newest = (at, str(event.get("message") or event.get("reason")), name)
     if newest is None:
@@ -61,7 +61,7 @@ def _suspects(scope: Scope) -> set[tuple[str, str]]:
             server = machines.server_name(machine)
             suspects |= {("Machine", conditions.name(machine))}
             suspects |= {("OpenStackMachine", server), ("OpenStackServer", server)}
-    suspects = {(kind, name) for kind, name in suspects if name not in scope.leaving}
+    suspects = {(kind, name) for kind, name in suspects if name not in scope.deleting_names}
     suspects |= {
         ("MachineSet", conditions.name(machine_set))
         for machine_set in scope.sets

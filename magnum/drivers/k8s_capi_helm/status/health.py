@@ -31,7 +31,7 @@ from magnum.drivers.k8s_capi_helm.status import (
     root_cause,
     workload_addons,
 )
-from magnum.drivers.k8s_capi_helm.status.issue import bounded
+from magnum.drivers.k8s_capi_helm.status.issue import shorten_reason
 from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
 
 HEALTHY = "HEALTHY"
@@ -84,7 +84,7 @@ def evaluate(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, 
 def _with_texts(parts: Mapping[str, Part]) -> tuple[str, Mapping[str, str]]:
     verdicts = {verdict for verdict, _ in parts.values()}
     worst = next((level for level in (UNHEALTHY, UNKNOWN) if level in verdicts), HEALTHY)
-    return worst, {key: bounded(text) for key, (_, text) in parts.items()}
+    return worst, {key: shorten_reason(text) for key, (_, text) in parts.items()}
 
 
 def _operator_parts(observed: Observed) -> dict[str, Part]:
@@ -155,7 +155,7 @@ def _cluster(owner: Json | Missing) -> Part:
     absent = _absent(owner)
     if absent or isinstance(owner, Missing):
         return absent or (UNKNOWN, _UNREADABLE)
-    if conditions.deleting(owner):
+    if conditions.is_terminating(owner):
         return UNHEALTHY, "is being deleted"
     if conditions.condition(owner, "RemoteConnectionProbe").bad:
         # Nobody can see the nodes: what Cluster API still says of them is old.
@@ -188,9 +188,9 @@ def _infrastructure(owner: Json | Missing) -> Part:
     issue = infrastructure.openstack_missing(owner)
     if issue is not None:
         failure = conditions.at_path(owner, "status", "failureMessage")
-        was_ready = conditions.initialized(owner, "provisioned", "ready")
+        was_ready = conditions.is_initialized(owner, "provisioned", "ready")
         # What was never there is no fault yet: the lifecycle tells how far it is.
-        is_bad = bool(failure) or was_ready or conditions.deleting(owner)
+        is_bad = bool(failure) or was_ready or conditions.is_terminating(owner)
         return (UNHEALTHY if is_bad else UNKNOWN), public(str(failure or issue.text))
     return HEALTHY, READY
 
@@ -244,14 +244,14 @@ def _machine(machine: Json, observed: Observed, previous_text: str) -> Part:
     is no fault as long as nothing keeps it from coming: the lifecycle tells how far it is.
     """
     name = conditions.at_path(machine, "status", "nodeRef", "name") or conditions.name(machine)
-    if conditions.deleting(machine):
+    if conditions.is_terminating(machine):
         return UNHEALTHY, f"{name}: being deleted"
     if not machine_stage.has_node(machine):
         fault = root_cause.machine_fault(machine, observed, previous_text)
         text = (fault or machine_stage.stage(machine)).text
-        return (UNHEALTHY if fault else UNKNOWN), bounded(text)
+        return (UNHEALTHY if fault else UNKNOWN), shorten_reason(text)
     ready = conditions.condition(machine, "Ready")
-    text = bounded(f"{name}: {first_bullet(ready.message) or 'not ready'}")
+    text = shorten_reason(f"{name}: {first_bullet(ready.message) or 'not ready'}")
     return (UNHEALTHY if ready.bad else UNKNOWN), text
 
 

@@ -28,9 +28,9 @@ def openstack_missing(owner: Json | Missing) -> Issue | None:
         return Issue("the OpenStackCluster cannot be read")
     if isinstance(owner, Missing):
         return Issue("the OpenStackCluster does not exist yet")
-    if conditions.deleting(owner):
+    if conditions.is_terminating(owner):
         return Issue("the OpenStackCluster is being deleted")
-    if not conditions.initialized(owner, "provisioned", "ready"):
+    if not conditions.is_initialized(owner, "provisioned", "ready"):
         return Issue("the network and the API load balancer are being created")
     if any(conditions.condition(owner, kind).bad for kind in PARTS):
         return Issue("the network or the API load balancer is not ready")
@@ -40,11 +40,11 @@ def openstack_missing(owner: Json | Missing) -> Issue | None:
 def is_balancer_awaited(observed: Observed) -> bool:
     """Whether CAPO may be waiting for a load balancer, about whose state it says nothing."""
     owner = observed.infrastructure
-    if isinstance(owner, Missing) or conditions.initialized(owner, "provisioned", "ready"):
+    if isinstance(owner, Missing) or conditions.is_initialized(owner, "provisioned", "ready"):
         return False
     created = conditions.instant(conditions.metadata(owner).get("creationTimestamp"))
     is_enabled = conditions.at_path(owner, "spec", "apiServerLoadBalancer", "enabled") is True
-    return is_enabled and timestamps.has_lasted(created, observed, BALANCER_PATIENCE)
+    return is_enabled and timestamps.is_older(created, observed, BALANCER_PATIENCE)
 
 
 def cluster_missing(owner: Json | Missing) -> Issue | None:
@@ -53,7 +53,7 @@ def cluster_missing(owner: Json | Missing) -> Issue | None:
         return Issue("the Cluster cannot be read")
     if isinstance(owner, Missing):
         return Issue("the Cluster does not exist yet")
-    if conditions.deleting(owner):
+    if conditions.is_terminating(owner):
         return Issue("the Cluster is being deleted")
     if conditions.paused(owner) or conditions.condition(owner, "Paused").bad:
         return Issue("the Cluster is paused on the management cluster")

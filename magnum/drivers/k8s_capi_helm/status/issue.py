@@ -55,10 +55,10 @@ class Issue:
 
     def line(self) -> str:
         """The finding as a reason: its class in front, one bounded line."""
-        return bounded(f"{self.cause.value if self.cause else 'waiting'}: {self.text}")
+        return shorten_reason(f"{self.cause.value if self.cause else 'waiting'}: {self.text}")
 
 
-def bounded(text: str, limit: int = REASON_LIMIT) -> str:
+def shorten_reason(text: str, limit: int = REASON_LIMIT) -> str:
     """*text* as one line of at most *limit* characters, which ends with a whole word."""
     return column_limits.shorten(" ".join(conditions.words(text).split()), limit)
 
@@ -80,7 +80,7 @@ def joined_reasons(first: str, last: str) -> str:
     """Two sentences as one line; if they do not fit, it is the first that is cut, down to half."""
     first = clause(first)
     limit = max(REASON_LIMIT // 2, REASON_LIMIT - len(last) - 2)
-    return bounded(f"{bounded(first, limit)}; {last}")
+    return shorten_reason(f"{shorten_reason(first, limit)}; {last}")
 
 
 def cause_of(text: str, otherwise: Cause = Cause.INTERNAL) -> Cause:

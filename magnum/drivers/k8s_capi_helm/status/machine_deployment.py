@@ -56,7 +56,7 @@ def missing(nodegroup: GroupState, observed: Observed, version: str) -> Issue | 
     # The machines' own words are the most useful ones, so they come before the counters.
     return (
         _deployment_issue(nodegroup, owner, version)
-        or machines.shortfall(own_machines, count or 0, version, nodegroup.name)
+        or machines.count_issue(own_machines, count or 0, version, nodegroup.name)
         or _machine_set_issue(nodegroup, owner, sets, count or 0)
         or machines.server_issue(own_machines, observed.servers)
     )
@@ -73,7 +73,7 @@ def _template(obj: Json, *path: str) -> object:
 
 
 def _deployment_issue(nodegroup: GroupState, owner: Json, version: str) -> Issue | None:
-    if conditions.deleting(owner):
+    if conditions.is_terminating(owner):
         return Issue(f"nodegroup {nodegroup.name} is being deleted on the management cluster")
     if conditions.condition(owner, "Paused").bad:
         return Issue(f"nodegroup {nodegroup.name} is paused on the management cluster")
@@ -110,7 +110,7 @@ def _machine_set_issue(
         return Issue(f"the machines of nodegroup {nodegroup.name} still have its old template")
     counts = {conditions.counter(newest, key) for key in ("replicas", "readyReplicas")}
     counts |= {conditions.counter(newest, "availableReplicas"), replicas(newest)}
-    settled = conditions.generation_seen(newest) and not conditions.deleting(newest)
+    settled = conditions.generation_seen(newest) and not conditions.is_terminating(newest)
     if not settled or counts != {count}:
         return Issue(f"not all machines of nodegroup {nodegroup.name} are available yet")
     for old in sets:
@@ -124,12 +124,12 @@ def _revision(machine_set: Json) -> int:
     return int(text) if isinstance(text, str) and text.isdigit() else -1
 
 
-def leftover_machines(observed: Observed) -> Issue | None:
+def deletion_issue(observed: Observed) -> Issue | None:
     """Machines that no group holds any more, and groups on their way out."""
     if isinstance(observed.machine_deployments, Missing):
         return Issue("MachineDeployments cannot be read")
     for deployment in observed.machine_deployments:
-        if conditions.deleting(deployment):
+        if conditions.is_terminating(deployment):
             return Issue(f"{conditions.name(deployment)} is being deleted")
     return _orphan_issue(observed)
 
@@ -154,7 +154,7 @@ def _orphan_issue(observed: Observed) -> Issue | None:
     return None
 
 
-def is_gone(nodegroup: GroupState, observed: Observed) -> bool:
+def is_deleted(nodegroup: GroupState, observed: Observed) -> bool:
     """Nothing of the group is left, and that could be read."""
     if isinstance(observed.machine_deployments, Missing) or _orphan_issue(observed) is not None:
         return False

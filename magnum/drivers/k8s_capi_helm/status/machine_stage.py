@@ -11,7 +11,7 @@ from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet
 def stage(machine: Json) -> Issue:
     """How far one machine is, and since when; no fault."""
     name = conditions.name(machine)
-    if conditions.deleting(machine):
+    if conditions.is_terminating(machine):
         condition = conditions.condition(machine, "Deleting")
         requested_at = conditions.instant(conditions.metadata(machine).get("deletionTimestamp"))
         return Issue(

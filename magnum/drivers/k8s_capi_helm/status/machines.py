@@ -52,15 +52,15 @@ def deployments_of(nodegroup: str, deployments: Iterable[Json]) -> tuple[Json, .
 
 def is_ready(machine: Json) -> bool:
     """The Machine serves: server, bootstrap and node are good, and it is not going away."""
-    return not conditions.deleting(machine) and conditions.condition(machine, "Ready").good
+    return not conditions.is_terminating(machine) and conditions.condition(machine, "Ready").good
 
 
-def is_in_place(machine: Json, wanted_version: str) -> bool:
+def is_current(machine: Json, wanted_version: str) -> bool:
     """Whether a Machine is what was asked for, and its node serves.
 
     :param wanted_version: without ``v``; "" if any will do.
     """
-    if conditions.deleting(machine) or not conditions.generation_seen(machine):
+    if conditions.is_terminating(machine) or not conditions.generation_seen(machine):
         return False
     if wanted_version and plain(conditions.at_path(machine, "spec", "version")) != wanted_version:
         return False
@@ -69,16 +69,12 @@ def is_in_place(machine: Json, wanted_version: str) -> bool:
     return all(conditions.condition(machine, kind).good for kind in ("Ready", "UpToDate"))
 
 
-def shortfall(
-    machines: Sequence[Json], count: int, wanted_version: str, title: str
-) -> Issue | None:
+def count_issue(machines: Sequence[Json], count: int, version: str, title: str) -> Issue | None:
     """What keeps *machines* from being *count* good ones and nothing else.
 
     :param title: whose machines, for the sentence: ``control plane`` or a group's name.
     """
-    in_place = {
-        conditions.name(machine): is_in_place(machine, wanted_version) for machine in machines
-    }
+    in_place = {conditions.name(machine): is_current(machine, version) for machine in machines}
     good = sum(in_place.values())
     if good == count == len(machines):
         return None
@@ -94,8 +90,8 @@ def shortfall(
         )
         verb = "exists" if len(old_names) == 1 else "exist"
         return Issue(f"{subject} still {verb}: {', '.join(old_names)}")
-    rolling = any(_is_outdated(machine, wanted_version) for machine in machines)
-    at = f" at version {wanted_version}" if rolling and wanted_version else ""
+    rolling = any(_is_outdated(machine, version) for machine in machines)
+    at = f" at version {version}" if rolling and version else ""
     noun = "machine is" if count == 1 else "machines are"
     return Issue(f"{good} of {count} {title} {noun} ready{at}")
 
@@ -128,7 +124,10 @@ def server_issue(machines: Iterable[Json], servers: tuple[Json, ...] | Missing) 
         server = by_name.get(name)
         if server is None:
             return Issue(f"machine {conditions.name(machine)} has no OpenStackServer")
-        if conditions.deleting(server) or not conditions.condition(server, "InstanceReady").good:
+        if (
+            conditions.is_terminating(server)
+            or not conditions.condition(server, "InstanceReady").good
+        ):
             return Issue(f"server {name} is not ready")
     return None
 

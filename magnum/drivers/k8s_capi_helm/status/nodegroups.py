@@ -30,7 +30,7 @@ _JUDGED = ("IN_PROGRESS", "FAILED")
 def missing(nodegroup: GroupState, observed: Observed, state: MagnumState) -> Issue | None:
     """The first missing part of a nodegroup, None if it is complete or not waited for."""
     if nodegroup.is_deleting:
-        if machine_deployment.is_gone(nodegroup, observed):
+        if machine_deployment.is_deleted(nodegroup, observed):
             return None
         return Issue(f"nodegroup {nodegroup.name} is being deleted", group=nodegroup)
     if _never_rendered(nodegroup, observed, state):
@@ -133,7 +133,7 @@ def _lifecycle(
             )
         return f"{verb}_COMPLETE", None, False
     reason = reasons.with_cause(issue, observed, state, nodegroup)
-    if reasons.late(state, now):
+    if reasons.is_late(state, now):
         return f"{verb}_FAILED", reasons.timeout(state, reason), False
     return (
         nodegroup.status,
@@ -153,7 +153,7 @@ def _never_rendered(nodegroup: GroupState, observed: Observed, state: MagnumStat
     )
 
 
-def drifted_replicas(observed: Observed, state: MagnumState) -> str:
+def replica_drift(observed: Observed, state: MagnumState) -> str:
     """A sentence about settled nodegroups with replica drift, "" without any.
 
     Nobody puts it back: Helm sets a number only when it is asked for another one.

@@ -20,11 +20,11 @@ from magnum.drivers.k8s_capi_helm.status import (
     root_cause,
 )
 from magnum.drivers.k8s_capi_helm.status.issue import (
-    bounded,
     clause,
     Issue,
     joined_reasons,
     REASON_LIMIT,
+    shorten_reason,
 )
 from magnum.drivers.k8s_capi_helm.status.scope import Scope, scope_of
 
@@ -47,7 +47,7 @@ _STARTING = {
 }
 
 
-def starting(status: str) -> str | None:
+def starting_reason(status: str) -> str | None:
     """The reason of a status that has just been set, until a look says more.
 
     :param status: Magnum's word, e.g. ``UPDATE_IN_PROGRESS``.
@@ -111,7 +111,7 @@ def without_cause(observed: Observed, text: str) -> str:
     return Issue(f"{words} {clock(since)}; {waited}", Cause.MANAGEMENT).line()
 
 
-def late(state: MagnumState, now: datetime.datetime) -> bool:
+def is_late(state: MagnumState, now: datetime.datetime) -> bool:
     """The running operation's deadline has passed."""
     return state.deadline is not None and now > state.deadline
 
@@ -122,7 +122,7 @@ def timeout(state: MagnumState, reason: str) -> str:
     if state.started is not None and state.deadline is not None:
         count = round((state.deadline - state.started).total_seconds() / 60)
         minutes = f" within {count} minute{'' if count == 1 else 's'}"
-    return bounded(f"{Cause.TIMEOUT.value}: not finished{minutes}; {reason}")
+    return shorten_reason(f"{Cause.TIMEOUT.value}: not finished{minutes}; {reason}")
 
 
 def not_applied(state: MagnumState) -> Issue | None:
@@ -140,9 +140,9 @@ def is_timeout(reason: str | None) -> bool:
     return (reason or "").startswith(f"{Cause.TIMEOUT.value}:")
 
 
-def refused(sentence: str) -> str:
+def refused_reason(sentence: str) -> str:
     """What a nodegroup says of a request about it alone that was refused, until the next one."""
-    return bounded(f"{_NOTHING_CHANGED} {sentence}")
+    return shorten_reason(f"{_NOTHING_CHANGED} {sentence}")
 
 
 def is_refused(reason: str | None) -> bool:
@@ -157,7 +157,7 @@ def kept_reason(before: str | None, reason: str) -> str:
     """
     head, _, _ = (before or "").partition("; ")
     if is_timeout(head):
-        return bounded(f"{head}; {reason}")
+        return shorten_reason(f"{head}; {reason}")
     return before or reason
 
 
@@ -169,7 +169,7 @@ def _waiting(issue: Issue, observed: Observed, state: MagnumState, previous_reas
     since = f"since {clock(since_time)}" if since_time else ""
     # Behind several sentences a clause would belong to the last of them, which says what to do.
     since = since and (f" ({since})" if ". " in text else f", {since}")
-    return f"{clause(bounded(text, REASON_LIMIT - len(since)))}{since}"
+    return f"{clause(shorten_reason(text, REASON_LIMIT - len(since)))}{since}"
 
 
 def _without_machine(issue: Issue, detail: Issue) -> str:
@@ -206,4 +206,4 @@ def _no_report(scope: Scope) -> Issue | None:
         return None
     created = conditions.instant(conditions.metadata(infrastructure).get("creationTimestamp"))
     text = "the OpenStack provider reports nothing (check load balancer and credential)"
-    return Issue(text, since=created) if scope.lasts(created, SILENCE_PATIENCE, text) else None
+    return Issue(text, since=created) if scope.is_older(created, SILENCE_PATIENCE, text) else None

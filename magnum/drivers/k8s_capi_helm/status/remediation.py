@@ -32,9 +32,9 @@ def cause(machines: Iterable[Json], owners: Iterable[Json], previous_reasons: st
     machines_by_name = {conditions.name(machine): machine for machine in machines}
     for name in sorted(machines_by_name):
         health_check = conditions.condition(machines_by_name[name], "HealthCheckSucceeded")
-        has_failed = health_check.was is conditions.Truth.FALSE
+        has_failed = health_check.was is conditions.ConditionStatus.FALSE
         is_own_fault = has_failed and "InfrastructureReady" not in health_check.message
-        if is_own_fault and conditions.deleting(machines_by_name[name]):
+        if is_own_fault and conditions.is_terminating(machines_by_name[name]):
             text = f"machine {name}: {first_bullet(health_check.message)}"
             return Issue(text, Cause.BOOTSTRAP)
     for match in _TOLD.finditer(previous_reasons):

@@ -72,7 +72,7 @@ def _credential_fault(scope: Scope) -> Issue | None:
 def _server_fault(scope: Scope) -> Issue | None:
     for server in sorted(scope.servers, key=conditions.name):
         issue = _fault_of_server(server, scope)
-        if issue is not None and scope.concerns(conditions.name(server), issue.text):
+        if issue is not None and scope.affects(conditions.name(server), issue.text):
             return issue
     return None
 
@@ -94,7 +94,7 @@ def _fault_of_server(server: Json, scope: Scope) -> Issue | None:
     status = conditions.mapping(server.get("status"))
     resolved = status.get("resolved") or status.get("instanceID")
     text = f"the image, flavor or network of server {name} cannot be found"
-    if not resolved and scope.lasts(created, RESOLVE_PATIENCE, text):
+    if not resolved and scope.is_older(created, RESOLVE_PATIENCE, text):
         return Issue(text, Cause.IMAGE)
     return None
 
@@ -125,7 +125,7 @@ def _openstack_fault(scope: Scope) -> Issue | None:
 def _machine_fault(scope: Scope) -> Issue | None:
     for machine in sorted(scope.machines, key=conditions.name):
         issue = _fault_of_machine(machine, scope)
-        if issue is not None and scope.concerns(conditions.name(machine), issue.text):
+        if issue is not None and scope.affects(conditions.name(machine), issue.text):
             return issue
     return None
 
@@ -157,7 +157,7 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
     if (
         up_to_date.bad
         and "kubeletVersion" in up_to_date.message
-        and not conditions.deleting(machine)
+        and not conditions.is_terminating(machine)
     ):
         text = f"machine {name} {messages.of_kubelet(first_bullet(up_to_date.message))}"
         return Issue(text, Cause.IMAGE)
@@ -176,7 +176,7 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
     if infrastructure_ready.good and node_healthy.present and not node_healthy.good:
         words = first_bullet(node_healthy.message) or "its node has not joined"
         issue = _unreachable_api(scope) or Issue(f"machine {name}: {words}", Cause.BOOTSTRAP)
-        if scope.lasts(infrastructure_ready.since, NODE_PATIENCE, issue.text):
+        if scope.is_older(infrastructure_ready.since, NODE_PATIENCE, issue.text):
             return issue
     return None
 
@@ -216,10 +216,10 @@ def _replaced_fault(scope: Scope) -> Issue | None:
     owner = scope.observed.control_plane
     owners = [*scope.sets, *(() if isinstance(owner, Missing) else (owner,))]
     # Of the whole cluster nobody knows whether it is still that which is waited for.
-    issue = remediation.cause(scope.machines, owners, "" if scope.whole else scope.said)
+    issue = remediation.cause(scope.machines, owners, "" if scope.whole else scope.previous_reasons)
     is_known = issue is not None and any(
-        f"machine {name}:" in issue.text and not scope.concerns(name, issue.text)
-        for name in scope.leaving
+        f"machine {name}:" in issue.text and not scope.affects(name, issue.text)
+        for name in scope.deleting_names
     )
     return None if is_known else issue
 

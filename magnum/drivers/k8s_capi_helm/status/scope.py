@@ -25,8 +25,9 @@ class Scope:
     """The objects that one reason is about: those of a group, or all of the cluster.
 
     :ivar whole: it is the cluster's reason, not a group's.
-    :ivar said: what the rows say now: what was told once is told as long as it is so.
-    :ivar leaving: names of servers and machines that are being deleted and that nobody waits for.
+    :ivar previous_reasons: what the rows say now: what was told once is told as long as it is so.
+    :ivar deleting_names: names of servers and machines that are being deleted and that nobody
+        waits for.
     """
 
     observed: Observed
@@ -34,10 +35,10 @@ class Scope:
     sets: tuple[Json, ...]
     servers: tuple[Json, ...]
     whole: bool
-    said: str = ""
-    leaving: frozenset[str] = frozenset()
+    previous_reasons: str = ""
+    deleting_names: frozenset[str] = frozenset()
 
-    def lasts(
+    def is_older(
         self, since: datetime.datetime | None, duration: datetime.timedelta, text: str
     ) -> bool:
         """Whether a fault has lasted that long, by its writer's clock, or is reported already.
@@ -46,19 +47,19 @@ class Scope:
 
         :param text: that it is told with.
         """
-        return self.has_told(text) or timestamps.has_lasted(since, self.observed, duration)
+        return self.is_reported(text) or timestamps.is_older(since, self.observed, duration)
 
-    def has_told(self, text: str) -> bool:
+    def is_reported(self, text: str) -> bool:
         """Whether the rows say it already."""
-        return text[:_BEGINNING] in self.said
+        return text[:_BEGINNING] in self.previous_reasons
 
-    def concerns(self, name: str, text: str) -> bool:
+    def affects(self, name: str, text: str) -> bool:
         """Whether the fault of a server or machine is why something is waited for.
 
         That of one which is being deleted is, as long as no other one is in its place or the rows
         have told it; a request that takes machines away does not wait for them.
         """
-        return name not in self.leaving or self.has_told(text)
+        return name not in self.deleting_names or self.is_reported(text)
 
 
 def items(objects: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
@@ -109,7 +110,7 @@ def _leaving(own_machines: tuple[Json, ...], owners: tuple[Json, ...]) -> frozen
 
     :param owners: MachineSets and control plane, which say how many there are to be.
     """
-    deleting = [machine for machine in own_machines if conditions.deleting(machine)]
+    deleting = [machine for machine in own_machines if conditions.is_terminating(machine)]
     counts = [conditions.at_path(owner, "spec", "replicas") for owner in owners]
     if len(own_machines) - len(deleting) < sum(count for count in counts if isinstance(count, int)):
         return frozenset()

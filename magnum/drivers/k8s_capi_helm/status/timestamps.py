@@ -21,7 +21,7 @@ def observed_at(observed: Observed) -> datetime.datetime | None:
     return observed.asof or newest(observed)
 
 
-def has_lasted(
+def is_older(
     since: datetime.datetime | None, observed: Observed, duration: datetime.timedelta
 ) -> bool:
     """Whether a condition has lasted longer than that at a snapshot; False if unknown.

@@ -47,7 +47,7 @@ def expected(addon_objects: tuple[Json, ...] | Missing) -> tuple[WorkloadObject,
         return ()
     objects: set[tuple[bool, str, str, str, str, str]] = set()
     for addon in addon_objects:
-        if addons.is_core(addon) and addons.done(addon):
+        if addons.is_core(addon) and addons.is_addon_deployed(addon):
             objects.update(_listed(addon))
     return tuple(
         WorkloadObject(component, KINDS[version, kind], namespace, name)

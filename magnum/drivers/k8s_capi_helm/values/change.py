@@ -35,22 +35,22 @@ _UNKNOWN_START = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 class AllowedChanges:
     """What a set of operations may touch together: the union of what each may.
 
-    :ivar everything: the whole of the values.
+    :ivar all_values: the whole of the values.
     :ivar control_plane: the control plane's number of machines.
     :ivar all_counts: counts and bounds of every nodegroup, besides those in ``counts``.
     :ivar counts: nodegroups whose count and bounds may move.
     :ivar details: nodegroups whose labels and taints may move, besides count and bounds.
     :ivar entries: nodegroups whose entry may be added or replaced.
-    :ivar gone: nodegroups whose entry may be removed.
+    :ivar deletions: nodegroups whose entry may be removed.
     """
 
-    everything: bool = False
+    all_values: bool = False
     control_plane: bool = False
     all_counts: bool = False
     counts: frozenset[str] = frozenset()
     details: frozenset[str] = frozenset()
     entries: frozenset[str] = frozenset()
-    gone: frozenset[str] = frozenset()
+    deletions: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, operations: Iterable[Operation]) -> AllowedChanges:
@@ -62,13 +62,13 @@ class AllowedChanges:
             by_verb[operation.verb].update(operation.groups)
             whole = whole or (operation.verb is Verb.RESIZE and not operation.groups)
         return cls(
-            everything=Verb.CREATE in verbs,
+            all_values=Verb.CREATE in verbs,
             control_plane=whole or values_live.CONTROL_PLANE in by_verb[Verb.RESIZE],
             all_counts=whole,
             counts=frozenset(by_verb[Verb.RESIZE] | by_verb[Verb.NODEGROUP_UPDATE]),
             details=frozenset(by_verb[Verb.NODEGROUP_UPDATE]),
             entries=frozenset(by_verb[Verb.NODEGROUP_CREATE]),
-            gone=frozenset(by_verb[Verb.NODEGROUP_DELETE]),
+            deletions=frozenset(by_verb[Verb.NODEGROUP_DELETE]),
         )
 
     def may_count(self, nodegroup: str) -> bool:
@@ -88,33 +88,33 @@ def next_values(live: Json | None, target: Json, operations: Iterable[Operation]
         operation they equal *live*.
     """
     allowed = AllowedChanges.of(operations)
-    if live is None or allowed.everything:
+    if live is None or allowed.all_values:
         return copy.deepcopy(target)
     result = copy.deepcopy(live)
     if allowed.control_plane:
         count = target["controlPlane"]["machineCount"]
         result["controlPlane"] = {**result.get("controlPlane", {}), "machineCount": count}
-    if allowed.all_counts or allowed.counts or allowed.entries or allowed.gone:
+    if allowed.all_counts or allowed.counts or allowed.entries or allowed.deletions:
         result["nodeGroups"] = _next_groups(
             values_live.node_groups(result), values_live.node_groups(target), allowed
         )
     return result
 
 
-def with_sizes(live: Json, request: ClusterRequest, recorded: Iterable[Operation] = ()) -> Json:
+def with_sizes(live: Json, request: ClusterRequest, operations: Iterable[Operation] = ()) -> Json:
     """The part of the values that rows of a running cluster move, as they ask for it.
 
     Whether a group is sized by the autoscaler, and between which bounds of the labels, was settled
     when it was made: a site's new defaults of these labels are nobody's request. An update of the
     group's bounds settles it anew.
 
-    :param recorded: what is on record; an update of a nodegroup there may take labels and taints
+    :param operations: what is on record; an update of a nodegroup there may take labels and taints
         away, which the rows alone do not tell from never having asked.
     """
     current, target = values_live.node_groups(live), nodegroups.sizes(request)
     entries = zip(request.node_groups, target["nodeGroups"], strict=True)
-    recorded = tuple(recorded)
-    requested, bounds, sized = _changed_details(recorded), changed_bounds(recorded), []
+    operations = tuple(operations)
+    requested, bounds, sized = _changed_details(operations), changed_bounds(operations), []
     for nodegroup, entry in entries:
         name, deployed = nodegroup.name, current.get(nodegroup.name)
         is_requested = deployed is None or name in requested
@@ -154,22 +154,26 @@ def pending_changes(
     return tuple(_operation(verb, tuple(nodegroups)) for verb, nodegroups in changes if nodegroups)
 
 
-def without_unaccepted(failed: Json, deployed: Json) -> Json:
+def without_unaccepted(failed_values: Json, deployed_values: Json) -> Json:
     """The values of a failed revision, with sizes, labels and taints as they were deployed.
 
-    :param failed: of the newest revision; *deployed* of the last one that was applied as a whole.
+    :param failed_values: of the newest revision; *deployed_values* of the last one that was
+        applied as a whole.
     :returns: without groups that were never deployed; what an upgrade has set stays.
     """
-    deployed_entries = values_live.node_groups(deployed)
+    deployed_entries = values_live.node_groups(deployed_values)
     keys = (*values_live.COUNT_KEYS, *values_live.DETAIL_KEYS)
     entries = []
-    for entry in failed.get("nodeGroups") or ():
+    for entry in failed_values.get("nodeGroups") or ():
         if before := deployed_entries.get(entry["name"]):
             unchanged = {key: value for key, value in entry.items() if key not in keys}
             entries.append({**unchanged, **{key: before[key] for key in keys if key in before}})
-    result = {**failed, "nodeGroups": entries}
-    if count := (deployed.get("controlPlane") or {}).get("machineCount"):
-        result["controlPlane"] = {**(failed.get("controlPlane") or {}), "machineCount": count}
+    result = {**failed_values, "nodeGroups": entries}
+    if count := (deployed_values.get("controlPlane") or {}).get("machineCount"):
+        result["controlPlane"] = {
+            **(failed_values.get("controlPlane") or {}),
+            "machineCount": count,
+        }
     return result
 
 
@@ -234,7 +238,7 @@ def _next_groups(
     result = []
     for name, entry in live.items():
         if name not in target:
-            if name not in allowed.gone:
+            if name not in allowed.deletions:
                 result.append(entry)
         elif name in allowed.entries:
             result.append(copy.deepcopy(target[name]))

@@ -88,7 +88,7 @@ def check_size(changes: Iterable[DeferredChange]) -> None:
         )
 
 
-def hold_back(values: Json, live: Json) -> Json:
+def keep_machines(values: Json, live: Json) -> Json:
     """*values* with everything that decides about the machines of nodegroups as *live* has it."""
     held_keys = (*SHARED, DEFAULTS, "nodeGroups")
     others = {key: value for key, value in values.items() if key not in held_keys}
@@ -132,7 +132,7 @@ def expand_defaults(values: Json, changes: Iterable[DeferredChange]) -> Json:
     return _with_nodegroups(copy.deepcopy(values), target, changes)
 
 
-def remaining(
+def left_over(
     changes: Iterable[DeferredChange], nodegroups: Collection[str], values: Json, *, shared: bool
 ) -> tuple[DeferredChange, ...]:
     """What is still owed when the release has *values*, in which *nodegroups* got theirs.

@@ -38,7 +38,9 @@ def waiting_for_control_plane(
     )
 
 
-def unfinished(record: ReleaseRecord | None, values: Json, own: Collection[str]) -> frozenset[str]:
+def unfinished_operations(
+    record: ReleaseRecord | None, values: Json, own: Collection[str]
+) -> frozenset[str]:
     """Ids of the operations that have to stay on record, whatever the rows say.
 
     :param own: nodegroups with an image of their own.
@@ -51,7 +53,7 @@ def unfinished(record: ReleaseRecord | None, values: Json, own: Collection[str])
     )
 
 
-def continued(record: ReleaseRecord | None) -> frozenset[str]:
+def continued_operations(record: ReleaseRecord | None) -> frozenset[str]:
     """Ids of the operations that go on when their time is over before Helm could take them.
 
     A nodegroup that could not be made, or taken away, says so in its row, and that is the end.

@@ -157,7 +157,7 @@ def initial_values(live: Json, base: Json, target: Json) -> Json:
     pins = {name: _software(entry, live) for name, entry in nodegroups.items()}
     result: Json = merge.carry_over(live, base, target)
     if nodegroups:
-        result = deferred.hold_back(result, live)
+        result = deferred.keep_machines(result, live)
     for key in ("kubernetesVersion", "machineImageId", "osDistro"):
         result[key] = target[key]
     result.pop("machineImage", None)

@@ -72,7 +72,7 @@ class UpgradeRollTest(unittest.TestCase):
         after = upgrade.unpin_nodegroups(
             self.first, ["default-worker"], 1, [self.owing], shared=True
         )
-        left = deferred.remaining([self.owing], ["default-worker"], after, shared=True)
+        left = deferred.left_over([self.owing], ["default-worker"], after, shared=True)
         last = upgrade.upgrade_nodegroup(after, "gpu", "1.35.2", BASE["machineImageId"], 1, left)
         self.assertEqual(_templates(after, "default-worker"), _templates(last, "default-worker"))
         gpu = {"name": "gpu", "machineFlavor": "large", "machineCount": 1}

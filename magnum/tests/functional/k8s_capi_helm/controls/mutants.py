@@ -58,7 +58,7 @@ _TWO_LOOKS = "if current_fingerprint and current_fingerprint == state.ready_fing
 _EVERYTHING = """        or generations.missing(observed, state)
         or infrastructure.openstack_missing(observed.infrastructure)
         or nodegroups.first_missing(observed, state)
-        or machine_deployment.leftover_machines(observed)
+        or machine_deployment.deletion_issue(observed)
         or addons.core_missing(observed, state.without_addons)
         or infrastructure.cluster_missing(observed.cluster)
 """
@@ -244,7 +244,7 @@ _CHANGE = (
         "group-dropped",
         "a nodegroup that failed or is not in the rows any more is dropped without being asked",
         f"{DRIVER}/values/change.py",
-        "            if name not in allowed.gone:\n                result.append(entry)\n",
+        "            if name not in allowed.deletions:\n                result.append(entry)\n",
         "            continue\n",
         Suite.UNIT,
         ("test_values_change.TestNextValues",),
@@ -262,8 +262,8 @@ _CHANGE = (
         "resize-renders-all",
         "a resize brings today's template, image and configuration along",
         f"{DRIVER}/values/change.py",
-        "if live is None or allowed.everything:",
-        "if live is None or allowed.everything or allowed.counts:",
+        "if live is None or allowed.all_values:",
+        "if live is None or allowed.all_values or allowed.counts:",
         Suite.UNIT,
         ("test_values_change.TestNextValues",),
     ),
@@ -1137,7 +1137,7 @@ _CLOCKS = (
         "leases-by-the-conductors-clock",
         "The age of a look counts by the conductor's clock in a file that was not to.",
         f"{DRIVER}/reconcile/orphans.py",
-        "timestamps.has_lasted(requested_at, observed, _PORT_PATIENCE)",
+        "timestamps.is_older(requested_at, observed, _PORT_PATIENCE)",
         "observed.at - requested_at > _PORT_PATIENCE",
         Suite.UNIT,
         ("test_house_clocks",),
@@ -1146,7 +1146,7 @@ _CLOCKS = (
         "restarts-forget-faults",
         "What was told is told again only when its time has passed for the new process.",
         f"{DRIVER}/status/scope.py",
-        "self.has_told(text) or timestamps",
+        "self.is_reported(text) or timestamps",
         "timestamps",
         Suite.UNIT,
         ("test_recordings_restarted",),
@@ -1182,8 +1182,8 @@ _CLOCKS = (
         "remediation-forgotten",
         "Why a machine was given up is told no more once it goes.",
         f"{DRIVER}/status/remediation.py",
-        "if is_own_fault and conditions.deleting(machines_by_name[name]):",
-        "if is_own_fault and not conditions.deleting(machines_by_name[name]):",
+        "if is_own_fault and conditions.is_terminating(machines_by_name[name]):",
+        "if is_own_fault and not conditions.is_terminating(machines_by_name[name]):",
         Suite.UNIT,
         ("test_recordings_restarted.TestRemediation",),
     ),

@@ -17,7 +17,7 @@ def has_node(machine: Json) -> bool:
         machine, "status", "conditions"
     )
     ready = {one["type"]: one["status"] for one in said or ()}
-    return ready.get("NodeReady") == "True" and not conditions.deleting(machine)
+    return ready.get("NodeReady") == "True" and not conditions.is_terminating(machine)
 
 
 def made_of(machine: Json, observed: model.Observed) -> Json | None:
@@ -69,7 +69,7 @@ def wanted_machines(observed: model.Observed) -> list[Json]:
     kept = {
         one["metadata"]["name"]
         for one in observed.machine_deployments
-        if not conditions.deleting(one)
+        if not conditions.is_terminating(one)
     }
     return [
         one

@@ -8,7 +8,7 @@ import datetime
 import testtools
 
 from magnum.drivers.k8s_capi_helm.model import conditions, names
-from magnum.drivers.k8s_capi_helm.model.conditions import Truth
+from magnum.drivers.k8s_capi_helm.model.conditions import ConditionStatus
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 
 VERSIONS = ("v1beta2", "v1beta1")
@@ -20,14 +20,14 @@ class ConditionTest(testtools.TestCase):
     def test_both_versions_say_the_same(self):
         for version in VERSIONS:
             said = conditions.condition(builders.cluster(version), "Available")
-            self.assertIs(Truth.TRUE, said.truth, version)
+            self.assertIs(ConditionStatus.TRUE, said.status, version)
             self.assertTrue(said.good and said.present and not said.bad, version)
 
     def test_what_v1beta1_itself_calls_conditions_is_not_read(self):
         cluster = builders.cluster("v1beta1")
         cluster["status"]["conditions"] = [{"type": "Available", "status": "True"}]
         cluster["status"]["v1beta2"]["conditions"] = []
-        self.assertIs(Truth.UNKNOWN, conditions.condition(cluster, "Available").truth)
+        self.assertIs(ConditionStatus.UNKNOWN, conditions.condition(cluster, "Available").status)
 
     def test_before_capi_1_9_everything_is_unknown(self):
         cluster = builders.cluster("v1beta1")
@@ -36,7 +36,7 @@ class ConditionTest(testtools.TestCase):
 
     def test_absent_is_unknown_and_neither_good_nor_bad(self):
         said = conditions.condition(builders.cluster(), "Remediating")
-        self.assertEqual((Truth.UNKNOWN, False), (said.truth, said.present))
+        self.assertEqual((ConditionStatus.UNKNOWN, False), (said.status, said.present))
         self.assertFalse(said.good or said.bad)
 
     def test_older_than_the_spec_is_stale(self):
@@ -44,7 +44,7 @@ class ConditionTest(testtools.TestCase):
             cluster = builders.cluster(version)
             cluster["metadata"]["generation"] = 3
             said = conditions.condition(cluster, "Available")
-            self.assertTrue(said.stale and said.truth is Truth.UNKNOWN, version)
+            self.assertTrue(said.stale and said.status is ConditionStatus.UNKNOWN, version)
 
     def test_a_milestone_is_never_stale(self):
         cluster = builders.cluster()
@@ -54,7 +54,7 @@ class ConditionTest(testtools.TestCase):
     def test_a_status_that_is_no_status_is_unknown(self):
         cluster = builders.cluster()
         builders.say(cluster, "Available", "Maybe")
-        self.assertIs(Truth.UNKNOWN, conditions.condition(cluster, "Available").truth)
+        self.assertIs(ConditionStatus.UNKNOWN, conditions.condition(cluster, "Available").status)
 
     def test_happening_is_bad_news(self):
         control_plane = builders.control_plane()
@@ -114,5 +114,5 @@ class ReadingTest(testtools.TestCase):
         for thing in ({}, {"status": None}, {"status": {"conditions": "x"}}, {"metadata": None}):
             self.assertFalse(conditions.condition(thing, "Ready").present, thing)
             self.assertFalse(conditions.generation_seen(thing), thing)
-            self.assertFalse(conditions.deleting(thing), thing)
+            self.assertFalse(conditions.is_terminating(thing), thing)
             self.assertIsNone(conditions.label(thing, names.LABEL_NODE_GROUP), thing)

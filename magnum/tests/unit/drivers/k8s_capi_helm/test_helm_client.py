@@ -255,11 +255,11 @@ class TestVersion(testtools.TestCase):
             ("v4.1.1", "4.1.1"),
             ("v4.2.4+g123", "4.2.4"),
         ):
-            self.assertEqual(plain, versions.supported(text))
+            self.assertEqual(plain, versions.supported_version(text))
 
     def test_not_supported(self) -> None:
         for text in ("v2.17.0", "v3.16.4", "v4.0.0", "v4.1.0", "v5.0.0", "", "nonsense"):
-            error = self.assertRaises(errors.HelmUnusable, versions.supported, text)
+            error = self.assertRaises(errors.HelmUnusable, versions.supported_version, text)
             self.assertIn(text or "It is unknown", str(error))
             self.assertIn("3.17", str(error))
 

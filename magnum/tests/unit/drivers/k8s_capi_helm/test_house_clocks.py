@@ -31,7 +31,7 @@ ALLOWED = {
     "reconcile/first_seen.py:_discard_old": _PROCESS,
     "status/__init__.py:_fresh": "the age of this process's own look",
     "status/health.py:_certificates": "a certificate ends when the world's clock says so",
-    "status/reasons.py:late": _DEADLINE,
+    "status/reasons.py:is_late": _DEADLINE,
     "handlers/status_task.py:_is_late": _DEADLINE,
     "handlers/status_task.py:_is_to_be_waited_for": _DEADLINE,
     "reconcile/addon_check.py:_forget": _PROCESS,

@@ -271,8 +271,8 @@ class TestRefused(testtools.TestCase):
     def test_a_cluster_that_runs_is_told(self) -> None:
         for name in unsupported.REFUSED:
             texts = {name: "false" if name == "cloud_provider_enabled" else "true"}
-            self.assertEqual(labels.Labels(), labels.parse(texts, {}, known=texts))
-            self.assertEqual(labels.Labels(), labels.parse(texts, {}, texts, known=texts))
+            self.assertEqual(labels.Labels(), labels.parse(texts, {}, running_labels=texts))
+            self.assertEqual(labels.Labels(), labels.parse(texts, {}, texts, running_labels=texts))
             [said] = labels.notices(texts)
             self.assertIn(f"Label '{name}' has no effect", said)
 
@@ -296,26 +296,26 @@ class TestClusterThatRuns(testtools.TestCase):
     def test_any_text_is_taken(self) -> None:
         for name, text, _ in BAD:
             texts = {name: text}
-            self.assertEqual(labels.Labels(), labels.parse(texts, {}, known=texts), name)
+            self.assertEqual(labels.Labels(), labels.parse(texts, {}, running_labels=texts), name)
             self.assertIn(
                 f"'{name}' has the value '{text}' and no effect", labels.notices(texts)[0]
             )
 
     def test_a_sites_mistake_does_not_stop_it(self) -> None:
         site = {"csi_cinder_fstype": "ext4 -O x"}
-        self.assertEqual(labels.Labels(), labels.parse({}, site, known={}))
+        self.assertEqual(labels.Labels(), labels.parse({}, site, running_labels={}))
         self.assertRaises(errors.Misconfigured, labels.parse, {}, site, {}, known={})
 
     def test_an_upgrade_may_keep_it_and_bring_no_other(self) -> None:
         old = {"auto_healing_enabled": "maybe", "grafana_admin_passwd": "x"}
-        self.assertEqual(labels.Labels(), labels.parse(old, {}, {}, known=old))
+        self.assertEqual(labels.Labels(), labels.parse(old, {}, {}, running_labels=old))
         for new in ({"auto_healing_enabled": "perhaps"}, {"grafana_admin_passwd": "y"}):
             self.assertRaises(errors.InvalidRequest, labels.parse, {**old, **new}, {}, new, old)
 
     def test_contradictions_that_are_there_stay(self) -> None:
         old = {"min_node_count": "3", "max_node_count": "2"}
-        self.assertEqual(3, labels.parse(old, {}, known=old).min_node_count)
-        self.assertEqual(3, labels.parse(old, {}, {}, known=old).min_node_count)
+        self.assertEqual(3, labels.parse(old, {}, running_labels=old).min_node_count)
+        self.assertEqual(3, labels.parse(old, {}, {}, running_labels=old).min_node_count)
         new = {"octavia_lb_algorithm": "SOURCE_IP_PORT"}
         self.assertRaises(errors.InvalidLabel, labels.parse, {**old, **new}, {}, new, old)
 

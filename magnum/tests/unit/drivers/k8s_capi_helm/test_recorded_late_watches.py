@@ -110,7 +110,7 @@ class LateTest(testtools.TestCase):
             expected = observed.control_plane["spec"]["replicas"] + sum(
                 deployment["spec"]["replicas"]
                 for deployment in observed.machine_deployments
-                if not conditions.deleting(deployment)
+                if not conditions.is_terminating(deployment)
                 and oracle.group_of(deployment) not in leaving
             )
             self.assertEqual(expected, len(machines))

@@ -101,7 +101,7 @@ class RetriedTest(testtools.TestCase):
                 self.assertEqual(wanted, issue.text if issue else None)
                 if issue:
                     self.assertEqual(PROVIDER, issue.since)
-                self.assertFalse(addons.done(addon))
+                self.assertFalse(addons.is_addon_deployed(addon))
 
     def test_a_failure_is_told_first(self):
         addon = waiting(progress(), "Failed")

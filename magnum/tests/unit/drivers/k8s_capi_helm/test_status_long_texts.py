@@ -52,7 +52,7 @@ def unwrapped(text: str) -> str:
 
 READERS = (
     unwrapped,
-    issue.bounded,
+    issue.shorten_reason,
     issue.cause_of,
     messages.of_neutron,
     messages.of_nova,

@@ -192,7 +192,7 @@ class TestEntitlement(testtools.TestCase):
         if live is None:
             self.assertEqual(wanted if name in entitled.entries else None, found)
         elif wanted is None:
-            self.assertEqual(None if name in entitled.gone else live, found)
+            self.assertEqual(None if name in entitled.deletions else live, found)
         elif name in entitled.entries:
             self.assertEqual(wanted, found)
         elif entitled.may_count(name):

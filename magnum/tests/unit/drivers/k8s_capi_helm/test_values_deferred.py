@@ -114,7 +114,7 @@ class TestGroups(testtools.TestCase):
         self.assertEqual(
             [{"name": "x"}, {"name": "y"}], [_without_empty(e) for e in after["nodeGroups"]]
         )
-        self.assertEqual((), deferred.remaining([owing], ["x", "y"], after, shared=True))
+        self.assertEqual((), deferred.left_over([owing], ["x", "y"], after, shared=True))
 
     def test_who_was_left_out_takes_both_upgrades_later(self) -> None:
         first, second, third = (
@@ -127,11 +127,11 @@ class TestGroups(testtools.TestCase):
         self.assertEqual(
             ({"name": "'x'", "a": "1"}, {"name": "'y'"}), (whole(after, "x"), whole(after, "y"))
         )
-        left = deferred.remaining([one], ["x"], after, shared=True)
+        left = deferred.left_over([one], ["x"], after, shared=True)
         two = deferred.of_upgrade("2", after, second, third)
         last = deferred.apply(after, ["x", "y"], [*left, two], shared=True)
         self.assertEqual(third, last)
-        self.assertEqual((), deferred.remaining([*left, two], ["x", "y"], last, shared=True))
+        self.assertEqual((), deferred.left_over([*left, two], ["x", "y"], last, shared=True))
 
     def test_what_somebody_else_put_into_an_entry_stays(self) -> None:
         live = values({"disk": {"size": 20}}, x={"disk": {"size": 30}}, y={})
@@ -153,13 +153,13 @@ class TestGroups(testtools.TestCase):
         live = {**values({}, x={}), "authWebhook": "none"}
         theirs = {**live, "proxy": {"http": "http://p:1"}, "authWebhook": "other"}
         owing = deferred.of_upgrade("1", live, live, theirs)
-        self.assertEqual({**live, "authWebhook": "other"}, deferred.hold_back(theirs, live))
+        self.assertEqual({**live, "authWebhook": "other"}, deferred.keep_machines(theirs, live))
         self.assertEqual(live, deferred.apply(live, ["x"], [owing], shared=False))
         after = deferred.apply(live, ["x"], [owing], shared=True)
         self.assertEqual({"http": "http://p:1"}, after["proxy"])
         self.assertEqual("none", after["authWebhook"])
-        self.assertEqual((owing,), deferred.remaining([owing], ["x"], live, shared=False))
-        self.assertEqual((), deferred.remaining([owing], ["x"], after, shared=True))
+        self.assertEqual((owing,), deferred.left_over([owing], ["x"], live, shared=False))
+        self.assertEqual((), deferred.left_over([owing], ["x"], after, shared=True))
 
     def test_what_is_too_much_for_a_lease_is_refused(self) -> None:
         live = values({}, x={}, y={})

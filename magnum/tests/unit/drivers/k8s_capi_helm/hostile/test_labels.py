@@ -116,7 +116,7 @@ class TestLabels(hostile.HostileCase):
         self, known: Any, more: Any
     ) -> None:
         texts = {**more, **known}
-        typed = labels.parse(texts, {}, known=texts)
+        typed = labels.parse(texts, {}, running_labels=texts)
         self.assertIsInstance(typed, labels.Labels)
         self.assertEqual(
             {},
@@ -137,7 +137,7 @@ class TestNodegroups(hostile.HostileCase):
         try:
             if not running:
                 labels.check_nodegroup(own, cluster, {})
-            typed = labels.parse_nodegroup(own, cluster, {}, running=running)
+            typed = labels.parse_nodegroup(own, cluster, {}, is_running=running)
         except errors.DriverError as error:
             self.assertFalse(running, str(error))
             self.assertIsInstance(error, errors.InvalidRequest)

@@ -160,7 +160,7 @@ class TestReasons(TextCase):
             self.assertIsInstance(cut(text), str)
         self.assertIsInstance(issue.unwrapped(text), str)
         self.assertIsInstance(issue.cause_of(text), errors.Cause)
-        self.assert_one_line(issue.bounded(text))
+        self.assert_one_line(issue.shorten_reason(text))
         self.assert_one_line(issue.joined_reasons(text, text))
         self.assert_one_line(issue.Issue(text).line())
 
