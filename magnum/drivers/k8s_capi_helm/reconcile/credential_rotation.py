@@ -84,13 +84,13 @@ def rotate(run: Reconciliation, owner: secrets.Owner, context: Any) -> None:
 
 @contextlib.contextmanager
 def _to_be_asked_again() -> Iterator[None]:
-    """A rotation that somebody else keeps from the cluster follows by nobody's doing."""
+    """A rotation that cannot have the lock is not recorded: its user has to send it again."""
     try:
         yield
     except errors.Busy as error:
         raise errors.Busy(
-            "Another request for this cluster is in progress, and its credential was not "
-            "replaced. Try again in a minute.",
+            "A change of this cluster is being applied, so its credential was not replaced. Try "
+            "again in a minute.",
             error.detail,
         ) from None
 

@@ -145,7 +145,7 @@ def _removed(piece: str) -> str:
 
 _TIDY = (
     (re.compile(r"\(\s*[,;:]?\s*\)|\[\s*\]|<\s*>|\\*\"\s*\\*\"|'\s*'"), ""),
-    (re.compile(r"\b(?:when accessing|with url|for url|accessing|url)\s*:?\s*(?=[,;.)]|$)"), ""),
+    (re.compile(r"\b(?:when accessing|with url|for url|accessing|url|at)\s*:?\s*(?=[,;.)]|$)"), ""),
     (re.compile(r"\s+([,;:.)])(?=\s|$)"), r"\1"),
     (re.compile(r"([:,;])(?:\s+[:,;])+"), r"\1"),
     (re.compile(r"^[\s:,;.)\]}'\"-]+"), ""),

@@ -293,6 +293,10 @@ class TestWords(testtools.TestCase):
         ):
             self.assertEqual(f"{service}HTTP 503", public(asked.format(url)))
 
+    def test_no_preposition_is_left_of_an_address(self) -> None:
+        page = "<html><body><h1>403 Forbidden</h1>nginx at http://10.1.2.3:8774/v2.1</body></html>"
+        self.assertEqual("403 Forbidden", public(page))
+
     @hypothesis.given(st.text(), st.sampled_from(ADDRESSES), st.text())
     def test_any_text_around_an_address(self, before: str, url: str, behind: str) -> None:
         told = public(f"{before} {url} {behind}")
