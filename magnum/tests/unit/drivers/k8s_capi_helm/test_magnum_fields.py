@@ -315,5 +315,5 @@ class Charts:
     def __init__(self, chart: Any) -> None:
         self.chart = chart
 
-    def wanted(self, version: str | None, **place: Any) -> Any:
+    def for_new_cluster(self, version: str | None, **place: Any) -> Any:
         return self.chart
