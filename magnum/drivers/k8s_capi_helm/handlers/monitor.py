@@ -22,7 +22,8 @@ class Monitor(monitors.MonitorBase):  # type: ignore[misc]
 
     Magnum saves what it finds in :attr:`data` after :meth:`poll_health_status`.
 
-    :param judge: looks at the cluster and says what is so; None when there is nothing to look at.
+    :param evaluate: looks at the cluster and says what is so; None when there is nothing to look
+        at.
     """
 
     def __init__(self, context: Any, cluster: Any, evaluate: Callable[[], Verdict | None]) -> None:

@@ -25,7 +25,7 @@ _POLL = 0.25
 class FairQueue:
     """Safe to share between threads; processes have their own.
 
-    :param most: runs at once.
+    :param limit: runs at once.
     :param clock: seconds that only ever go up.
     """
 

@@ -194,8 +194,8 @@ def _documents(secret: Json) -> dict[tuple[str, str, str], Json]:
     """The objects of a revision, hooks left out; by group, kind and name, as Helm tells them."""
     documents = {}
     for document in release_secret.documents(release_secret.manifest(secret)):
-        group = document["apiVersion"].rpartition("/")[0]
-        documents[group, document["kind"], document["metadata"]["name"]] = document
+        api_group = document["apiVersion"].rpartition("/")[0]
+        documents[api_group, document["kind"], document["metadata"]["name"]] = document
     return documents
 
 

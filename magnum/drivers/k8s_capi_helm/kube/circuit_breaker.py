@@ -27,10 +27,10 @@ class CircuitBreaker:
     An answer of any kind, a refusal or an error of the server too, is one: only silence counts.
 
     :param failures: attempts in a row without an answer until others are refused; 0 for never.
-    :param longest: seconds that a pause between two tries has at most.
-    :param patience: seconds after which a try that has not told how it went is taken for lost.
+    :param max_pause: seconds that a pause between two tries has at most.
+    :param max_wait: seconds after which a try that has not told how it went is taken for lost.
     :param clock: seconds that only ever go up.
-    :param spread: a random number between two others, so that conductors do not try in step.
+    :param jitter: a random number between two others, so that conductors do not try in step.
     """
 
     def __init__(

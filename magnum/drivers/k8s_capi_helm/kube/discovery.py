@@ -65,10 +65,12 @@ class Discovery:
             known = self._found.get((api, name))
         if known is not None:
             return known
-        group, _, version = api.rpartition("/")
-        for resource in self._resources(f"/apis/{api}" if group else f"/api/{api}", api):
+        api_group, _, version = api.rpartition("/")
+        for resource in self._resources(f"/apis/{api}" if api_group else f"/api/{api}", api):
             if resource["kind"] == name and "/" not in resource["name"]:
-                kind = names.Kind(group, name, resource["name"], (version,), resource["namespaced"])
+                kind = names.Kind(
+                    api_group, name, resource["name"], (version,), resource["namespaced"]
+                )
                 with self._lock:
                     self._found[api, name] = kind
                 return kind

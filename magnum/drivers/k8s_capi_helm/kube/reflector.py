@@ -61,8 +61,8 @@ class Reflector:
     """Keeps one store up to date; each round is one list or one watch.
 
     :param seconds: how long one watch lasts at most.
-    :param told: called with every object of ours that was made, changed or deleted.
-    :param spread: a random number between two others, so that nothing happens in step.
+    :param on_change: called with every object of ours that was made, changed or deleted.
+    :param jitter: a random number between two others, so that nothing happens in step.
     """
 
     def __init__(

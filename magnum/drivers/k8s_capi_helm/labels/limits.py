@@ -52,9 +52,10 @@ def _check(texts: Mapping[str, str], subject: str, max_labels: int, max_size: in
         )
     size = column_limits.encoded_size(dict(texts))
     if size > max_size:
-        longest = max(texts, key=lambda name: len(texts[name]))
-        shown = column_limits.shorten(longest, column_limits.STRING)
+        longest_name = max(texts, key=lambda name: len(texts[name]))
+        shortened = column_limits.shorten(longest_name, column_limits.STRING)
         raise errors.InvalidRequest(
             f"{subject} has labels of {size} bytes together, as Magnum stores them (JSON), and at "
-            f"most {max_size} are allowed. The longest is '{shown}': shorten it or leave it out."
+            f"most {max_size} are allowed. The longest is '{shortened}': shorten it or leave it "
+            "out."
         )

@@ -23,8 +23,8 @@ class Labels(
     @property
     def load_balancer_method(self) -> str:
         """Octavia's name of the pool algorithm: the one asked for, else the provider's usual."""
-        usual = "SOURCE_IP_PORT" if self.octavia_provider == "ovn" else "ROUND_ROBIN"
-        return self.octavia_lb_algorithm or usual
+        default = "SOURCE_IP_PORT" if self.octavia_provider == "ovn" else "ROUND_ROBIN"
+        return self.octavia_lb_algorithm or default
 
     @property
     def control_plane_zones(self) -> tuple[str, ...]:

@@ -106,12 +106,12 @@ def tag(oldest: str, component: str) -> types.LabelType[str]:
         driver name versions that no Kubernetes of today works with.
     :param component: of what it is a version.
     """
-    lowest = versions.parse(oldest)
-    assert lowest is not None
+    oldest_version = versions.parse(oldest)
+    assert oldest_version is not None
 
     def read(text: str) -> str:
         version = versions.parse(text.strip()) if _TAG.fullmatch(text.strip()) else None
-        if version is None or version < lowest:
+        if version is None or version < oldest_version:
             raise ValueError(text)
         return text.strip()
 

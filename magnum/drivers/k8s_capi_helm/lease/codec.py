@@ -71,7 +71,7 @@ def record(lease: Json) -> ReleaseRecord:
     return ReleaseRecord(
         cluster_uuid=labels.get(names.LABEL_UUID, ""),
         project_id=labels.get(names.LABEL_PROJECT, ""),
-        operations=tuple(operation(item) for item in pending(lease) if is_known(item)),
+        operations=tuple(operation(item) for item in pending(lease) if is_supported(item)),
         chart_source=notes.get(CHART_SOURCE, ""),
         chart_digest=notes.get(CHART_DIGEST, ""),
         ready_fingerprint=notes.get(FIRST_LOOK, ""),
@@ -104,7 +104,7 @@ def pending(lease: Json) -> list[dict[str, Any]]:
     return list(entries)
 
 
-def is_known(entry: Mapping[str, Any]) -> bool:
+def is_supported(entry: Mapping[str, Any]) -> bool:
     """Whether this version knows the verb of an entry."""
     return entry.get("verb") in _VERBS
 
@@ -159,9 +159,11 @@ def deferred_changes(upgrades: Iterable[DeferredChange]) -> str:
     return json.dumps(items) if items else ""
 
 
-def revisions(numbers: Revisions) -> str:
+def revisions(recorded_revisions: Revisions) -> str:
     """What is known of revisions, as it stands in the Lease."""
-    return mapping({key: number for key, number in dataclasses.asdict(numbers).items() if number})
+    return mapping(
+        {key: number for key, number in dataclasses.asdict(recorded_revisions).items() if number}
+    )
 
 
 def annotate(lease: Json, key: str, value: str) -> None:
@@ -192,7 +194,7 @@ def take(lease: Json, identity: str, duration: int) -> None:
     spec.update(holderIdentity=identity, leaseDurationSeconds=duration, renewTime=now)
 
 
-def released(lease: Json) -> None:
+def clear_holder(lease: Json) -> None:
     """Release the lock."""
     lease["spec"].pop("holderIdentity", None)
 
@@ -222,15 +224,15 @@ def too_large(release: str, attempts: int) -> errors.Conflict:
     )
 
 
-def held(namespace: str, release: str, lease: Json) -> errors.Busy:
+def busy(namespace: str, release: str, lease: Json) -> errors.Busy:
     """The error for a lock with another holder.
 
     With one pending operation the holder is at that very one: a tenant who has sent one request is
     not told of others.
     """
-    several = len(pending(lease)) > 1
+    is_several = len(pending(lease)) > 1
     return errors.Busy(
-        _SEVERAL_APPLIED if several else _BEING_APPLIED,
+        _SEVERAL_APPLIED if is_several else _BEING_APPLIED,
         f"Lease {namespace}/{names.lease(release)} is held by {holder(lease) or 'many'}",
     )
 
@@ -260,7 +262,7 @@ def operation(entry: Mapping[str, Any]) -> Operation:
         previous_bounds=(minimum, maximum) if entry.get("bounds") else None,
         nodegroup_uuid=entry.get("row") or "",
         earlier=tuple((low, high) for low, high in entry.get("earlier") or ()),
-        resolved=resolved_names.resolved(entry),
+        resolved=resolved_names.lookup_of(entry),
     )
 
 
@@ -272,12 +274,12 @@ def _revisions(entry: Mapping[str, int]) -> Revisions:
 def _deferred(entry: dict[str, Any]) -> DeferredChange:
     return DeferredChange(
         id=entry["id"],
-        defaults=_pair(entry["defaults"]),
-        groups={name: _pair(pair) for name, pair in entry["groups"].items()},
-        shared=_pair(entry["shared"]),
+        defaults=_old_and_new(entry["defaults"]),
+        groups={name: _old_and_new(pair) for name, pair in entry["groups"].items()},
+        shared=_old_and_new(entry["shared"]),
     )
 
 
-def _pair(items: list[Json]) -> tuple[Json, Json]:
+def _old_and_new(items: list[Json]) -> tuple[Json, Json]:
     old, new = items
     return old, new

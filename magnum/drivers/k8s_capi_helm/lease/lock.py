@@ -97,7 +97,7 @@ class Lock:
                     # It may be ours without our knowing: the next read tells.
                     if self.clock() >= end:
                         raise
-            raise codec.held(namespace, release, lease)
+            raise codec.busy(namespace, release, lease)
 
         started, known = self.clock(), self._free_as_known(namespace, release)
         if known is not None:
@@ -204,7 +204,7 @@ class HeldLease:
         try:
             # Also for whoever does not wait any more: others would wait for the lock.
             with deadline.at_least(_GIVING_BACK):
-                self._given_back = self._write(codec.released, _LAST_RACES)
+                self._given_back = self._write(codec.clear_holder, _LAST_RACES)
             if not self._given_back and not self._taken:
                 LOG.warning(
                     "Release %s: its Lease is not released: too many conflicting writes.",

@@ -39,19 +39,19 @@ def with_operation(entries: Iterable[_Entry], operation: Operation) -> list[_Ent
     result: dict[Any, _Entry] = {}
     others = [current for current in entries if not _is_of_another_nodegroup(current, operation)]
     for index, entry in enumerate([*others, codec.entry(operation)]):
-        if not codec.is_known(entry):
+        if not codec.is_supported(entry):
             result[index] = entry
             continue
         current = codec.operation(entry)
         key = _key(current)
         previous = result.pop(key, None)
         if previous is not None and current.verb in _SERIES and current.groups:
-            entry = codec.entry(merged(codec.operation(previous), current))
+            entry = codec.entry(merge_operations(codec.operation(previous), current))
         result[key] = entry
     return list(result.values())
 
 
-def merged(first: Operation, new: Operation) -> Operation:
+def merge_operations(first: Operation, new: Operation) -> Operation:
     """A series of requests for the same thing with one more; to join it twice is to do so once."""
     if new.previous_bounds is None:
         is_about_size = new.verb is not Verb.NODEGROUP_UPDATE or new.target_node_count is not None
@@ -98,7 +98,11 @@ def _is_of_another_nodegroup(entry: _Entry, new: Operation) -> bool:
 
     Names are unique among the rows of a cluster, so that one's row has gone.
     """
-    if new.verb is not Verb.NODEGROUP_CREATE or not new.nodegroup_uuid or not codec.is_known(entry):
+    if (
+        new.verb is not Verb.NODEGROUP_CREATE
+        or not new.nodegroup_uuid
+        or not codec.is_supported(entry)
+    ):
         return False
     recorded = codec.operation(entry)
     is_same = recorded.verb in _OF_ROWS and recorded.groups == new.groups

@@ -159,8 +159,10 @@ class ReleaseLeases:
 
         def change(lease: Json) -> None:
             record = codec.record(lease)
-            refused = {one.id for one in record.operations if one.id in done and not one.accepted}
-            deferred = [one for one in record.deferred if one.id not in refused]
+            refused = {
+                item.id for item in record.operations if item.id in done and not item.accepted
+            }
+            deferred = [item for item in record.deferred if item.id not in refused]
             entries = [entry for entry in codec.pending(lease) if entry.get("id") not in done]
             codec.annotate(lease, codec.OPERATIONS, json.dumps(entries) if entries else "")
             codec.annotate(lease, codec.OWED, codec.deferred_changes(deferred))

@@ -17,11 +17,12 @@ _KEY = "resolved"
 def entry(lookup: Resolved) -> dict[str, Any]:
     """The key of an operation, and what it says."""
     images = {
-        text: [one.id, one.kubernetes_version, one.os_distro] for text, one in lookup.images.items()
+        text: [image.id, image.kubernetes_version, image.os_distro]
+        for text, image in lookup.images.items()
     }
     flavors = {
-        text: [one.id, one.name, one.vcpus, one.ram, one.disk]
-        for text, one in lookup.flavors.items()
+        text: [flavor.id, flavor.name, flavor.vcpus, flavor.ram, flavor.disk]
+        for text, flavor in lookup.flavors.items()
     }
     networks: list[Any] = [
         lookup.external_network_id,
@@ -34,7 +35,7 @@ def entry(lookup: Resolved) -> dict[str, Any]:
     return {_KEY: {name: part for name, part in parts.items() if part}}
 
 
-def resolved(operation: Mapping[str, Any]) -> Resolved:
+def lookup_of(operation: Mapping[str, Any]) -> Resolved:
     """What an operation says of it; nothing where an older version has written it down.
 
     A newer version may have added something at the end of each list.

@@ -96,9 +96,9 @@ def cluster_request(
     )
 
 
-def _master(rows: Iterable[NodeGroup]) -> NodeGroup:
+def _master(nodegroups: Iterable[NodeGroup]) -> NodeGroup:
     """The nodegroup of the control plane."""
-    masters = [row for row in rows if row.role == MASTER]
+    masters = [nodegroup for nodegroup in nodegroups if nodegroup.role == MASTER]
     if len(masters) != 1:
         raise errors.InvalidRequest(
             f"The cluster has {len(masters)} nodegroups of role '{MASTER}'; exactly one is "

@@ -144,8 +144,8 @@ def paused(cluster: Json) -> bool:
 
 def _is_old_view(obj: Json) -> bool:
     """The object is a core Cluster API one, read at v1beta1."""
-    group, _, version = str(obj.get("apiVersion", "")).partition("/")
-    return group in _CORE_GROUPS and version == "v1beta1"
+    api_group, _, version = str(obj.get("apiVersion", "")).partition("/")
+    return api_group in _CORE_GROUPS and version == "v1beta1"
 
 
 def items(obj: Json) -> list[Json]:

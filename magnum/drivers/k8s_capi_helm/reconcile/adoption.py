@@ -183,10 +183,10 @@ def _check_owner(request: ClusterRequest, existing: Json) -> None:
 
 
 def _lost(request: ClusterRequest, cause: str, details: list[str]) -> errors.ReleaseLost:
-    shown = ", ".join(details[:_DETAILS])
+    differences = ", ".join(details[:_DETAILS])
     return errors.ReleaseLost(
         "The release of this cluster does not exist on the management cluster, and its values do "
         f"not follow from Magnum's data. The reason: {cause}. "
         f"{_RESTORE.format(release=request.release)}",
-        f"{len(details)} differences: {shown}",
+        f"{len(details)} differences: {differences}",
     )

@@ -68,7 +68,7 @@ def is_due(live: LiveRelease | None, conf: Settings) -> bool:
     return desired != live.values
 
 
-def is_in_place(live: LiveRelease, values: Json, conf: Settings) -> bool:
+def has_values(live: LiveRelease, values: Json, conf: Settings) -> bool:
     """Whether a release has these values, and its autoscaler is the operator's."""
     return live.status == "deployed" and live.values == values and not is_due(live, conf)
 

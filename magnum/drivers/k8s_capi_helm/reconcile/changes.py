@@ -37,22 +37,22 @@ class ChangePlan:
 
     :ivar request: of Magnum's objects, without nodegroups that are still being validated.
     :ivar base: the release without what only a failed revision says of nodegroups.
-    :ivar wanted: values with everything that is asked for.
-    :ivar operations: what *wanted* carries out.
-    :ivar recorded: the pending operations of the Lease.
+    :ivar target: values with everything that is asked for.
+    :ivar operations: what *target* carries out.
+    :ivar recorded_operations: the pending operations of the Lease.
     :ivar new: nodegroups that are to be added.
-    :ivar changed: nodegroups that exist and are to be changed, and the control plane.
+    :ivar changed_nodegroups: nodegroups that exist and are to be changed, and the control plane.
     :ivar entries: of the new nodegroups, and which of them are refused.
     :ivar adopts: whether objects that exist are made the release's.
     """
 
     request: ClusterRequest
     base: LiveRelease
-    wanted: Json
+    target: Json
     operations: tuple[Operation, ...]
-    recorded: tuple[Operation, ...]
+    recorded_operations: tuple[Operation, ...]
     new: tuple[str, ...]
-    changed: tuple[str, ...]
+    changed_nodegroups: tuple[str, ...]
     entries: nodegroups.NodegroupEntries
     chart: Chart
     adopts: bool
@@ -85,8 +85,8 @@ def change_release(
         cluster_rows.reject_nodegroup(name, error)
     attempt = functools.partial(_attempt, run, held_lease, plan)
     # What runs now goes through Helm once more before a change of it is blamed.
-    known_good = functools.partial(attempt, (), force=bool(plan.changed))
-    names = [*plan.entries.ready, *plan.changed]
+    known_good = functools.partial(attempt, (), force=bool(plan.changed_nodegroups))
+    names = [*plan.entries.ready, *plan.changed_nodegroups]
     deployed = bisect.apply_with_bisect(names, attempt, known_good, refuse)
     if plan.entries.waiting is not None:
         raise plan.entries.waiting
@@ -127,11 +127,11 @@ def _plan(
     return ChangePlan(
         request=request,
         base=base,
-        wanted=target,
+        target=target,
         operations=operations,
-        recorded=tuple(recorded),
+        recorded_operations=tuple(recorded),
         new=new,
-        changed=bisect.changed_nodegroups(operations),
+        changed_nodegroups=bisect.changed_nodegroups(operations),
         entries=entries,
         chart=chart or ports.charts.of_release(base, held_lease.record.chart_digest),
         adopts=adoption.is_adoption_interrupted(live, held_lease.record),
@@ -151,12 +151,12 @@ def _attempt(
     :param force: whether Helm runs also where nothing differs.
     """
     operations = bisect.without_nodegroups(
-        plan.operations, {*plan.new, *plan.changed} - set(members)
+        plan.operations, {*plan.new, *plan.changed_nodegroups} - set(members)
     )
-    values = change.next_values(plan.base.values, plan.wanted, operations)
+    values = change.next_values(plan.base.values, plan.target, operations)
     values = autoscaler_deployment.with_operators_settings(values, plan.chart, run.settings)
     deployed = None if force else run.clients.helm.live(plan.base.namespace, plan.base.name)
-    if deployed is not None and autoscaler_deployment.is_in_place(deployed, values, run.settings):
+    if deployed is not None and autoscaler_deployment.has_values(deployed, values, run.settings):
         return deployed
     revision = apply.Revision(plan.chart, values, operations, adopts=plan.adopts)
     return apply.apply_release(run, held_lease, plan.request, revision)
@@ -173,7 +173,7 @@ def _roll_back(
     if bisect.has_newer_request(plan.request, cluster_rows.request(), name):
         return
     fields, ids = bisect.previous_fields(
-        plan.base, plan.request, plan.recorded, plan.operations, name
+        plan.base, plan.request, plan.recorded_operations, plan.operations, name
     )
     bisect.remove_node_annotations(run.clients, plan.request, name)
     cluster_rows.restore_nodegroup(name, error, fields)

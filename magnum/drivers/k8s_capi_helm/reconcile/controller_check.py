@@ -42,7 +42,7 @@ class ControllerCheck:
     """What this process knows of the controllers; safe to share between threads.
 
     :param leases: ``namespace/name`` of the Lease of each controller.
-    :param longest: how long one may be silent; zero for always, and then nobody is asked.
+    :param max_staleness: how long one may be silent; zero for always, and then nobody is asked.
     :param clock: seconds that only ever go up.
     """
 
@@ -101,19 +101,19 @@ class ControllerCheck:
 
     def _silent(self, recorded_text: str) -> tuple[StaleController, ...]:
         with self._lock:
-            leases = [self._known[one] for one in self._leases if one in self._known]
+            leases = [self._known[name] for name in self._leases if name in self._known]
             # By when each was seen last: of what was since nobody knows.
-            times = [self._shown.at(one.last_seen) for one in leases]
+            times = [self._shown.at(lease.last_seen) for lease in leases]
         recorded_stale = {
-            one.controller: one
-            for one in controller_leases.recorded_stale_since(leases, recorded_text)
+            controller.controller: controller
+            for controller in controller_leases.recorded_stale_since(leases, recorded_text)
         }
         stale = (
-            controller_leases.stale_controller(beat, self._longest, at)
-            or recorded_stale.get(beat.controller)
-            for beat, at in zip(leases, times, strict=True)
+            controller_leases.stale_controller(lease, self._longest, at)
+            or recorded_stale.get(lease.controller)
+            for lease, at in zip(leases, times, strict=True)
         )
-        return tuple(one for one in stale if one is not None)
+        return tuple(controller for controller in stale if controller is not None)
 
     def _ask(self, kube: Reader, now: float) -> None:
         try:
@@ -144,13 +144,13 @@ class ControllerCheck:
         with self._lock:
             self._refused.discard(lease)
             previous = self._known.pop(lease, None)
-            beat = controller_leases.controller_lease(
+            controller_lease = controller_leases.controller_lease(
                 _controller(lease, self._leases), obj, previous, now
             )
-            if beat is not None:
-                self._known[lease] = beat
-                if beat is not previous and beat.first_seen == now:
-                    self._shown.note(beat.renewed_at, now)
+            if controller_lease is not None:
+                self._known[lease] = controller_lease
+                if controller_lease is not previous and controller_lease.first_seen == now:
+                    self._shown.note(controller_lease.renewed_at, now)
 
     def _not_allowed(self, lease: str, error: errors.DriverError) -> None:
         with self._lock:

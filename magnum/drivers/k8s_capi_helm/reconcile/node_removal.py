@@ -150,14 +150,14 @@ def _deployments(observed: Observed, nodegroup: str) -> tuple[Json, ...]:
 def _names_of_machines(own_machines: Iterable[Json], servers: Iterable[Json]) -> Mapping[str, str]:
     """Name of the Machine by everything that a tenant may call it."""
     ids = {
-        conditions.name(one): str(conditions.at_path(one, "status", "instanceID") or "")
-        for one in servers
+        conditions.name(server): str(conditions.at_path(server, "status", "instanceID") or "")
+        for server in servers
     }
     names: dict[str, str] = {}
-    for one in own_machines:
-        name, server = conditions.name(one), machines.server_name(one)
-        node = str(conditions.at_path(one, "status", "nodeRef", "name") or "")
-        provider = str(conditions.at_path(one, "spec", "providerID") or "").rpartition("/")[2]
+    for machine in own_machines:
+        name, server = conditions.name(machine), machines.server_name(machine)
+        node = str(conditions.at_path(machine, "status", "nodeRef", "name") or "")
+        provider = str(conditions.at_path(machine, "spec", "providerID") or "").rpartition("/")[2]
         names.update(
             {text: name for text in (name, server, node, provider, ids.get(server)) if text}
         )

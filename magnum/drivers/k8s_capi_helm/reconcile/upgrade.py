@@ -135,8 +135,8 @@ def begin_upgrade(
                 live, name, new, facts.image_id, operation.max_batch_size, changes
             )
         return live, changes
-    kept = {name: old[name] for name in old if name not in operation.groups}
-    upgrade.check_control_plane(old[values_live.CONTROL_PLANE], new, kept)
+    kept_versions = {name: old[name] for name in old if name not in operation.groups}
+    upgrade.check_control_plane(old[values_live.CONTROL_PLANE], new, kept_versions)
     # The old label need not agree with the new image, nor the new image know its version.
     new_facts = dataclasses.replace(facts, kubernetes_version=request.labels.kube_tag or new)
     current, running = _without_fixed(request, live), old[values_live.CONTROL_PLANE]

@@ -71,15 +71,15 @@ def switched_off(values: Mapping[str, Any]) -> frozenset[str]:
         "ccm-openstack": openstack.get("ccm", {}),
         "cloud-config": openstack,
     }
-    off = {name for name, switch in switches.items() if switch.get("enabled") is False}
+    disabled = {name for name, switch in switches.items() if switch.get("enabled") is False}
     if openstack.get("enabled") is False:
-        off |= set(switches)
+        disabled |= set(switches)
     if (
         addon_values.get("cni", {}).get("enabled") is False
         or addon_values.get("cni", {}).get("type") == "none"
     ):
-        off |= {"cni-calico", "cni-cilium"}
-    return frozenset(off)
+        disabled |= {"cni-calico", "cni-cilium"}
+    return frozenset(disabled)
 
 
 def core_missing(observed: Observed, switched_off: Iterable[str] = ()) -> Issue | None:
@@ -168,10 +168,10 @@ def _attempts(addon: Json) -> Iterator[Json]:
 def _parsed(text: object) -> Json:
     """A JSON object, an empty one for anything else."""
     try:
-        found = json.loads(text) if isinstance(text, str) else None
+        value = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _is_paused(addon: Json) -> bool:

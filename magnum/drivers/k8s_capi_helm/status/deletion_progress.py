@@ -41,9 +41,9 @@ def describe(observed: Observed) -> str:
         return "deletion of the last Secrets and the application credential"
     if not objects:
         return "the remaining objects cannot be read"
-    paused = next((obj for obj in objects if conditions.condition(obj, "Paused").bad), None)
-    if paused is not None:
-        return f"{title(paused)} is paused: the deletion continues when it is unpaused"
+    paused_object = next((obj for obj in objects if conditions.condition(obj, "Paused").bad), None)
+    if paused_object is not None:
+        return f"{title(paused_object)} is paused: the deletion continues when it is unpaused"
     # The first that was told to go; above it everything waits, beside it some were not told yet.
     next_object = next((obj for obj in objects if conditions.is_terminating(obj)), objects[0])
     cause = _cause(next_object, observed)

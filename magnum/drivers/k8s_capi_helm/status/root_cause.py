@@ -55,8 +55,8 @@ _FAILURE = re.compile(r"fail|error|invalid", re.IGNORECASE)
 
 def root_cause(scope: Scope) -> Issue | None:
     """The deepest fault that needs an action; None without one."""
-    for question in _FAULTS:
-        issue = question(scope)
+    for find_fault in _FAULTS:
+        issue = find_fault(scope)
         if issue is not None and issue.cause is not None:
             return issue
     return None

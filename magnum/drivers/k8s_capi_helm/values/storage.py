@@ -92,11 +92,12 @@ def classes(
         **common,
         **({"volumeType": first} if first else {}),
     }
-    others = [one for one in types if one != first]
+    others = [storage_class for storage_class in types if storage_class != first]
     return {
         "defaultStorageClass": chosen,
         "additionalStorageClasses": [
-            {"name": class_name(one), **common, "volumeType": one} for one in others
+            {"name": class_name(storage_class), **common, "volumeType": storage_class}
+            for storage_class in others
         ],
     }
 

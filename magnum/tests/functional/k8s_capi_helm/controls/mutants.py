@@ -1155,7 +1155,7 @@ _CLOCKS = (
         "restarts-forget-silence",
         "A controller that was silent for one process is alive for the next one.",
         f"{DRIVER}/reconcile/controller_check.py",
-        " or recorded_stale.get(beat.controller)",
+        " or recorded_stale.get(lease.controller)",
         "",
         Suite.UNIT,
         ("test_recordings_restarted", "test_controller_check"),

@@ -206,7 +206,9 @@ class TestSeries(RoomCase):
             resize(0, START), verb=Verb.NODEGROUP_UPDATE, resolved=Resolved(flavors=flavors)
         )
         second = dataclasses.replace(first, id="b", resolved=NOTHING)
-        self.assertEqual(flavors, pending_operations.merged(first, second).resolved.flavors)
+        self.assertEqual(
+            flavors, pending_operations.merge_operations(first, second).resolved.flavors
+        )
 
     def test_what_a_nodegroup_of_another_row_was_asked_for_goes(self) -> None:
         for number in range(20):
@@ -234,8 +236,8 @@ class TestSeries(RoomCase):
         self, first: Operation, new: Operation, one: Any, other: Any
     ) -> None:
         first, new = lasting(first, *one), lasting(new, *other)
-        once = pending_operations.merged(first, new)
-        self.assertEqual(once, pending_operations.merged(once, new))
+        once = pending_operations.merge_operations(first, new)
+        self.assertEqual(once, pending_operations.merge_operations(once, new))
 
 
 class TestCodec(testtools.TestCase):
@@ -247,7 +249,7 @@ class TestCodec(testtools.TestCase):
                 "networks": ["n1", "n2", "s1", "more"],
             }
         }
-        found = resolved_names.resolved(entry)
+        found = resolved_names.lookup_of(entry)
         self.assertEqual(("i1", "ubuntu"), (found.images["a"].id, found.images["a"].os_distro))
         self.assertEqual(20, found.flavors["small"].disk)
         self.assertEqual(("n1", "s1"), (found.external_network_id, found.fixed_subnet_id))
