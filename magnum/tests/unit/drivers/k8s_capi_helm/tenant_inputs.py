@@ -129,7 +129,7 @@ def of_fields() -> Iterator[Word]:
 
 def fields_without_a_word() -> set[tuple[FieldOwner, str]]:
     """Fields with an effect of which no word is made; each needs a reason in the tests."""
-    honoured = {(one.place, one.name) for one in FIELDS if one.effect is Effect.HONOURED}
+    honoured = {(one.owner, one.name) for one in FIELDS if one.effect is Effect.HONOURED}
     return honoured - set(_FIELDS)
 
 

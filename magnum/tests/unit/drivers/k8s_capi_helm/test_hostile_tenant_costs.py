@@ -287,7 +287,7 @@ class TestNeighbour(HostileCase):
         self.template.save()
         self.context.project_id = "p7"
         other = self.create(name="other", uuid=_UUID, project_id="p7")
-        self.assertEqual(("CREATE_IN_PROGRESS", None), (other.status, other.status_reason))
+        self.assertEqual("CREATE_IN_PROGRESS", other.status, other.status_reason)
         self.context.project_id = "p1"
         for one in builders.objects(builders.observed({"default-worker": 1}, masters=1)):
             text = (

@@ -324,7 +324,7 @@ class TestProblems(testtools.TestCase):
             self.assertEqual(expected, begin, groups)
             for text in found:
                 group = "of nodegroup" in text
-                self.assertEqual(group, "delete it and create another one" in text)
+                self.assertEqual(group, "delete the nodegroup and create another one" in text)
                 self.assertEqual(not group, "Choose a template that names another" in text)
 
     def test_the_usual_provider_is_no_wish(self) -> None:
