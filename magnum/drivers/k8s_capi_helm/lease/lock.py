@@ -101,8 +101,13 @@ class Lock:
 
         started, known = self.clock(), self._free_as_known(namespace, release)
         if known is not None:
-            with contextlib.suppress(errors.Conflict):
+            try:
                 return started, self._take(namespace, release, known, own_holder)
+            except errors.Conflict:
+                pass
+            except errors.ManagementUnreachable:
+                if self.clock() >= end:
+                    raise
         interval = min(_LONGEST_POLL, self.duration / 10)
         jitter = tenacity.wait_random(0.5 * interval, 1.5 * interval)
         retrying = tenacity.Retrying(

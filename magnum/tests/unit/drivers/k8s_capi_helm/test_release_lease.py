@@ -61,6 +61,15 @@ class TestUnconfirmed(release_lease.OperationsSuite, testtools.TestCase):
         self.assertRaises(errors.ManagementUnreachable, *add)
         self.assertEqual((), one.read(namespace, release_lease.RELEASE).operations)
 
+    def test_a_lock_is_taken_after_a_lost_answer(self) -> None:
+        """Also where the Lease was read a moment ago, so that taking it begins with a write."""
+        for arrives in (True, False):
+            one, namespace = self.opened()
+            one.read(namespace, release_lease.RELEASE)
+            self.lose_the_answer(arrives=arrives)
+            with one.hold(namespace, release_lease.RELEASE, wait=5) as hold:
+                self.assertFalse(hold.is_lost())
+
 
 class TestCrowd(release_lease.OperationsSuite, testtools.TestCase):
     """What the lock does while many others write down their requests."""
