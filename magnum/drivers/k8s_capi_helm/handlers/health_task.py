@@ -49,24 +49,30 @@ def repair(context: Any, cluster: Any, conf: Settings) -> Verdict | None:
     """The health poll, which also brings FAILED clusters back that have come good."""
     if sentence := ownership.foreign_reason(cluster):
         return _unknown(cluster, sentence)
-    judged = list(cluster.nodegroups)
-    if ownership.is_cluster_deleting(judged) and not cluster.status.startswith("DELETE_"):
+    nodegroups_observed = list(cluster.nodegroups)
+    if ownership.is_cluster_deleting(nodegroups_observed) and not cluster.status.startswith(
+        "DELETE_"
+    ):
         # A request that failed has written its own status over the deletion.
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
     if not cluster.stack_id:
         return None
     run = status_task.periodic(conf)
-    found = observe.evaluate(run, cluster, judged, include_health=True)
+    evaluation = observe.evaluate(run, cluster, nodegroups_observed, include_health=True)
     try:
-        _go_on(run, context, cluster, judged, found)
+        _repair(run, context, cluster, nodegroups_observed, evaluation)
     except errors.DriverError as error:
         # What was seen is true all the same; the next poll tries again.
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-    return _with_refusal(run, context, cluster, judged, found)
+    return _with_refusal(run, context, cluster, nodegroups_observed, evaluation)
 
 
 def _with_refusal(
-    run: Reconciliation, context: Any, cluster: Any, judged: list[Any], found: observe.Evaluation
+    run: Reconciliation,
+    context: Any,
+    cluster: Any,
+    nodegroups_observed: list[Any],
+    evaluation: observe.Evaluation,
 ) -> Verdict:
     """The verdict; a cluster that a refused request left UPDATE_FAILED is released after a while.
 
@@ -76,62 +82,68 @@ def _with_refusal(
     the words. Since when stands in the health's reasons, for people and for conductors that come
     later; how long that is a conductor tells by what it has seen itself.
     """
-    verdict = found.verdict
-    whole = bool(verdict.fingerprint) and not found.unreachable and not found.unfinished
-    if not (whole and cluster.status == verdict.status == Status.UPDATE_FAILED):
+    verdict = evaluation.verdict
+    is_complete = (
+        bool(verdict.fingerprint) and not evaluation.unreachable and not evaluation.unfinished
+    )
+    if not (is_complete and cluster.status == verdict.status == Status.UPDATE_FAILED):
         return verdict
-    before = (cluster.health_status_reason or {}).get(_REQUEST, "")
-    since = conditions.instant(before.removeprefix(_REFUSED)) or run.now
-    shown = f"{since:%Y-%m-%dT%H:%M:%SZ}"
+    previous = (cluster.health_status_reason or {}).get(_REQUEST, "")
+    since = conditions.instant(previous.removeprefix(_REFUSED)) or run.now
+    since_text = f"{since:%Y-%m-%dT%H:%M:%SZ}"
     if (
-        run.clients.first_seen.age((cluster.uuid, _REQUEST, shown), since, run.now)
+        run.clients.first_seen.age((cluster.uuid, _REQUEST, since_text), since, run.now)
         >= _REFUSAL_SHOWN
     ):
-        write_status.reset_refused(context, cluster, judged)
+        write_status.reset_refused(context, cluster, nodegroups_observed)
         return verdict
-    texts = {**verdict.health_reason, _REQUEST: f"{_REFUSED}{shown}"}
+    texts = {**verdict.health_reason, _REQUEST: f"{_REFUSED}{since_text}"}
     return dataclasses.replace(verdict, health_reason=texts)
 
 
-def _go_on(
-    run: Reconciliation, context: Any, cluster: Any, judged: list[Any], found: observe.Evaluation
+def _repair(
+    run: Reconciliation,
+    context: Any,
+    cluster: Any,
+    nodegroups_observed: list[Any],
+    evaluation: observe.Evaluation,
 ) -> None:
     """What the health poll does for a cluster that Magnum's status task does not visit."""
     ports, conf, now = run.clients, run.settings, run.now
-    if found.record is not None and found.unnoted is not None:
-        place = reader.namespace(cluster, conf), cluster.stack_id
-        ports.leases.record_revisions(*place, found.record.revisions, found.unnoted)
+    if evaluation.record is not None and evaluation.unnoted is not None:
+        release_key = reader.namespace(cluster, conf), cluster.stack_id
+        ports.leases.record_revisions(*release_key, evaluation.record.revisions, evaluation.unnoted)
     credential_rotation.delete_retired(
-        ports, ownership.owner(cluster, conf), found.record, status_task.admin_cloud, now
+        ports, ownership.owner(cluster, conf), evaluation.record, status_task.admin_cloud, now
     )
     if cluster.status == Status.DELETE_FAILED:
-        if not found.unreachable and ownership.proved_record(
-            ports, ownership.owner(cluster, conf), found.record
+        if not evaluation.unreachable and ownership.proved_record(
+            ports, ownership.owner(cluster, conf), evaluation.record
         ):
             _prolong_deletion(ports, cluster, conf, now)
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
-    elif model_operation.is_being_deleted(found.record):
+    elif model_operation.is_being_deleted(evaluation.record):
         if cluster.status != Status.DELETE_IN_PROGRESS:
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
     elif (
-        write_status.reassert_deleting(judged, found.record)
-        or _is_overtaken(cluster, judged)
-        or _has_upgrade(cluster, found.record)
-        or (_is_forgotten(ports, cluster, judged, now) and found.lacking)
+        write_status.reassert_deleting(nodegroups_observed, evaluation.record)
+        or _is_overtaken(cluster, nodegroups_observed)
+        or _has_upgrade(cluster, evaluation.record)
+        or (_is_forgotten(ports, cluster, nodegroups_observed, now) and evaluation.lacking)
     ):
         writer.mark_in_progress(cluster, Status.UPDATE_IN_PROGRESS)
-    elif cluster.status.endswith("_FAILED") and found.unfinished:
+    elif cluster.status.endswith("_FAILED") and evaluation.unfinished:
         status_task.advance(context, cluster, conf)
-    elif found.lacking and (refused := _refused_deletions(judged)):
-        _delete_again(run, context, cluster, refused)
+    elif evaluation.lacking and (refused_deletions := _refused_deletions(nodegroups_observed)):
+        _retry_deletions(run, context, cluster, refused_deletions)
     elif cluster.status.endswith("_FAILED"):
-        status_task.write(context, cluster, judged, found, ports, conf)
+        status_task.write(context, cluster, nodegroups_observed, evaluation, ports, conf)
     elif cluster.status.endswith("_COMPLETE"):
-        write_status.write_sizes(judged, list(cluster.nodegroups), found)
-        status_task.forget_limit(ports, cluster, found.record, conf)
-        if found.autoscaler_is_due and conf.capi_helm.correct_autoscalers:
-            rows = status_task.magnum_rows(context, cluster, conf)
-            reconciler.reconcile(run, rows, wait_for_lock=False)
+        write_status.write_sizes(nodegroups_observed, list(cluster.nodegroups), evaluation)
+        status_task.forget_limit(ports, cluster, evaluation.record, conf)
+        if evaluation.autoscaler_is_due and conf.capi_helm.correct_autoscalers:
+            cluster_rows = status_task.magnum_rows(context, cluster, conf)
+            reconciler.reconcile(run, cluster_rows, wait_for_lock=False)
 
 
 def _unknown(cluster: Any, sentence: str) -> Verdict:
@@ -145,14 +157,16 @@ def _unknown(cluster: Any, sentence: str) -> Verdict:
     )
 
 
-def _is_overtaken(cluster: Any, groups: list[Any]) -> bool:
+def _is_overtaken(cluster: Any, nodegroups_observed: list[Any]) -> bool:
     """Whether nobody carries on what a nodegroup's row says is in progress.
 
     A verb and a pass that had looked before it crossed each other; or Magnum has made the whole
     cluster UPDATE_FAILED because one of several requests was refused.
     """
-    rests = cluster.status.endswith("_COMPLETE") or cluster.status == Status.UPDATE_FAILED
-    return rests and any((row.status or "").endswith("_IN_PROGRESS") for row in groups)
+    is_settled = cluster.status.endswith("_COMPLETE") or cluster.status == Status.UPDATE_FAILED
+    return is_settled and any(
+        (nodegroup.status or "").endswith("_IN_PROGRESS") for nodegroup in nodegroups_observed
+    )
 
 
 def _has_upgrade(cluster: Any, record: ReleaseRecord | None) -> bool:
@@ -161,38 +175,48 @@ def _has_upgrade(cluster: Any, record: ReleaseRecord | None) -> bool:
     return operation is not None and cluster.status.endswith("_COMPLETE")
 
 
-def _refused_deletions(groups: list[Any]) -> list[Any]:
+def _refused_deletions(nodegroups_observed: list[Any]) -> list[Any]:
     """Nodegroups whose deletion was refused, or came to no end in its time."""
-    return [row for row in groups if row.status == Status.DELETE_FAILED]
+    return [
+        nodegroup for nodegroup in nodegroups_observed if nodegroup.status == Status.DELETE_FAILED
+    ]
 
 
-def _delete_again(run: Reconciliation, context: Any, cluster: Any, leaving: list[Any]) -> None:
+def _retry_deletions(run: Reconciliation, context: Any, cluster: Any, refused: list[Any]) -> None:
     """Hand the deletion of nodegroups over that was refused; nobody else would ever try again.
 
     What is said stays until that is done. Then it is a request as it was, with its time anew.
 
     :raises errors.DriverError: it is refused still.
     """
-    rows = status_task.magnum_rows(context, cluster, run.settings)
-    reconciler.reconcile(run, rows, wait_for_lock=False)
-    for row in leaving:
-        new = pending_operation.NewOperation(
-            Verb.NODEGROUP_DELETE, row.name, nodegroup_uuid=row.uuid
+    cluster_rows = status_task.magnum_rows(context, cluster, run.settings)
+    reconciler.reconcile(run, cluster_rows, wait_for_lock=False)
+    for nodegroup in refused:
+        operation = pending_operation.NewOperation(
+            Verb.NODEGROUP_DELETE, nodegroup.name, nodegroup_uuid=nodegroup.uuid
         )
-        pending_operation.begin(cluster, run.settings, new)
+        pending_operation.begin(cluster, run.settings, operation)
 
 
 def _is_forgotten(
-    ports: clients.Clients, cluster: Any, groups: list[Any], now: datetime.datetime
+    ports: clients.Clients, cluster: Any, nodegroups_observed: list[Any], now: datetime.datetime
 ) -> bool:
     """Whether a count that Magnum has saved for a request (``PATCH node_count``) is nobody's task.
 
     Nothing in the rows says that such a request has begun, and none takes longer than this to check
     it; its conductor died.
     """
-    asked = tuple((row.uuid, row.updated_at, row.node_count) for row in groups)
-    times = [at for row in groups for at in (row.updated_at, row.created_at) if at is not None]
-    age = ports.first_seen.age((cluster.uuid, asked), max(times, default=None), now)
+    requested_counts = tuple(
+        (nodegroup.uuid, nodegroup.updated_at, nodegroup.node_count)
+        for nodegroup in nodegroups_observed
+    )
+    times = [
+        at
+        for nodegroup in nodegroups_observed
+        for at in (nodegroup.updated_at, nodegroup.created_at)
+        if at is not None
+    ]
+    age = ports.first_seen.age((cluster.uuid, requested_counts), max(times, default=None), now)
     return cluster.status.endswith("_COMPLETE") and age >= nodegroups.CHECKED_BY_THEN
 
 

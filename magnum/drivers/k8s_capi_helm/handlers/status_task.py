@@ -101,27 +101,27 @@ def advance(
     cluster: Any,
     conf: Settings,
     *,
-    ends: bool = True,
+    may_finish: bool = True,
     record: ReleaseRecord | None = None,
 ) -> None:
     """One pass: apply what is pending, look, judge, write.
 
-    :param ends: whether it may end what is in progress, or take one of the two looks for that. If
-        not, it is out of turn, waits for nobody, and leaves trouble to the next one.
+    :param may_finish: whether it may end what is in progress, or take one of the two looks for
+        that. If not, it is out of turn, waits for nobody, and leaves trouble to the next one.
     :param record: of the release, as it was read a moment ago; None to read it.
     """
-    if _is_left_alone(cluster):
+    if _is_skipped(cluster):
         return
     if ownership.is_cluster_deleting(cluster.nodegroups):
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
         return
     if not cluster.stack_id:
-        _fail_unfounded(cluster, conf)
+        _fail_interrupted_create(cluster, conf)
         return
     run = periodic(conf)
     ports, now = run.clients, run.now
     namespace = reader.namespace(cluster, conf)
-    waiting, refusal, known = None, "", None
+    waiting, refusal, snapshot = None, "", None
     try:
         record = record or ports.leases.read(namespace, cluster.stack_id)
         if model_operation.is_being_deleted(record):
@@ -135,28 +135,28 @@ def advance(
                 "driver's kubeconfig names."
             )
         write_status.reassert_deleting(cluster.nodegroups, record)
-        if ends:
+        if may_finish:
             record = _limit_update(context, ports, cluster, record, conf, now)
-        rows = magnum_rows(context, cluster, conf)
-        known = reconciler.reconcile(run, rows, wait_for_lock=ends, record=record)
+        cluster_rows = magnum_rows(context, cluster, conf)
+        snapshot = reconciler.reconcile(run, cluster_rows, wait_for_lock=may_finish, record=record)
     except errors.DriverError as error:
-        if not ends:
+        if not may_finish:
             LOG.debug(
                 "Cluster %s: an event-triggered reconcile failed: %s", cluster.uuid, error.detail
             )
             return
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        if _is_to_be_waited_for(error, cluster, now):
+        if _is_temporary(error, cluster, now):
             waiting = error
         else:
             refusal = str(error)
     if deadline.is_expired():
         # Whoever asked is to have his answer; what a look would need has no time left either.
         return
-    judged = list(cluster.nodegroups)
-    outcome = observe.ApplyOutcome(refusal, waiting, known)
-    found = observe.evaluate(run, cluster, judged, outcome, may_finish=ends)
-    write(context, cluster, judged, found, ports, conf)
+    nodegroups_observed = list(cluster.nodegroups)
+    outcome = observe.ApplyOutcome(refusal, waiting, snapshot)
+    evaluation = observe.evaluate(run, cluster, nodegroups_observed, outcome, may_finish=may_finish)
+    write(context, cluster, nodegroups_observed, evaluation, ports, conf)
 
 
 def continue_deletion(context: Any, cluster: Any, conf: Settings) -> None:
@@ -170,7 +170,7 @@ def continue_deletion(context: Any, cluster: Any, conf: Settings) -> None:
         if refresh.is_unchanged(cluster, context):
             finalize_deletion.finalize(context, clients.ports(conf), cluster)
         return
-    if _is_left_alone(cluster):
+    if _is_skipped(cluster):
         return
     ports, owner, now = clients.ports(conf), ownership.owner(cluster, conf), clock.utc_now()
     try:
@@ -194,20 +194,22 @@ def continue_deletion(context: Any, cluster: Any, conf: Settings) -> None:
 def write(
     context: Any,
     cluster: Any,
-    judged: list[Any],
-    found: observe.Evaluation,
+    nodegroups_observed: list[Any],
+    evaluation: observe.Evaluation,
     ports: clients.Clients,
     conf: Settings,
 ) -> None:
     """Write a verdict; a nodegroup that is gone takes its server group along."""
-    if any(one.gone for one in found.verdict.groups):
+    if any(nodegroup.gone for nodegroup in evaluation.verdict.groups):
         owner = ownership.owner(cluster, conf)
-        left = provision.delete_unused_server_groups(admin_cloud(), owner, found.verdict)
-        found = dataclasses.replace(found, verdict=left)
-    write_status.write(context, cluster, judged, found, ports, reader.namespace(cluster, conf))
+        verdict = provision.delete_unused_server_groups(admin_cloud(), owner, evaluation.verdict)
+        evaluation = dataclasses.replace(evaluation, verdict=verdict)
+    write_status.write(
+        context, cluster, nodegroups_observed, evaluation, ports, reader.namespace(cluster, conf)
+    )
 
 
-def _is_left_alone(cluster: Any) -> bool:
+def _is_skipped(cluster: Any) -> bool:
     """Whether it is another driver's, which may be working on it: only a sentence is written."""
     sentence = ownership.foreign_reason(cluster)
     if sentence:
@@ -249,11 +251,11 @@ def forget_limit(
     :param cluster: at rest.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    if record is not None and any(one.id == _LIMIT for one in record.operations):
+    if record is not None and any(recorded.id == _LIMIT for recorded in record.operations):
         ports.leases.finish(reader.namespace(cluster, conf), cluster.stack_id, [_LIMIT])
 
 
-def _is_to_be_waited_for(error: errors.DriverError, cluster: Any, now: datetime.datetime) -> bool:
+def _is_temporary(error: errors.DriverError, cluster: Any, now: datetime.datetime) -> bool:
     """Whether what goes wrong ends nothing that is in progress.
 
     What is not here may be on another management cluster. A create has its time to be found; its
@@ -271,13 +273,13 @@ def _has_just_begun(cluster: Any, conf: Settings) -> bool:
     return seen.age(cluster.uuid, cluster.created_at, clock.utc_now()) < _CREATE_START_LIMIT
 
 
-def _fail_unfounded(cluster: Any, conf: Settings) -> None:
+def _fail_interrupted_create(cluster: Any, conf: Settings) -> None:
     """A row without a release: its create has just begun, or its conductor died.
 
     Or Magnum itself stumbled over a label that is no number before it called the driver. Where all
     of its nodegroups have failed, it was refused, and a request since has only overwritten that.
     """
-    if {row.status for row in cluster.nodegroups} == {Status.CREATE_FAILED}:
+    if {obj.status for obj in cluster.nodegroups} == {Status.CREATE_FAILED}:
         saving.save(cluster, status=Status.CREATE_FAILED)
         return
     try:
@@ -288,8 +290,8 @@ def _fail_unfounded(cluster: Any, conf: Settings) -> None:
         if _has_just_begun(cluster, conf):
             return
         reason = _DIED
-    for row in (*cluster.nodegroups, cluster):
-        saving.save(row, status=Status.CREATE_FAILED, status_reason=reason)
+    for obj in (*cluster.nodegroups, cluster):
+        saving.save(obj, status=Status.CREATE_FAILED, status_reason=reason)
 
 
 def _is_late(ports: clients.Clients, owner: secrets.Owner, now: datetime.datetime) -> bool:

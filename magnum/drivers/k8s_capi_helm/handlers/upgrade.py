@@ -81,33 +81,33 @@ def begin(
     validate_cluster.validate_upgrade(cluster, template)
     _refuse_leaving(nodegroup)
     request = status_task.request(cluster, conf)
-    place = request.namespace, request.release
-    record, live = revisions.read_record_and_release(ports, *place, record)
+    release_key = request.namespace, request.release
+    record, live = revisions.read_record_and_release(ports, *release_key, record)
     if live is None:
         raise errors.InvalidRequest(_NO_RELEASE)
-    if _follow_autoscaler(ports, cluster, live):
+    if _save_autoscaled_counts(ports, cluster, live):
         request = status_task.request(cluster, conf)
     run = Reconciliation(ports, conf, lambda: cloud, clock.utc_now())
-    groups = reconcile_upgrade.groups(
+    nodegroup_names = reconcile_upgrade.groups(
         nodegroup,
         reader.entry_names_of(cluster.nodegroups)[nodegroup.name],
         request,
         live.values,
         template.image_id,
     )
-    operation = _operation(run, template, batch, groups)
+    operation = _operation(run, template, batch, nodegroup_names)
     target = reader.upgrade_target(cluster, cluster.nodegroups, conf, template)
     operation = _check(run, operation, request, target, ReleaseSnapshot(record, live))
     # Magnum refuses one while another is in progress, by a row that may be some seconds old.
-    record = ports.leases.add(*place, operation, alone=True)
-    before = _intend(cluster, operation)
+    record = ports.leases.add(*release_key, operation, alone=True)
+    previous = _mark_in_progress(cluster, operation)
     try:
-        rows = status_task.magnum_rows(context, cluster, conf)
-        reconciler.reconcile(run, rows, record=record)
+        cluster_rows = status_task.magnum_rows(context, cluster, conf)
+        reconciler.reconcile(run, cluster_rows, record=record)
     except errors.DriverError as error:
-        if error.retryable or _has_moved(ports, live):
+        if error.retryable or _has_new_revision(ports, live):
             LOG.warning("Cluster %s: upgrade: %s %s", cluster.uuid, error, error.detail)
-        elif _take_back(ports, cluster, request, operation, before):
+        elif _roll_back(ports, cluster, request, operation, previous):
             raise
     except Exception:  # whatever it is, the intent stands, and a later pass meets it again
         LOG.exception(
@@ -118,13 +118,13 @@ def begin(
 
 
 def _operation(
-    run: Reconciliation, template: Any, batch: int, groups: tuple[str, ...]
+    run: Reconciliation, template: Any, batch: int, nodegroup_names: tuple[str, ...]
 ) -> Operation:
     return Operation(
         id=f"{Verb.UPGRADE}-{uuidutils.generate_uuid()[:8]}",
         verb=Verb.UPGRADE,
         started=run.now,
-        groups=groups,
+        groups=nodegroup_names,
         deadline=state.deadline(run.now, run.settings.capi_helm.update_timeout),
         template=template.uuid,
         max_batch_size=batch or 1,
@@ -136,15 +136,15 @@ def _check(
     operation: Operation,
     request: ClusterRequest,
     target: UpgradeTarget,
-    known: ReleaseSnapshot,
+    snapshot: ReleaseSnapshot,
 ) -> Operation:
     """Refuse what the upgrade would meet now and when the nodegroups follow.
 
-    :param known: record and release; there is a release.
+    :param snapshot: record and release; there is a release.
     :returns: the operation with what the names of the template stand for.
     :raises errors.DriverError: it is refused; nothing was touched.
     """
-    ports, conf, live, record = run.clients, run.settings, known.live, known.record
+    ports, conf, live, record = run.clients, run.settings, snapshot.live, snapshot.record
     assert live is not None
     facts = reconcile_upgrade.software_facts(run.cloud(), target, operation, conf)
     operation = dataclasses.replace(operation, resolved=facts.resolved)
@@ -163,16 +163,16 @@ def _check(
     validate_nodegroup.validate_new_labels(request.node_groups, target.request.node_groups, family)
     validate_labels.check_chart(target.request.labels, family, request.labels)
     if chart is not None:
-        _foresee(ports, target.request, chart, values, conf)
+        _check_values(ports, target.request, chart, values, conf)
     return operation
 
 
-def _take_back(
+def _roll_back(
     ports: clients.Clients,
     cluster: Any,
     request: ClusterRequest,
     operation: Operation,
-    before: list[tuple[Any, str, str | None]],
+    previous: list[tuple[Any, str, str | None]],
 ) -> bool:
     """Whether a refused upgrade is off the record, and the rows say what they said before."""
     try:
@@ -181,12 +181,12 @@ def _take_back(
         # It is on record still, so that it will be tried again: nothing is refused yet.
         LOG.warning("Cluster %s: upgrade: %s %s", cluster.uuid, error, error.detail)
         return False
-    for row, status, reason in before:
-        saving.save(row, status=status, status_reason=reason)
+    for obj, status, reason in previous:
+        saving.save(obj, status=status, status_reason=reason)
     return True
 
 
-def _foresee(
+def _check_values(
     ports: clients.Clients, request: ClusterRequest, chart: Chart, values: Json, conf: Settings
 ) -> None:
     """Refuse now what the chart's schema would refuse when the nodegroups follow.
@@ -216,23 +216,28 @@ def _refuse_leaving(nodegroup: Any) -> None:
         )
 
 
-def _follow_autoscaler(ports: clients.Clients, cluster: Any, live: LiveRelease) -> bool:
+def _save_autoscaled_counts(ports: clients.Clients, cluster: Any, live: LiveRelease) -> bool:
     """Whether the autoscaler has set numbers since the last look; the rows have them now.
 
     Where the upgrade takes the autoscaler away, the row's number is the group's from then on.
     """
-    moved, found = False, list(cluster.nodegroups)
-    entries, called = values_live.node_groups(live.values), reader.entry_names_of(found)
-    for row in found:
-        if values_live.is_autoscaled(entries.get(called[row.name], {})):
-            have = autoscaling.replicas(ports, live.namespace, live.name, called[row.name])
-            if have is not None and have != row.node_count:
-                saving.save(row, node_count=have)
-                moved = True
-    return moved
+    has_changed, all_nodegroups = False, list(cluster.nodegroups)
+    entries, entry_names = (
+        values_live.node_groups(live.values),
+        reader.entry_names_of(all_nodegroups),
+    )
+    for nodegroup in all_nodegroups:
+        if values_live.is_autoscaled(entries.get(entry_names[nodegroup.name], {})):
+            current = autoscaling.replicas(
+                ports, live.namespace, live.name, entry_names[nodegroup.name]
+            )
+            if current is not None and current != nodegroup.node_count:
+                saving.save(nodegroup, node_count=current)
+                has_changed = True
+    return has_changed
 
 
-def _has_moved(ports: clients.Clients, before: LiveRelease) -> bool:
+def _has_new_revision(ports: clients.Clients, before: LiveRelease) -> bool:
     """Whether Helm has made a revision, so that it would be a lie to say that nothing changed.
 
     The periodic pass then looks what became of it. When nobody can tell, it does so as well.
@@ -244,19 +249,22 @@ def _has_moved(ports: clients.Clients, before: LiveRelease) -> bool:
     return live is None or live.revision != before.revision
 
 
-def _intend(cluster: Any, operation: Operation) -> list[tuple[Any, str, str | None]]:
+def _mark_in_progress(cluster: Any, operation: Operation) -> list[tuple[Any, str, str | None]]:
     """Say that the upgrade has begun; returns what the rows said before."""
-    listed = list(cluster.nodegroups)
-    called = reader.entry_names_of(listed)
-    chosen = [
-        row
-        for row in listed
-        if called[row.name] in operation.groups
-        or (row.role == reader.MASTER and values_live.CONTROL_PLANE in operation.groups)
+    all_nodegroups = list(cluster.nodegroups)
+    entry_names = reader.entry_names_of(all_nodegroups)
+    upgraded = [
+        nodegroup
+        for nodegroup in all_nodegroups
+        if entry_names[nodegroup.name] in operation.groups
+        or (nodegroup.role == reader.MASTER and values_live.CONTROL_PLANE in operation.groups)
         # What another request says of a nodegroup since is true still: it goes, or was refused.
-        if row.status not in ("CREATE_IN_PROGRESS", "CREATE_FAILED") and not writer.is_deleting(row)
+        if nodegroup.status not in ("CREATE_IN_PROGRESS", "CREATE_FAILED")
+        and not writer.is_deleting(nodegroup)
     ]
-    before = [(row, row.status, row.status_reason) for row in (*chosen, cluster)]
-    for row, _, _ in before:
-        writer.mark_in_progress(row, Status.UPDATE_IN_PROGRESS)
-    return before
+    previous = [
+        (nodegroup, nodegroup.status, nodegroup.status_reason) for nodegroup in (*upgraded, cluster)
+    ]
+    for nodegroup, _, _ in previous:
+        writer.mark_in_progress(nodegroup, Status.UPDATE_IN_PROGRESS)
+    return previous

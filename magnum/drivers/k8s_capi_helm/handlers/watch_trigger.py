@@ -153,7 +153,7 @@ def sync(conf: Settings, release: str) -> None:
         "status": [Status.CREATE_IN_PROGRESS, Status.UPDATE_IN_PROGRESS],
     }
     for cluster in cluster_object.Cluster.list(context, filters=filters):
-        status_task.advance(context, cluster, conf, ends=False)
+        status_task.advance(context, cluster, conf, may_finish=False)
 
 
 def _releases(obj: Json) -> list[str]:

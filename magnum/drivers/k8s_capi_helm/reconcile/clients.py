@@ -106,55 +106,55 @@ def build(conf: Settings) -> Clients:
 
     :raises errors.Misconfigured: options contradict each other.
     """
-    group = conf.capi_helm
-    _check(group)
+    options = conf.capi_helm
+    _check_options(options)
     kube = kube_client.KubeClient(
-        group.kubeconfig_file or None,
-        connect_timeout=group.management_connect_timeout,
-        read_timeout=group.management_read_timeout,
-        breaker_failures=group.management_breaker_failures,
-        breaker_pause=group.management_breaker_pause,
+        options.kubeconfig_file or None,
+        connect_timeout=options.management_connect_timeout,
+        read_timeout=options.management_read_timeout,
+        breaker_failures=options.management_breaker_failures,
+        breaker_pause=options.management_breaker_pause,
     )
-    helm = HelmClient(kube, timeout=group.helm_timeout, runs=group.max_helm_runs)
+    helm = HelmClient(kube, timeout=options.helm_timeout, runs=options.max_helm_runs)
     return Clients(
         kube=kube,
-        leases=ReleaseLeases(kube, holder=holder.identity(), lease_duration=group.lease_duration),
+        leases=ReleaseLeases(kube, holder=holder.identity(), lease_duration=options.lease_duration),
         helm=helm,
         charts=chart_store.ChartStore(
             bundled=_BUNDLED,
-            directory=pathlib.Path(group.chart_directory),
+            directory=pathlib.Path(options.chart_directory),
             helm=helm,
             choice=chart_store.ChartChoice(
-                repository=group.helm_chart_repo or None,
-                name=group.helm_chart_name or None,
-                default_version=group.default_helm_chart_version or None,
-                allowed_sources=group.allowed_charts,
-                versions=group.allowed_chart_versions,
+                repository=options.helm_chart_repo or None,
+                name=options.helm_chart_name or None,
+                default_version=options.default_helm_chart_version or None,
+                allowed_sources=options.allowed_charts,
+                versions=options.allowed_chart_versions,
             ),
             copies=chart_store.ChartConfigMaps(kube),
         ),
-        addon_check=AddonCheck(datetime.timedelta(seconds=group.addon_check_interval)),
+        addon_check=AddonCheck(datetime.timedelta(seconds=options.addon_check_interval)),
         controller_check=ControllerCheck(
-            group.controller_leases, datetime.timedelta(seconds=group.controller_silence)
+            options.controller_leases, datetime.timedelta(seconds=options.controller_silence)
         ),
-        informers=_watching(kube, group),
+        informers=_informers(kube, options),
     )
 
 
-def _watching(kube: kube_client.KubeClient, group: Any) -> Informers | None:
-    if not group.watch_staleness:
+def _informers(kube: kube_client.KubeClient, options: Any) -> Informers | None:
+    if not options.watch_staleness:
         return None
-    prefix = f"{group.namespace_prefix}-"
+    prefix = f"{options.namespace_prefix}-"
     return Informers(
         kube,
-        staleness=group.watch_staleness,
+        staleness=options.watch_staleness,
         covers=lambda namespace: namespace.startswith(prefix),
     )
 
 
-def _check(group: Any) -> None:
-    lease = group.lease_duration
-    for option, limit, why in (
+def _check_options(options: Any) -> None:
+    lease = options.lease_duration
+    for option, limit, purpose in (
         (
             "helm_timeout",
             lease - MARGIN,
@@ -162,17 +162,18 @@ def _check(group: Any) -> None:
         ),
         ("management_breaker_pause", lease / 2, "a lock is renewed in time after an outage"),
     ):
-        if group[option] >= limit:
+        if options[option] >= limit:
             raise errors.Misconfigured(
                 "This Magnum service cannot manage clusters because of its configuration. Ask its "
                 "operator to look into the log.",
-                f"[capi_helm] {option} is {group[option]:g}: it must be below {limit:g} (because "
-                f"lease_duration is {lease:g}), so that {why}.",
+                f"[capi_helm] {option} is {options[option]:g}: it must be below {limit:g} (because "
+                f"lease_duration is {lease:g}), so that {purpose}.",
             )
-    for one in group.controller_leases:
-        if one.count("/") != 1 or not all(one.split("/")):
+    for lease_name in options.controller_leases:
+        if lease_name.count("/") != 1 or not all(lease_name.split("/")):
             raise errors.Misconfigured(
                 "This Magnum service cannot manage clusters because of its configuration. Ask its "
                 "operator to look into the log.",
-                f"[capi_helm] controller_leases has '{one}': each is NAMESPACE/NAME of a Lease.",
+                f"[capi_helm] controller_leases has '{lease_name}': each is NAMESPACE/NAME of a "
+                "Lease.",
             )

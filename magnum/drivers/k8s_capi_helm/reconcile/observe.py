@@ -85,7 +85,7 @@ NOT_APPLIED = ApplyOutcome()
 def evaluate(
     run: Reconciliation,
     cluster: Any,
-    rows: Iterable[Any],
+    cluster_nodegroups: Iterable[Any],
     outcome: ApplyOutcome = NOT_APPLIED,
     *,
     include_health: bool = False,
@@ -98,18 +98,20 @@ def evaluate(
     :param may_finish: whether the verdict may end what is in progress, or be one of the snapshots
         for that.
     """
-    rows, ports = list(rows), run.clients
+    cluster_nodegroups, ports = list(cluster_nodegroups), run.clients
     view = ports.reader()
-    at_rest = include_health and all(read_release.is_settled(one) for one in (cluster, *rows))
+    at_rest = include_health and all(
+        read_release.is_settled(obj) for obj in (cluster, *cluster_nodegroups)
+    )
     if not at_rest:
         ports.settled.forget(cluster.stack_id)
     for _ in range(2):
         read = read_release.read_release(
-            run, cluster, rows, outcome.known, view if at_rest else None
+            run, cluster, cluster_nodegroups, outcome.known, view if at_rest else None
         )
-        subject = _Subject(run, cluster, rows, read, outcome, include_health)
-        behind = datetime.timedelta(seconds=view.behind)
-        observed, verdict = subject.observe(view, run.now - behind)
+        subject = _Subject(run, cluster, cluster_nodegroups, read, outcome, include_health)
+        staleness = datetime.timedelta(seconds=view.behind)
+        observed, verdict = subject.observe(view, run.now - staleness)
         changes = not read.answered or (
             may_finish and news.is_change(verdict, subject.state, subject.health_of(verdict))
         )
@@ -121,7 +123,9 @@ def evaluate(
         observed, verdict = subject.observe(ports.kube, run.now)
     if not may_finish:
         verdict = news.without_ends(verdict, subject.state)
-    _keep_in_log(cluster, observed, withheld.new_messages(verdict, subject.state, include_health))
+    _log_complete_messages(
+        cluster, observed, withheld.new_messages(verdict, subject.state, include_health)
+    )
     return _evaluation(subject, observed, verdict)
 
 
@@ -132,18 +136,18 @@ class _Subject:
         self,
         run: Reconciliation,
         cluster: Any,
-        rows: list[Any],
+        cluster_nodegroups: list[Any],
         read: read_release.ReadRelease,
         outcome: ApplyOutcome,
         include_health: bool,
     ) -> None:
         self.run = run
         self.cluster = cluster
-        self.rows = rows
+        self.rows = cluster_nodegroups
         self.read = read
         self.include_health = include_health
         self.state = magnum_state_reader.with_outcome(
-            magnum_state_reader.magnum_state(cluster, rows, read.record, read.live),
+            magnum_state_reader.magnum_state(cluster, cluster_nodegroups, read.record, read.live),
             applied=read.applied,
             only_new_nodegroups_missing=read.joining,
             refusal=outcome.refusal,
@@ -169,28 +173,28 @@ class _Subject:
         namespace = magnum_reader.namespace(self.cluster, self.run.settings)
         observed = snapshot.take_snapshot(reader, namespace, self.cluster.stack_id, at)
         if not observed.unreachable:
-            observed = self._with_others(observed, namespace)
+            observed = self._with_cloud(observed, namespace)
         return observed, status.evaluate(observed, self.state, self.run.now)
 
-    def _with_others(self, observed: Observed, namespace: str) -> Observed:
-        ports, said = self.run.clients, self.state.health_reason
-        observed = ports.controller_check.heard(ports.kube, observed, _said(self.state))
+    def _with_cloud(self, observed: Observed, namespace: str) -> Observed:
+        ports, recorded_texts = self.run.clients, self.state.health_reason
+        observed = ports.controller_check.heard(ports.kube, observed, _recorded_texts(self.state))
         owner = ownership.owner(self.cluster, self.run.settings)
-        resting = self.cluster.status.endswith("_COMPLETE")
+        is_settled = self.cluster.status.endswith("_COMPLETE")
         observed = observe_cloud.add_cloud_observations(
             self.run,
             observed,
             owner,
             self.read.live,
-            resting=resting,
-            said=said.get("credential", ""),
+            is_settled=is_settled,
+            recorded_text=recorded_texts.get("credential", ""),
         )
-        if not (self.include_health and resting):
+        if not (self.include_health and is_settled):
             return observed
-        inside = ports.addon_check.inside(
-            ports.kube, namespace, self.cluster.stack_id, observed, said.get("inside", "")
+        inventory = ports.addon_check.inside(
+            ports.kube, namespace, self.cluster.stack_id, observed, recorded_texts.get("inside", "")
         )
-        return dataclasses.replace(observed, inside=inside)
+        return dataclasses.replace(observed, inside=inventory)
 
 
 def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Evaluation:
@@ -222,7 +226,7 @@ def _notices(subject: _Subject, observed: Observed) -> Iterator[str]:
     """What the tenant should know of a cluster, whatever its health is."""
     read, values, settings = subject.read, subject.values, subject.run.settings
     record, state = read.record, subject.state
-    found = (
+    sentences = (
         *notices.notices(subject.cluster, settings, values, subject.rows),
         rollout.version_skew(record, values, subject.own_images),
         rollout.missing_template_changes(record, values),
@@ -231,17 +235,17 @@ def _notices(subject: _Subject, observed: Observed) -> Iterator[str]:
         autoscaler_deployment.notice(read.live, settings),
         adoption.notice(record, observed) if read.is_lost else revisions.notice(read.outdated),
     )
-    yield from (one for one in found if one)
+    yield from (sentence for sentence in sentences if sentence)
 
 
-def _said(state: MagnumState) -> str:
+def _recorded_texts(state: MagnumState) -> str:
     """What the rows say of a cluster now, in words."""
     return "\n".join((state.status_reason or "", *state.health_reason.values()))
 
 
-def _keep_in_log(cluster: Any, observed: Observed, told: set[str]) -> None:
+def _log_complete_messages(cluster: Any, observed: Observed, new_messages: set[str]) -> None:
     """Log in whole what the tenant is told a part of, when that is new."""
-    for message in withheld.withheld_messages(observed, told) if told else ():
+    for message in withheld.withheld_messages(observed, new_messages) if new_messages else ():
         LOG.info("Cluster %s: complete message: %s", cluster.uuid, message)
 
 
@@ -251,10 +255,10 @@ def _labels(live: LiveRelease | None, state: MagnumState) -> str:
         return state.health_reason.get("labels", "")
     annotations = live.values.get("clusterAnnotations") or {}
     prefix = f"{names.EFFECTIVE_LABEL}/"
-    found = {
+    effective_labels = {
         key.removeprefix(prefix): annotations[key] for key in annotations if key.startswith(prefix)
     }
-    return "; ".join(f"{name}={found[name]}" for name in sorted(found))
+    return "; ".join(f"{name}={effective_labels[name]}" for name in sorted(effective_labels))
 
 
 def _with(verdict: Verdict, key: str, text: str) -> Verdict:

@@ -25,14 +25,14 @@ def add_cloud_observations(
     owner: secrets.Owner,
     live: LiveRelease | None,
     *,
-    resting: bool,
-    said: str = "",
+    is_settled: bool,
+    recorded_text: str = "",
 ) -> Observed:
     """The look with what the others say; each is asked only where that may matter.
 
     :param live: the release, whose credential and autoscaler are asked about; None for neither.
-    :param resting: whether the cluster is complete; then its credential is tried less often.
-    :param said: what its row says of its credential.
+    :param is_settled: whether the cluster is complete; then its credential is tried less often.
+    :param recorded_text: what its row says of its credential.
     """
     ports, cloud = run.clients, run.cloud
     observed = _with_faults(observed, cloud)
@@ -40,7 +40,7 @@ def add_cloud_observations(
     if live is None:
         return observed
     problem = ports.credential_check.problem(
-        ports.kube, owner, cloud, observed.at, soon=not resting, recorded_text=said
+        ports.kube, owner, cloud, observed.at, soon=not is_settled, recorded_text=recorded_text
     )
     return dataclasses.replace(
         observed, credential=problem, autoscaler=_autoscaler(ports, owner, live)

@@ -48,48 +48,52 @@ class ReadRelease:
         return self.answered and self.live is None and self.outdated is None
 
 
-def is_settled(row: Any) -> bool:
+def is_settled(obj: Any) -> bool:
     """Whether nothing is to be done about it; a nodegroup's row of long ago may have no status."""
-    return (row.status or "").endswith("_COMPLETE")
+    return (obj.status or "").endswith("_COMPLETE")
 
 
 def read_release(
     run: Reconciliation,
     cluster: Any,
-    rows: list[Any],
-    known: ReleaseSnapshot | None,
+    cluster_nodegroups: list[Any],
+    snapshot: ReleaseSnapshot | None,
     view: CachedReader | None,
 ) -> ReadRelease:
     """Read a release: record, deployed revision, completeness.
 
-    :param known: as this pass has read it, None to read it.
+    :param snapshot: as this pass has read it, None to read it.
     :param view: through which a cluster at rest is observed: what is read may be kept for the next
         time, and used where everything else is watched; None for any other cluster.
     """
     ports, conf, now = run.clients, run.settings, run.now
     namespace, release = magnum_reader.namespace(cluster, conf), cluster.stack_id
-    place = None if view is None else view.place
-    whole = view is not None and ports.informers is not None and ports.informers.is_whole(view)
+    location = None if view is None else view.place
+    is_complete = (
+        view is not None and ports.informers is not None and ports.informers.is_whole(view)
+    )
     try:
         recent = nodegroups.is_recent(ports, now)
-        request = magnum_reader.cluster_request(cluster, rows, conf, is_recent=recent)
-        kept = ports.settled.get(request, place) if whole and place is not None else None
-        if kept is not None and reconciler.is_applied(kept[1], request, kept[0]):
-            return ReadRelease(*kept, applied=True, answered=True, kept=True)
-        if known is None:
-            known = ReleaseSnapshot(
+        request = magnum_reader.cluster_request(cluster, cluster_nodegroups, conf, is_recent=recent)
+        cached = (
+            ports.settled.get(request, location) if is_complete and location is not None else None
+        )
+        if cached is not None and reconciler.is_applied(cached[1], request, cached[0]):
+            return ReadRelease(*cached, applied=True, answered=True, kept=True)
+        if snapshot is None:
+            snapshot = ReleaseSnapshot(
                 ports.leases.read(namespace, release), ports.helm.live(namespace, release)
             )
-        record, live = known.record, known.live
+        record, live = snapshot.record, snapshot.live
         if outdated := revisions.outdated(record, live):
             observe.LOG.warning("Cluster %s: %s %s", cluster.uuid, outdated, outdated.detail)
             return ReadRelease(record, answered=True, outdated=outdated)
-        if place is not None and revisions.unrecorded_revisions(record, live) is None:
-            ports.settled.keep(request, place, record, live)
+        if location is not None and revisions.unrecorded_revisions(record, live) is None:
+            ports.settled.keep(request, location, record, live)
         request = operation.without_deleted(request, record)
         applied = reconciler.is_applied(live, request, record)
-        joining = not applied and reconciler.is_joining(live, request, record)
-        return ReadRelease(record, live, applied, joining, answered=True)
+        is_joining = not applied and reconciler.is_joining(live, request, record)
+        return ReadRelease(record, live, applied, is_joining, answered=True)
     except errors.DriverError as error:
         observe.LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return ReadRelease()

@@ -41,7 +41,7 @@ LOG = logging.getLogger(__name__)
 
 def reconcile(
     run: Reconciliation,
-    rows: ClusterRows,
+    cluster_rows: ClusterRows,
     *,
     wait_for_lock: bool = True,
     record: ReleaseRecord | None = None,
@@ -54,7 +54,7 @@ def reconcile(
     :raises errors.DriverError: it is not what they ask for yet. A retryable one (somebody else
         works on the release, the management cluster is away) is left to a later pass.
     """
-    ports, request = run.clients, rows.request()
+    ports, request = run.clients, cluster_rows.request()
     record, live = revisions.read_record_and_release(
         ports, request.namespace, request.release, record
     )
@@ -65,21 +65,21 @@ def reconcile(
     if is_deployed(live, request, record) and not (due or autoscaling.is_due(record)):
         return ReleaseSnapshot(record, live)
     if live is None and record and not prerequisites.has_credential(ports, request):
-        unfounded = prerequisites.create_interrupted(ports, record, run.now)
-        if unfounded.retryable:  # and the lock is left to whoever founds it
-            raise unfounded
-    wait = run.settings.capi_helm.lock_wait if wait_for_lock else 0
-    with ports.leases.hold(request.namespace, request.release, wait=wait) as hold:
+        interrupted = prerequisites.create_interrupted(ports, record, run.now)
+        if interrupted.retryable:  # and the lock is left to whoever founds it
+            raise interrupted
+    lock_wait = run.settings.capi_helm.lock_wait if wait_for_lock else 0
+    with ports.leases.hold(request.namespace, request.release, wait=lock_wait) as held_lease:
         if live is None and not prerequisites.has_credential(ports, request):
-            raise prerequisites.create_interrupted(ports, hold.record, run.now)
-        live = reconcile_held(run, hold, rows)
-    return ReleaseSnapshot(hold.final_record, live) if hold.final_record else None
+            raise prerequisites.create_interrupted(ports, held_lease.record, run.now)
+        live = reconcile_held(run, held_lease, cluster_rows)
+    return ReleaseSnapshot(held_lease.final_record, live) if held_lease.final_record else None
 
 
 def reconcile_held(
     run: Reconciliation,
-    hold: HeldLease,
-    rows: ClusterRows,
+    held_lease: HeldLease,
+    cluster_rows: ClusterRows,
     *,
     created: install.CreatedCluster | None = None,
 ) -> LiveRelease | None:
@@ -89,34 +89,36 @@ def reconcile_held(
     :returns: the release as it is then.
     :raises errors.DriverError: as :func:`reconcile`.
     """
-    ports, request = run.clients, rows.request()
+    ports, request = run.clients, cluster_rows.request()
     record, live = revisions.read_record_and_release(ports, request.namespace, request.release)
     if model_operation.is_being_deleted(record):
         raise errors.Busy("The cluster is being deleted.")
     # Read after the rows: what a later request has written over a deletion there was before that.
     request = model_operation.without_deleted(request, record)
     if not is_deployed(live, request, record) or autoscaler_deployment.is_due(live, run.settings):
-        goes_on = live is not None
+        is_unfinished = live is not None
         if live is None:
             # What was taken over is as it was: what the rows ask for besides comes now.
-            live, adopted = _install(run, hold, rows, request, created)
-            goes_on = adopted and not is_deployed(live, request, record)
-        if goes_on:
-            live = changes.change_release(run, hold, rows, request, ReleaseSnapshot(record, live))
+            live, adopted = _install(run, held_lease, cluster_rows, request, created)
+            is_unfinished = adopted and not is_deployed(live, request, record)
+        if is_unfinished:
+            live = changes.change_release(
+                run, held_lease, cluster_rows, request, ReleaseSnapshot(record, live)
+            )
             if upgrade.pending(record) or autoscaling.is_due(record):
                 # New nodegroups may have joined it, and refused changes are off the record.
                 record = ports.leases.read(request.namespace, request.release)
     if live is not None and record is not None and autoscaling.is_due(record):
         autoscaling.set_replicas(ports, live, record)
     if live is not None and upgrade.is_due(ports, record, live, request):
-        live = _upgrade(run, hold, rows, live, record)
+        live = _upgrade(run, held_lease, cluster_rows, live, record)
     return live
 
 
 def _upgrade(
     run: Reconciliation,
-    hold: HeldLease,
-    rows: ClusterRows,
+    held_lease: HeldLease,
+    cluster_rows: ClusterRows,
     live: LiveRelease,
     record: ReleaseRecord | None,
 ) -> LiveRelease:
@@ -124,39 +126,44 @@ def _upgrade(
     ports, conf, operation = run.clients, run.settings, upgrade.pending(record)
     if operation is None or record is None:
         return live
-    request, owing = model_operation.without_deleted(rows.request(), record), record.deferred
+    request, deferred_changes = (
+        model_operation.without_deleted(cluster_rows.request(), record),
+        record.deferred,
+    )
     if operation.accepted:
-        groups = rollout.due_nodegroups(live.values, operation, request, owing)
-        whole = rollout.is_complete(live.values, operation, request)
+        due_names = rollout.due_nodegroups(live.values, operation, request, deferred_changes)
+        is_complete = rollout.is_complete(live.values, operation, request)
         values = values_upgrade.unpin_nodegroups(
-            live.values, groups, operation.max_batch_size, owing, shared=whole
+            live.values, due_names, operation.max_batch_size, deferred_changes, shared=is_complete
         )
         if values != live.values:
-            old = ports.charts.of_release(live, hold.record.chart_digest)
+            old_chart = ports.charts.of_release(live, held_lease.record.chart_digest)
             live = apply.apply_release(
-                run, hold, request, apply.Revision(old, values, (operation,))
+                run, held_lease, request, apply.Revision(old_chart, values, (operation,))
             )
-        left = deferred.left_over(owing, groups, values, shared=whole)
-        ports.leases.defer(live.namespace, live.name, left)
+        remaining = deferred.left_over(deferred_changes, due_names, values, shared=is_complete)
+        ports.leases.defer(live.namespace, live.name, remaining)
         return live
-    target = rows.upgrade_target(operation)
+    target = cluster_rows.upgrade_target(operation)
     operation = upgrade.with_deferred(operation, request, live.values, target)
     facts = upgrade.software_facts(run.cloud(), target, operation, conf)
-    values, owing = upgrade.begin_upgrade(
-        live.values, request, target, operation, facts, conf, owing
+    values, deferred_changes = upgrade.begin_upgrade(
+        live.values, request, target, operation, facts, conf, deferred_changes
     )
-    new = upgrade.chart(ports, operation, target, live, conf)
-    chart = new or ports.charts.of_release(live, hold.record.chart_digest)
+    new_chart = upgrade.chart(ports, operation, target, live, conf)
+    chart = new_chart or ports.charts.of_release(live, held_lease.record.chart_digest)
     # Once Helm has it and the rows follow, they do not tell any more what is new.
-    ports.leases.defer(live.namespace, live.name, owing)
-    own = upgrade.own_images(request, live.values)
-    if values != live.values or chart.digest != hold.record.chart_digest:
-        live = apply.apply_release(run, hold, request, apply.Revision(chart, values, (operation,)))
+    ports.leases.defer(live.namespace, live.name, deferred_changes)
+    own_images = upgrade.own_images(request, live.values)
+    if values != live.values or chart.digest != held_lease.record.chart_digest:
+        live = apply.apply_release(
+            run, held_lease, request, apply.Revision(chart, values, (operation,))
+        )
     ports.leases.defer(
-        live.namespace, live.name, upgrade.waiting_nodegroups(owing, operation, values)
+        live.namespace, live.name, upgrade.waiting_nodegroups(deferred_changes, operation, values)
     )
-    hold.check()
-    rows.accept_upgrade(operation, target, own - frozenset(operation.groups))
+    held_lease.check()
+    cluster_rows.accept_upgrade(operation, target, own_images - frozenset(operation.groups))
     ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
     return live
 
@@ -175,8 +182,8 @@ def is_applied(
 ) -> bool:
     """Whether the release is as it was asked for, an upgrade and numbers of machines included."""
     operation = upgrade.pending(record)
-    begun = operation is None or operation.accepted
-    return begun and not autoscaling.is_due(record) and is_deployed(live, request, record)
+    is_begun = operation is None or operation.accepted
+    return is_begun and not autoscaling.is_due(record) and is_deployed(live, request, record)
 
 
 def is_joining(
@@ -188,14 +195,16 @@ def is_joining(
     """
     if live is None:
         return False
-    noted = record.operations if record else ()
-    return is_applied(live, nodegroups.without_unvalidated(request, noted, live.values), record)
+    operations = record.operations if record else ()
+    return is_applied(
+        live, nodegroups.without_unvalidated(request, operations, live.values), record
+    )
 
 
 def _install(
     run: Reconciliation,
-    hold: HeldLease,
-    rows: ClusterRows,
+    held_lease: HeldLease,
+    cluster_rows: ClusterRows,
     request: ClusterRequest,
     created: install.CreatedCluster | None,
 ) -> tuple[LiveRelease, bool]:
@@ -204,8 +213,10 @@ def _install(
     :returns: the release, and whether its objects existed and were adopted.
     """
     request = model_request.initial_nodegroups(request)
-    plan = install.plan_install(run, hold.record, request, rows.request_with_deleted, created)
-    prerequisites.record_start(run.clients, request, plan.chart, hold.record)
-    wanted = () if plan.adopts else change.pending_changes(None, request)
-    revision = apply.Revision(plan.chart, plan.values, wanted, adopts=plan.adopts)
-    return apply.apply_release(run, hold, request, revision), plan.adopts
+    plan = install.plan_install(
+        run, held_lease.record, request, cluster_rows.request_with_deleted, created
+    )
+    prerequisites.record_start(run.clients, request, plan.chart, held_lease.record)
+    operations = () if plan.adopts else change.pending_changes(None, request)
+    revision = apply.Revision(plan.chart, plan.values, operations, adopts=plan.adopts)
+    return apply.apply_release(run, held_lease, request, revision), plan.adopts

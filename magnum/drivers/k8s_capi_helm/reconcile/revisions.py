@@ -56,9 +56,9 @@ def outdated(
     )
 
 
-def notice(found: errors.ReleaseOutdated | None) -> str:
+def notice(error: errors.ReleaseOutdated | None) -> str:
     """What is to be said of a cluster whose record is refused, "" if it is not."""
-    return f"{_WHAT}: no change is made until the operator has restored it." if found else ""
+    return f"{_WHAT}: no change is made until the operator has restored it." if error else ""
 
 
 def unrecorded_revisions(
@@ -67,8 +67,8 @@ def unrecorded_revisions(
     """What the Lease is to know of a record that is believed, None if it does."""
     if record is None or live is None:
         return None
-    found = Revisions(newest=live.revision, applied=live.whole)
-    return None if found == record.revisions else found
+    revisions = Revisions(newest=live.revision, applied=live.whole)
+    return None if revisions == record.revisions else revisions
 
 
 def read_record_and_release(

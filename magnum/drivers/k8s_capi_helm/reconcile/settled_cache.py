@@ -33,51 +33,53 @@ class SettledCache:
     request only. They decide nothing: what would be news is judged by what is read then.
 
     :param clock: seconds that only ever go up.
-    :param spread: a random number between two others, so that not all are read again at once.
+    :param jitter: a random number between two others, so that not all are read again at once.
     """
 
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,
-        spread: Callable[[float, float], float] = random.uniform,
+        jitter: Callable[[float, float], float] = random.uniform,
     ) -> None:
         self._clock = clock
-        self._spread = spread
+        self._spread = jitter
         self._lock = threading.Lock()
         self._kept: dict[str, _Kept] = {}
 
-    def get(self, request: ClusterRequest, place: str) -> tuple[ReleaseRecord, LiveRelease] | None:
+    def get(
+        self, request: ClusterRequest, location: str
+    ) -> tuple[ReleaseRecord, LiveRelease] | None:
         """What was kept for this very request, unless it is too old, or of another place."""
         with self._lock:
-            found = self._kept.get(request.release)
-        if found is None or (found.place, found.request) != (place, request):
+            entry = self._kept.get(request.release)
+        if entry is None or (entry.place, entry.request) != (location, request):
             return None
-        if self._clock() > found.until:
+        if self._clock() > entry.until:
             return None
-        return found.record, LiveRelease(**json.loads(zlib.decompress(found.packed)))
+        return entry.record, LiveRelease(**json.loads(zlib.decompress(entry.packed)))
 
     def keep(
         self,
         request: ClusterRequest,
-        place: str,
+        location: str,
         record: ReleaseRecord | None,
         live: LiveRelease | None,
     ) -> None:
         """Remember what was read, if nothing of it is pending.
 
-        :param place: where, as a text that is another one for another kubeconfig.
+        :param location: where, as a text that is another one for another kubeconfig.
         """
         if record is None or live is None or live.status != "deployed":
             return
         if record.operations or record.retired or record.deferred or record.tombstone:
             return
-        packed = zlib.compress(json.dumps(dataclasses.asdict(live)).encode(), level=1)
+        data = zlib.compress(json.dumps(dataclasses.asdict(live)).encode(), level=1)
         now = self._clock()
-        until = now + self._spread(_PATIENCE / 2, _PATIENCE)
+        expires_at = now + self._spread(_PATIENCE / 2, _PATIENCE)
         with self._lock:
-            for one in [one for one in self._kept if self._kept[one].until < now]:
-                del self._kept[one]
-            self._kept[request.release] = _Kept(until, place, request, record, packed)
+            for release in [release for release in self._kept if self._kept[release].until < now]:
+                del self._kept[release]
+            self._kept[request.release] = _Kept(expires_at, location, request, record, data)
 
     def forget(self, release: str) -> None:
         """It is not at rest."""

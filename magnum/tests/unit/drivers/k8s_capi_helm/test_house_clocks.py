@@ -33,7 +33,7 @@ ALLOWED = {
     "status/health.py:_certificates": "a certificate ends when the world's clock says so",
     "status/reasons.py:is_late": _DEADLINE,
     "handlers/status_task.py:_is_late": _DEADLINE,
-    "handlers/status_task.py:_is_to_be_waited_for": _DEADLINE,
+    "handlers/status_task.py:_is_temporary": _DEADLINE,
     "reconcile/addon_check.py:_forget": _PROCESS,
     "reconcile/addon_check.py:inside": _PROCESS,
     "lease/lock.py:_expired": _PROCESS,

@@ -28,7 +28,7 @@ class WatchingWorld(driver_case.DriverCase):
             clock=lambda: self.now,
             spawn=lambda name, run: self.begun.append(name),
         )
-        resting = SettledCache(clock=lambda: self.now, spread=lambda least, most: most)
+        resting = SettledCache(clock=lambda: self.now, jitter=lambda least, most: most)
         self.ports = dataclasses.replace(self.ports, informers=self.watching, settled=resting)
 
     def catch_up(self) -> None:
