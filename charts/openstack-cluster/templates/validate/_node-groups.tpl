@@ -61,13 +61,13 @@ Rules for node groups.
 {{- define "openstack-cluster.validate.nodeGroup.size" -}}
 {{- $group := .group -}}
 {{- if include "openstack-cluster.nodeGroup.autoscales" $group -}}
-{{- if not (and (hasKey $group "machineCountMin") (hasKey $group "machineCountMax")) -}}
+{{- if or (kindIs "invalid" $group.machineCountMin) (kindIs "invalid" $group.machineCountMax) -}}
 {{- fail (printf "%s has autoscale but no bounds: set machineCountMin and machineCountMax." .where) -}}
 {{- end -}}
 {{- if gt (int $group.machineCountMin) (int $group.machineCountMax) -}}
 {{- fail (printf "%s has machineCountMin %d above machineCountMax %d: swap or change them." .where (int $group.machineCountMin) (int $group.machineCountMax)) -}}
 {{- end -}}
-{{- else if not (hasKey $group "machineCount") -}}
+{{- else if kindIs "invalid" $group.machineCount -}}
 {{- fail (printf "%s has no number of machines: set machineCount, or autoscale with bounds." .where) -}}
 {{- end -}}
 {{- $capacity := $group.capacity | default dict -}}

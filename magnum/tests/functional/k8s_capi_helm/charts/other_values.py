@@ -84,10 +84,15 @@ _REACHED: Values = {
     "fixedIP": "10.0.0.9",
 }
 _BOUNDED: Values = {"nodeGroups": [{"name": "one", "machineFlavor": "m1.small", **_BOUNDS}]}
+_COUNTED_BY_DEFAULT: Values = {"nodeGroups": [{"name": "one", "machineFlavor": "m1.small"}]}
+_BOUNDED_BY_DEFAULT: Values = {**_COUNTED_BY_DEFAULT, "nodeGroupDefaults": _BOUNDS}
 #: What a key outside of node groups, or all keys below a path, need in the cluster.
 COMPANIONS: Mapping[str, Values] = {
     "nodeGroups.[].machineCountMin": _BOUNDED,
     "nodeGroups.[].machineCountMax": _BOUNDED,
+    "nodeGroupDefaults.machineCount": _COUNTED_BY_DEFAULT,
+    "nodeGroupDefaults.machineCountMin": _BOUNDED_BY_DEFAULT,
+    "nodeGroupDefaults.machineCountMax": _BOUNDED_BY_DEFAULT,
     "nodeGroupDefaults.capacity": {
         **_BOUNDED,
         "nodeGroupDefaults": {"capacity": _CAPACITY},

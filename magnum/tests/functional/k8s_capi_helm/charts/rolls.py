@@ -27,7 +27,7 @@ SCENARIOS = 2
 ADDONS = "addons"
 #: What the templates look at in values that are Cilium's own, and no schema names.
 CILIUM = (ADDONS, "cni", "cilium", "release", "values", "kubeProxyReplacement")
-#: Keys of a group that its defaults do not have; the others do for one group what they do there.
+#: Keys of a group that are looked at by themselves; the others do for one group what defaults do.
 OWN = {"machineCount", "machineCountMin", "machineCountMax"}
 HEAD = """\
 # What another value of a key does to a cluster that is there: whose machines are replaced for it.

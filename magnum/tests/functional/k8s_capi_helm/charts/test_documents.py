@@ -182,7 +182,7 @@ class ValuesTest(unittest.TestCase):
 
     def test_keys_of_a_group_are_its_own_and_those_of_the_defaults_are_not_repeated(self) -> None:
         found = {key.path for key in chart_values.Reference("openstack-cluster").rows()}
-        self.assertIn("nodeGroups[].machineCountMin", found)
+        self.assertIn("nodeGroups[].name", found)
         self.assertNotIn("nodeGroups[].machineFlavor", found)
         self.assertIn("nodeGroupDefaults.machineFlavor", found)
 
