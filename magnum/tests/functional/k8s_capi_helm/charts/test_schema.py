@@ -18,6 +18,8 @@ from magnum.tests.functional.k8s_capi_helm.charts import keys, rendering
 Schema = dict[str, Any]
 #: Of what is passed through, the shapes of the parts that the templates look into.
 _PASSED_THROUGH = "partsOf"
+#: Helm hands it to every chart of a release, with keys of all of them.
+_SHARED = "global"
 #: Read by helm itself, not set by anybody.
 _HELMS_OWN = {"global", "enabled"}
 
@@ -88,9 +90,23 @@ class SchemaTest(unittest.TestCase):
             self.assertIs(False, root["additionalProperties"])
             for path, found in [*properties(root, root), *root["definitions"].items()]:
                 if "properties" in found and "type" in found:
-                    closed = None if path.startswith(_PASSED_THROUGH) else False
+                    open_ = path == _SHARED or path.startswith(_PASSED_THROUGH)
+                    closed = None if open_ else False
                     said = found.get("additionalProperties")
                     self.assertIs(closed, said, f"{chart.name}: {path}")
+
+    def test_what_charts_around_it_share_is_let_through_and_changes_nothing(self) -> None:
+        for chart, name in ((rendering.CLUSTER, "minimal"), (rendering.ADDONS, "standalone")):
+            scenario = rendering.scenarios(chart)[name]
+            shared = {
+                "imageRegistry": "registry.example.org",
+                "storageClass": None,
+                "site": {"a": 1},
+            }
+            change = {f"global.{key}": value for key, value in shared.items()}
+            with self.subTest(chart.name):
+                found = rendering.render(chart, rendering.changed(scenario.values, change))
+                self.assertEqual(scenario.objects, found)
 
     def test_every_key_stands_in_values_yaml(self) -> None:
         """In the section of its top-level key, or anywhere if it is part of a shared shape."""
