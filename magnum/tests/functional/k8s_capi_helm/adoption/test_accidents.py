@@ -51,27 +51,23 @@ class AccidentTest(HandoverCase):
         release, before = self.release(), self.objects()
         self.become_another()
         self.ask(SUCCESSOR, "look")
-        self.assertEqual({}, self.is_renewed_since("the first look", before))
+        self.assertEqual({}, self.moved("the first look", before))
 
         self.ask(SUCCESSOR, "resize", count=5)
         self.assertEqual("", self.row()["status_reason"] or "")
         group = ("MachineDeployment", f"{release}-default-worker")
-        self.assertEqual(
-            {group: [(".spec.replicas", 2, 5)]}, self.is_renewed_since("resize", before)
-        )
+        self.assertEqual({group: [(".spec.replicas", 2, 5)]}, self.moved("resize", before))
         self.ask(SUCCESSOR, "settle")
 
         before = self.objects()
         self.ask(SUCCESSOR, "resize", count=5, group="default-master")
         masters = ("KubeadmControlPlane", f"{release}-control-plane")
-        self.assertEqual(
-            {masters: [(".spec.replicas", 3, 5)]}, self.is_renewed_since("masters", before)
-        )
+        self.assertEqual({masters: [(".spec.replicas", 3, 5)]}, self.moved("masters", before))
         self.ask(SUCCESSOR, "settle")
 
         before = self.objects()
         self.ask(SUCCESSOR, "add_group", name="more", node_count=1, **GROUP)
-        found = self.is_renewed_since("nodegroup create", before)
+        found = self.moved("nodegroup create", before)
         self.assertEqual({"new"}, {listed[0][2] for listed in found.values()}, told(found))
         self.assertEqual(OWN_KINDS, {kind for kind, _ in found})
         machines = self.store.values(release)
@@ -80,7 +76,7 @@ class AccidentTest(HandoverCase):
 
         before = self.objects()
         self.ask(SUCCESSOR, "drop_group", name="more")
-        found = self.is_renewed_since("nodegroup delete", before)
+        found = self.moved("nodegroup delete", before)
         self.assertEqual({None}, {listed[0][2] for listed in found.values()}, told(found))
 
     def test_an_empty_store_and_the_same_package(self) -> None:
@@ -91,9 +87,7 @@ class AccidentTest(HandoverCase):
         other_site.cloud()
         self.ask(SUCCESSOR, "resize", count=3)
         group = ("MachineDeployment", f"{release}-default-worker")
-        self.assertEqual(
-            {group: [(".spec.replicas", 2, 3)]}, self.is_renewed_since("empty store", before)
-        )
+        self.assertEqual({group: [(".spec.replicas", 2, 3)]}, self.moved("empty store", before))
 
     def test_an_empty_store_and_another_package(self) -> None:
         """The chart of before is found where it was applied."""
@@ -104,5 +98,5 @@ class AccidentTest(HandoverCase):
         self.bundled("later", changed=True)
         self.ask(SUCCESSOR, "resize", count=3)
         group = ("MachineDeployment", f"{release}-default-worker")
-        found = self.is_renewed_since("empty store, another package", before)
+        found = self.moved("empty store, another package", before)
         self.assertEqual({group: [(".spec.replicas", 2, 3)]}, found)

@@ -85,20 +85,18 @@ class LostRecordTest(HandoverCase):
         before, values = self.objects(), self.store.values(self.release())
         self.lose()
         self.ask(SUCCESSOR, "resize", count=2)
-        self.assertEqual({}, self.is_renewed_since("taken over", before))
+        self.assertEqual({}, self.moved("taken over", before))
         self.assertEqual((1, values), (self.revision(), self.store.values(self.release())))
         self.ask(SUCCESSOR, "settle")
 
         group = ("MachineDeployment", f"{self.release()}-default-worker")
         self.ask(SUCCESSOR, "resize", count=5)
-        self.assertEqual(
-            {group: [(".spec.replicas", 2, 5)]}, self.is_renewed_since("resize", before)
-        )
+        self.assertEqual({group: [(".spec.replicas", 2, 5)]}, self.moved("resize", before))
         self.assertEqual(2, self.revision())
         self.ask(SUCCESSOR, "settle")
         before = self.objects()
         self.ask(SUCCESSOR, "add_group", name="more", node_count=1, **GROUP)
-        found = self.is_renewed_since("nodegroup create", before)
+        found = self.moved("nodegroup create", before)
         self.assertEqual({"new"}, {listed[0][2] for listed in found.values()}, told(found))
 
     def test_what_is_asked_for_comes_after_it(self) -> None:
@@ -107,9 +105,7 @@ class LostRecordTest(HandoverCase):
         before, group = self.objects(), ("MachineDeployment", f"{self.release()}-default-worker")
         self.lose()
         self.ask(SUCCESSOR, "resize", count=3)
-        self.assertEqual(
-            {group: [(".spec.replicas", 2, 3)]}, self.is_renewed_since("resize", before)
-        )
+        self.assertEqual({group: [(".spec.replicas", 2, 3)]}, self.moved("resize", before))
         self.assertEqual(2, self.revision())
 
     def test_a_nodegroup_that_is_to_go_goes(self) -> None:
@@ -119,7 +115,7 @@ class LostRecordTest(HandoverCase):
         before = self.objects()
         self.lose()
         self.ask(SUCCESSOR, "drop_group", name="more")
-        found = self.is_renewed_since("nodegroup delete", before)
+        found = self.moved("nodegroup delete", before)
         self.assertEqual({None}, {listed[0][2] for listed in found.values()}, told(found))
         self.assertIn(("MachineDeployment", f"{self.release()}-more"), found)
 
@@ -134,9 +130,7 @@ class LostRecordTest(HandoverCase):
         self.ask(SUCCESSOR, "resize", count=2)
         self.assertEqual(1, self.revision())
         paths = {
-            path
-            for listed in self.is_renewed_since("taken over", before).values()
-            for path, *_ in listed
+            path for listed in self.moved("taken over", before).values() for path, *_ in listed
         }
         marks = {f".metadata.{field}.{key}" for field, keys in _MARKS.items() for key in keys}
         self.assertLessEqual(paths, marks)
@@ -168,7 +162,7 @@ class LostRecordTest(HandoverCase):
         self.ask(SUCCESSOR, "resize", count=3)
         # Magnum has overwritten the status after the driver.
         self.ask(SUCCESSOR, "look")
-        self.assertEqual({}, self.is_renewed_since("paused", before))
+        self.assertEqual({}, self.moved("paused", before))
         self.assertEqual((0, "UPDATE_IN_PROGRESS"), (self.revision(), self.row()["status"]))
         self.assertIn("is paused", self.row()["status_reason"])
 
@@ -183,7 +177,7 @@ class LostRecordTest(HandoverCase):
     def refused(self, before: Any, words: str) -> None:
         # Magnum has overwritten the status after the driver.
         self.ask(SUCCESSOR, "look")
-        self.assertEqual({}, self.is_renewed_since("refused", before))
+        self.assertEqual({}, self.moved("refused", before))
         self.assertEqual((0, "UPDATE_FAILED"), (self.revision(), self.row()["status"]))
         self.assertIn(words, self.row()["status_reason"])
 

@@ -97,7 +97,7 @@ class ReleasedTest(unittest.TestCase):
             found = {
                 key
                 for scenario in release.scenarios()
-                for key in self.is_renewed_since(release, scenario, scenario.values)
+                for key in self.moved(release, scenario, scenario.values)
             }
             for change in release.changes():
                 with self.subTest(chart=release.chart.name, change=change):
@@ -117,7 +117,7 @@ class ReleasedTest(unittest.TestCase):
         """Object and path -> what became of it, without what is listed."""
         return {
             " ".join(key): what
-            for key, what in sorted(self.is_renewed_since(release, scenario, values).items())
+            for key, what in sorted(self.moved(release, scenario, values).items())
             if not any(listed(change, key) for change in release.changes())
         }
 
