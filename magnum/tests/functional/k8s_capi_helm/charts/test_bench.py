@@ -28,7 +28,7 @@ class BenchTest(unittest.TestCase):
             if given is None:
                 os.environ.pop(reference.VARIABLE, None)
             if walls:
-                medians = [chart_bench.Spent(wall, 0.08) for wall in walls]
+                medians = [chart_bench.Spent(0.08, wall) for wall in walls]
                 stack.enter_context(mock.patch.object(chart_bench, "medians", return_value=medians))
                 stack.enter_context(mock.patch.object(reference, "chart", contextlib.nullcontext))
             return chart_bench.main(), said.getvalue()
@@ -41,12 +41,12 @@ class BenchTest(unittest.TestCase):
         self.assertIn(f"name a checkout of it in {reference.VARIABLE}", said)
 
     def test_the_ratio_decides(self) -> None:
-        for walls, status in (([0.069, 0.06, 0.1], 0), ([0.071, 0.06, 0.1], 1)):
+        for walls, status in (([0.089, 0.06, 0.1], 0), ([0.091, 0.06, 0.1], 1)):
             with self.subTest(walls=walls):
                 found, said = self.bench("somewhere", walls)
                 self.assertEqual(status, found)
-                self.assertRegex(said, r"ratio +0\.[67]\d +1\.00 of processors ")
-                self.assertRegex(said, r"unchecked +0\.60 +1\.00 of processors\n")
+                self.assertRegex(said, r"ratio +1\.00 +0\.[89]\d of processors ")
+                self.assertRegex(said, r"unchecked +1\.00 +0\.60 of processors\n")
 
     def test_what_is_no_chart_is_not_compared_with(self) -> None:
         with tempfile.TemporaryDirectory() as empty:
