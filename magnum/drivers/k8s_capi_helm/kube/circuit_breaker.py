@@ -57,7 +57,7 @@ class CircuitBreaker:
         """Why nothing is sent now, for the operator; "" if the request may go through.
 
         Whoever is let through while others are refused is the one that tries, and has to tell how
-        it went with :meth:`close` or :meth:`silent`.
+        it went with :meth:`close` or :meth:`record_failure`.
         """
         with self._lock:
             now = self._clock()

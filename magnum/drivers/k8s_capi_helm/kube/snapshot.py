@@ -35,7 +35,7 @@ class Reader(Protocol):
 
 
 def take_snapshot(kube: Reader, namespace: str, release: str, now: datetime.datetime) -> Observed:
-    """Everything of *release* that :func:`status.judge` and the deletion ask for.
+    """Everything of *release* that :func:`status.evaluate` and the deletion ask for.
 
     :param now: aware, UTC; becomes ``Observed.at``.
     :returns: with ``Missing.UNREADABLE`` for every kind that could not be read, and

@@ -11,7 +11,7 @@ from magnum.drivers.k8s_capi_helm.labels.label import EVERYWHERE, label
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeLabels:
-    """Labels about machines; also of a single nodegroup where ``sites`` says so."""
+    """Labels about machines; also of a single nodegroup where ``scopes`` says so."""
 
     kube_tag: str | None = label(
         types.KUBE_TAG,
