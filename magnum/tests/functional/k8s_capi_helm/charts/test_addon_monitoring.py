@@ -12,6 +12,7 @@ import yaml
 from magnum.tests.functional.k8s_capi_helm.charts import addon_operator, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
 from magnum.tests.functional.k8s_capi_helm.charts.test_addon_laws import each, IDENTITY
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 STORAGE = "volumeClaimTemplate.spec.resources.requests.storage"
 PROMETHEUS = f"prometheus.prometheusSpec.storageSpec.{STORAGE}"
@@ -242,7 +243,7 @@ class DashboardTest(unittest.TestCase):
         made = addon_operator.manifests(objects, "loki-stack-monitoring")
         (text,) = made[0]["data"].values()
         taken: set[tuple[int, int]] = set()
-        for panel in json.loads(text)["panels"]:
+        for panel in at_least_one(json.loads(text)["panels"]):
             place = panel["gridPos"]
             cells = {
                 (x, y)

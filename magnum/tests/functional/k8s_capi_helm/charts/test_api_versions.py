@@ -7,6 +7,7 @@ import unittest
 
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object, Values
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 
 def version(objects: list[Object], kind: str) -> str:
@@ -98,10 +99,12 @@ class SameMeaningTest(unittest.TestCase):
         self.assertEqual(old, {one["name"]: one["value"] for one in new})  # type: ignore[attr-defined]
 
     def test_workers(self) -> None:
-        for old, new in zip(
-            rendering.by_kind(self.old, "MachineDeployment"),
-            rendering.by_kind(self.new, "MachineDeployment"),
-            strict=True,
+        for old, new in at_least_one(
+            zip(
+                rendering.by_kind(self.old, "MachineDeployment"),
+                rendering.by_kind(self.new, "MachineDeployment"),
+                strict=True,
+            )
         ):
             strategy = old["spec"]["strategy"]
             self.assertEqual(strategy["type"], new["spec"]["rollout"]["strategy"]["type"])

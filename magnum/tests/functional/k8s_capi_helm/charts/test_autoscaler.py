@@ -15,6 +15,7 @@ from magnum.tests.functional.k8s_capi_helm.charts.one_group import (
     of_group,
     rendered,
 )
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 
 class ScaleFromZeroTest(unittest.TestCase):
@@ -48,12 +49,13 @@ class ScaleFromZeroTest(unittest.TestCase):
     def test_the_autoscaler_knows_all_labels_that_a_node_will_have(self) -> None:
         for scenario in ("scaled-to-zero", "changes-in-place", "long-names", "ovn-autoscaled"):
             objects = rendering.scenarios(rendering.CLUSTER)[scenario].objects
-            for found in rendering.by_kind(objects, "MachineDeployment"):
-                told = found["metadata"].get("annotations", {}).get(f"{CAPACITY}/labels")
-                if told is None:
-                    continue
+            annotated = (
+                (found, found["metadata"].get("annotations", {}).get(f"{CAPACITY}/labels"))
+                for found in rendering.by_kind(objects, "MachineDeployment")
+            )
+            for found, text in at_least_one(pair for pair in annotated if pair[1] is not None):
                 group = found["metadata"]["labels"][GROUP]
-                labels = dict(pair.split("=", 1) for pair in told.split(","))
+                labels = dict(pair.split("=", 1) for pair in text.split(","))
                 labels.pop("topology.kubernetes.io/zone", None)
                 machine = found["spec"]["template"]["metadata"]["labels"]
                 kubelet = kubelet_labels(objects, group)

@@ -9,13 +9,14 @@ import tempfile
 import unittest
 
 from magnum.tests.functional.k8s_capi_helm.charts import machines, rendering
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 
 class FlatcarTest(unittest.TestCase):
     def test_ignition_with_the_charts_units(self) -> None:
         for core in ("v1beta1", "v1beta2"):
             objects = machines.plain(osDistro="flatcar", apiVersions={"core": core})
-            for spec in machines.both(objects):
+            for spec in at_least_one(machines.both(objects)):
                 self.assertEqual("ignition", spec["format"])
                 units = spec["ignition"]["containerLinuxConfig"]["additionalConfig"]
                 self.assertEqual(
@@ -27,7 +28,7 @@ class FlatcarTest(unittest.TestCase):
                 self.assertEqual("${COREOS_OPENSTACK_HOSTNAME}", registration["name"])
 
     def test_authorities_stand_where_flatcar_looks(self) -> None:
-        for spec in machines.both(machines.rendered("flatcar")):
+        for spec in at_least_one(machines.both(machines.rendered("flatcar"))):
             paths = [one["path"] for one in spec["files"]]
             self.assertIn("/etc/ssl/certs/example-root.pem", paths)
             self.assertFalse([one for one in paths if "/apt/" in one or "/usr/" in one])

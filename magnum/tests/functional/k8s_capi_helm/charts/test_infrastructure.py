@@ -14,6 +14,7 @@ from magnum.tests.functional.k8s_capi_helm.charts.infrastructure import (
     small,
     VERSIONS,
 )
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 GROUP = "infrastructure.cluster.x-k8s.io"
 JANITOR = "janitor.capi.stackhpc.com"
@@ -51,7 +52,7 @@ class VersionTest(unittest.TestCase):
             self.assertEqual(f"{GROUP}/{version}", found["apiVersion"])
 
     def test_both_versions_mean_the_same_in_every_scenario(self) -> None:
-        for scenario in rendering.scenarios(rendering.CLUSTER).values():
+        for scenario in at_least_one(rendering.scenarios(rendering.CLUSTER).values()):
             old, new = (
                 rendering.render(
                     scenario.chart,
@@ -100,7 +101,9 @@ class CleanUpTest(unittest.TestCase):
 
     def test_machines_are_selected_by_the_same_prefix(self) -> None:
         for kind in ("MachineDeployment", "MachineHealthCheck"):
-            for found in rendering.by_kind(rendered(projectPrefix="example.org"), kind):
+            for found in at_least_one(
+                rendering.by_kind(rendered(projectPrefix="example.org"), kind)
+            ):
                 self.assertEqual(
                     "demo", found["spec"]["selector"]["matchLabels"]["example.org/cluster"]
                 )

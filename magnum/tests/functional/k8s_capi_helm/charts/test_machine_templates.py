@@ -14,6 +14,7 @@ from magnum.tests.functional.k8s_capi_helm.charts.infrastructure import (
     VERSIONS,
 )
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Values
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 
 class MachineTest(unittest.TestCase):
@@ -77,14 +78,16 @@ class MachineTest(unittest.TestCase):
         )
 
     def test_a_local_disk_has_nothing_of_cinders(self) -> None:
-        for spec in self.both(additionalBlockDevices={"a": {"size": 1, "type": "Local"}}):
+        for spec in at_least_one(
+            self.both(additionalBlockDevices={"a": {"size": 1, "type": "Local"}})
+        ):
             (disk,) = spec["additionalBlockDevices"]
             self.assertEqual({"name": "a", "sizeGiB": 1, "storage": {"type": "Local"}}, disk)
             self.assertIs(True, spec["configDrive"], "the disk is found by its tag")
 
     def test_a_volume_is_in_the_servers_zone_unless_told(self) -> None:
         disks = {"a": {"size": 1}, "b": {"size": 2, "availabilityZone": "1e3"}}
-        for spec in self.both(additionalBlockDevices=disks):
+        for spec in at_least_one(self.both(additionalBlockDevices=disks)):
             zones = [
                 disk["storage"]["volume"]["availabilityZone"]
                 for disk in spec["additionalBlockDevices"]
@@ -93,11 +96,11 @@ class MachineTest(unittest.TestCase):
 
     def test_a_config_drive_if_asked_for(self) -> None:
         for wanted in (True, False):
-            for spec in self.both(machineConfigDrive=wanted):
+            for spec in at_least_one(self.both(machineConfigDrive=wanted)):
                 self.assertIs(wanted, spec.get("configDrive", False))
 
     def test_a_server_group_by_id_or_name(self) -> None:
-        for spec in self.both(serverGroupId=rendering.openstack_id(1)):
+        for spec in at_least_one(self.both(serverGroupId=rendering.openstack_id(1))):
             self.assertEqual({"id": rendering.openstack_id(1)}, spec["serverGroup"])
         for spec in self.both(serverGroupName="1"):
             self.assertEqual({"filter": {"name": "1"}}, spec["serverGroup"])
@@ -105,18 +108,20 @@ class MachineTest(unittest.TestCase):
     def test_sizes_and_metadata_may_come_as_text_and_as_numbers(self) -> None:
         for number, text in ((20, "20"), (10000000, "10000000")):
             disks = {"d": {"size": number}}, {"d": {"size": text}}
-            for one, two in zip(
-                self.both(
-                    machineRootVolume={"diskSize": number},
-                    additionalBlockDevices=disks[0],
-                    machineMetadata={"a": number, "b": True},
-                ),
-                self.both(
-                    machineRootVolume={"diskSize": text},
-                    additionalBlockDevices=disks[1],
-                    machineMetadata={"a": text, "b": "true"},
-                ),
-                strict=True,
+            for one, two in at_least_one(
+                zip(
+                    self.both(
+                        machineRootVolume={"diskSize": number},
+                        additionalBlockDevices=disks[0],
+                        machineMetadata={"a": number, "b": True},
+                    ),
+                    self.both(
+                        machineRootVolume={"diskSize": text},
+                        additionalBlockDevices=disks[1],
+                        machineMetadata={"a": text, "b": "true"},
+                    ),
+                    strict=True,
+                )
             ):
                 self.assertEqual(one, two)
                 self.assertEqual(number, one["rootVolume"]["sizeGiB"])
@@ -124,7 +129,7 @@ class MachineTest(unittest.TestCase):
             self.assertNotIn("rootVolume", spec)
 
     def test_hints_keep_their_type(self) -> None:
-        for spec in self.both(schedulerHints={"a": "1", "b": 1, "c": False}):
+        for spec in at_least_one(self.both(schedulerHints={"a": "1", "b": 1, "c": False})):
             self.assertEqual(
                 [
                     {"name": "a", "value": {"type": "String", "string": "1"}},
@@ -172,7 +177,7 @@ class MachineTest(unittest.TestCase):
 
     def test_no_group_is_not_the_same_as_nothing_said_of_groups(self) -> None:
         ports: list[Values] = [{}, {"securityGroups": []}]
-        for spec in self.both(machineNetworking={"ports": ports}):
+        for spec in at_least_one(self.both(machineNetworking={"ports": ports})):
             self.assertEqual(ports, spec["ports"])
 
     def test_what_is_off_is_not_said(self) -> None:
@@ -184,7 +189,7 @@ class MachineTest(unittest.TestCase):
             "additionalBlockDevices": {},
             "serverGroupName": "",
         }
-        for spec in self.both(**nothing):
+        for spec in at_least_one(self.both(**nothing)):
             self.assertEqual({"flavor", "image"}, set(spec))
 
 

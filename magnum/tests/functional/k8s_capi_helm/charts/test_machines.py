@@ -8,6 +8,7 @@ from typing import Any
 import unittest
 
 from magnum.tests.functional.k8s_capi_helm.charts import machines, rendering
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 
 class TextTest(unittest.TestCase):
@@ -30,7 +31,7 @@ class TextTest(unittest.TestCase):
             "0644",
         ]
         given = [{"path": f"/etc/t{place}", "content": text} for place, text in enumerate(texts)]
-        for spec in machines.both(machines.plain(additionalFiles=given)):
+        for spec in at_least_one(machines.both(machines.plain(additionalFiles=given))):
             written = machines.files(spec)
             for place, text in enumerate(texts):
                 with self.subTest(text=text):
@@ -39,7 +40,7 @@ class TextTest(unittest.TestCase):
     def test_a_file_may_be_as_long_as_cluster_api_takes(self) -> None:
         for text in ("a" * 10239 + "\n", "ä" * 3840, "\t" * 7680):
             given = [{"path": "/etc/t", "content": text}]
-            for spec in machines.both(machines.plain(additionalFiles=given)):
+            for spec in at_least_one(machines.both(machines.plain(additionalFiles=given))):
                 (found,) = (one for one in spec["files"] if one["path"] == "/etc/t")
                 self.assertEqual(10240, len(found["content"]))
                 self.assertEqual(text.encode(), machines.files(spec)["/etc/t"])
@@ -84,12 +85,12 @@ class TextTest(unittest.TestCase):
 
     def test_the_charts_own_files_hold_no_mark_of_a_template(self) -> None:
         for scenario in ("behind-a-proxy", "private-registries"):
-            for spec in machines.both(machines.rendered(scenario)):
+            for spec in at_least_one(machines.both(machines.rendered(scenario))):
                 for one in spec["files"]:
                     self.assertNotRegex(one.get("content", ""), r"[{][{%#]")
 
     def test_packages_are_words_for_apt(self) -> None:
-        for spec in machines.both(machines.rendered()):
+        for spec in at_least_one(machines.both(machines.rendered())):
             (install,) = (one for one in spec["preKubeadmCommands"] if " install " in one)
             self.assertEqual(
                 ["--", "nfs-common", "linux-modules-extra-generic=6.8.0.50"],
@@ -106,7 +107,7 @@ class TextTest(unittest.TestCase):
             ),
             flags=("--skip-schema-validation",),
         )
-        for spec in machines.both(rendering.documents(text)):
+        for spec in at_least_one(machines.both(rendering.documents(text))):
             (install,) = (one for one in spec["preKubeadmCommands"] if " install " in one)
             self.assertEqual(["--", "a'b; reboot", "$HOME"], machines.words(install)[-3:])
 

@@ -23,6 +23,7 @@ from magnum.tests.functional.k8s_capi_helm.charts import reference, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
 from magnum.tests.unit.drivers.k8s_capi_helm import tenant_inputs
 from magnum.tests.unit.drivers.k8s_capi_helm import test_helm_values as driver
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 #: Kinds that controllers of other things read: they start nothing there, and give no rights.
 DATA = re.compile(
@@ -116,7 +117,7 @@ class PodTest(unittest.TestCase):
                 yield scenario.name, scenario.objects
 
     def test_it_is_restricted_and_limited(self) -> None:
-        for name, objects in self.scenarios():
+        for name, objects in at_least_one(self.scenarios()):
             for one in rendering.by_kind(objects, "Deployment"):
                 pod = one["spec"]["template"]["spec"]
                 with self.subTest(scenario=name):
@@ -126,7 +127,7 @@ class PodTest(unittest.TestCase):
                         self.assertTrue(container["resources"]["limits"]["memory"])
 
     def test_it_alone_has_the_token_of_its_account(self) -> None:
-        for _, objects in self.scenarios():
+        for _, objects in at_least_one(self.scenarios()):
             account = rendering.only(objects, "ServiceAccount")
             pod = rendering.only(objects, "Deployment")["spec"]["template"]["spec"]
             self.assertIs(False, account["automountServiceAccountToken"])
@@ -134,7 +135,7 @@ class PodTest(unittest.TestCase):
             self.assertEqual(account["metadata"]["name"], pod["serviceAccountName"])
 
     def test_it_scales_the_groups_of_its_own_cluster(self) -> None:
-        for _, objects in self.scenarios():
+        for _, objects in at_least_one(self.scenarios()):
             scaled = {
                 one["metadata"]["name"]
                 for one in rendering.by_kind(objects, "MachineDeployment")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from magnum.tests.functional.k8s_capi_helm.charts import kubernetes_kinds, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 SHARED = "a" * 56
 GROUPS = [
@@ -75,19 +76,19 @@ class NameTest(unittest.TestCase):
         self.releases = {release: rendered(release) for release in RELEASES}
 
     def test_names_and_labels_are_valid_and_bounded(self) -> None:
-        for release, objects in self.releases.items():
+        for release, objects in at_least_one(self.releases.items()):
             for found in objects:
                 with self.subTest(release=release, found=rendering.identity(found)):
                     self.assertEqual([], kubernetes_kinds.metadata_faults(found))
 
     def test_no_two_objects_share_kind_and_name(self) -> None:
-        for release, objects in self.releases.items():
+        for release, objects in at_least_one(self.releases.items()):
             with self.subTest(release=release):
                 names = [rendering.identity(found) for found in objects]
                 self.assertCountEqual(set(names), names)
 
     def test_each_group_has_its_objects_under_its_whole_name(self) -> None:
-        for release, objects in self.releases.items():
+        for release, objects in at_least_one(self.releases.items()):
             for kind in KINDS:
                 labels = [
                     found["metadata"]["labels"].get("capi.stackhpc.com/node-group")
@@ -107,7 +108,7 @@ class NameTest(unittest.TestCase):
         self.assertIn("demo-cluster-default-worker", names)
 
     def test_references_name_objects_that_are_there(self) -> None:
-        for release, objects in self.releases.items():
+        for release, objects in at_least_one(self.releases.items()):
             names = {rendering.identity(found) for found in objects}
             for found in rendering.by_kind(objects, "MachineDeployment"):
                 template = found["spec"]["template"]["spec"]
@@ -122,7 +123,7 @@ class NameTest(unittest.TestCase):
             self.assertIn((reference["kind"], reference["name"]), names)
 
     def test_machine_selectors_do_not_overlap(self) -> None:
-        for release, objects in self.releases.items():
+        for release, objects in at_least_one(self.releases.items()):
             selectors = [
                 tuple(sorted(found["spec"]["selector"]["matchLabels"].items()))
                 for found in rendering.by_kind(objects, "MachineDeployment")
@@ -131,7 +132,7 @@ class NameTest(unittest.TestCase):
                 self.assertCountEqual(set(selectors), selectors)
 
     def test_sources_of_addons_fit_into_the_operators_annotations(self) -> None:
-        for release, objects in self.releases.items():
+        for release, objects in at_least_one(self.releases.items()):
             names = {rendering.identity(found) for found in objects}
             for found in rendering.by_kind(objects, "HelmRelease"):
                 for source in found["spec"]["valuesSources"]:

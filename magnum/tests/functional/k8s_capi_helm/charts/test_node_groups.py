@@ -19,6 +19,7 @@ from magnum.tests.functional.k8s_capi_helm.charts.one_group import (
 )
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Values
 from magnum.tests.functional.k8s_capi_helm.charts.test_schema import schema_of
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 
 class SizeTest(unittest.TestCase):
@@ -168,7 +169,7 @@ class HealthTest(unittest.TestCase):
     def test_the_control_plane_is_looked_at_alike(self) -> None:
         for release, seen in (("1.11", False), ("1.12", True)):
             objects = rendered(apiVersions={"clusterApi": release})
-            for found in rendering.by_kind(objects, "MachineHealthCheck"):
+            for found in at_least_one(rendering.by_kind(objects, "MachineHealthCheck")):
                 self.assertEqual(seen, "unhealthyMachineConditions" in found["spec"]["checks"])
 
     def test_a_range_wins_over_a_limit(self) -> None:

@@ -7,6 +7,7 @@ import unittest
 
 from magnum.tests.functional.k8s_capi_helm.charts import machines, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 
 class OwnSetupTest(unittest.TestCase):
@@ -105,7 +106,7 @@ class OwnSetupTest(unittest.TestCase):
                 },
             },
         ):
-            for spec in machines.both(machines.rendered(**change)):
+            for spec in at_least_one(machines.both(machines.rendered(**change))):
                 self.assertEqual(b"mine\n", machines.files(spec)[path])
                 self.assertIn("/etc/kubernetes/proxy.env", machines.files(spec))
 

@@ -9,6 +9,7 @@ import unittest
 
 from magnum.tests.functional.k8s_capi_helm.charts import machines, rendering
 from magnum.tests.functional.k8s_capi_helm.charts.rendering import Object
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 
 class ProxyTest(unittest.TestCase):
@@ -17,7 +18,7 @@ class ProxyTest(unittest.TestCase):
         return dict(line.split("=", 1) for line in text.splitlines())
 
     def test_containerd_and_kubelet_read_one_environment(self) -> None:
-        for spec in machines.both(machines.rendered()):
+        for spec in at_least_one(machines.both(machines.rendered())):
             written = machines.files(spec)
             for unit in ("containerd", "kubelet"):
                 self.assertEqual(
@@ -75,7 +76,7 @@ class ProxyTest(unittest.TestCase):
         )
 
     def test_commands_come_in_the_order_that_they_need(self) -> None:
-        for spec in machines.both(machines.rendered()):
+        for spec in at_least_one(machines.both(machines.rendered())):
             commands = [" ".join(one.split(" -o ")[:1]) for one in spec["preKubeadmCommands"]]
             self.assertEqual(
                 [

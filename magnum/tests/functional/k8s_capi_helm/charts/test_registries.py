@@ -11,6 +11,7 @@ from typing import Any
 import unittest
 
 from magnum.tests.functional.k8s_capi_helm.charts import machines, rendering
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 
 class RegistriesTest(unittest.TestCase):
@@ -76,8 +77,8 @@ class RegistriesTest(unittest.TestCase):
         )
 
     def test_containerd_is_told_and_begins_anew(self) -> None:
-        for spec in machines.both(
-            machines.plain(registryMirrors={"quay.io": ["https://a.example.org"]})
+        for spec in at_least_one(
+            machines.both(machines.plain(registryMirrors={"quay.io": ["https://a.example.org"]}))
         ):
             commands = spec["preKubeadmCommands"]
             self.assertIn("/opt/openstack-cluster/containerd.sh", machines.files(spec))
@@ -88,7 +89,7 @@ class RegistriesTest(unittest.TestCase):
 
     def test_ones_own_fragment_is_read_too(self) -> None:
         own = [{"path": "/etc/containerd/conf.d/own.toml", "content": "version = 2\n"}]
-        for spec in machines.both(machines.plain(additionalFiles=own)):
+        for spec in at_least_one(machines.both(machines.plain(additionalFiles=own))):
             self.assertEqual(
                 ["sh /opt/openstack-cluster/containerd.sh", "systemctl daemon-reload"],
                 spec["preKubeadmCommands"][:2],
@@ -107,7 +108,7 @@ class RegistriesTest(unittest.TestCase):
             for place, text in enumerate(passwords)
         }
         objects = machines.plain(registryAuth=given)
-        for spec in machines.both(objects):
+        for spec in at_least_one(machines.both(objects)):
             text = machines.files(spec, objects)["/etc/containerd/conf.d/auth.toml"].decode()
             (file,) = (one for one in spec["files"] if one["path"].endswith("/auth.toml"))
             self.assertEqual("0600", file["permissions"])

@@ -165,6 +165,7 @@ class TestRefusedHalfWay(IsolationCase):
             listed = {one["name"] for one in values["nodeGroups"]}
             made = made or "w1" in listed
             self.assertEqual(("apply", made), (verb, "w1" in listed))
+        self.assertTrue(made)
 
 
 class TestRefusedByTheCloud(IsolationCase):

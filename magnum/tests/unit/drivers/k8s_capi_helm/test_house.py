@@ -18,7 +18,7 @@ import unittest
 
 from magnum.tests.functional.k8s_capi_helm.controls.mutants import Mutant, MUTANTS
 from magnum.tests.functional.k8s_capi_helm.controls.tree import VARIABLE
-from magnum.tests.unit.drivers.k8s_capi_helm.house import imports, names, patches, sizes
+from magnum.tests.unit.drivers.k8s_capi_helm.house import imports, names, patches, sizes, testing
 from magnum.tests.unit.drivers.k8s_capi_helm.house.floors import (
     ALSO_OPEN,
     CLOCK,
@@ -39,7 +39,6 @@ from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import (
     sources,
     TESTS,
 )
-from magnum.tests.unit.drivers.k8s_capi_helm.house.testing import asserts
 
 SHAPELESS = ("base", "common", "helper", "helpers", "misc", "util", "utils")
 
@@ -250,8 +249,17 @@ class TestTheTests(LawCase):
             broken += [
                 f"{source.at(node)} {name}"
                 for name, node in functions.items()
-                if name.startswith("test_") and not asserts(node, functions, set())
+                if name.startswith("test_") and not testing.asserts(node, functions, set())
             ]
+        self.assertEqual([], broken)
+
+    def test_no_test_passes_on_nothing(self) -> None:
+        broken = [
+            f"{source.at(test)} {test.name} asserts only in a loop over what may be empty: "
+            "house.nonempty.at_least_one demands one"
+            for source in self.sources
+            for test in testing.passes_on_nothing(source)
+        ]
         self.assertEqual([], broken)
 
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from magnum.tests.unit.drivers.k8s_capi_helm.house import patches
+from magnum.tests.unit.drivers.k8s_capi_helm.house import patches, testing
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import LawCase, made_up, PACKAGE
 
 _IMPORTS = f"""
@@ -83,3 +84,44 @@ class TestPatches(LawCase):
             'self.patch(key, {"a": 1})',
         ):
             self.assertEqual([], targets(text), text)
+
+
+class TestNothing(LawCase):
+    """A test that asserts in loops only needs something to loop over."""
+
+    def passes(self, body: str) -> bool:
+        """Whether a test with this body may pass without any assertion."""
+        lines = "\n".join(f"        {line}" for line in body.splitlines())
+        text = f"TABLE = (1, 2)\nclass T:\n    def test_x(self):\n{lines}\n"
+        return bool(list(testing.passes_on_nothing(made_up(text))))
+
+    def test_what_may_be_empty(self) -> None:
+        for body in (
+            "for one in found():\n    self.assertTrue(one)",
+            "for one in self.found:\n    self.assertTrue(one)",
+            "for one in [x for x in TABLE if x > 2]:\n    self.assertTrue(one)",
+            "found = work()\nfor one in found:\n    self.assertTrue(one)",
+            "for one in TABLE:\n    for two in one.parts():\n        self.assertTrue(two)",
+            "with self.subTest():\n    for one in sorted(found()):\n        self.assertTrue(one)",
+            "for number in range(len(found)):\n    self.assertTrue(number)",
+            "for one in ():\n    self.assertTrue(one)",
+        ):
+            self.assertTrue(self.passes(body), body)
+
+    def test_what_is_sure(self) -> None:
+        for body in (
+            "for one in TABLE:\n    self.assertTrue(one)",
+            "for one in enumerate(('a', 'b')):\n    self.assertTrue(one)",
+            "for one in {'a': 1}.items():\n    self.assertTrue(one)",
+            "for number in range(3):\n    self.assertTrue(number)",
+            "for one in at_least_one(found()):\n    self.assertTrue(one)",
+            "for one in found():\n    self.assertTrue(one)\nself.assertTrue(one)",
+            "self.assertTrue(found())\nfor one in found():\n    self.assertTrue(one)",
+            "both = [x + 1 for x in TABLE]\nfor one in both:\n    self.assertTrue(one)",
+            "with self.assertRaises(ValueError):\n    work()",
+        ):
+            self.assertFalse(self.passes(body), body)
+
+    def test_at_least_one(self) -> None:
+        self.assertEqual([1, 2], at_least_one(iter((1, 2))))
+        self.assertRaises(AssertionError, at_least_one, ())

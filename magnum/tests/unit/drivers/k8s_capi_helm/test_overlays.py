@@ -25,6 +25,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm import (
     test_helm_values,
     test_magnum_objects,
 )
+from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 
 CONTEXT = overlay_template.Context(
     cluster_name="demo",
@@ -308,6 +309,7 @@ class TestBelowLabels(Case):
     @hypothesis.settings(max_examples=25)
     @hypothesis.given(asked(), st.data())
     def test_over_all_labels_and_keys(self, texts: dict[str, str], data: Any) -> None:
+        hypothesis.assume(texts)
         chosen = data.draw(st.sets(st.sampled_from(self.everything), max_size=8))
         site = spread({path: data.draw(_LEAVES) for path in sorted(chosen)})
         try:
@@ -315,7 +317,7 @@ class TestBelowLabels(Case):
         except errors.InvalidRequest:
             hypothesis.assume(False)
         result = leaves(self.rendered(texts, site))
-        for name in texts:
+        for name in at_least_one(texts):
             for other in ({}, *({name: one} for one in _TEXTS[name])):
                 rest = {**{k: v for k, v in texts.items() if k != name}, **other}
                 try:
@@ -367,7 +369,7 @@ class TestBelowLabels(Case):
         schema = test_helm_values.schema("openstack-cluster")
         for path in OWNED:
             place = schema if path[0] != "addons" else test_helm_values.schema("cluster-addons")
-            for key in path[1:] if path[0] == "addons" else path:
+            for key in at_least_one(path[1:] if path[0] == "addons" else path):
                 self.assertIn(key, place["properties"], path)
                 place = place["properties"][key]
 
