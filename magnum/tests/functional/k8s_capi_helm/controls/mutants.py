@@ -1294,6 +1294,15 @@ _HOSTILE = (
 
 _NAMES = (
     Mutant(
+        "tls-rolls-early",
+        "an upgrade replaces workers for new TLS settings before their turn",
+        f"{DRIVER}/values/deferred.py",
+        '    "tls",\n',
+        "",
+        Suite.UNIT,
+        ("test_values_deferred.TestRolls",),
+    ),
+    Mutant(
         "file-owed",
         "A file is called by a word that nobody else uses.",
         f"{DRIVER}/values/owed.py",

@@ -9,11 +9,22 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 import testtools
+import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.values import deferred, merge
+from magnum.drivers.k8s_capi_helm.values import deferred, merge, upgrade
+from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import CHECKOUT
 
+#: What another value of a key replaces, found by rendering (charts/test_rolls.py).
+ROLLS = CHECKOUT / "charts" / "openstack-cluster" / "tests" / "rolls.yaml"
+#: Values of nodegroups alone: they are deferred nodegroup by nodegroup.
+OF_NODEGROUPS = frozenset({"nodeGroups", "nodeGroupDefaults"})
+#: Values that replace workers and are not deferred, since an upgrade treats them otherwise.
+OTHERWISE = {
+    **dict.fromkeys(upgrade.SOFTWARE, "pinned for each nodegroup until its turn"),
+    "osDistro": "an upgrade to another distribution is refused",
+}
 VALUES = st.recursive(
     st.one_of(st.integers(0, 2), st.lists(st.integers(0, 1), max_size=1)),
     lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
@@ -52,6 +63,31 @@ def _filled(one: Any) -> Any:
         return repr(one)
     found = {key: _filled(value) for key, value in one.items()}
     return {key: value for key, value in found.items() if value != {}}
+
+
+def replacing_workers(rolls: dict[str, str]) -> set[str]:
+    """Top-level values of which another value replaces the machines of nodegroups."""
+    found = {name.partition(".")[0] for name, word in rolls.items() if "node groups" in word}
+    return found - OF_NODEGROUPS
+
+
+class TestRolls(testtools.TestCase):
+    """What an upgrade defers is what the chart's record says of workers' machines."""
+
+    def test_what_replaces_workers_is_deferred_or_treated_otherwise(self) -> None:
+        rolls = yaml.safe_load(ROLLS.read_text(encoding="utf-8"))
+        self.assertEqual({*deferred.SHARED, *OTHERWISE}, replacing_workers(rolls))
+        self.assertEqual(set(), set(deferred.SHARED) & set(OTHERWISE))
+
+    def test_a_row_of_the_record_is_read(self) -> None:
+        rolls = {
+            "tls": "control plane and node groups",
+            "kubelet.extraArgs": "node groups",
+            "etcd": "control plane",
+            "bastion": "nothing is replaced",
+            "nodeGroupDefaults.machineFlavor": "node groups",
+        }
+        self.assertEqual({"tls", "kubelet"}, replacing_workers(rolls))
 
 
 class TestPairs(testtools.TestCase):
