@@ -13,8 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 import tempfile
 
+from magnum.tests.unit.drivers.k8s_capi_helm.house.file_names import FileNames
 from magnum.tests.unit.drivers.k8s_capi_helm.house.floors import CLOCK
-from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import LawCase, ROOT, Source, sources
+from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import (
+    LawCase,
+    made_up,
+    ROOT,
+    Source,
+    sources,
+    TESTS,
+)
 
 _PROCESS = "seconds, or moments, of this process alone"
 _DEADLINE = "a limit that conductors write down by their clocks: off by as much as two hosts differ"
@@ -42,6 +50,23 @@ ALLOWED = {
     "reconcile/finished_once.py:is_first": _PROCESS,
     "reconcile/settled_cache.py:keep": _PROCESS,
 }
+
+
+#: Modules that read the wall clock, and their functions that do.
+READERS = ("time.", "datetime.", "oslo_utils.timeutils.")
+READ = frozenset(
+    "ctime gmtime localtime now time time_ns today utcnow utcnow_ts".split(),
+)
+
+
+def clock_readers(source: Source) -> Iterator[str]:
+    """What of a file reads the wall clock, called or handed over."""
+    file = FileNames(source)
+    for node in ast.walk(source.tree):
+        if isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
+            name = file.dotted(node) or ""
+            if name.startswith(READERS) and name.rpartition(".")[2] in READ:
+                yield name
 
 
 def clock_users(source: Source) -> Iterator[str]:
@@ -76,13 +101,43 @@ class TestClocks(LawCase):
         self.assertEqual(set(ALLOWED), found)
 
     def test_one_module_reads_the_wall_clock(self) -> None:
-        readers = {
-            one.name
-            for one in sources(ROOT)
-            for _, name in one.calls()
-            if name in ("now", "utcnow", "today", "time")
-        }
+        readers = {source.name for source in sources(ROOT) for _ in clock_readers(source)}
         self.assertEqual({CLOCK}, readers)
+
+    def test_tests_ask_the_wall_clock_of_the_driver(self) -> None:
+        """Whoever moves it moves it for all: a test in memory has no other one."""
+        readers = {
+            source.name
+            for source in sources(TESTS)
+            for name in clock_readers(source)
+            if name.startswith("oslo_utils")
+        }
+        self.assertEqual(set(), readers)
+
+    def test_every_reader_is_seen(self) -> None:
+        for text in (
+            "import datetime\nx = datetime.datetime.now(datetime.UTC)",
+            "import datetime as d\nx = d.datetime.utcnow()",
+            "from datetime import datetime\nx = datetime.now()",
+            "import datetime\nx = datetime.date.today()",
+            "import time\nx = time.time()",
+            "import time\ndef f(clock=time.time): ...",
+            "from time import time_ns\nx = time_ns()",
+            "import time\nx = time.gmtime()",
+            "from oslo_utils import timeutils\nx = timeutils.utcnow(with_timezone=True)",
+            "from oslo_utils import timeutils\nfield(default_factory=timeutils.utcnow)",
+        ):
+            self.assertEqual(1, len(list(clock_readers(made_up(text)))), text)
+
+    def test_other_clocks_are_free(self) -> None:
+        for text in (
+            "import time\nx = time.monotonic()",
+            "import datetime\nx = datetime.datetime.fromisoformat('2026-01-01')",
+            "from oslo_utils import timeutils\nx = timeutils.parse_isotime('x')",
+            "x = self.now()",
+            "now = 3",
+        ):
+            self.assertEqual([], list(clock_readers(made_up(text))), text)
 
     def test_the_law_sees_what_it_forbids(self) -> None:
         for line in ("now - made > LIMIT", "x > observed.at - made", "utc_now() - made", "now < x"):
