@@ -13,7 +13,11 @@ from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion, write_status
+from magnum.drivers.k8s_capi_helm.handlers import (
+    finalize_deletion,
+    update_deadline,
+    write_status,
+)
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
     refresh,
@@ -27,21 +31,20 @@ from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import (
     clock,
     ClusterRequest,
-    Operation,
     ReleaseRecord,
     secrets,
-    Verb,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.reconcile import (
     clients,
+    evaluation_inputs,
     nodegroups,
     observe,
     ownership,
     reconciler,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.status import deletion as status_deletion
 from magnum.drivers.k8s_capi_helm.status import reasons
 
@@ -49,8 +52,6 @@ LOG = logging.getLogger(__name__)
 
 #: A create that has not saved its release by then has died; since it was seen first.
 _CREATE_START_LIMIT = datetime.timedelta(minutes=10)
-#: Id of an update of which nothing else is on record.
-_LIMIT = "update"
 _DIED = (
     "The creation was interrupted before anything was created. Delete the cluster and create "
     "it again."
@@ -104,7 +105,9 @@ def advance(
     may_finish: bool = True,
     record: ReleaseRecord | None = None,
 ) -> None:
-    """One pass: apply what is pending, look, judge, write.
+    """One pass: apply what is pending, observe, evaluate, write.
+
+    One that finds everything as the last evaluation did, which changed nothing, is done then.
 
     :param may_finish: whether it may end what is in progress, or take one of the two looks for
         that. If not, it is out of turn, waits for nobody, and leaves trouble to the next one.
@@ -112,51 +115,80 @@ def advance(
     """
     if _is_skipped(cluster):
         return
-    if ownership.is_cluster_deleting(cluster.nodegroups):
+    nodegroups_observed = list(cluster.nodegroups)
+    if ownership.is_cluster_deleting(nodegroups_observed):
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
         return
     if not cluster.stack_id:
         _fail_interrupted_create(cluster, conf)
         return
     run = periodic(conf)
-    ports, now = run.clients, run.now
-    namespace = reader.namespace(cluster, conf)
-    waiting, refusal, snapshot = None, "", None
+    known: ReleaseSnapshot | None = None
+    waiting, refusal = None, ""
     try:
-        record = record or ports.leases.read(namespace, cluster.stack_id)
-        if model_operation.is_being_deleted(record):
+        reread = evaluation_inputs.read(run, cluster, nodegroups_observed, record=record)
+        if reread is not None and reread.verdict is not None:
+            return
+        known = reread.known if reread else _read(run, cluster, record)
+        if model_operation.is_being_deleted(known.record):
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return
-        record = ownership.proved_record(ports, ownership.owner(cluster, conf), record)
-        if record is None:
-            raise errors.NotHere(
-                f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
-                "belongs to this cluster. Ask the operator to check which management cluster the "
-                "driver's kubeconfig names."
-            )
-        write_status.reassert_deleting(cluster.nodegroups, record)
-        if may_finish:
-            record = _limit_update(context, ports, cluster, record, conf, now)
-        cluster_rows = magnum_rows(context, cluster, conf)
-        snapshot = reconciler.reconcile(run, cluster_rows, wait_for_lock=may_finish, record=record)
+        known = _apply(run, context, cluster, known, may_finish=may_finish)
     except errors.DriverError as error:
+        known = None
         if not may_finish:
             LOG.debug(
                 "Cluster %s: an event-triggered reconcile failed: %s", cluster.uuid, error.detail
             )
             return
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        if _is_temporary(error, cluster, now):
+        if _is_temporary(error, cluster, run.now):
             waiting = error
         else:
             refusal = str(error)
     if deadline.is_expired():
         # Whoever asked is to have his answer; what a look would need has no time left either.
         return
-    nodegroups_observed = list(cluster.nodegroups)
-    outcome = observe.ApplyOutcome(refusal, waiting, snapshot)
+    if known is None or known.observed is None:
+        nodegroups_observed = list(cluster.nodegroups)
+    outcome = observe.ApplyOutcome(refusal, waiting, known)
     evaluation = observe.evaluate(run, cluster, nodegroups_observed, outcome, may_finish=may_finish)
-    write(context, cluster, nodegroups_observed, evaluation, ports, conf)
+    is_news = write(context, cluster, nodegroups_observed, evaluation, run.clients, conf)
+    if evaluation.inputs is not None and not is_news and not (known is None or known.is_changed):
+        run.clients.evaluations.keep_verdict(
+            cluster.stack_id, evaluation.inputs, evaluation.verdict, run.now
+        )
+
+
+def _read(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> ReleaseSnapshot:
+    """The record alone."""
+    namespace = reader.namespace(cluster, run.settings)
+    return ReleaseSnapshot(record or run.clients.leases.read(namespace, cluster.stack_id), None)
+
+
+def _apply(
+    run: Reconciliation, context: Any, cluster: Any, known: ReleaseSnapshot, *, may_finish: bool
+) -> ReleaseSnapshot | None:
+    """Apply what is pending.
+
+    :param known: as it was read a moment ago.
+    :returns: record and release as they are then; None where that is not known.
+    :raises errors.DriverError: it can not be applied, or not yet.
+    """
+    ports, conf = run.clients, run.settings
+    record = ownership.proved_record(ports, ownership.owner(cluster, conf), known.record)
+    if record is None:
+        raise errors.NotHere(
+            f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
+            "belongs to this cluster. Ask the operator to check which management cluster the "
+            "driver's kubeconfig names."
+        )
+    write_status.reassert_deleting(cluster.nodegroups, record)
+    if may_finish:
+        record = update_deadline.add(run, context, cluster, record)
+    known = dataclasses.replace(known, record=record)
+    cluster_rows = magnum_rows(context, cluster, conf)
+    return reconciler.reconcile(run, cluster_rows, wait_for_lock=may_finish, snapshot=known)
 
 
 def continue_deletion(context: Any, cluster: Any, conf: Settings) -> None:
@@ -198,15 +230,17 @@ def write(
     evaluation: observe.Evaluation,
     ports: clients.Clients,
     conf: Settings,
-) -> None:
-    """Write a verdict; a nodegroup that is gone takes its server group along."""
+) -> bool:
+    """Write a verdict; a nodegroup that is gone takes its server group along.
+
+    :returns: as :func:`write_status.write`.
+    """
     if any(nodegroup.gone for nodegroup in evaluation.verdict.groups):
         owner = ownership.owner(cluster, conf)
-        verdict = provision.delete_unused_server_groups(admin_cloud(), owner, evaluation.verdict)
-        evaluation = dataclasses.replace(evaluation, verdict=verdict)
-    write_status.write(
-        context, cluster, nodegroups_observed, evaluation, ports, reader.namespace(cluster, conf)
-    )
+        left = provision.delete_unused_server_groups(admin_cloud(), owner, evaluation.verdict)
+        evaluation = dataclasses.replace(evaluation, verdict=left)
+    place = reader.namespace(cluster, conf)
+    return write_status.write(context, cluster, nodegroups_observed, evaluation, ports, place)
 
 
 def _is_skipped(cluster: Any) -> bool:
@@ -215,44 +249,6 @@ def _is_skipped(cluster: Any) -> bool:
     if sentence:
         saving.save(cluster, status_reason=sentence)
     return bool(sentence)
-
-
-def _limit_update(
-    context: Any,
-    ports: clients.Clients,
-    cluster: Any,
-    record: ReleaseRecord,
-    conf: Settings,
-    now: datetime.datetime,
-) -> ReleaseRecord:
-    """Give an update that could not be written down when it was asked for its time from now on.
-
-    :returns: the record of the release then.
-    """
-    if cluster.status != Status.UPDATE_IN_PROGRESS or record.operations:
-        return record
-    if not refresh.is_unchanged(cluster, context):  # another pass has ended it, and its operations
-        return record
-    limit = state.deadline(now, conf.capi_helm.update_timeout)
-    return ports.leases.add(
-        reader.namespace(cluster, conf),
-        cluster.stack_id,
-        Operation(id=_LIMIT, verb=Verb.RESIZE, started=now, deadline=limit),
-    )
-
-
-def forget_limit(
-    ports: clients.Clients, cluster: Any, record: ReleaseRecord | None, conf: Settings
-) -> None:
-    """Take off the record what a pass has written there as another one ended the update.
-
-    Its time would be that of the next update.
-
-    :param cluster: at rest.
-    :raises errors.DriverError: the management cluster cannot be used.
-    """
-    if record is not None and any(recorded.id == _LIMIT for recorded in record.operations):
-        ports.leases.finish(reader.namespace(cluster, conf), cluster.stack_id, [_LIMIT])
 
 
 def _is_temporary(error: errors.DriverError, cluster: Any, now: datetime.datetime) -> bool:

@@ -103,7 +103,7 @@ def begin(
     previous = _mark_in_progress(cluster, operation)
     try:
         cluster_rows = status_task.magnum_rows(context, cluster, conf)
-        reconciler.reconcile(run, cluster_rows, record=record)
+        reconciler.reconcile(run, cluster_rows, snapshot=ReleaseSnapshot(record, None))
     except errors.DriverError as error:
         if error.retryable or _has_new_revision(ports, live):
             LOG.warning("Cluster %s: upgrade: %s %s", cluster.uuid, error, error.detail)

@@ -29,18 +29,30 @@ _locks: dict[tuple[int, int], threading.Lock] = {}
 _MANY = 64
 
 
+def needs_deleting_status(nodegroups: Iterable[Any], record: ReleaseRecord | None) -> bool:
+    """Whether a request has overwritten the status of a nodegroup that is being deleted."""
+    return bool(_overwritten(nodegroups, record))
+
+
 def reassert_deleting(nodegroups: Iterable[Any], record: ReleaseRecord | None) -> bool:
-    """Say again of nodegroups that they go, where a request has overwritten that.
+    """Set nodegroups to DELETE_IN_PROGRESS again where a request has overwritten that.
 
     :returns: whether there was one.
     """
-    deleted_uuids, has_any = operation.deleted_nodegroups(record), False
-    for nodegroup in nodegroups:
-        if nodegroup.uuid in deleted_uuids and not writer.is_deleting(nodegroup):
-            writer.LOG.info("Nodegroup %s is being deleted, and stays so.", nodegroup.uuid)
-            writer.mark_in_progress(nodegroup, writer.Status.DELETE_IN_PROGRESS)
-            has_any = True
-    return has_any
+    overwritten = _overwritten(nodegroups, record)
+    for nodegroup in overwritten:
+        writer.LOG.info("Nodegroup %s is being deleted, and stays so.", nodegroup.uuid)
+        writer.mark_in_progress(nodegroup, writer.Status.DELETE_IN_PROGRESS)
+    return bool(overwritten)
+
+
+def _overwritten(nodegroups: Iterable[Any], record: ReleaseRecord | None) -> list[Any]:
+    deleted = operation.deleted_nodegroups(record)
+    return [
+        nodegroup
+        for nodegroup in nodegroups
+        if nodegroup.uuid in deleted and not writer.is_deleting(nodegroup)
+    ]
 
 
 def write(
@@ -50,17 +62,32 @@ def write(
     evaluation: Evaluation,
     ports: Clients,
     namespace: str,
-) -> None:
+) -> bool:
     """Write a verdict, unless what it judged has been overtaken meanwhile; then the next pass
     judges.
 
     :param nodegroups_observed: the nodegroup rows as they were when the verdict was made.
+    :returns: whether there was anything to write, or somebody has come in between.
     """
     if _current_nodegroups(context, cluster, nodegroups_observed) is None:
-        return
+        return True
     readable = evaluation.record is not None and not evaluation.unreachable
     if readable and _is_unchanged(cluster, nodegroups_observed, evaluation):
-        return
+        return False
+    ports.evaluations.forget(cluster.stack_id)
+    _write(context, cluster, nodegroups_observed, evaluation, ports, namespace)
+    return True
+
+
+def _write(
+    context: Any,
+    cluster: Any,
+    nodegroups_observed: list[Any],
+    evaluation: Evaluation,
+    ports: Clients,
+    namespace: str,
+) -> None:
+    readable = evaluation.record is not None and not evaluation.unreachable
     latest = _record_verdict(cluster, evaluation, ports, namespace) if readable else None
     if readable and latest is None:
         return

@@ -12,6 +12,7 @@ _METADATA = (
     "name",
     "namespace",
     "uid",
+    "resourceVersion",
     "generation",
     "labels",
     "annotations",

@@ -38,3 +38,15 @@ def refresh(cluster: Cluster, context: Any, fields: Collection[str] = _TEMPLATE)
         setattr(cluster, field, getattr(stored, field))
     cluster.obj_reset_changes(fields)
     return True
+
+
+def content(row: Any) -> tuple[tuple[str, str], ...]:
+    """All fields of a record of Magnum as texts; of another record in it, which one and how old."""
+    found = ((field, getattr(row, field)) for field in sorted(row.fields))
+    return tuple((field, _text(value)) for field, value in found)
+
+
+def _text(value: Any) -> str:
+    if hasattr(value, "obj_what_changed"):
+        return f"{value.uuid} {value.updated_at}"
+    return repr(sorted(value.items()) if isinstance(value, dict) else value)

@@ -104,6 +104,17 @@ def set_create_failed(cluster: Cluster, name: str, error: errors.DriverError) ->
             saving.save(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
 
 
+def set_creation_failed(cluster: Cluster, reason: str) -> None:
+    """Set CREATE_FAILED on a cluster that was never created, and on nodegroups that failed since.
+
+    :param reason: of the cluster; nodegroups keep their own.
+    """
+    for nodegroup in cluster.nodegroups:
+        if nodegroup.status == Status.UPDATE_FAILED:
+            saving.save(nodegroup, status=Status.CREATE_FAILED)
+    saving.save(cluster, status=Status.CREATE_FAILED, status_reason=reason)
+
+
 def restore_nodegroup(
     cluster: Cluster, name: str, error: errors.DriverError, fields: Mapping[str, Any]
 ) -> None:

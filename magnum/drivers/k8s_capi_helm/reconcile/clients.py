@@ -27,9 +27,9 @@ from magnum.drivers.k8s_capi_helm.lease import holder, ReleaseLeases
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
 from magnum.drivers.k8s_capi_helm.reconcile.finished_once import FinishedOnce
 from magnum.drivers.k8s_capi_helm.reconcile.first_seen import FirstSeen
-from magnum.drivers.k8s_capi_helm.reconcile.settled_cache import SettledCache
 
 _BUNDLED = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
 #: By process: workers are forked while other threads may hold it.
@@ -46,7 +46,7 @@ class Clients:
     :ivar addon_check: what of the addons is in tenants' clusters.
     :ivar controller_check: whether Cluster API's controllers renew their Leases.
     :ivar informers: watches of the management cluster, None in a process without periodic tasks.
-    :ivar settled: record and release of clusters in a steady state.
+    :ivar evaluations: what the last evaluations of clusters were made of, and what they said.
     :ivar finished: clusters whose deletion has been reported a moment ago.
     :ivar first_seen: since when this process has seen requests that no conductor carries on.
     """
@@ -59,7 +59,7 @@ class Clients:
     addon_check: AddonCheck = dataclasses.field(default_factory=AddonCheck)
     controller_check: ControllerCheck = dataclasses.field(default_factory=ControllerCheck)
     informers: Informers | None = None
-    settled: SettledCache = dataclasses.field(default_factory=SettledCache)
+    evaluations: EvaluationCache = dataclasses.field(default_factory=EvaluationCache)
     finished: FinishedOnce = dataclasses.field(default_factory=FinishedOnce)
     first_seen: FirstSeen = dataclasses.field(default_factory=FirstSeen)
 

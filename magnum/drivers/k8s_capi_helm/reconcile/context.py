@@ -9,7 +9,7 @@ import datetime
 
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.model import LiveRelease, ReleaseRecord
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, Observed, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 
 
@@ -30,13 +30,23 @@ class Reconciliation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReleaseSnapshot:
-    """Record and deployed release, the record read first.
+    """Record, deployed release and objects, read in this order.
 
     It is read again after the lock was taken, and before Magnum's objects are written.
 
     :ivar record: None where there is no Lease.
     :ivar live: None where Helm has no release.
+    :ivar observed: None where no snapshot was taken yet.
+    :ivar is_kept: record and release were not read now, but a while ago.
+    :ivar is_changed: record and release are as they are after something was applied.
     """
 
     record: ReleaseRecord | None
     live: LiveRelease | None
+    observed: Observed | None = None
+    is_kept: bool = False
+    is_changed: bool = False
+
+
+#: Nothing was read yet.
+UNKNOWN = ReleaseSnapshot(None, None)

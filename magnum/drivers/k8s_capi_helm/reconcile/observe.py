@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 import dataclasses
-import datetime
 from typing import Any
 
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors, status
-from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
 from magnum.drivers.k8s_capi_helm.magnum_objects import notices
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
 from magnum.drivers.k8s_capi_helm.magnum_objects import state as magnum_state_reader
@@ -28,15 +27,17 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.reconcile import (
     adoption,
     autoscaler_deployment,
-    observe_cloud,
+    evaluation_inputs,
+    observe_cluster,
     orphans,
-    ownership,
     read_release,
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Inputs
 from magnum.drivers.k8s_capi_helm.status import news, withheld
 from magnum.drivers.k8s_capi_helm.status import nodegroups as status_nodegroups
+from magnum.drivers.k8s_capi_helm.status.health import HEALTHY
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import rollout
 
@@ -53,6 +54,7 @@ class Evaluation:
     :ivar rendered: nodegroups that the release has, by their names in the chart's values.
     :ivar unnoted: revisions of the release that the record does not know of, None for none.
     :ivar autoscaler_is_due: its autoscaler is another one than the operator has set.
+    :ivar inputs: what it was made of, if the same may give the same once more; None if not.
     """
 
     verdict: Verdict
@@ -63,6 +65,21 @@ class Evaluation:
     rendered: frozenset[str] = frozenset()
     unnoted: Revisions | None = None
     autoscaler_is_due: bool = False
+    inputs: Inputs | None = None
+
+    @property
+    def waits_for_change(self) -> bool:
+        """Whether nobody has to do anything before the management cluster or Magnum's rows change.
+
+        What finds everything in place waits for its confirmation by a second snapshot.
+        """
+        record, verdict = self.record, self.verdict
+        if self.unreachable or self.lacking or self.autoscaler_is_due or self.unnoted or not record:
+            return False
+        if verdict.status.endswith("_IN_PROGRESS"):
+            return not verdict.fingerprint
+        pending = record.operations or record.retired or record.deferred or record.tombstone
+        return verdict.status.endswith("_COMPLETE") and verdict.health == HEALTHY and not pending
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,35 +115,41 @@ def evaluate(
     :param may_finish: whether the verdict may end what is in progress, or be one of the snapshots
         for that.
     """
-    cluster_nodegroups, ports = list(cluster_nodegroups), run.clients
+    cluster_nodegroups, ports, known = list(cluster_nodegroups), run.clients, outcome.known
+    magnum = evaluation_inputs.magnum_digest(run.settings, cluster, cluster_nodegroups)
     view = ports.reader()
     at_rest = include_health and all(
         read_release.is_settled(obj) for obj in (cluster, *cluster_nodegroups)
     )
     if not at_rest:
-        ports.settled.forget(cluster.stack_id)
+        ports.evaluations.forget_release(cluster.stack_id)
     for _ in range(2):
-        read = read_release.read_release(
-            run, cluster, cluster_nodegroups, outcome.known, view if at_rest else None
-        )
+        place = read_release.CacheKey(magnum, view) if at_rest else None
+        read = read_release.read_release(run, cluster, cluster_nodegroups, known, place)
         subject = _Subject(run, cluster, cluster_nodegroups, read, outcome, include_health)
-        staleness = datetime.timedelta(seconds=view.behind)
-        observed, verdict = subject.observe(view, run.now - staleness)
+        observed = (known.observed if known else None) or subject.observe(view)
+        verdict = status.evaluate(observed, subject.state, run.now)
         changes = not read.answered or (
             may_finish and news.is_change(verdict, subject.state, subject.health_of(verdict))
         )
         if not (read.kept and (changes or not verdict.fingerprint)):
             break
         # Record and release may be older than the change, or than what is not in place by them.
-        ports.settled.forget(cluster.stack_id)
+        ports.evaluations.forget(cluster.stack_id)
+        known = None
     if view.watched and changes:
-        observed, verdict = subject.observe(ports.kube, run.now)
+        observed = subject.observe(None)
+        verdict = status.evaluate(observed, subject.state, run.now)
     if not may_finish:
         verdict = news.without_ends(verdict, subject.state)
-    _log_complete_messages(
-        cluster, observed, withheld.new_messages(verdict, subject.state, include_health)
-    )
-    return _evaluation(subject, observed, verdict)
+    new_messages = withheld.new_messages(verdict, subject.state, include_health)
+    _log_complete_messages(cluster, observed, new_messages)
+    evaluation = _evaluation(subject, observed, verdict)
+    if may_finish and not (outcome.refusal or outcome.waiting) and evaluation.waits_for_change:
+        known = ReleaseSnapshot(read.record, read.live)
+        made_of = evaluation_inputs.inputs(magnum, known, observed, include_health=include_health)
+        return dataclasses.replace(evaluation, inputs=made_of)
+    return evaluation
 
 
 class _Subject:
@@ -168,33 +191,11 @@ class _Subject:
         """Nodegroups whose rows have an image of their own, by their names in the values."""
         return magnum_reader.own_images(self.cluster, self.rows)
 
-    def observe(self, reader: snapshot.Reader, at: datetime.datetime) -> tuple[Observed, Verdict]:
-        """A snapshot with what others than Cluster API know, and the verdict on it."""
-        namespace = magnum_reader.namespace(self.cluster, self.run.settings)
-        observed = snapshot.take_snapshot(reader, namespace, self.cluster.stack_id, at)
-        if not observed.unreachable:
-            observed = self._with_cloud(observed, namespace)
-        return observed, status.evaluate(observed, self.state, self.run.now)
-
-    def _with_cloud(self, observed: Observed, namespace: str) -> Observed:
-        ports, recorded_texts = self.run.clients, self.state.health_reason
-        observed = ports.controller_check.heard(ports.kube, observed, _recorded_texts(self.state))
-        owner = ownership.owner(self.cluster, self.run.settings)
-        is_settled = self.cluster.status.endswith("_COMPLETE")
-        observed = observe_cloud.add_cloud_observations(
-            self.run,
-            observed,
-            owner,
-            self.read.live,
-            is_settled=is_settled,
-            recorded_text=recorded_texts.get("credential", ""),
+    def observe(self, view: CachedReader | None) -> Observed:
+        """A snapshot with what others than Cluster API know."""
+        return observe_cluster.observe(
+            self.run, self.cluster, self.read.live, view, include_health=self.include_health
         )
-        if not (self.include_health and is_settled):
-            return observed
-        inventory = ports.addon_check.inside(
-            ports.kube, namespace, self.cluster.stack_id, observed, recorded_texts.get("inside", "")
-        )
-        return dataclasses.replace(observed, inside=inventory)
 
 
 def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Evaluation:
@@ -236,11 +237,6 @@ def _notices(subject: _Subject, observed: Observed) -> Iterator[str]:
         adoption.notice(record, observed) if read.is_lost else revisions.notice(read.outdated),
     )
     yield from (sentence for sentence in sentences if sentence)
-
-
-def _recorded_texts(state: MagnumState) -> str:
-    """What the rows say of a cluster now, in words."""
-    return "\n".join((state.status_reason or "", *state.health_reason.values()))
 
 
 def _log_complete_messages(cluster: Any, observed: Observed, new_messages: set[str]) -> None:

@@ -32,7 +32,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     upgrade,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.cluster_rows import ClusterRows
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot, UNKNOWN
 from magnum.drivers.k8s_capi_helm.values import change, deferred, rollout
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 
@@ -44,26 +44,27 @@ def reconcile(
     cluster_rows: ClusterRows,
     *,
     wait_for_lock: bool = True,
-    record: ReleaseRecord | None = None,
+    snapshot: ReleaseSnapshot = UNKNOWN,
 ) -> ReleaseSnapshot | None:
     """Bring the release to what the rows ask for, and an upgrade its next step on.
 
     :param wait_for_lock: whether to wait for somebody else who works on the release.
-    :param record: of the release, as it was read a moment ago; None to read it.
+    :param snapshot: what was read a moment ago; what is None there is read.
     :returns: record and release as they are then; None where that is not known.
     :raises errors.DriverError: it is not what they ask for yet. A retryable one (somebody else
         works on the release, the management cluster is away) is left to a later pass.
     """
     ports, request = run.clients, cluster_rows.request()
     record, live = revisions.read_record_and_release(
-        ports, request.namespace, request.release, record
+        ports, request.namespace, request.release, snapshot.record, snapshot.live
     )
+    observed = snapshot.observed if live is snapshot.live else None
     request = model_operation.without_deleted(request, record)
     due = upgrade.is_due(ports, record, live, request) or autoscaler_deployment.is_due(
         live, run.settings
     )
     if is_deployed(live, request, record) and not (due or autoscaling.is_due(record)):
-        return ReleaseSnapshot(record, live)
+        return ReleaseSnapshot(record, live, observed)
     if live is None and record and not prerequisites.has_credential(ports, request):
         interrupted = prerequisites.create_interrupted(ports, record, run.now)
         if interrupted.retryable:  # and the lock is left to whoever founds it
@@ -73,7 +74,9 @@ def reconcile(
         if live is None and not prerequisites.has_credential(ports, request):
             raise prerequisites.create_interrupted(ports, held_lease.record, run.now)
         live = reconcile_held(run, held_lease, cluster_rows)
-    return ReleaseSnapshot(held_lease.final_record, live) if held_lease.final_record else None
+    if held_lease.final_record is None:
+        return None
+    return ReleaseSnapshot(held_lease.final_record, live, is_changed=True)
 
 
 def reconcile_held(
@@ -90,6 +93,7 @@ def reconcile_held(
     :raises errors.DriverError: as :func:`reconcile`.
     """
     ports, request = run.clients, cluster_rows.request()
+    ports.evaluations.forget(request.release)
     record, live = revisions.read_record_and_release(ports, request.namespace, request.release)
     if model_operation.is_being_deleted(record):
         raise errors.Busy("The cluster is being deleted.")

@@ -72,16 +72,21 @@ def unrecorded_revisions(
 
 
 def read_record_and_release(
-    ports: Clients, namespace: str, release: str, record: ReleaseRecord | None = None
+    ports: Clients,
+    namespace: str,
+    release: str,
+    record: ReleaseRecord | None = None,
+    live: LiveRelease | None = None,
 ) -> tuple[ReleaseRecord | None, LiveRelease | None]:
     """The Lease's record and the live release, whose revision is noted.
 
     :param record: as it was read a moment ago; None to read it.
+    :param live: the same of the release, read after the record.
     :raises errors.ReleaseOutdated: the release is older than the Lease says.
     :raises errors.DriverError: the management cluster cannot be used.
     """
     record = record or ports.leases.read(namespace, release)
-    live = ports.helm.live(namespace, release)
+    live = live or ports.helm.live(namespace, release)
     if outdated(record, live):
         # Somebody may have begun to count anew between the two.
         record = ports.leases.read(namespace, release)

@@ -1058,6 +1058,33 @@ _BOUNDS = (
         Suite.UNIT,
         ("test_lock_holder",),
     ),
+    Mutant(
+        "unreadable-is-unchanged",
+        "what could not be read counts as what it was at the last evaluation",
+        f"{DRIVER}/reconcile/evaluation_inputs.py",
+        "        if part is Missing.UNREADABLE:\n",
+        "        if False:\n",
+        Suite.UNIT,
+        ("test_evaluation_cache",),
+    ),
+    Mutant(
+        "verdict-for-ever",
+        "an evaluation holds beyond a deadline, as long as no object changes",
+        f"{DRIVER}/reconcile/evaluation_cache.py",
+        "or not found.since <= now <= found.until:",
+        "or not found.since <= now:",
+        Suite.UNIT,
+        ("test_evaluation_cache",),
+    ),
+    Mutant(
+        "never-created",
+        "a cluster that was never created stays UPDATE_FAILED after a nodegroup request",
+        f"{DRIVER}/handlers/health_repairs.py",
+        "        and record.revisions.applied == 0\n",
+        "        and False\n",
+        Suite.UNIT,
+        ("test_health_task",),
+    ),
 )
 
 _ENVTEST = (

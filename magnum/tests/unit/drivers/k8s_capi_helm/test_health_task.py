@@ -9,6 +9,7 @@ from typing import Any
 
 import fixtures
 
+from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import clock, names
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
@@ -427,3 +428,37 @@ class TestAddresses(Case):
         self.assertEqual((3, 2), (len(cluster.master_addresses), len(cluster.node_addresses)))
         self.assertEqual(set(), set(cluster.master_addresses) & set(cluster.node_addresses))
         self.assertEqual(f"v{builders.VERSION}", cluster.coe_version)
+
+
+class TestNeverCreated(DriverCase):
+    """A cluster whose creation Helm refused, and requests about nodegroups that came after that."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.helm.refusal = errors.HelmRefused("Helm refused it: no.", "")
+        self.create()
+
+    def test_the_status_says_what_to_do(self) -> None:
+        self.add_group("extra-1")
+        self.resize(3)
+        self.status_task()
+        self.helm.refusal = None
+        self.health_task()
+        cluster = self.cluster()
+        self.assertEqual("CREATE_FAILED", cluster.status)
+        self.assertIn("was not created, so", cluster.status_reason)
+        self.assertIn("Helm refused it: no.", cluster.status_reason)
+        self.assertIn("create it again", cluster.status_reason)
+        statuses = {nodegroup.name: nodegroup.status for nodegroup in cluster.nodegroups}
+        names = ("default-master", "default-worker", "extra-1")
+        self.assertEqual(dict.fromkeys(names, "CREATE_FAILED"), statuses)
+
+    def test_it_stays_so_and_can_be_deleted(self) -> None:
+        self.add_group("extra-1")
+        for _ in range(3):
+            self.health_task()
+            self.assertEqual("CREATE_FAILED", self.cluster().status)
+        self.helm.refusal = None
+        self.delete()
+        self.status_task(4)
+        self.assertEqual([], objects.Cluster.list(self.context))

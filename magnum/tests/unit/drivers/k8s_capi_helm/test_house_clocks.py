@@ -48,7 +48,9 @@ ALLOWED = {
     "helm/process.py:_judge": _PROCESS,
     "kube/circuit_breaker.py:refusal": _PROCESS,
     "reconcile/finished_once.py:is_first": _PROCESS,
-    "reconcile/settled_cache.py:keep": _PROCESS,
+    "reconcile/evaluation_cache.py:keep_release": _PROCESS,
+    "reconcile/evaluation_cache.py:keep_verdict": _PROCESS,
+    "reconcile/evaluation_cache.py:verdict": _PROCESS,
 }
 
 

@@ -10,7 +10,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import watch_trigger
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile.settled_cache import SettledCache
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case
 
 
@@ -28,8 +28,8 @@ class WatchingWorld(driver_case.DriverCase):
             clock=lambda: self.now,
             spawn=lambda name, run: self.begun.append(name),
         )
-        resting = SettledCache(clock=lambda: self.now, jitter=lambda least, most: most)
-        self.ports = dataclasses.replace(self.ports, informers=self.watching, settled=resting)
+        resting = EvaluationCache(clock=lambda: self.now, jitter=lambda least, most: most)
+        self.ports = dataclasses.replace(self.ports, informers=self.watching, evaluations=resting)
 
     def catch_up(self) -> None:
         """The watches hear of all that has happened."""

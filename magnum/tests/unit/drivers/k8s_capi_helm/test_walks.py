@@ -65,3 +65,24 @@ class TestWalks(testtools.TestCase):
         self.assertEqual(len(found()) + 1, sum(one.startswith("   * - ") for one in listed))
         cells = sum(one.strip().startswith(("* -", "- ")) for one in listed)
         self.assertEqual((len(found()) + 1) * len(tool().TITLES), cells)
+
+    def test_a_pass_that_finds_nothing_changed_reads_each_thing_once(self) -> None:
+        waiting = [
+            walk
+            for walk in found()
+            if walk.name.endswith("status pass that waits") and not walk.name.startswith("delete")
+        ]
+        self.assertGreaterEqual(len(waiting), 3)
+        for walk in waiting:
+            self.assertLessEqual(len(walk.files), 30, (walk.name, sorted(walk.files)))
+            counts = (walk.requests["Lease", "GET"], walk.reads, walk.snapshots)
+            self.assertEqual((1, 1, 1), counts, walk.name)
+            self.assertEqual((0, 0, 0), (walk.parses, walk.renders, walk.runs), walk.name)
+
+    def test_what_verbs_and_deletions_take_does_not_grow(self) -> None:
+        walks = {walk.name: walk for walk in found()}
+        resize = walks["resize 1 -> 2"]
+        self.assertLessEqual(resize.requests["Lease", "GET"], 5)
+        self.assertLessEqual((resize.parses, resize.renders), (2, 1))
+        self.assertEqual(1, walks["create"].renders)
+        self.assertEqual(1, walks["delete: status pass that acts"].snapshots)

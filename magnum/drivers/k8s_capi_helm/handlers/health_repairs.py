@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repairs of clusters that the status task does not visit: the first that applies is made.
+
+The status task visits what is in progress. Everything else that a crossed, lost or refused request
+leaves in Magnum's objects is found by the health poll.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+from oslo_log import log as logging
+
+from magnum.drivers.k8s_capi_helm.handlers import (
+    pending_operation,
+    status_task,
+    update_deadline,
+    write_status,
+)
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, state, writer
+from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
+from magnum.drivers.k8s_capi_helm.model import Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import operation as model_operation
+from magnum.drivers.k8s_capi_helm.reconcile import (
+    credential_rotation,
+    nodegroups,
+    observe,
+    ownership,
+    reconciler,
+    upgrade,
+)
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """A cluster as a health poll finds it.
+
+    :ivar nodegroups: Magnum's objects as they were evaluated.
+    """
+
+    run: Reconciliation
+    context: Any
+    cluster: Any
+    nodegroups: list[Any]
+    evaluation: observe.Evaluation
+
+    def is_failed(self) -> bool:
+        """Whether a request, or Magnum, has ended in a failure."""
+        return bool(self.cluster.status.endswith("_FAILED"))
+
+    def is_complete(self) -> bool:
+        """Whether nothing is in progress and nothing has failed."""
+        return bool(self.cluster.status.endswith("_COMPLETE"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Repair:
+    """What is wrong, and what the poll does about it.
+
+    :ivar name: of the repair, for the log.
+    :ivar applies: whether this is wrong; reads nothing over the network.
+    :ivar make: repairs it; raises DriverError where that has to be tried again.
+    """
+
+    name: str
+    applies: Callable[[Case], bool]
+    make: Callable[[Case], None]
+
+
+def apply_first(case: Case) -> None:
+    """Update the release record and make the first repair that applies.
+
+    :raises errors.DriverError: it cannot be made now; the next poll tries again.
+    """
+    run, found = case.run, case.evaluation
+    if found.record is not None and found.unnoted is not None:
+        run.clients.leases.record_revisions(
+            reader.namespace(case.cluster, run.settings),
+            case.cluster.stack_id,
+            found.record.revisions,
+            found.unnoted,
+        )
+    owner = ownership.owner(case.cluster, run.settings)
+    credential_rotation.delete_retired(
+        run.clients, owner, found.record, status_task.admin_cloud, run.now
+    )
+    for repair in REPAIRS:
+        if repair.applies(case):
+            LOG.debug("Cluster %s: the health poll does this: %s", case.cluster.uuid, repair.name)
+            repair.make(case)
+            return
+
+
+# A deletion that failed, or whose status a request has overwritten --------------------------------
+def _deletion_failed(case: Case) -> bool:
+    return bool(case.cluster.status == Status.DELETE_FAILED)
+
+
+def _continue_deletion(case: Case) -> None:
+    """Continue it, where it is proved that the cluster was here, with its whole time."""
+    run, cluster = case.run, case.cluster
+    owner = ownership.owner(cluster, run.settings)
+    if case.evaluation.unreachable:
+        return
+    if not ownership.proved_record(run.clients, owner, case.evaluation.record):
+        return
+    limit = state.deadline(run.now, run.settings.capi_helm.delete_timeout)
+    run.clients.leases.add(
+        owner.namespace,
+        owner.release,
+        Operation(id=str(Verb.DELETE), verb=Verb.DELETE, started=run.now, deadline=limit),
+    )
+    writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
+
+
+def _deletion_is_recorded(case: Case) -> bool:
+    return model_operation.is_being_deleted(case.evaluation.record)
+
+
+def _show_deletion(case: Case) -> None:
+    if case.cluster.status != Status.DELETE_IN_PROGRESS:
+        writer.mark_in_progress(case.cluster, Status.DELETE_IN_PROGRESS)
+
+
+# A creation that failed, and requests after it ----------------------------------------------------
+def _was_never_created(case: Case) -> bool:
+    """Whether Helm has never applied the release, and the creation has failed.
+
+    Magnum lets requests about nodegroups through, and writes UPDATE_FAILED where they are refused.
+    """
+    record = case.evaluation.record
+    return (
+        case.cluster.status == Status.UPDATE_FAILED
+        and record is not None
+        and record.revisions.applied == 0
+        and case.cluster.default_ng_master.status == Status.CREATE_FAILED
+    )
+
+
+def _fail_creation(case: Case) -> None:
+    why = case.cluster.default_ng_master.status_reason or case.cluster.status_reason or ""
+    writer.set_creation_failed(
+        case.cluster,
+        "The cluster was not created, so it cannot be changed. Delete the cluster and create it "
+        f"again. The creation failed: {why}",
+    )
+
+
+# Requests that nobody continues -------------------------------------------------------------------
+def _is_in_progress(case: Case) -> bool:
+    """Whether something is in progress, and the cluster's status does not say so."""
+    return (
+        write_status.needs_deleting_status(case.nodegroups, case.evaluation.record)
+        or _is_overtaken(case)
+        or _has_upgrade(case)
+        or (_is_forgotten(case) and bool(case.evaluation.lacking))
+    )
+
+
+def _show_update(case: Case) -> None:
+    write_status.reassert_deleting(case.nodegroups, case.evaluation.record)
+    writer.mark_in_progress(case.cluster, Status.UPDATE_IN_PROGRESS)
+
+
+def _is_overtaken(case: Case) -> bool:
+    """Whether nobody continues what a nodegroup's status says is in progress.
+
+    A request and a reconciliation that had read before it crossed each other; or Magnum has made
+    the whole cluster UPDATE_FAILED because one of several requests was refused.
+    """
+    rests = case.is_complete() or case.cluster.status == Status.UPDATE_FAILED
+    return rests and any(
+        (nodegroup.status or "").endswith("_IN_PROGRESS") for nodegroup in case.nodegroups
+    )
+
+
+def _has_upgrade(case: Case) -> bool:
+    """Whether an upgrade was recorded, and its conductor died before it wrote the status."""
+    return upgrade.pending(case.evaluation.record) is not None and case.is_complete()
+
+
+def _is_forgotten(case: Case) -> bool:
+    """Whether nobody continues a count that Magnum has saved for ``PATCH node_count``.
+
+    Nothing in Magnum's objects says that such a request has begun, and none takes longer than this
+    to validate it; its conductor died.
+    """
+    requested = tuple(
+        (nodegroup.uuid, nodegroup.updated_at, nodegroup.node_count)
+        for nodegroup in case.nodegroups
+    )
+    times = [
+        at
+        for nodegroup in case.nodegroups
+        for at in (nodegroup.updated_at, nodegroup.created_at)
+        if at is not None
+    ]
+    age = case.run.clients.first_seen.age(
+        (case.cluster.uuid, requested), max(times, default=None), case.run.now
+    )
+    return case.is_complete() and age >= nodegroups.CHECKED_BY_THEN
+
+
+# Failures that end --------------------------------------------------------------------------------
+def _failed_and_unfinished(case: Case) -> bool:
+    return case.is_failed() and bool(case.evaluation.unfinished)
+
+
+def _reconcile(case: Case) -> None:
+    status_task.advance(case.context, case.cluster, case.run.settings)
+
+
+def _deletion_of_nodegroups_failed(case: Case) -> bool:
+    return bool(case.evaluation.lacking and _failed_deletions(case))
+
+
+def _failed_deletions(case: Case) -> list[Any]:
+    """Nodegroups whose deletion was refused, or did not end in its time."""
+    return [nodegroup for nodegroup in case.nodegroups if nodegroup.status == Status.DELETE_FAILED]
+
+
+def _delete_nodegroups(case: Case) -> None:
+    """Request their deletion again, with its whole time; nobody else ever would.
+
+    The reason stays until Helm accepts it.
+    """
+    rows = status_task.magnum_rows(case.context, case.cluster, case.run.settings)
+    reconciler.reconcile(case.run, rows, wait_for_lock=False)
+    for nodegroup in _failed_deletions(case):
+        new = pending_operation.NewOperation(
+            Verb.NODEGROUP_DELETE, nodegroup.name, nodegroup_uuid=nodegroup.uuid
+        )
+        pending_operation.begin(case.cluster, case.run.settings, new)
+
+
+def _write(case: Case) -> None:
+    """Write the status, which is COMPLETE where the cluster has recovered."""
+    status_task.write(
+        case.context,
+        case.cluster,
+        case.nodegroups,
+        case.evaluation,
+        case.run.clients,
+        case.run.settings,
+    )
+
+
+# Settled clusters ---------------------------------------------------------------------------------
+def _update_settled(case: Case) -> None:
+    """Write the autoscaler's node counts, and correct its Deployment."""
+    run, cluster = case.run, case.cluster
+    write_status.write_sizes(case.nodegroups, list(cluster.nodegroups), case.evaluation)
+    update_deadline.remove(run, cluster, case.evaluation.record)
+    if case.evaluation.autoscaler_is_due and run.settings.capi_helm.correct_autoscalers:
+        rows = status_task.magnum_rows(case.context, cluster, run.settings)
+        reconciler.reconcile(run, rows, wait_for_lock=False)
+
+
+REPAIRS = (
+    Repair("continue a deletion that failed", _deletion_failed, _continue_deletion),
+    Repair("show a deletion that is recorded", _deletion_is_recorded, _show_deletion),
+    Repair("show what is in progress", _is_in_progress, _show_update),
+    Repair("fail a cluster that was never created", _was_never_created, _fail_creation),
+    Repair("continue what has failed and is not applied", _failed_and_unfinished, _reconcile),
+    Repair("delete nodegroups again", _deletion_of_nodegroups_failed, _delete_nodegroups),
+    Repair("write the status of a cluster that recovered", Case.is_failed, _write),
+    Repair("update a settled cluster", Case.is_complete, _update_settled),
+)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The deadline of an update whose request could not record one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, state
+from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
+from magnum.drivers.k8s_capi_helm.model import Operation, ReleaseRecord, Verb
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+
+#: Id of an update of which nothing else is recorded.
+_ID = "update"
+
+
+def add(run: Reconciliation, context: Any, cluster: Any, record: ReleaseRecord) -> ReleaseRecord:
+    """Give an update that its request could not record its whole time, from now on.
+
+    :returns: the record of the release then.
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    if cluster.status != Status.UPDATE_IN_PROGRESS or record.operations:
+        return record
+    if not refresh.is_unchanged(cluster, context):
+        # Another reconciliation has ended it, and its operations.
+        return record
+    return run.clients.leases.add(
+        reader.namespace(cluster, run.settings),
+        cluster.stack_id,
+        Operation(
+            id=_ID,
+            verb=Verb.RESIZE,
+            started=run.now,
+            deadline=state.deadline(run.now, run.settings.capi_helm.update_timeout),
+        ),
+    )
+
+
+def remove(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> None:
+    """Remove the deadline that was recorded while another reconciliation ended the update.
+
+    It would be that of the next update.
+
+    :param cluster: settled.
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    if record is not None and any(operation.id == _ID for operation in record.operations):
+        run.clients.leases.finish(reader.namespace(cluster, run.settings), cluster.stack_id, [_ID])

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A snapshot of one cluster: Cluster API's objects, and what only others know of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any
+
+from magnum.drivers.k8s_capi_helm.kube import snapshot
+from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, Observed
+from magnum.drivers.k8s_capi_helm.reconcile import observe_cloud, ownership
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+
+
+def observe(
+    run: Reconciliation,
+    cluster: Any,
+    live: LiveRelease | None,
+    view: CachedReader | None,
+    *,
+    include_health: bool = False,
+) -> Observed:
+    """A snapshot with what others than Cluster API know.
+
+    :param live: the deployed release; None where there is none, or nobody knows.
+    :param view: through which objects are read; None to ask for all of them.
+    :param include_health: whether the health is asked for as well.
+    """
+    ports, owner = run.clients, ownership.owner(cluster, run.settings)
+    at = run.now - datetime.timedelta(seconds=view.behind if view else 0.0)
+    observed = snapshot.take_snapshot(view or ports.kube, owner.namespace, owner.release, at)
+    if observed.unreachable:
+        return observed
+    health = dict(cluster.health_status_reason or {})
+    recorded_texts = "\n".join((cluster.status_reason or "", *health.values()))
+    observed = ports.controller_check.heard(ports.kube, observed, recorded_texts)
+    is_settled = cluster.status.endswith("_COMPLETE")
+    observed = observe_cloud.add_cloud_observations(
+        run,
+        observed,
+        owner,
+        live,
+        is_settled=is_settled,
+        recorded_text=health.get("credential", ""),
+    )
+    if not (include_health and is_settled):
+        return observed
+    inside = ports.addon_check.inside(
+        ports.kube, owner.namespace, owner.release, observed, health.get("inside", "")
+    )
+    return dataclasses.replace(observed, inside=inside)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A verdict is used again for the very same inputs only, and for a bounded time."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import datetime
+from typing import Any
+
+import testtools
+
+from magnum.drivers.k8s_capi_helm import model
+from magnum.drivers.k8s_capi_helm.model import Operation, ReleaseRecord, Verb
+from magnum.drivers.k8s_capi_helm.reconcile import evaluation_cache, evaluation_inputs
+from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
+from magnum.tests.unit.drivers.k8s_capi_helm import builders
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, RELEASE
+
+NOW = builders.NOW
+SECOND = datetime.timedelta(seconds=1)
+VERDICT = model.Verdict("CREATE_IN_PROGRESS", "waits", (), "UNKNOWN", {})
+RECORD = ReleaseRecord("uuid-1", "project-1")
+LIVE = model.LiveRelease(RELEASE, "ns", 1, "deployed", "openstack-cluster", "1.3.0", "own", {})
+PARTS = (
+    *("cluster", "infrastructure", "control_plane"),
+    *("machine_deployments", "machine_sets", "machines", "servers", "addons"),
+)
+
+
+def observed() -> model.Observed:
+    """A snapshot of objects that have versions, as an API server gives them."""
+    snapshot = builders.observed()
+    for number, thing in enumerate(builders.objects(snapshot)):
+        thing["metadata"].update(uid=f"uid-{number}", resourceVersion=str(number))
+    return snapshot
+
+
+def inputs(snapshot: model.Observed, magnum: str = "rows", **changes: Any) -> Any:
+    """The inputs of an evaluation."""
+    known = dataclasses.replace(ReleaseSnapshot(RECORD, LIVE), **changes)
+    return evaluation_inputs.inputs(magnum, known, snapshot, include_health=False)
+
+
+class TestInputs(testtools.TestCase):
+    def test_the_same_is_the_same(self) -> None:
+        self.assertIsNotNone(inputs(observed()))
+        self.assertEqual(inputs(observed()), inputs(observed()))
+
+    def test_the_time_of_a_snapshot_is_no_input(self) -> None:
+        later = dataclasses.replace(observed(), at=NOW + SECOND)
+        self.assertEqual(inputs(observed()), inputs(later))
+
+    def test_each_changed_object_is_seen(self) -> None:
+        same = inputs(observed())
+        for part in PARTS:
+            changed = observed()
+            found = getattr(changed, part)
+            thing = found[-1] if isinstance(found, tuple) else found
+            thing["metadata"]["resourceVersion"] += "0"
+            self.assertNotEqual(same, inputs(changed), part)
+
+    def test_an_object_without_a_version_is_compared_as_a_whole(self) -> None:
+        bare, changed = builders.observed(), copy.deepcopy(builders.observed())
+        self.assertEqual(inputs(bare), inputs(builders.observed()))
+        changed.cluster["status"]["phase"] = "Another"
+        self.assertNotEqual(inputs(bare), inputs(changed))
+
+    def test_each_object_that_comes_goes_or_is_made_anew_is_seen(self) -> None:
+        same = inputs(observed())
+        for part in ("machine_deployments", "machine_sets", "machines", "servers", "addons"):
+            whole = getattr(observed(), part)
+            fewer = dataclasses.replace(observed(), **{part: whole[:-1]})
+            self.assertNotEqual(same, inputs(fewer), part)
+            replaced = observed()
+            getattr(replaced, part)[0]["metadata"]["uid"] = "another"
+            self.assertNotEqual(same, inputs(replaced), part)
+        for part in ("cluster", "infrastructure", "control_plane"):
+            gone = dataclasses.replace(observed(), **{part: model.Missing.NOT_FOUND})
+            self.assertNotEqual(same, inputs(gone), part)
+
+    def test_what_others_know_is_seen(self) -> None:
+        same = inputs(observed())
+        for changes in (
+            {"server_faults": {"id": "No valid host was found."}},
+            {"failed_balancer": "balancer"},
+            {"credential": "Keystone refuses it."},
+            {"autoscaler": ()},
+            {"events": (builders.event("Machine", "m", "Failed", "why"),)},
+        ):
+            snapshot = dataclasses.replace(observed(), **changes)
+            self.assertNotEqual(same, inputs(snapshot), str(changes))
+
+    def test_what_cannot_be_read_is_never_the_same(self) -> None:
+        for part in PARTS:
+            unread = dataclasses.replace(observed(), **{part: model.Missing.UNREADABLE})
+            self.assertIsNone(inputs(unread), part)
+        self.assertIsNone(inputs(dataclasses.replace(observed(), unreachable="no answer")))
+        self.assertIsNone(inputs(observed(), record=None))
+        self.assertIsNone(inputs(observed(), live=None))
+
+    def test_record_release_and_rows_are_seen(self) -> None:
+        same = inputs(observed())
+        operation = Operation(id="a", verb=Verb.RESIZE, started=NOW)
+        for changes in (
+            {"record": dataclasses.replace(RECORD, operations=(operation,))},
+            {"record": dataclasses.replace(RECORD, ready_fingerprint="abc")},
+            {"record": dataclasses.replace(RECORD, holder="another/1")},
+            {"live": dataclasses.replace(LIVE, revision=2)},
+            {"live": dataclasses.replace(LIVE, values={"a": 1})},
+            {"magnum": "other rows"},
+        ):
+            self.assertNotEqual(same, inputs(observed(), **changes), str(changes))
+
+
+class TestRows(DriverCase):
+    """Each field of Magnum's objects and each option is an input."""
+
+    def digest(self, cluster: Any) -> str:
+        return evaluation_inputs.magnum_digest(CONF, cluster, list(cluster.nodegroups))
+
+    def test_a_changed_field_is_seen(self) -> None:
+        self.create()
+        cluster = self.cluster()
+        same = self.digest(cluster)
+        self.assertEqual(same, self.digest(self.cluster()))
+        for field, value in (
+            ("status", "UPDATE_IN_PROGRESS"),
+            ("status_reason", "another"),
+            ("labels", {"a": "b"}),
+            ("updated_at", datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)),
+            ("health_status", "UNHEALTHY"),
+        ):
+            changed = self.cluster()
+            setattr(changed, field, value)
+            self.assertNotEqual(same, self.digest(changed), field)
+
+    def test_a_changed_nodegroup_is_seen(self) -> None:
+        self.create()
+        same = self.digest(self.cluster())
+        group = self.group("default-worker")
+        group.node_count = 4
+        group.save()
+        self.assertNotEqual(same, self.digest(self.cluster()))
+
+    def test_a_changed_option_is_seen(self) -> None:
+        self.create()
+        same = self.digest(self.cluster())
+        self.config(group="capi_helm", update_timeout=7)
+        self.assertNotEqual(same, self.digest(self.cluster()))
+
+
+class TestCache(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.cache = evaluation_cache.EvaluationCache()
+        self.inputs = inputs(observed())
+
+    def kept(self, at: datetime.datetime = NOW) -> model.Verdict | None:
+        return self.cache.verdict(RELEASE, self.inputs, at)
+
+    def test_it_holds_for_a_while(self) -> None:
+        self.assertIsNone(self.kept())
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
+        self.assertEqual(VERDICT, self.kept())
+        self.assertEqual(VERDICT, self.kept(NOW + evaluation_cache.VERDICT_HOLDS))
+        self.assertIsNone(self.kept(NOW + evaluation_cache.VERDICT_HOLDS + SECOND))
+
+    def test_a_clock_that_was_put_back_ends_it(self) -> None:
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
+        self.assertIsNone(self.kept(NOW - SECOND))
+
+    def test_a_deadline_ends_it(self) -> None:
+        limit = NOW + 5 * SECOND
+        operation = Operation(id="a", verb=Verb.RESIZE, started=NOW, deadline=limit)
+        record = dataclasses.replace(RECORD, operations=(operation,))
+        self.inputs = inputs(observed(), record=record)
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
+        self.assertEqual(VERDICT, self.kept(limit))
+        self.assertIsNone(self.kept(limit + SECOND))
+
+    def test_it_is_for_the_same_inputs_of_the_same_release(self) -> None:
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
+        other = dataclasses.replace(self.inputs, magnum="other rows")
+        self.assertIsNone(self.cache.verdict(RELEASE, other, NOW))
+        self.assertIsNone(self.cache.verdict("another", self.inputs, NOW))
+        self.assertTrue(self.cache.is_evaluated(RELEASE, "rows", include_health=False))
+        self.assertFalse(self.cache.is_evaluated(RELEASE, "rows", include_health=True))
+        self.assertFalse(self.cache.is_evaluated(RELEASE, "other rows", include_health=False))
+
+    def test_it_is_forgotten(self) -> None:
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
+        self.cache.forget(RELEASE)
+        self.assertIsNone(self.kept())
