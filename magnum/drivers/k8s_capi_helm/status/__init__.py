@@ -122,7 +122,7 @@ def _first_issue(observed: Observed, state: MagnumState) -> Issue | None:
         or infrastructure.openstack_missing(observed.infrastructure)
         or nodegroups.first_missing(observed, state)
         or machine_deployment.deletion_issue(observed)
-        or addons.core_missing(observed, state.without_addons)
+        or addons.core_missing(observed, state.without_addons, state.status_reason or "")
         or infrastructure.cluster_missing(observed.cluster)
     )
 

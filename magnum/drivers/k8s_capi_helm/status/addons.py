@@ -39,6 +39,7 @@ _IN_PROGRESS = f"{names.ADDONS_GROUP}/handle_addon_updated"
 PATIENCE = datetime.timedelta(minutes=10)
 #: It waits for its gate, and what keeps the cluster from being ready has reasons of its own.
 _GATE = re.compile(r"cluster '[^']*' is not ready")
+_NO_START = "the addon provider has not begun to install"
 #: Phases before anything is done for an addon.
 _NOT_BEGUN = ("", "Unknown", "Pending")
 
@@ -82,10 +83,13 @@ def switched_off(values: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(disabled)
 
 
-def core_missing(observed: Observed, switched_off: Iterable[str] = ()) -> Issue | None:
+def core_missing(
+    observed: Observed, switched_off: Iterable[str] = (), previous_reasons: str = ""
+) -> Issue | None:
     """The first core addon that is not there or not done, None when all are.
 
     :param switched_off: core addons that the release switches off.
+    :param previous_reasons: what Magnum's objects say now.
     """
     addons = observed.addons
     if isinstance(addons, Missing):
@@ -97,7 +101,7 @@ def core_missing(observed: Observed, switched_off: Iterable[str] = ()) -> Issue 
             return Issue(f"addon {' or '.join(sorted(alternatives))} does not exist")
     waiting = [addon for addon in addons if is_core(addon) and not is_addon_deployed(addon)]
     for addon in waiting:
-        issue = issue_of(addon, observed)
+        issue = issue_of(addon, observed, previous_reasons)
         if issue is not None:
             return issue
     if waiting:
@@ -109,11 +113,14 @@ def core_missing(observed: Observed, switched_off: Iterable[str] = ()) -> Issue 
     return None
 
 
-def issue_of(addon: Json, observed: Observed) -> Issue | None:
-    """Why an addon cannot be deployed, None while it may just take its time."""
+def issue_of(addon: Json, observed: Observed, previous_reasons: str = "") -> Issue | None:
+    """Why an addon cannot be deployed, None while it may just take its time.
+
+    :param previous_reasons: what Magnum's objects say now.
+    """
     if is_addon_deployed(addon):
         return None
-    return _failed(addon) or _retried(addon) or _not_begun(addon, observed)
+    return _failed(addon) or _retried(addon) or _not_begun(addon, observed, previous_reasons)
 
 
 def _failed(addon: Json) -> Issue | None:
@@ -142,19 +149,20 @@ def _retried(addon: Json) -> Issue | None:
     return None
 
 
-def _not_begun(addon: Json, observed: Observed) -> Issue | None:
-    """The addon provider has not begun with it, by the clock of the API server."""
+def _not_begun(addon: Json, observed: Observed, previous_reasons: str) -> Issue | None:
+    """The addon provider has not begun with it, by the clock of the API server.
+
+    A conductor that has just started may know less of that clock than the one before it, so what
+    is reported of any addon, whose text may be cut, stays.
+    """
     phase = conditions.words(conditions.at_path(addon, "status", "phase"))
     if phase not in _NOT_BEGUN or _is_paused(addon) or next(_attempts(addon), None) is not None:
         return None
     created = conditions.instant(conditions.metadata(addon).get("creationTimestamp"))
-    if not timestamps.is_older(created, observed, PATIENCE):
+    is_reported = _NO_START in previous_reasons
+    if not is_reported and not timestamps.is_older(created, observed, PATIENCE):
         return None
-    return Issue(
-        f"{component(addon)}: the addon provider has not begun to install it",
-        Cause.MANAGEMENT,
-        since=created,
-    )
+    return Issue(f"{component(addon)}: {_NO_START} it", Cause.MANAGEMENT, since=created)
 
 
 def _attempts(addon: Json) -> Iterator[Json]:
@@ -178,21 +186,24 @@ def _is_paused(addon: Json) -> bool:
     return conditions.at_path(addon, "spec", "paused") is True
 
 
-def not_deployed(observed: Observed, switched_off: Iterable[str] = ()) -> tuple[str, ...]:
+def not_deployed(
+    observed: Observed, switched_off: Iterable[str] = (), previous_reasons: str = ""
+) -> tuple[str, ...]:
     """Addons that are not deployed, core and optional, each with its phase or message.
 
     :param switched_off: core addons that the release switches off.
+    :param previous_reasons: what Magnum's objects say now.
     """
     if isinstance(observed.addons, Missing):
         return ("the addons cannot be read",)
     texts = []
-    missing = core_missing(observed, switched_off)
+    missing = core_missing(observed, switched_off, previous_reasons)
     if missing is not None:
         texts.append(missing.text)
     for addon in observed.addons:
         if is_core(addon) or is_addon_deployed(addon):
             continue
-        issue = issue_of(addon, observed)
+        issue = issue_of(addon, observed, previous_reasons)
         texts.append(issue.text if issue else f"{component(addon)}: {_phase(addon)}")
     return tuple(sorted(texts))
 

@@ -66,7 +66,9 @@ def evaluate(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, 
         "nodegroup": _nodegroups(observed, state),
         "api": _api(observed.cluster),
     }
-    not_deployed = addons.not_deployed(observed, state.without_addons)
+    not_deployed = addons.not_deployed(
+        observed, state.without_addons, state.health_reason.get("addons", "")
+    )
     if not_deployed:
         # Where the Cluster is not found it may be another management cluster that answers.
         is_found = not isinstance(observed.addons, Missing) and not isinstance(

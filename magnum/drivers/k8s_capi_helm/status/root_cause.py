@@ -240,7 +240,9 @@ def _control_plane_fault(scope: Scope) -> Issue | None:
 
 def _addon_fault(scope: Scope) -> Issue | None:
     for addon in items(scope.observed.addons) if scope.whole else ():
-        issue = addons.issue_of(addon, scope.observed) if addons.is_core(addon) else None
+        if not addons.is_core(addon):
+            continue
+        issue = addons.issue_of(addon, scope.observed, scope.previous_reasons)
         if issue is not None:
             return issue
     return None

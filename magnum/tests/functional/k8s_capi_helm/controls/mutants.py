@@ -59,7 +59,7 @@ _EVERYTHING = """        or generations.missing(observed, state)
         or infrastructure.openstack_missing(observed.infrastructure)
         or nodegroups.first_missing(observed, state)
         or machine_deployment.deletion_issue(observed)
-        or addons.core_missing(observed, state.without_addons)
+        or addons.core_missing(observed, state.without_addons, state.status_reason or "")
         or infrastructure.cluster_missing(observed.cluster)
 """
 _RECORDINGS = ("test_recordings.OwnTest.test_no_word_before_the_truth_and_the_word_after_it",)
