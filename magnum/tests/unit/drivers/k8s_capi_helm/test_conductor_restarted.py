@@ -18,8 +18,8 @@ from magnum.drivers.k8s_capi_helm import lease
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
 from magnum.drivers.k8s_capi_helm.reconcile.finished_once import FinishedOnce
-from magnum.drivers.k8s_capi_helm.reconcile.settled_cache import SettledCache
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE, seen
 
 #: Minutes: no limit on what a process has to see itself is longer.
@@ -41,7 +41,7 @@ class Restarts(DriverCase):
             credential_check=CredentialCheck(),
             addon_check=AddonCheck(),
             controller_check=ControllerCheck(),
-            settled=SettledCache(),
+            evaluations=EvaluationCache(),
             finished=FinishedOnce(),
             first_seen=seen(),
         )
