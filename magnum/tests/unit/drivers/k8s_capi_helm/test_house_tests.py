@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+
+from magnum.tests.unit.db import base as db_base
 from magnum.tests.unit.drivers.k8s_capi_helm.house import patches, testing
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
-from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import LawCase, made_up, PACKAGE
+from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import LawCase, made_up, PACKAGE, TESTS
 
 _IMPORTS = f"""
 import importlib
@@ -125,3 +129,31 @@ class TestNothing(LawCase):
     def test_at_least_one(self) -> None:
         self.assertEqual([1, 2], at_least_one(iter((1, 2))))
         self.assertRaises(AssertionError, at_least_one, ())
+
+
+class TestMariaDB(LawCase):
+    """Whatever writes Magnum's records is tested on MariaDB, too, whatever its name is."""
+
+    LIST = TESTS.parents[2] / "functional" / "k8s_capi_helm" / "mariadb" / "unit.txt"
+    #: Left out, each for its reason.
+    ELSEWHERE = {
+        "test_hostile_tenant_costs": "counts steps of Python, which are SQLite's as well",
+        "test_stored_state": "compares with a recording that was made on SQLite",
+    }
+    #: Leads a case of another module through its requests.
+    LED = frozenset({"test_random_requests"})
+
+    def test_all_of_them_are_listed(self) -> None:
+        writing = set(self.LED)
+        for path in at_least_one(sorted(TESTS.glob("test_*.py"))):
+            module = importlib.import_module(f"{__package__}.{path.stem}")
+            if any(
+                isinstance(entry, type)
+                and issubclass(entry, db_base.DbTestCase)
+                and entry.__module__ == module.__name__
+                for entry in vars(module).values()
+            ):
+                writing.add(path.stem)
+        self.assertEqual(set(), set(self.ELSEWHERE) - writing)
+        listed = re.findall(r"^\[\.\](\w+)\[\.\]$", self.LIST.read_text(), re.M)
+        self.assertEqual(sorted(writing - set(self.ELSEWHERE)), listed)
