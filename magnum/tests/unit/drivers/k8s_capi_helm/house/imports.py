@@ -31,7 +31,6 @@ CIRCLES = [
         "handlers.pending_operation",
         "handlers.status_task",
     ],
-    ["reconcile.observe", "reconcile.read_release"],
 ]
 
 
