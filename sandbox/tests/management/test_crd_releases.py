@@ -61,7 +61,7 @@ class TestFetch(unittest.TestCase):
         other = crd_releases.Release("cluster-api", "1.9.0", ("config/crd/bases",))
         with (
             mock.patch.object(crd_releases, "RELEASES", (other,)),
-            self.assertRaisesRegex(SandboxError, r"go.sum pins no .*cluster-api@v1\.9\.0"),
+            self.assertRaisesRegex(SandboxError, r"go.sum does not pin .*cluster-api@v1\.9\.0"),
         ):
             crd_releases.fetch(self.place / "cache")
 

@@ -69,7 +69,7 @@ class Evaluation:
 
     @property
     def waits_for_change(self) -> bool:
-        """Whether nobody has to do anything before the management cluster or Magnum's rows change.
+        """Whether nothing has to be done before an object of Magnum or Cluster API changes.
 
         What finds everything in place waits for its confirmation by a second snapshot.
         """
