@@ -90,7 +90,10 @@ _BOUNDED_BY_DEFAULT: Values = {**_COUNTED_BY_DEFAULT, "nodeGroupDefaults": _BOUN
 COMPANIONS: Mapping[str, Values] = {
     "nodeGroups.[].machineCountMin": _BOUNDED,
     "nodeGroups.[].machineCountMax": _BOUNDED,
-    "nodeGroupDefaults.machineCount": _COUNTED_BY_DEFAULT,
+    "nodeGroupDefaults.machineCount": {
+        **_COUNTED_BY_DEFAULT,
+        "nodeGroupDefaults": {"machineCount": 1},
+    },
     "nodeGroupDefaults.machineCountMin": _BOUNDED_BY_DEFAULT,
     "nodeGroupDefaults.machineCountMax": _BOUNDED_BY_DEFAULT,
     "nodeGroupDefaults.capacity": {
