@@ -39,14 +39,12 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.chart_store import archive
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
-from magnum.drivers.k8s_capi_helm.lease import codec, ReleaseLeases
+from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
 from magnum.drivers.k8s_capi_helm.lease.holder import identity
+from magnum.drivers.k8s_capi_helm.model import clock
 config, helm, chart, namespace, release, duration, values, ahead = sys.argv[1:]
-now, ahead = codec._now, int(ahead)
-def clock_of_this_host():
-    then = datetime.datetime.fromisoformat(now()) + datetime.timedelta(seconds=ahead)
-    return then.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-codec._now = clock_of_this_host
+now, ahead = clock.utc_now, int(ahead)
+clock.utc_now = lambda: now() + datetime.timedelta(seconds=ahead)
 kube = KubeClient(config, breaker_failures=0)
 operations = ReleaseLeases(
     kube, holder=identity(), lease_duration=int(duration), clock=lambda: time.monotonic() + ahead
