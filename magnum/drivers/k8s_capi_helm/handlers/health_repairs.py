@@ -129,16 +129,20 @@ def _show_deletion(case: Case) -> None:
 
 # A creation that failed, and requests after it ----------------------------------------------------
 def _was_never_created(case: Case) -> bool:
-    """Whether Helm has never applied the release, and the creation has failed.
+    """Whether Helm has never applied the release as a whole, and the creation has failed.
 
     Magnum lets requests about nodegroups through, and writes UPDATE_FAILED where they are refused.
+    A record that does not know the newest revisions yet, as that of an adopted release, says
+    nothing about the creation.
     """
-    record = case.evaluation.record
+    found = case.evaluation
     return (
         case.cluster.status == Status.UPDATE_FAILED
-        and record is not None
-        and record.revisions.applied == 0
         and case.cluster.default_ng_master.status == Status.CREATE_FAILED
+        and not (found.unreachable or found.unfinished)
+        and found.record is not None
+        and found.unnoted is None
+        and found.record.revisions.applied == 0
     )
 
 

@@ -1080,7 +1080,7 @@ _BOUNDS = (
         "never-created",
         "a cluster that was never created stays UPDATE_FAILED after a nodegroup request",
         f"{DRIVER}/handlers/health_repairs.py",
-        "        and record.revisions.applied == 0\n",
+        "        and found.record.revisions.applied == 0\n",
         "        and False\n",
         Suite.UNIT,
         ("test_health_task",),

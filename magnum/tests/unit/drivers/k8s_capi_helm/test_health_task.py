@@ -462,3 +462,22 @@ class TestNeverCreated(DriverCase):
         self.delete()
         self.status_task(4)
         self.assertEqual([], objects.Cluster.list(self.context))
+
+
+class TestCreatedAllTheSame(DriverCase):
+    """A cluster that runs, in a record that does not know the revisions of its release yet."""
+
+    def test_it_is_not_taken_for_one_that_was_never_created(self) -> None:
+        self.made()
+        lease = self.kube.get(names.LEASE, NAMESPACE, names.lease(RELEASE))
+        del lease["metadata"]["annotations"]["k8s-capi-helm.magnum.openstack.org/revisions"]
+        self.kube.replace(names.LEASE, lease)
+        master = self.group("default-master")
+        master.status = "CREATE_FAILED"
+        master.save()
+        cluster = self.cluster()
+        cluster.status = "UPDATE_FAILED"
+        cluster.save()
+        self.health_task()
+        self.assertNotEqual("CREATE_FAILED", self.cluster().status)
+        self.assertNotIn("was not created", self.cluster().status_reason or "")
