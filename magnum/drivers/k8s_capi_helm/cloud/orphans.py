@@ -97,7 +97,7 @@ class Orphans:
         """
         ports = self._ports(network_id=network_id)
         return tuple(
-            f"port {port.id} ({port.device_owner or 'of nobody'})"
+            f"port {port.id} ({port.device_owner or 'without an owner'})"
             for port in sorted(ports, key=lambda port: str(port.id))
             if not (port.device_owner or "").startswith("network:")
         )

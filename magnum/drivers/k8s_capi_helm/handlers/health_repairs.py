@@ -155,7 +155,7 @@ def _fail_creation(case: Case) -> None:
     )
 
 
-# Requests that nobody continues -------------------------------------------------------------------
+# Requests that no pass continues ------------------------------------------------------------------
 def _is_in_progress(case: Case) -> bool:
     """Whether something is in progress, and the cluster's status does not say so."""
     return (
@@ -172,7 +172,7 @@ def _show_update(case: Case) -> None:
 
 
 def _is_overtaken(case: Case) -> bool:
-    """Whether nobody continues what a nodegroup's status says is in progress.
+    """Whether no pass continues what a nodegroup's status says is in progress.
 
     A request and a reconciliation that had read before it crossed each other; or Magnum has made
     the whole cluster UPDATE_FAILED because one of several requests was refused.
@@ -189,9 +189,9 @@ def _has_upgrade(case: Case) -> bool:
 
 
 def _is_forgotten(case: Case) -> bool:
-    """Whether nobody continues a count that Magnum has saved for ``PATCH node_count``.
+    """Whether no pass continues a count that Magnum has saved for ``PATCH node_count``.
 
-    Nothing in Magnum's objects says that such a request has begun, and none takes longer than this
+    Magnum's objects do not show that such a request was received, and none takes longer than this
     to validate it; its conductor died.
     """
     requested = tuple(
@@ -229,7 +229,7 @@ def _failed_deletions(case: Case) -> list[Any]:
 
 
 def _delete_nodegroups(case: Case) -> None:
-    """Request their deletion again, with its whole time; nobody else ever would.
+    """Request their deletion again, with its whole time; nothing else retries it.
 
     The reason stays until Helm accepts it.
     """

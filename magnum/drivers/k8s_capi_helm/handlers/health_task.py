@@ -52,10 +52,13 @@ def repair(context: Any, cluster: Any, conf: Settings) -> Verdict | None:
     run = status_task.periodic(conf)
     known = None
     try:
-        if reread := evaluation_inputs.read(run, cluster, nodegroups_observed, include_health=True):
-            if reread.verdict is not None:
-                return reread.verdict
-            known = reread.known
+        check = evaluation_inputs.compare_snapshot(
+            run, cluster, nodegroups_observed, include_health=True
+        )
+        if check is not None:
+            if check.verdict is not None:
+                return check.verdict
+            known = check.snapshot
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
     outcome = observe.ApplyOutcome(known=known)
@@ -67,20 +70,21 @@ def repair(context: Any, cluster: Any, conf: Settings) -> Verdict | None:
         # What was seen is true all the same; the next poll tries again.
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return _with_refusal(run, context, cluster, nodegroups_observed, evaluation)
-    if evaluation.inputs is not None and _says_nothing_new(run, cluster, evaluation):
+    if evaluation.inputs is not None and _is_shown(run, cluster, evaluation):
         run.clients.evaluations.keep_verdict(
             cluster.stack_id, evaluation.inputs, evaluation.verdict, run.now
         )
     return _with_refusal(run, context, cluster, nodegroups_observed, evaluation)
 
 
-def _says_nothing_new(run: Reconciliation, cluster: Any, found: observe.Evaluation) -> bool:
-    """Whether Magnum shows the verdict already, and no repair has changed a row."""
+def _is_shown(run: Reconciliation, cluster: Any, evaluation: observe.Evaluation) -> bool:
+    """Whether Magnum shows the verdict already, and no repair has changed its objects."""
+    verdict, inputs = evaluation.verdict, evaluation.inputs
     shown = cluster.health_status, dict(cluster.health_status_reason or {})
-    if found.inputs is None or shown != (found.verdict.health, dict(found.verdict.health_reason)):
+    if inputs is None or shown != (verdict.health, dict(verdict.health_reason)):
         return False
     magnum = evaluation_inputs.magnum_digest(run.settings, cluster, list(cluster.nodegroups))
-    return magnum == found.inputs.magnum
+    return magnum == inputs.magnum
 
 
 def _with_refusal(

@@ -110,7 +110,8 @@ def advance(
     One that finds everything as the last evaluation did, which changed nothing, is done then.
 
     :param may_finish: whether it may end what is in progress, or take one of the two looks for
-        that. If not, it is out of turn, waits for nobody, and leaves trouble to the next one.
+        that. If not, it is triggered by an event, waits for no lock, and leaves errors to the
+        next periodic pass.
     :param record: of the release, as it was read a moment ago; None to read it.
     """
     if _is_skipped(cluster):
@@ -126,10 +127,10 @@ def advance(
     known: ReleaseSnapshot | None = None
     waiting, refusal = None, ""
     try:
-        reread = evaluation_inputs.read(run, cluster, nodegroups_observed, record=record)
-        if reread is not None and reread.verdict is not None:
+        check = evaluation_inputs.compare_snapshot(run, cluster, nodegroups_observed, record=record)
+        if check is not None and check.verdict is not None:
             return
-        known = reread.known if reread else _read(run, cluster, record)
+        known = check.snapshot if check else _read(run, cluster, record)
         if model_operation.is_being_deleted(known.record):
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return

@@ -74,8 +74,8 @@ class WatchTriggers:
                 for name in [name for name in times if now - times[name] > _IN_PROGRESS]:
                     del times[name]
 
-    def told(self, obj: Json) -> None:
-        """An object was made, changed or deleted."""
+    def handle_event(self, obj: Json) -> None:
+        """Note that an object was created, changed or deleted."""
         with self._lock:
             watched = [release for release in _releases(obj) if release in self._visited]
             self._waiting.update(dict.fromkeys(watched))
@@ -140,7 +140,7 @@ def start(conf: Settings, release: str | None = None) -> None:
             _made.clear()
             _made[watching] = WatchTriggers(functools.partial(sync, conf))
         prompts = _made[watching]
-    watching.start(prompts.told, [prompts.run] * _THREADS)
+    watching.start(prompts.handle_event, [prompts.run] * _THREADS)
     if release:
         prompts.visited(release)
 

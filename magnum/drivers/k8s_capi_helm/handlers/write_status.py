@@ -67,12 +67,11 @@ def write(
     judges.
 
     :param nodegroups_observed: the nodegroup rows as they were when the verdict was made.
-    :returns: whether there was anything to write, or somebody has come in between.
+    :returns: False where nothing had to be written, and nothing has changed meanwhile.
     """
     if _current_nodegroups(context, cluster, nodegroups_observed) is None:
         return True
-    readable = evaluation.record is not None and not evaluation.unreachable
-    if readable and _is_unchanged(cluster, nodegroups_observed, evaluation):
+    if evaluation.is_readable and _is_unchanged(cluster, nodegroups_observed, evaluation):
         return False
     ports.evaluations.forget(cluster.stack_id)
     _write(context, cluster, nodegroups_observed, evaluation, ports, namespace)
@@ -87,7 +86,7 @@ def _write(
     ports: Clients,
     namespace: str,
 ) -> None:
-    readable = evaluation.record is not None and not evaluation.unreachable
+    readable = evaluation.is_readable
     latest = _record_verdict(cluster, evaluation, ports, namespace) if readable else None
     if readable and latest is None:
         return

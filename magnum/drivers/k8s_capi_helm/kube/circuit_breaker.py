@@ -28,7 +28,7 @@ class CircuitBreaker:
 
     :param failures: attempts in a row without an answer until others are refused; 0 for never.
     :param max_pause: seconds that a pause between two tries has at most.
-    :param max_wait: seconds after which a try that has not told how it went is taken for lost.
+    :param max_wait: seconds after which an attempt without a reported outcome counts as lost.
     :param clock: seconds that only ever go up.
     :param jitter: a random number between two others, so that conductors do not try in step.
     """

@@ -180,7 +180,7 @@ class Transport:
         """One exchange over the network.
 
         :param end: when it has to be over.
-        :param is_short: because whoever asked waits no longer, and not because of the server.
+        :param is_short: because of the caller's deadline, and not because of the server.
         :raises errors.ManagementUnreachable: others have had no answer, and nothing was sent; or
             there was one that used all the time up, as a long list does over a slow line.
         """

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The holder of a lock: host, process, and whether that process has ended.
 
-Whoever dies with a lock leaves it held, and others have to see it without a renewal for its whole
-duration. A process of the same kernel knows more: the kernel says whether the holder is still
-there. A process is told from a later one with its number by the time of its start (``proc_pid_stat
-(5)``), and numbers are compared within one PID namespace of one boot only (``pid_namespaces(7)``):
-a conductor in another container, or on another host of the same name, is never taken for dead.
+A process that ends while it holds a lock leaves the Lease held, and other conductors have to
+observe it without a renewal for its whole duration. On the same host the kernel reports at once
+whether the holder still exists. The start time distinguishes a process from a later one with the
+same process id (``proc_pid_stat(5)``), and process ids are compared within one PID namespace of one
+boot only (``pid_namespaces(7)``): a conductor in another container, or on another host of the same
+name, never counts as ended.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ _START = 19
 def identity() -> str:
     """A text that names this process among all others for ever.
 
-    ``HOST/PROCESS/RANDOM``; where the kernel does not say when a process began, the process is its
-    number alone, and nobody takes its locks before they expire.
+    ``HOST/PROCESS/RANDOM``. Where the kernel does not report a start time, PROCESS is the process
+    id alone, and its locks are taken over only after they have expired.
     """
     return f"{socket.gethostname()}/{_process()}/{uuidutils.generate_uuid()[:8]}"
 
 
 def has_ended(holder: str) -> bool:
-    """Whether the kernel says that the process behind a holder is no more.
+    """Whether the kernel reports that the process of a holder has ended.
 
     :param holder: the text of :func:`identity`, with or without something behind it.
-    :returns: False where the process is alive, frozen too, and where that cannot be known: it is
-        of another host, container or boot, or a holder that somebody else has named.
+    :returns: False where the process exists, also if it is stopped, and where that is unknown: it
+        belongs to another host, container or boot, or the text has another form.
     """
     parts = holder.split("/")
     match = _PROCESS.fullmatch(parts[1]) if len(parts) > 2 else None
@@ -47,7 +48,7 @@ def has_ended(holder: str) -> bool:
         return False
     pid = int(match[1])
     try:
-        # Signal 0 asks whether there is such a process; /proc may hide those of other users.
+        # Signal 0 tests whether the process exists; /proc may hide processes of other users.
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
@@ -63,7 +64,7 @@ def _process() -> str:
 
 
 def _start(pid: int) -> str | None:
-    """When a process began, in clock ticks after the boot; None where nobody says."""
+    """Start time of a process in clock ticks after the boot, None if unknown."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
         return stat.rpartition(_BEHIND_THE_NAME)[2].split()[_START]
@@ -72,7 +73,7 @@ def _start(pid: int) -> str | None:
 
 
 def _namespace() -> str:
-    """The PID namespace of this process, "" where nobody says."""
+    """Inode of this process's PID namespace, "" if unknown."""
     try:
         return str((_PROC / "self" / "ns" / "pid").stat().st_ino)
     except OSError:
@@ -80,7 +81,7 @@ def _namespace() -> str:
 
 
 def _boot() -> str:
-    """The kernel's own name for this boot, "" where nobody says."""
+    """The kernel's id of this boot, "" if unknown."""
     try:
         text = (_PROC / "sys" / "kernel" / "random" / "boot_id").read_text()
     except OSError:

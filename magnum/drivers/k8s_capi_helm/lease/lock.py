@@ -3,8 +3,8 @@
 
 A holder stops what it does well before others may take the Lease, by its own clock alone; others
 judge a Lease by how long *they* have seen it unchanged, never by the times in it. So the clocks of
-different hosts need not agree. Only a holder of which the kernel says that it has ended is not
-waited for (:mod:`.holder`). What remains is a process that is frozen between looking at its lock
+different hosts need not agree. The lock of a process that the kernel reports as ended is taken at
+once (:mod:`.holder`). What remains is a process that is frozen between looking at its lock
 and its next call; ``doc/source/contributor/lock.rst`` says what it can still do, case by case.
 """
 

@@ -42,7 +42,7 @@ class ControllerCheck:
     """What this process knows of the controllers; safe to share between threads.
 
     :param leases: ``namespace/name`` of the Lease of each controller.
-    :param max_staleness: how long one may be silent; zero for always, and then nobody is asked.
+    :param max_staleness: how long one may stay silent; zero for always, and no Lease is read then.
     :param clock: seconds that only ever go up.
     """
 

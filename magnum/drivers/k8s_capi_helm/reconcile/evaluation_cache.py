@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the last evaluations of clusters were made of, and what they said: in one process, bounded.
+"""Cache the last evaluation of each cluster with its inputs, in one process and for a bounded time.
 
-The rules of ``status`` are pure: the same objects, the same record and the same rows give the same
-verdict, until a deadline passes. So whoever finds all of them as they were need not evaluate again.
+The rules of ``status`` are pure: the same objects, the same record and the same objects of Magnum
+give the same verdict, until a deadline passes. An evaluation with equal inputs is not repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 import dataclasses
 import datetime
 import json
@@ -18,13 +18,18 @@ import zlib
 
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, ReleaseRecord, Verdict
 
-#: Seconds after which record and release of a settled cluster are read again at the latest, should
-#: somebody run helm by hand.
+#: Seconds after which record and release of a settled cluster are read again at the latest: an
+#: operator may have run helm.
 _RELEASE_HOLDS = 900.0
-#: How long a verdict holds at most: what depends on the time alone (the age of a server that is not
-#: created, the end of a certificate) is written this much later at most. Deadlines that are
-#: recorded end it at their own moment.
+#: How long a verdict is used again at most. What depends on the time alone, such as the age of a
+#: server that is not created, is written this much later at most; recorded deadlines end it at
+#: their own moment.
 VERDICT_HOLDS = datetime.timedelta(minutes=1)
+#: The same of a cluster that is healthy and has nothing pending: only the ends of certificates
+#: depend on the time, and Magnum polls the health once a minute.
+HEALTHY_HOLDS = datetime.timedelta(minutes=5)
+
+_LONG_AGO = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,14 +39,14 @@ class Inputs:
     :ivar magnum: Magnum's objects and the settings, as a digest.
     :ivar include_health: whether the health was asked for.
     :ivar release: the deployed release, as a digest.
-    :ivar observed: versions of the objects of the snapshot, and what else was observed.
+    :ivar observed: versions of the objects of the snapshot and other observations, as a digest.
     """
 
     magnum: str
     include_health: bool
     record: ReleaseRecord
     release: str
-    observed: Hashable
+    observed: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,8 +73,8 @@ class _Release:
 class EvaluationCache:
     """Safe to share between threads.
 
-    Whoever changes a cluster through Magnum changes its rows first, so whatever is kept is good for
-    the same rows and settings only.
+    A request changes Magnum's objects first, so an entry holds for the same objects and options
+    only.
 
     :param clock: seconds that only ever go up.
     :param jitter: a random number between two others, so that not all are read again at once.
@@ -84,6 +89,7 @@ class EvaluationCache:
         self._jitter = jitter
         self._lock = threading.Lock()
         self._evaluated: dict[str, _Evaluated] = {}
+        self._discarded_at = _LONG_AGO
         self._releases: dict[str, _Release] = {}
 
     def is_evaluated(self, release: str, magnum: str, *, include_health: bool) -> bool:
@@ -109,17 +115,25 @@ class EvaluationCache:
     def keep_verdict(
         self, release: str, inputs: Inputs, verdict: Verdict, now: datetime.datetime
     ) -> None:
-        """Remember a verdict that changed nothing: until a deadline of the record, or a while."""
-        limits = (one.deadline for one in inputs.record.operations if one.deadline is not None)
-        until = min((now + VERDICT_HOLDS, *limits))
+        """Cache a verdict that changed nothing, until a recorded deadline or for a while."""
+        operations = inputs.record.operations
+        limits = (item.deadline for item in operations if item.deadline is not None)
+        holds = HEALTHY_HOLDS if inputs.include_health else VERDICT_HOLDS
+        until = min((now + holds, *limits))
         with self._lock:
-            for name in [
-                name
-                for name, one in self._evaluated.items()
-                if not one.since <= now <= one.until + VERDICT_HOLDS
-            ]:
-                del self._evaluated[name]
+            self._discard_expired(now)
             self._evaluated[release] = _Evaluated(inputs, verdict, now, until)
+
+    def _discard_expired(self, now: datetime.datetime) -> None:
+        """Remove expired entries, of clusters that are deleted too; once in a while is enough."""
+        if abs(now - self._discarded_at) < HEALTHY_HOLDS:
+            return
+        self._discarded_at = now
+        self._evaluated = {
+            release: entry
+            for release, entry in self._evaluated.items()
+            if entry.since <= now <= entry.until
+        }
 
     def release(
         self, release: str, magnum: str, location: str

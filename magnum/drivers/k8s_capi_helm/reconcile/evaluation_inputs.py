@@ -1,144 +1,158 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a reconciliation finds everything as the last evaluation did; nothing is evaluated then.
+"""Read what an evaluation depends on, and compare it with the last evaluation.
 
-Record, release and objects are read all the same, and the checks of credentials, controllers and
-addons have their turns: what is saved is to decide the same once more, and to look for changes that
-are not there. What could not be read is never taken for unchanged.
+Record, release and objects are read each time, and the checks of credentials, controllers and
+addons run at their own intervals: an equal result saves the evaluation and everything that is
+written after it. What could not be read never counts as unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 import dataclasses
 import hashlib
 import json
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh
 from magnum.drivers.k8s_capi_helm.model import (
-    Json,
-    LiveRelease,
     Missing,
     Observed,
     ReleaseRecord,
     Verdict,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import observe_cluster
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Inputs
 
 #: Groups of options that an evaluation may depend on.
 _GROUPS = ("capi_helm", "capi_helm_cluster_labels", "drivers", "cinder")
-#: Parts of a snapshot that are objects of the management cluster.
-_OBJECTS = (
-    "cluster",
-    "infrastructure",
-    "control_plane",
-    "machine_deployments",
-    "machine_sets",
-    "machines",
-    "servers",
-    "addons",
-    "events",
-    "autoscaler",
-)
-#: Parts that are observed elsewhere. Those that are left out are times, which have no end here.
-_OTHERS = ("server_faults", "failed_balancer", "credential", "inside", "silent")
+#: Fields of a snapshot that are no inputs: they change with every snapshot.
+_TIMES = frozenset({"at", "asof"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CacheKey:
+    """Of a settled cluster, whose record and release may be cached where the rest is watched.
+
+    :ivar magnum: digest of Magnum's objects and of the options.
+    """
+
+    magnum: str
+    view: CachedReader
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SnapshotCheck:
-    """What was read where an evaluation is remembered.
+    """A snapshot, compared with that of the last evaluation.
 
-    :ivar verdict: that of the evaluation, None where something has changed.
+    :ivar verdict: that of the last evaluation, None where something has changed.
     """
 
-    known: ReleaseSnapshot
+    snapshot: ReleaseSnapshot
     verdict: Verdict | None
 
 
-def read(
+def compare_snapshot(
     run: Reconciliation,
     cluster: Any,
-    rows: list[Any],
+    nodegroups: list[Any],
     *,
     include_health: bool = False,
     record: ReleaseRecord | None = None,
 ) -> SnapshotCheck | None:
     """Read everything that a verdict depends on, and compare it with the last evaluation.
 
-    :param include_health: whether the health is asked for.
+    :param include_health: whether the verdict is to include the health.
     :param record: of the release, as it was read a moment ago; None to read it.
-    :returns: None where no evaluation of these rows is remembered, and nothing is read.
+    :returns: None where no evaluation of these objects of Magnum is cached; nothing is read then.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    ports, release = run.clients, cluster.stack_id
-    magnum = magnum_digest(run.settings, cluster, rows)
-    if not ports.evaluations.is_evaluated(release, magnum, include_health=include_health):
+    clients, release = run.clients, cluster.stack_id
+    magnum = magnum_digest(run.settings, cluster, nodegroups)
+    if not clients.evaluations.is_evaluated(release, magnum, include_health=include_health):
         return None
-    view, kept = ports.reader(), None
-    if include_health and ports.informers is not None and ports.informers.is_whole(view):
-        kept = ports.evaluations.release(release, magnum, view.place)
-    if kept is None:
-        namespace = reader.namespace(cluster, run.settings)
-        record = record or ports.leases.read(namespace, release)
-        live = ports.helm.live(namespace, release)
-    else:
-        record, live = kept
-    known = ReleaseSnapshot(record, live, is_kept=kept is not None)
-    if record is None or live is None:
-        return SnapshotCheck(known, None)
-    observed = observe_cluster.observe(run, cluster, live, view, include_health=include_health)
-    found = inputs(magnum, known, observed, include_health=include_health)
-    verdict = ports.evaluations.verdict(release, found, run.now) if found else None
-    return SnapshotCheck(dataclasses.replace(known, observed=observed), verdict)
+    view, namespace = clients.reader(), reader.namespace(cluster, run.settings)
+    key = CacheKey(magnum, view) if include_health else None
+    snapshot = read_snapshot(clients, namespace, release, key, record)
+    if snapshot.record is None or snapshot.live is None:
+        return SnapshotCheck(snapshot, None)
+    observed = observe_cluster.observe(
+        run, cluster, snapshot.live, view, include_health=include_health
+    )
+    current = inputs(magnum, snapshot, observed, include_health=include_health)
+    verdict = clients.evaluations.verdict(release, current, run.now) if current else None
+    return SnapshotCheck(dataclasses.replace(snapshot, observed=observed), verdict)
+
+
+def read_snapshot(
+    clients: Clients,
+    namespace: str,
+    release: str,
+    key: CacheKey | None,
+    record: ReleaseRecord | None = None,
+) -> ReleaseSnapshot:
+    """Record and release: from the cache where everything else is watched, else read now.
+
+    :param key: None for a cluster that is not settled: nothing comes from the cache.
+    :param record: as it was read a moment ago; None to read it.
+    :raises errors.DriverError: the management cluster cannot be used.
+    """
+    if key is not None and clients.informers is not None and clients.informers.is_whole(key.view):
+        cached = clients.evaluations.release(release, key.magnum, key.view.place)
+        if cached is not None:
+            return ReleaseSnapshot(*cached, is_kept=True)
+    record = record or clients.leases.read(namespace, release)
+    return ReleaseSnapshot(record, clients.helm.live(namespace, release))
 
 
 def inputs(
     magnum: str, snapshot: ReleaseSnapshot, observed: Observed, *, include_health: bool
 ) -> Inputs | None:
     """Everything that a verdict depends on, None where something could not be read."""
-    versions = _versions(observed)
-    if snapshot.record is None or snapshot.live is None or versions is None:
+    versions = list(_versions(observed))
+    if snapshot.record is None or snapshot.live is None or Missing.UNREADABLE in versions:
         return None
-    return Inputs(magnum, include_health, snapshot.record, _digest(snapshot.live), versions)
+    release = json.dumps(dataclasses.asdict(snapshot.live), sort_keys=True)
+    return Inputs(
+        magnum, include_health, snapshot.record, _digest(release), _digest(repr(versions))
+    )
 
 
-def magnum_digest(settings: Settings, cluster: Any, rows: list[Any]) -> str:
+def magnum_digest(settings: Settings, cluster: Any, nodegroups: list[Any]) -> str:
     """A digest of Magnum's objects and of the options."""
-    options = [(group, *sorted(dict(settings[group]).items())) for group in _groups(settings)]
-    text = repr((refresh.content(cluster), [refresh.content(row) for row in rows], options))
+    options = [
+        (group, *sorted(dict(settings[group]).items())) for group in _GROUPS if group in settings
+    ]
+    rows = [refresh.content(row) for row in (cluster, *nodegroups)]
+    return _digest(repr((rows, options)))
+
+
+def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _groups(settings: Settings) -> Iterator[str]:
-    return (group for group in _GROUPS if group in settings)
-
-
-def _digest(live: LiveRelease) -> str:
-    text = json.dumps(dataclasses.asdict(live), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _versions(observed: Observed) -> Hashable:
-    """Versions of all that was observed, None where something could not be read."""
+def _versions(observed: Observed) -> Iterator[object]:
+    """Versions of all that was observed, UNREADABLE among them where something could not be."""
     if observed.unreachable:
-        return None
-    found: list[Hashable] = [repr(getattr(observed, part)) for part in _OTHERS]
-    for name in _OBJECTS:
-        part = getattr(observed, name)
-        if part is Missing.UNREADABLE:
-            return None
-        things = part if isinstance(part, tuple) else (part,)
-        found.append((name, tuple(_version(one) for one in things)))
-    return tuple(found)
+        yield Missing.UNREADABLE
+    for field in dataclasses.fields(observed):
+        part = getattr(observed, field.name)
+        if field.name in _TIMES:
+            continue
+        # An empty list and a missing one differ, so the number of objects is an input, too.
+        entries = part if isinstance(part, tuple) else (part,)
+        yield field.name, isinstance(part, tuple), len(entries)
+        yield from (_version(entry) for entry in entries)
 
 
-def _version(thing: Json | Missing | None) -> Hashable:
-    """uid and resourceVersion of an object; its content where it has none."""
-    if not isinstance(thing, dict):
-        return thing
-    metadata = thing.get("metadata") or {}
+def _version(entry: object) -> object:
+    """uid and resourceVersion of an object; the content of anything else."""
+    if not isinstance(entry, dict):
+        return entry
+    metadata = entry.get("metadata") or {}
     uid, version = metadata.get("uid"), metadata.get("resourceVersion")
-    return (uid, version) if uid and version else json.dumps(thing, sort_keys=True)
+    return (uid, version) if uid and version else json.dumps(entry, sort_keys=True)

@@ -120,7 +120,7 @@ def _values(
     secret_of_credential: str | None,
 ) -> Json:
     """
-    :param secret_of_credential: Secret of the credential, None where it goes where it always goes.
+    :param secret_of_credential: name of the credential's Secret, None for the usual name.
     """
     values = render(request, facts, conf, chart)
     return (

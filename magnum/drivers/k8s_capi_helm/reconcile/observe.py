@@ -68,13 +68,20 @@ class Evaluation:
     inputs: Inputs | None = None
 
     @property
+    def is_readable(self) -> bool:
+        """Whether record and objects could be read."""
+        return self.record is not None and not self.unreachable
+
+    @property
     def waits_for_change(self) -> bool:
         """Whether nothing has to be done before an object of Magnum or Cluster API changes.
 
         What finds everything in place waits for its confirmation by a second snapshot.
         """
         record, verdict = self.record, self.verdict
-        if self.unreachable or self.lacking or self.autoscaler_is_due or self.unnoted or not record:
+        if record is None or self.unreachable:
+            return False
+        if self.lacking or self.autoscaler_is_due or self.unnoted:
             return False
         if verdict.status.endswith("_IN_PROGRESS"):
             return not verdict.fingerprint
@@ -124,8 +131,8 @@ def evaluate(
     if not at_rest:
         ports.evaluations.forget_release(cluster.stack_id)
     for _ in range(2):
-        place = read_release.CacheKey(magnum, view) if at_rest else None
-        read = read_release.read_release(run, cluster, cluster_nodegroups, known, place)
+        key = evaluation_inputs.CacheKey(magnum, view) if at_rest else None
+        read = read_release.read_release(run, cluster, cluster_nodegroups, known, key)
         subject = _Subject(run, cluster, cluster_nodegroups, read, outcome, include_health)
         observed = (known.observed if known else None) or subject.observe(view)
         verdict = status.evaluate(observed, subject.state, run.now)

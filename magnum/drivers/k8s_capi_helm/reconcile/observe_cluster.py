@@ -24,7 +24,7 @@ def observe(
 ) -> Observed:
     """A snapshot with what others than Cluster API know.
 
-    :param live: the deployed release; None where there is none, or nobody knows.
+    :param live: the deployed release; None where there is none or it is unknown.
     :param view: through which objects are read; None to ask for all of them.
     :param include_health: whether the health is asked for as well.
     """

@@ -9,7 +9,6 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
 from magnum.drivers.k8s_capi_helm.model import (
     LiveRelease,
@@ -17,25 +16,16 @@ from magnum.drivers.k8s_capi_helm.model import (
     ReleaseRecord,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
+    evaluation_inputs,
     nodegroups,
     reconciler,
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_inputs import CacheKey
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CacheKey:
-    """Where a settled cluster is observed: what is read may be kept, and used once more.
-
-    :ivar magnum: digest of its rows and of the settings.
-    """
-
-    magnum: str
-    view: CachedReader
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,16 +68,13 @@ def read_release(
     """Read a release: record, deployed revision, completeness.
 
     :param snapshot: as this pass has read it, None to read it.
-    :param key: of a settled cluster: what is read may be kept for the next time, and used where
-        everything else is watched; None for any other cluster.
+    :param key: under which what is read may be cached; None for a cluster that is not settled.
     """
     ports, conf, now = run.clients, run.settings, run.now
     namespace, release = magnum_reader.namespace(cluster, conf), cluster.stack_id
     try:
         if snapshot is None:
-            snapshot = _kept(ports, release, key) or ReleaseSnapshot(
-                ports.leases.read(namespace, release), ports.helm.live(namespace, release)
-            )
+            snapshot = evaluation_inputs.read_snapshot(ports, namespace, release, key)
         record, live = snapshot.record, snapshot.live
         if outdated := revisions.outdated(record, live):
             LOG.warning("Cluster %s: %s %s", cluster.uuid, outdated, outdated.detail)
@@ -105,25 +92,17 @@ def read_release(
         return ReadRelease()
 
 
-def _kept(ports: Clients, release: str, place: CacheKey | None) -> ReleaseSnapshot | None:
-    """Record and release as they were kept, where everything else is watched."""
-    if place is None or ports.informers is None or not ports.informers.is_whole(place.view):
-        return None
-    found = ports.evaluations.release(release, place.magnum, place.view.place)
-    return ReleaseSnapshot(*found, is_kept=True) if found else None
-
-
 def _keep(
     ports: Clients,
     release: str,
-    place: CacheKey,
+    key: CacheKey,
     record: ReleaseRecord | None,
     live: LiveRelease | None,
 ) -> None:
-    """Keep what was read, if nothing of it is pending."""
+    """Cache what was read, if nothing of it is pending."""
     if record is None or live is None or live.status != "deployed":
         return
     if record.operations or record.retired or record.deferred or record.tombstone:
         return
     if revisions.unrecorded_revisions(record, live) is None:
-        ports.evaluations.keep_release(release, place.magnum, place.view.place, record, live)
+        ports.evaluations.keep_release(release, key.magnum, key.view.place, record, live)

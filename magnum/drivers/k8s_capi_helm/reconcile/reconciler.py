@@ -67,7 +67,7 @@ def reconcile(
         return ReleaseSnapshot(record, live, observed)
     if live is None and record and not prerequisites.has_credential(ports, request):
         interrupted = prerequisites.create_interrupted(ports, record, run.now)
-        if interrupted.retryable:  # and the lock is left to whoever founds it
+        if interrupted.retryable:  # the request that creates it needs the lock
             raise interrupted
     lock_wait = run.settings.capi_helm.lock_wait if wait_for_lock else 0
     with ports.leases.hold(request.namespace, request.release, wait=lock_wait) as held_lease:

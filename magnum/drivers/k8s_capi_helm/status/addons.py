@@ -35,7 +35,7 @@ CORE: tuple[frozenset[str], ...] = (
 _HANDLED = f"{names.ADDONS_GROUP}/last-handled-configuration"
 _IN_PROGRESS = f"{names.ADDONS_GROUP}/handle_addon_updated"
 
-#: So long the addon provider may try, or not have begun, until that is told.
+#: How long the addon provider may retry, or not start, until that is reported.
 PATIENCE = datetime.timedelta(minutes=10)
 #: It waits for its gate, and what keeps the cluster from being ready has reasons of its own.
 _GATE = re.compile(r"cluster '[^']*' is not ready")

@@ -82,7 +82,7 @@ def stale_controller(
     part. A Lease that we do not know for so long is believed its time, against what others on the
     management cluster have written since, less what their clocks differ by.
 
-    :param observed_at: what the clocks of the management cluster show, None where nobody knows.
+    :param observed_at: what the clocks of the management cluster show, None if unknown.
     """
     staleness = datetime.timedelta(seconds=lease.last_seen - lease.first_seen)
     if not lease.is_renewed_since and observed_at is not None:

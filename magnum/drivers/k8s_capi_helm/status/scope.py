@@ -25,7 +25,7 @@ class Scope:
     """The objects that one reason is about: those of a group, or all of the cluster.
 
     :ivar whole: it is the cluster's reason, not a group's.
-    :ivar previous_reasons: what the rows say now: what was told once is told as long as it is so.
+    :ivar previous_reasons: what Magnum's objects say now: a reported fault stays while it lasts.
     :ivar deleting_names: names of servers and machines that are being deleted and that nobody
         waits for.
     """

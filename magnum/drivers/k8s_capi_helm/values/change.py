@@ -268,7 +268,7 @@ def _metadata(entry: Mapping[str, Any]) -> Json:
 def _details(current: Json, target: Json, *, is_requested: bool) -> Json:
     """The labels and taints that a nodegroup is to have, without empty ones.
 
-    :param is_requested: somebody has spoken of them, so what is not wanted is to go. Otherwise an
+    :param is_requested: a request is about them, so what it leaves out is deleted. Otherwise an
         operator may have set it by other means, and it stays.
     """
     requested = {key: is_requested or bool(target.get(key)) for key in values_live.DETAIL_KEYS}
@@ -283,7 +283,7 @@ def _desired_size(
 ) -> Json:
     """The wanted size of a group in the way in which the live one has its size.
 
-    :param bounds: the bounds that somebody has spoken of; then the wanted way counts.
+    :param bounds: the bounds that a request is about; then the desired scaling counts.
     """
     if current is None:
         return target

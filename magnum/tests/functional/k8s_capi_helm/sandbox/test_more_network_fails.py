@@ -60,7 +60,9 @@ class NetworkFails(Life):
         tenant = self.customer.tenant
         self.cluster.until(lambda _: not tenant.load_balancers(), "no load balancer")
         self._look_again()
-        said = f"{self._in_use(f'port {self.port}')}; still there: port {self.port} (of nobody)"
+        said = (
+            f"{self._in_use(f'port {self.port}')}; still there: port {self.port} (without an owner)"
+        )
         rows = self.cluster.says(said, limit=_LATER)
         assert rows.status == "DELETE_IN_PROGRESS", rows
 

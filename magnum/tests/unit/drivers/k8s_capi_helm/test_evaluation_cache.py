@@ -166,6 +166,24 @@ class TestCache(testtools.TestCase):
         self.assertEqual(VERDICT, self.kept(NOW + evaluation_cache.VERDICT_HOLDS))
         self.assertIsNone(self.kept(NOW + evaluation_cache.VERDICT_HOLDS + SECOND))
 
+    def test_it_holds_from_one_health_poll_to_the_next(self) -> None:
+        self.inputs = dataclasses.replace(self.inputs, include_health=True)
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
+        self.assertEqual(VERDICT, self.kept(NOW + datetime.timedelta(seconds=75)))
+        self.assertIsNone(self.kept(NOW + evaluation_cache.HEALTHY_HOLDS + SECOND))
+
+    def test_clusters_that_are_not_evaluated_any_more_are_discarded(self) -> None:
+        for number in range(100):
+            self.cache.keep_verdict(f"deleted-{number}", self.inputs, VERDICT, NOW)
+        later = NOW + 2 * evaluation_cache.HEALTHY_HOLDS
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, later)
+        known = [
+            release
+            for release in (RELEASE, *(f"deleted-{number}" for number in range(100)))
+            if self.cache.is_evaluated(release, "rows", include_health=False)
+        ]
+        self.assertEqual([RELEASE], known)
+
     def test_a_clock_that_was_put_back_ends_it(self) -> None:
         self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
         self.assertIsNone(self.kept(NOW - SECOND))

@@ -48,8 +48,8 @@ ALLOWED = {
     "helm/process.py:_judge": _PROCESS,
     "kube/circuit_breaker.py:refusal": _PROCESS,
     "reconcile/finished_once.py:is_first": _PROCESS,
+    "reconcile/evaluation_cache.py:_discard_expired": _PROCESS,
     "reconcile/evaluation_cache.py:keep_release": _PROCESS,
-    "reconcile/evaluation_cache.py:keep_verdict": _PROCESS,
     "reconcile/evaluation_cache.py:verdict": _PROCESS,
 }
 

@@ -300,7 +300,7 @@ class TestPrompts(WatchingWorld):
         self.synced.clear()
         keys = {"cluster": names.LABEL_CLUSTER_NAME, "chart": names.LABEL_CHART_CLUSTER}
         marks = {keys[key]: value for key, value in labels.items()}
-        self.prompts.told({"kind": kind, "metadata": {"name": name, "labels": marks}})
+        self.prompts.handle_event({"kind": kind, "metadata": {"name": name, "labels": marks}})
         self.prompts.round()
         return list(self.synced)
 
@@ -343,7 +343,7 @@ class TestPrompts(WatchingWorld):
         self.prompts = watch_trigger.WatchTriggers(sync, clock=lambda: self.now)
         for release in ("a", "b"):
             self.prompts.visited(release)
-            self.prompts.told({"metadata": {"name": release}})
+            self.prompts.handle_event({"metadata": {"name": release}})
         self.prompts.round()
         self.assertEqual(["a", "b"], self.synced)
 
@@ -431,7 +431,7 @@ class TestPrompts(WatchingWorld):
             self.synced.append(f"{release} begins")
             if len(self.synced) == 1:
                 self.now += 5
-                self.prompts.told({"metadata": {"name": "a"}})
+                self.prompts.handle_event({"metadata": {"name": "a"}})
                 # What another thread does meanwhile.
                 self.prompts.round()
             self.synced.append(f"{release} ends")
@@ -439,7 +439,7 @@ class TestPrompts(WatchingWorld):
         self.prompts = watch_trigger.WatchTriggers(sync, clock=lambda: self.now)
         for release in ("a", "b"):
             self.prompts.visited(release)
-            self.prompts.told({"metadata": {"name": release}})
+            self.prompts.handle_event({"metadata": {"name": release}})
         self.prompts.round()
         expected = ["a begins", "b begins", "b ends", "a ends", "a begins", "a ends"]
         self.assertEqual(expected, self.synced)
