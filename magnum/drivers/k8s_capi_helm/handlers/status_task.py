@@ -124,8 +124,6 @@ def advance(
         _fail_interrupted_create(cluster, conf)
         return
     run = periodic(conf)
-    known: ReleaseSnapshot | None = None
-    waiting, refusal = None, ""
     try:
         check = evaluation_inputs.compare_snapshot(run, cluster, nodegroups_observed, record=record)
         if check is not None and check.verdict is not None:
@@ -134,28 +132,26 @@ def advance(
         if model_operation.is_being_deleted(known.record):
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return
-        known = _apply(run, context, cluster, known, may_finish=may_finish)
+        applied = _apply(run, context, cluster, known, may_finish=may_finish)
+        outcome = observe.ApplyOutcome(known=applied)
     except errors.DriverError as error:
-        known = None
         if not may_finish:
             LOG.debug(
                 "Cluster %s: an event-triggered reconcile failed: %s", cluster.uuid, error.detail
             )
             return
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        if _is_temporary(error, cluster, run.now):
-            waiting = error
-        else:
-            refusal = str(error)
+        outcome = _outcome_of(error, cluster, run.now)
     if deadline.is_expired():
         # Whoever asked is to have his answer; what a look would need has no time left either.
         return
-    if known is None or known.observed is None:
+    snapshot = outcome.known
+    if snapshot is None or snapshot.observed is None:
         nodegroups_observed = list(cluster.nodegroups)
-    outcome = observe.ApplyOutcome(refusal, waiting, known)
     evaluation = observe.evaluate(run, cluster, nodegroups_observed, outcome, may_finish=may_finish)
     is_news = write(context, cluster, nodegroups_observed, evaluation, run.clients, conf)
-    if evaluation.inputs is not None and not is_news and not (known is None or known.is_changed):
+    is_same = not is_news and snapshot is not None and not snapshot.is_changed
+    if evaluation.inputs is not None and is_same:
         run.clients.evaluations.keep_verdict(
             cluster.stack_id, evaluation.inputs, evaluation.verdict, run.now
         )
@@ -250,6 +246,15 @@ def _is_skipped(cluster: Any) -> bool:
     if sentence:
         saving.save(cluster, status_reason=sentence)
     return bool(sentence)
+
+
+def _outcome_of(
+    error: errors.DriverError, cluster: Any, now: datetime.datetime
+) -> observe.ApplyOutcome:
+    """What an error means for what is in progress: it is refused, or waits."""
+    if _is_temporary(error, cluster, now):
+        return observe.ApplyOutcome(waiting=error)
+    return observe.ApplyOutcome(refusal=str(error))
 
 
 def _is_temporary(error: errors.DriverError, cluster: Any, now: datetime.datetime) -> bool:

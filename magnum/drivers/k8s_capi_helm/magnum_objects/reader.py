@@ -56,11 +56,8 @@ def cluster_request(
     texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
     typed = labels.parse(texts, conf_module.label_defaults(conf), running_labels=texts)
     master = _master(all_nodegroups)
-    shown = (
-        [nodegroup for nodegroup in all_nodegroups if nodegroup.role != MASTER]
-        if include_deleted
-        else workers(all_nodegroups)
-    )
+    shown = workers(all_nodegroups, include_deleted=include_deleted)
+    deleted = [nodegroup for nodegroup in all_nodegroups if nodegroup.status in _LEAVING]
     entry_names = entry_names_of(all_nodegroups)
     return ClusterRequest(
         uuid=cluster.uuid,
@@ -75,11 +72,7 @@ def cluster_request(
             _nodegroup_request(nodegroup, cluster, conf, entry_names, is_recent)
             for nodegroup in shown
         ),
-        deleted_groups=tuple(
-            entry_names[nodegroup.name]
-            for nodegroup in all_nodegroups
-            if nodegroup.status in _LEAVING
-        ),
+        deleted_groups=tuple(entry_names[nodegroup.name] for nodegroup in deleted),
         image=template.image_id,
         external_network=template.external_network_id or "",
         cni=cni(template.network_driver),
@@ -158,12 +151,15 @@ def entry_names_of(nodegroups: Iterable[NodeGroup]) -> dict[str, str]:
     return names.entries(nodegroup.name for nodegroup in nodegroups)
 
 
-def workers(nodegroups: Iterable[NodeGroup]) -> list[NodeGroup]:
-    """The nodegroups of workers that are to be there."""
+def workers(nodegroups: Iterable[NodeGroup], *, include_deleted: bool = False) -> list[NodeGroup]:
+    """The nodegroups of workers that are requested.
+
+    :param include_deleted: with those that are being deleted or could not be created.
+    """
     return [
         nodegroup
         for nodegroup in nodegroups
-        if nodegroup.role != MASTER and nodegroup.status not in _NOT_RENDERED
+        if nodegroup.role != MASTER and (include_deleted or nodegroup.status not in _NOT_RENDERED)
     ]
 
 
