@@ -7,7 +7,7 @@ addon provider itself is made of, and so its finalizer, its annotations and its 
 phases and refusals, each a line of a table in :mod:`sandbox.addons.rules`; the Secrets and
 ConfigMaps of values and manifests, which are read and rendered with Jinja2, from the model of the
 addon that templates find there (:mod:`sandbox.addons.model`), so that a broken template is the same
-error here, which nobody handles and kopf tries again for ever.
+error here, which is not handled, so that kopf retries for ever.
 
 ``tox -e addons`` asks the real one the same and compares, where there is a checkout of it.
 

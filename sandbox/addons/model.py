@@ -2,7 +2,7 @@
 """An addon as the templates of the addon provider see it.
 
 The provider hands its templates no object of the API but a model of it: ``addon.spec.release_name``
-is there and ``addon.spec.releaseName`` is not, a field that nobody has set has its default, and one
+is there and ``addon.spec.releaseName`` is not, a field that is not set has its default, and one
 that the provider does not know is not there. Cluster, infrastructure cluster and identity are what
 the API server sent.
 """

@@ -31,7 +31,7 @@ class Phase(enum.StrEnum):
 
     UNKNOWN = "Unknown"  # of an addon whose status nobody has written yet
     PENDING = "Pending"  # seen; it waits for its Cluster, an identity or a gate
-    PREPARING = "Preparing"  # a run of Helm was interrupted: its release is mended first
+    PREPARING = "Preparing"  # a run of Helm was interrupted: its release is repaired first
     INSTALLING = "Installing"  # Helm runs for the first time
     UPGRADING = "Upgrading"  # Helm runs, and there was a revision before
     DEPLOYED = "Deployed"  # Helm has ended well; revision counts its runs
@@ -39,7 +39,7 @@ class Phase(enum.StrEnum):
     UNINSTALLING = "Uninstalling"  # deleted while its Cluster lives: Helm runs once more
 
 
-#: While Helm runs; an addon that is so when nobody runs it was interrupted.
+#: While Helm runs; an addon in such a phase without a run of Helm was interrupted.
 RUNNING = (Phase.PREPARING, Phase.INSTALLING, Phase.UPGRADING)
 
 

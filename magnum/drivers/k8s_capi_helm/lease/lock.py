@@ -78,6 +78,17 @@ class Lock:
     ) -> tuple[float, ReleaseRecord]:
         end = self.clock() + deadline.seconds_left(wait)
 
+        def take(lease: Json) -> ReleaseRecord | None:
+            try:
+                return self._take(namespace, release, lease, own_holder)
+            except errors.Conflict:
+                return None
+            except errors.ManagementUnreachable:
+                # The write may have succeeded: the next read shows the holder.
+                if self.clock() >= end:
+                    raise
+                return None
+
         def read_and_take() -> tuple[float, ReleaseRecord]:
             started = self.clock()
             lease = self.leases.read(namespace, release)
@@ -89,25 +100,14 @@ class Lock:
             if ended:
                 LOG.info("The holder %s of the lock of %s has ended.", holder, release)
             if ended or holder in ("", own_holder) or self._expired(namespace, release, lease):
-                try:
-                    return started, self._take(namespace, release, lease, own_holder)
-                except errors.Conflict:
-                    pass
-                except errors.ManagementUnreachable:
-                    # It may be ours without our knowing: the next read tells.
-                    if self.clock() >= end:
-                        raise
+                record = take(lease)
+                if record is not None:
+                    return started, record
             raise codec.busy(namespace, release, lease)
 
         started, known = self.clock(), self._free_as_known(namespace, release)
-        if known is not None:
-            try:
-                return started, self._take(namespace, release, known, own_holder)
-            except errors.Conflict:
-                pass
-            except errors.ManagementUnreachable:
-                if self.clock() >= end:
-                    raise
+        if known is not None and (record := take(known)) is not None:
+            return started, record
         interval = min(_LONGEST_POLL, self.duration / 10)
         jitter = tenacity.wait_random(0.5 * interval, 1.5 * interval)
         retrying = tenacity.Retrying(

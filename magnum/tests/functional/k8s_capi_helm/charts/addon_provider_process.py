@@ -122,7 +122,7 @@ async def answer(request):
 
 
 async def main():
-    """Answer until nobody asks any more."""
+    """Answer questions until the input ends."""
     operator.ek_config = Configuration.from_environment(json_encoder=pydantic_encoder)
     operator.HelmClient = Helm
     loop = asyncio.get_running_loop()

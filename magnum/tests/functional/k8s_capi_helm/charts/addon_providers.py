@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Both addon providers, the real one and the one that the sandbox plays, behind the same questions.
 
-The real one is cluster-api-addon-provider, where somebody has a checkout of it, named by
+The real one is cluster-api-addon-provider, where a checkout of it is named by
 $ADDON_PROVIDER; it runs in a Python of its own, named by $K8S_CAPI_HELM_ADDON_PROVIDER_PYTHON
 (``tox -e addons`` makes one). Nothing of it is part of this project.
 https://github.com/azimuth-cloud/cluster-api-addon-provider
@@ -57,10 +57,10 @@ class Outcome:
     """What an addon provider makes of it.
 
     :ivar end: done; retry, after the usual delay; failed, until the addon changes; error, which
-        nobody handles, so that kopf tries again for ever.
+        no handler catches, so that kopf retries for ever.
     :ivar phases: of the addon, one after the other.
     :ivar labels: those of the addon provider that the addon has now.
-    :ivar annotations: the same; of a checksum it is only told that there is one.
+    :ivar annotations: the same; of a checksum only its existence.
     :ivar owned: whether the Cluster owns the addon.
     :ivar watched: kind and name of the objects whose changes are seen.
     :ivar chart: what helm installs: the chart of a HelmRelease, the objects of Manifests by file.
@@ -233,8 +233,8 @@ class Real(_OnServer):
         computed: dict[str, Any] = {}
         if end == DONE and upgrades:
             computed = {key: upgrades[-1][key] for key in ("chart", "values")}
-        told = {key: answer[key] for key in ("error", "message")}
-        return self.outcome(addon, end, **_as_json(computed), **told)
+        failure = {key: answer[key] for key in ("error", "message")}
+        return self.outcome(addon, end, **_as_json(computed), **failure)
 
     def _ask(self, handler: str, arguments: Object, world: World) -> Object:
         before = {"chart": {"name": "before", "version": "0"}, "values": {"of": "before"}}

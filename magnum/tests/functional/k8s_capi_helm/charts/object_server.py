@@ -2,7 +2,7 @@
 """A Kubernetes API on loopback that keeps what it is given, for programs that reconcile objects.
 
 It stores, lists by the existence of a label, patches and replaces; of what an API server checks it
-knows the names of labels and annotations. Whoever is tried on it connects with a kubeconfig, so
+knows the names of labels and annotations. A program under test connects with a kubeconfig, so
 that nothing of the program is replaced.
 """
 
@@ -186,7 +186,7 @@ class ObjectServer:
 
         class Handler(server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = -1  # head and body go in one packet, which nobody waits for
+            wbufsize = -1  # head and body in one packet, without a delayed acknowledgement
 
             def _reply(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
@@ -214,7 +214,7 @@ class ObjectServer:
 
 @functools.cache
 def _client() -> Object:
-    """A client certificate, without which some programs do not connect; nobody looks at it."""
+    """A client certificate, without which some programs do not connect; it is not verified."""
     from sandbox.management import pki
 
     pair = pki.make_pair("objects")

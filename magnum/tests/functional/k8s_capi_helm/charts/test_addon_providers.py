@@ -41,7 +41,7 @@ CREDENTIAL = addon_operator.credential(
 PENDING, PREPARING = "Pending", "Preparing"
 INSTALLING, UPGRADING = "Installing", "Upgrading"
 DEPLOYED, UNINSTALLING = "Deployed", "Uninstalling"
-#: Phases of what is installed for the first time, and of what nobody has come to yet.
+#: Phases of a first installation, and of addons before it.
 NEW, WAITS = (PENDING, INSTALLING, DEPLOYED), (PENDING,)
 LONG = "s" * 64
 LONGEST = "s" * 228
@@ -99,7 +99,7 @@ TEMPLATES = {
     "a field of the addon by its name in brackets": values(
         "a: {{ addon['spec']['cluster_name'] }}", made={"a": "demo"}
     ),
-    "a field of the addon that nobody set": values(
+    "a field of the addon that is not set": values(
         "a: [{{ addon.spec.paused }}, {{ addon.spec.release_name }}, {{ addon.status.revision }}]",
         made={"a": [False, "None", 0]},
     ),
@@ -240,7 +240,7 @@ SURROUNDINGS = {
         ERROR,
         (),
     ),
-    "failed, and mended": Case(
+    "failed, and fixed": Case(
         ready(status(helm_release(values="a: 1"), "Failed", failureMessage="x")),
         DONE,
         (INSTALLING, DEPLOYED),

@@ -198,7 +198,7 @@ class TestWindows(suites_helm.HelmSuite, HelmCase):
         conductor, _ = self.hanging()
         conductor.kill()
         conductor.wait(LIMIT)
-        # Nobody waits for a lease to run out: a lock that is held is refused without waiting.
+        # Without a wait, a lock that is held is refused.
         with self.operations.hold(self.namespace, suites_helm.RELEASE, wait=0) as lock:
             done = self.helm.apply(
                 self.namespace, suites_helm.RELEASE, self.chart, TRUTH, hold=lock

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of an addon that the addon provider tries again for ever, or does not look at."""
+"""What is reported of an addon that the provider retries for ever, or does not start."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ def among(addon: Json, age: float | None = None) -> model.Observed:
 
 
 class RetriedTest(testtools.TestCase):
-    """Annotations and phase of the addon, and what is told, None for nothing."""
+    """Annotations and phase of the addon, and what is reported, None for nothing."""
 
-    TOLD = "csi-cinder: every attempt to install it fails: 'b' is undefined"
+    REPORTED = "csi-cinder: every attempt to install it fails: 'b' is undefined"
     CASES: tuple[tuple[str, Json, str | None], ...] = (
-        ("its template is broken", waiting(progress()), TOLD),
-        ("it was deployed before", waiting(progress(), "Deployed"), TOLD),
-        ("helm fails with no error that it knows", waiting(progress(), "Installing"), TOLD),
+        ("its template is broken", waiting(progress()), REPORTED),
+        ("it was deployed before", waiting(progress(), "Deployed"), REPORTED),
+        ("helm fails with no error that it knows", waiting(progress(), "Installing"), REPORTED),
         ("it has not tried for long", waiting(progress(9.9)), None),
-        ("its key names a field", waiting({f"{KEY}.spec": progress()[KEY]}), TOLD),
+        ("its key names a field", waiting({f"{KEY}.spec": progress()[KEY]}), REPORTED),
         (
             "it does not say why",
             waiting(progress(message=None)),
@@ -111,9 +111,9 @@ class RetriedTest(testtools.TestCase):
     def test_reason_and_health_have_it(self):
         verdict = status.evaluate(among(waiting(progress())), builders.state(), NOW)
         self.assertEqual("CREATE_IN_PROGRESS", verdict.status)
-        self.assertIn(f"addon: {self.TOLD}", verdict.reason)
+        self.assertIn(f"addon: {self.REPORTED}", verdict.reason)
         self.assertEqual("UNHEALTHY", verdict.health)
-        self.assertEqual(self.TOLD, verdict.health_reason["addons"])
+        self.assertEqual(self.REPORTED, verdict.health_reason["addons"])
 
     def test_an_optional_addon_is_told_in_health_alone(self):
         one = {**waiting(progress()), "metadata": builders.addon("monitoring")["metadata"]}
@@ -129,19 +129,19 @@ class RetriedTest(testtools.TestCase):
 
 
 class NotBegunTest(testtools.TestCase):
-    """An addon that nobody looks at: how old it is by the API server's clock, and whether told."""
+    """An addon that is not started: its age by the API server's clock, and what is reported."""
 
-    TOLD = "csi-cinder: the addon provider has not begun to install it"
+    REPORTED = "csi-cinder: the addon provider has not begun to install it"
 
     def test_what_is_told(self):
         for what, addon, age, wanted in (
-            ("no phase", waiting({}, ""), 11.0, self.TOLD),
-            ("seen, and no more", waiting({}, "Pending"), 11.0, self.TOLD),
+            ("no phase", waiting({}, ""), 11.0, self.REPORTED),
+            ("seen, and no more", waiting({}, "Pending"), 11.0, self.REPORTED),
             ("young", waiting({}, ""), 9.9, None),
             ("helm runs", waiting({}, "Installing"), 60.0, None),
             ("it waits", waiting(progress(1.0), "Pending"), 60.0, None),
             ("paused", waiting({}, "Pending", paused=True), 60.0, None),
-            ("nobody says how old", waiting({}, ""), None, None),
+            ("its age is unknown", waiting({}, ""), None, None),
         ):
             with self.subTest(what):
                 issue = addons.issue_of(addon, among(addon, age))
@@ -154,11 +154,11 @@ class NotBegunTest(testtools.TestCase):
             moved = dataclasses.replace(observed, at=at)
             with self.subTest(hours):
                 self.assertIsNotNone(addons.core_missing(moved))
-                self.assertEqual(self.TOLD, addons.core_missing(moved).text)
+                self.assertEqual(self.REPORTED, addons.core_missing(moved).text)
 
     def test_the_operator_has_to_move(self):
         verdict = status.evaluate(among(waiting({}, ""), 11.0), builders.state(), NOW)
-        self.assertIn(f"management: {self.TOLD}", verdict.reason)
+        self.assertIn(f"management: {self.REPORTED}", verdict.reason)
 
     def test_health_says_that_an_optional_addon_is_paused(self):
         one = builders.addon("monitoring")
