@@ -108,10 +108,11 @@ class TestDriver(DriverCase):
     def test_a_cluster_that_has_too_many_from_before_lives_on(self) -> None:
         self.made()
         cluster = self.cluster()
-        cluster.labels = strange(10_000)
+        # As many as a column of TEXT holds on MariaDB.
+        cluster.labels = strange(2_000)
         cluster.save()
         self.health_task()
-        self.assertIn("and 9900 more.", self.cluster().health_status_reason["notice"])
+        self.assertIn("and 1900 more.", self.cluster().health_status_reason["notice"])
         self.resize(2)
         self.capi_converges()
         self.status_task(2)
