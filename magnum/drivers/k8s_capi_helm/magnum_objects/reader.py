@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 from typing import Any
 
@@ -119,10 +119,7 @@ def upgrade_target(
     # What a cluster has from before and nobody can read was never in force; it stops no upgrade.
     readable = labels.readable_labels(texts)
     all_nodegroups = list(nodegroups)
-    entry_names = entry_names_of(all_nodegroups)
-    labels_by_name = {
-        entry_names[nodegroup.name]: nodegroup.labels or {} for nodegroup in all_nodegroups
-    }
+    labels_by_name = _labels_by_name(all_nodegroups)
     request = cluster_request(cluster, all_nodegroups, conf)
     node_groups = []
     for node_group in request.node_groups:
@@ -149,6 +146,15 @@ def entry_names_of(nodegroups: Iterable[NodeGroup]) -> dict[str, str]:
     :param nodegroups: all of a cluster, oldest first, as Magnum lists them.
     """
     return names.entries(nodegroup.name for nodegroup in nodegroups)
+
+
+def _labels_by_name(nodegroups: Sequence[NodeGroup]) -> dict[str, Mapping[str, str]]:
+    """Labels of each nodegroup's row, by its name in the values.
+
+    :param nodegroups: all of the cluster, as for :func:`entry_names_of`.
+    """
+    entry_names = entry_names_of(nodegroups)
+    return {entry_names[nodegroup.name]: nodegroup.labels or {} for nodegroup in nodegroups}
 
 
 def workers(nodegroups: Iterable[NodeGroup], *, include_deleted: bool = False) -> list[NodeGroup]:

@@ -114,13 +114,11 @@ def add_capacity(
         return
     current, target_entries = values_live.node_groups(live.values), values_live.node_groups(target)
     flavors = {nodegroup.name: nodegroup.flavor for nodegroup in request.node_groups}
+    known = {key: flavor for op in operations for key, flavor in op.resolved.flavors.items()}
     for name in current.keys() & target_entries.keys():
         if values_live.is_autoscaled(target_entries[name]) and not values_live.is_autoscaled(
             current[name]
         ):
-            known = {
-                key: flavor for op in operations for key, flavor in op.resolved.flavors.items()
-            }
             try:
                 text = flavors[name]
                 known_flavors = (

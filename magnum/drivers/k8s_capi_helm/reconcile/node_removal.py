@@ -41,18 +41,7 @@ def nodes_to_delete(
             "Try again later."
         )
     own_machines = _machines(observed, nodegroup)
-    names_of_machines = _names_of_machines(own_machines, observed.servers)
-    machine_names: dict[str, None] = {}
-    for text in texts:
-        if text not in names_of_machines:
-            shown = (
-                ", ".join(sorted({name.rpartition("/")[2] for name in names_of_machines})) or "none"
-            )
-            raise errors.InvalidRequest(
-                "nodes_to_remove names a node that this nodegroup does not have. The entry is "
-                f"'{text}': give ids or names of servers out of: {shown}."
-            )
-        machine_names[names_of_machines[text]] = None
+    machine_names = _machine_names(texts, _names_of_machines(own_machines, observed.servers))
     if len(machine_names) > removed_count:
         raise errors.InvalidRequest(
             f"nodes_to_remove names {len(machine_names)} nodes, and the new node count removes "
@@ -64,7 +53,24 @@ def nodes_to_delete(
             "named ones are removed. Resize when the cluster is COMPLETE, or without "
             "nodes_to_remove."
         )
-    return tuple(machine_names)
+    return machine_names
+
+
+def _machine_names(texts: Sequence[str], names_of_machines: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the Machines that *texts* stand for, each once.
+
+    :raises errors.InvalidRequest: a text stands for none.
+    """
+    for text in texts:
+        if text not in names_of_machines:
+            shown = (
+                ", ".join(sorted({name.rpartition("/")[2] for name in names_of_machines})) or "none"
+            )
+            raise errors.InvalidRequest(
+                "nodes_to_remove names a node that this nodegroup does not have. The entry is "
+                f"'{text}': give ids or names of servers out of: {shown}."
+            )
+    return tuple(dict.fromkeys(names_of_machines[text] for text in texts))
 
 
 def annotate_machines(kube: KubeClient, namespace: str, machine_names: Iterable[str]) -> None:

@@ -197,13 +197,21 @@ def save_credentials(
             addons = clouds_yaml(secrets.addon_credential(new.name), new.roles.addons)
         secret = secrets.credential_secret(owner, clouds, bundle, addons, name=new.secret_name)
         held_lease.check()
-        try:
-            run.clients.kube.apply(names.SECRET, secret)
-        except errors.ManagementUnreachable:
-            if _may_have_arrived(run.clients, secret):
-                rollback.pop_all()
-            raise
-        rollback.pop_all()
+        _apply_secret(run.clients, secret, rollback)
+
+
+def _apply_secret(ports: Clients, secret: Json, rollback: contextlib.ExitStack) -> None:
+    """Write a Secret, after which its credentials stay; so they do when it may be written.
+
+    :param rollback: takes the credentials back.
+    """
+    try:
+        ports.kube.apply(names.SECRET, secret)
+    except errors.ManagementUnreachable:
+        if _may_have_arrived(ports, secret):
+            rollback.pop_all()
+        raise
+    rollback.pop_all()
 
 
 def _may_have_arrived(ports: Clients, secret: Json) -> bool:

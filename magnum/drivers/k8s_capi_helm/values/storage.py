@@ -75,15 +75,7 @@ def classes(
             f"'{default}'. Ask the cloud's operator.",
             "option csi_cinder_default_volume_type in [capi_helm]",
         )
-    common: dict[str, Any] = {
-        "reclaimPolicy": labels.csi_cinder_reclaim_policy,
-        "allowVolumeExpansion": labels.csi_cinder_allow_volume_expansion,
-        "volumeBindingMode": labels.csi_cinder_volume_binding_mode,
-        "fstype": labels.csi_cinder_fstype,
-        "availabilityZone": labels.csi_cinder_availability_zone,
-    }
-    if allowed := topologies(allowed_topologies):
-        common["allowedTopologies"] = allowed
+    common = _class_fields(labels, allowed_topologies)
     first = default or (types[0] if types else None)
     chosen = {
         "enabled": True,
@@ -100,6 +92,20 @@ def classes(
             for storage_class in others
         ],
     }
+
+
+def _class_fields(labels: Labels, allowed_topologies: Sequence[str]) -> dict[str, Any]:
+    """What all storage classes of a cluster have alike."""
+    fields: dict[str, Any] = {
+        "reclaimPolicy": labels.csi_cinder_reclaim_policy,
+        "allowVolumeExpansion": labels.csi_cinder_allow_volume_expansion,
+        "volumeBindingMode": labels.csi_cinder_volume_binding_mode,
+        "fstype": labels.csi_cinder_fstype,
+        "availabilityZone": labels.csi_cinder_availability_zone,
+    }
+    if allowed := topologies(allowed_topologies):
+        fields["allowedTopologies"] = allowed
+    return fields
 
 
 def class_name(volume_type: str) -> str:
