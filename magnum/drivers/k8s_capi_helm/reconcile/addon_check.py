@@ -7,7 +7,7 @@ from collections.abc import Callable
 import dataclasses
 import datetime
 import random
-import threading
+import time
 from typing import Protocol
 
 from oslo_log import log as logging
@@ -25,6 +25,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Observed,
     WorkloadObject,
 )
+from magnum.drivers.k8s_capi_helm.reconcile.caches import Cache
 from magnum.drivers.k8s_capi_helm.status import workload_addons
 from magnum.drivers.k8s_capi_helm.status.health import READY
 
@@ -67,6 +68,7 @@ class AddonCheck:
     :param chance: a number from 0 to 1; clusters that are seen for the first time at once are not
         all looked at at once.
     :param enter: opens the door to a cluster.
+    :param clock: seconds that only ever go up.
     """
 
     def __init__(
@@ -74,13 +76,14 @@ class AddonCheck:
         every: datetime.timedelta = datetime.timedelta(0),
         chance: Callable[[], float] = random.random,
         enter: Callable[..., TenantApi] = TenantApi,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._every = every
         self._chance = chance
         self._enter = enter
-        self._lock = threading.Lock()
         self._budget = TenantBudget()
-        self._known: dict[str, _Look] = {}
+        # Clusters that are there are looked at more often.
+        self._known: Cache[str, _Look] = Cache(max(_FORGOTTEN, 2 * every).total_seconds(), clock)
 
     def inside(
         self,
@@ -100,44 +103,31 @@ class AddonCheck:
         expected = workload_addons.expected(observed.addons)
         if not self._every or not expected or not _is_reached(observed):
             return None
-        with self._lock:
-            # The first look at a cluster counts as one that was at any time before.
-            earlier = observed.at - self._every * self._chance()
-            known = {READY: AddonInventory(), _AWAY: AddonInventory(unknown=_AWAY)}.get(
-                recorded_text
-            )
-            if recorded_text and known is None:
-                earlier = observed.at - self._every
-            initial = _Look(earlier, expected, known)
-            last = self._known.setdefault(f"{namespace}/{release}", initial)
+        key = f"{namespace}/{release}"
+        last = self._known.get(key) or self._known.get_or_put(
+            key, self._initial(observed.at, expected, recorded_text)
+        )
         if last.wanted == expected and abs(observed.at - last.at) < self._interval(last):
             return last.found
         with self._budget.attempt(namespace, failed_before=last.vain > 0) as free:
-            if not free or not self._take(f"{namespace}/{release}", last, observed.at):
+            # Taken for done already: another thread that has taken it looks now.
+            taken = dataclasses.replace(last, at=observed.at)
+            if not free or not self._known.replace(key, last, taken):
                 return last.found
             inventory = self._check_addons(kube, namespace, release, expected)
-        with self._lock:
-            failure_count = last.vain + 1 if inventory.unknown else 0
-            missing_count = last.poor + 1 if inventory.missing else 0
-            self._forget(observed.at - max(_FORGOTTEN, 2 * self._every))
-            self._known[f"{namespace}/{release}"] = _Look(
-                observed.at, expected, inventory, failure_count, missing_count
-            )
+        failure_count = last.vain + 1 if inventory.unknown else 0
+        missing_count = last.poor + 1 if inventory.missing else 0
+        self._known.put(key, _Look(observed.at, expected, inventory, failure_count, missing_count))
         return inventory
 
-    def _take(self, key: str, last: _Look, at: datetime.datetime) -> bool:
-        """Take a look for done already; False where another thread has, which looks now."""
-        with self._lock:
-            if self._known.get(key) is not last:
-                return False
-            self._known[key] = dataclasses.replace(last, at=at)
-            return True
-
-    def _forget(self, before: datetime.datetime) -> None:
-        """Clusters that are there are looked at more often; what is missing in one stays known."""
-        for key, check in list(self._known.items()):
-            if check.at < before and not (check.found and check.found.missing):
-                del self._known[key]
+    def _initial(
+        self, at: datetime.datetime, expected: tuple[WorkloadObject, ...], recorded_text: str
+    ) -> _Look:
+        """What is known before the first look, which counts as one that was at any time before."""
+        known = {READY: AddonInventory(), _AWAY: AddonInventory(unknown=_AWAY)}.get(recorded_text)
+        if recorded_text and known is None:
+            return _Look(at - self._every, expected, known)
+        return _Look(at - self._every * self._chance(), expected, known)
 
     def _interval(self, last: _Look) -> datetime.timedelta:
         if last.found is not None and last.found.missing:

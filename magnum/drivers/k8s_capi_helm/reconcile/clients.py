@@ -25,11 +25,9 @@ from magnum.drivers.k8s_capi_helm.helm import HelmClient, MARGIN
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
 from magnum.drivers.k8s_capi_helm.lease import holder, ReleaseLeases
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
+from magnum.drivers.k8s_capi_helm.reconcile.caches import EvaluationCache, FinishedOnce, FirstSeen
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
-from magnum.drivers.k8s_capi_helm.reconcile.finished_once import FinishedOnce
-from magnum.drivers.k8s_capi_helm.reconcile.first_seen import FirstSeen
 
 _BUNDLED = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
 #: By process: workers are forked while other threads may hold it.

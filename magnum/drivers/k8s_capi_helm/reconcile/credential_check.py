@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 import datetime
 import random
-import threading
+import time
 
 from oslo_log import log as logging
 
@@ -20,6 +20,7 @@ from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret
+from magnum.drivers.k8s_capi_helm.reconcile.caches import Cache
 
 LOG = logging.getLogger(__name__)
 
@@ -35,12 +36,19 @@ class CredentialCheck:
 
     :param chance: a number from 0 to 1; clusters that are seen for the first time at once are not
         all asked about at once.
+    :param clock: seconds that only ever go up.
     """
 
-    def __init__(self, chance: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self,
+        chance: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._chance = chance
-        self._lock = threading.Lock()
-        self._known: dict[str, tuple[datetime.datetime, str]] = {}
+        #: When Keystone was asked last, and the answer.
+        self._known: Cache[str, tuple[datetime.datetime, str]] = Cache(
+            _FORGOTTEN.total_seconds(), clock
+        )
 
     def problem(
         self,
@@ -61,16 +69,16 @@ class CredentialCheck:
             this process has none of its own.
         """
         interval = _SOON if soon else _SELDOM
-        with self._lock:
-            # The first look at a cluster at rest counts as one that was at any time before.
-            earlier = now - _SELDOM * self._chance()
-            checked_at, known = self._known.get(owner.cluster_uuid, (earlier, recorded_text))
-            is_first = owner.cluster_uuid not in self._known
-            if not (is_first and soon) and abs(now - checked_at) < (_SOON if known else interval):
-                self._known[owner.cluster_uuid] = (checked_at, known)
-                return known
-            # Taken for asked already, so that no other thread asks at the same time.
-            self._known[owner.cluster_uuid] = (now, known)
+        last = self._known.get(owner.cluster_uuid)
+        # The first look at a cluster at rest counts as one that was at any time before.
+        checked_at, known = last or (now - _SELDOM * self._chance(), recorded_text)
+        is_due = abs(now - checked_at) >= (_SOON if known else interval)
+        if not is_due and (last or not soon):
+            self._known.get_or_put(owner.cluster_uuid, (checked_at, known))
+            return known
+        # Taken for asked already, so that no other thread asks at the same time.
+        if not self._known.replace(owner.cluster_uuid, last, (now, known)):
+            return known
         try:
             problem_text = _ask(kube, owner, cloud)
         except errors.DriverError as error:
@@ -78,11 +86,7 @@ class CredentialCheck:
                 "Cluster %s: credential check: %s %s", owner.cluster_uuid, error, error.detail
             )
             return known
-        with self._lock:
-            for uuid, (at, recorded_text) in list(self._known.items()):
-                if now - at > _FORGOTTEN and not recorded_text:
-                    del self._known[uuid]
-            self._known[owner.cluster_uuid] = (now, problem_text)
+        self._known.put(owner.cluster_uuid, (now, problem_text))
         return problem_text
 
 

@@ -24,9 +24,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verdict,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import observe_cluster
+from magnum.drivers.k8s_capi_helm.reconcile.caches import Inputs
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Inputs
 
 #: Groups of options that an evaluation may depend on.
 _GROUPS = ("capi_helm", "capi_helm_cluster_labels", "drivers", "cinder")

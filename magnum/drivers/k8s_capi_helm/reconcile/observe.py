@@ -33,8 +33,8 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     read_release,
     revisions,
 )
+from magnum.drivers.k8s_capi_helm.reconcile.caches import Inputs
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
-from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Inputs
 from magnum.drivers.k8s_capi_helm.status import news, withheld
 from magnum.drivers.k8s_capi_helm.status import nodegroups as status_nodegroups
 from magnum.drivers.k8s_capi_helm.status.health import HEALTHY

@@ -1070,7 +1070,7 @@ _BOUNDS = (
     Mutant(
         "verdict-for-ever",
         "an evaluation holds beyond a deadline, as long as no object changes",
-        f"{DRIVER}/reconcile/evaluation_cache.py",
+        f"{DRIVER}/reconcile/caches.py",
         "or not found.since <= now <= found.until:",
         "or not found.since <= now:",
         Suite.UNIT,
@@ -1191,8 +1191,8 @@ _CLOCKS = (
         "restarts-forget-credentials",
         "A dead credential is a good one for a conductor that has just begun.",
         f"{DRIVER}/reconcile/credential_check.py",
-        "get(owner.cluster_uuid, (earlier, recorded_text))",
-        'get(owner.cluster_uuid, (earlier, ""))',
+        "last or (now - _SELDOM * self._chance(), recorded_text)",
+        'last or (now - _SELDOM * self._chance(), "")',
         Suite.UNIT,
         ("test_conductor_restarted",),
     ),
@@ -1217,7 +1217,7 @@ _CLOCKS = (
     Mutant(
         "sightings-for-ever",
         "What no process lives long enough to watch is waited for without end.",
-        f"{DRIVER}/reconcile/first_seen.py",
+        f"{DRIVER}/reconcile/caches.py",
         "return max(seen, now - created_at - CLOCKS_DIFFER)",
         "return seen",
         Suite.UNIT,
@@ -1226,7 +1226,7 @@ _CLOCKS = (
     Mutant(
         "sightings-by-clocks",
         "The time of a row is held against the clock of another host.",
-        f"{DRIVER}/reconcile/first_seen.py",
+        f"{DRIVER}/reconcile/caches.py",
         "return max(seen, now - created_at - CLOCKS_DIFFER)",
         "return max(seen, now - created_at)",
         Suite.UNIT,

@@ -33,8 +33,7 @@ from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import clock, names
 from magnum.drivers.k8s_capi_helm.reconcile import clients
-from magnum.drivers.k8s_capi_helm.reconcile.finished_once import FinishedOnce
-from magnum.drivers.k8s_capi_helm.reconcile.first_seen import FirstSeen
+from magnum.drivers.k8s_capi_helm.reconcile.caches import FinishedOnce, FirstSeen
 from magnum.drivers.k8s_capi_helm.values import live, upgrade
 from magnum.service import periodic
 from magnum.tests.unit.db import base

@@ -13,7 +13,7 @@ from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile.finished_once import FinishedOnce
+from magnum.drivers.k8s_capi_helm.reconcile.caches import FinishedOnce
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 

@@ -12,7 +12,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model
 from magnum.drivers.k8s_capi_helm.model import Operation, ReleaseRecord, Verb
-from magnum.drivers.k8s_capi_helm.reconcile import evaluation_cache, evaluation_inputs
+from magnum.drivers.k8s_capi_helm.reconcile import caches, evaluation_inputs
 from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, RELEASE
@@ -153,7 +153,8 @@ class TestRows(DriverCase):
 class TestCache(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.cache = evaluation_cache.EvaluationCache()
+        self.seconds = 0.0
+        self.cache = caches.EvaluationCache(clock=lambda: self.seconds)
         self.inputs = inputs(observed())
 
     def kept(self, at: datetime.datetime = NOW) -> model.Verdict | None:
@@ -163,19 +164,20 @@ class TestCache(testtools.TestCase):
         self.assertIsNone(self.kept())
         self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
         self.assertEqual(VERDICT, self.kept())
-        self.assertEqual(VERDICT, self.kept(NOW + evaluation_cache.VERDICT_HOLDS))
-        self.assertIsNone(self.kept(NOW + evaluation_cache.VERDICT_HOLDS + SECOND))
+        self.assertEqual(VERDICT, self.kept(NOW + caches.VERDICT_HOLDS))
+        self.assertIsNone(self.kept(NOW + caches.VERDICT_HOLDS + SECOND))
 
     def test_it_holds_from_one_health_poll_to_the_next(self) -> None:
         self.inputs = dataclasses.replace(self.inputs, include_health=True)
         self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
         self.assertEqual(VERDICT, self.kept(NOW + datetime.timedelta(seconds=75)))
-        self.assertIsNone(self.kept(NOW + evaluation_cache.HEALTHY_HOLDS + SECOND))
+        self.assertIsNone(self.kept(NOW + caches.HEALTHY_HOLDS + SECOND))
 
     def test_clusters_that_are_not_evaluated_any_more_are_discarded(self) -> None:
         for number in range(100):
             self.cache.keep_verdict(f"deleted-{number}", self.inputs, VERDICT, NOW)
-        later = NOW + 2 * evaluation_cache.HEALTHY_HOLDS
+        self.seconds += caches.HEALTHY_HOLDS.total_seconds() + 1
+        later = NOW + 2 * caches.HEALTHY_HOLDS
         self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, later)
         known = [
             release
