@@ -108,16 +108,22 @@ class Lock:
         started, known = self.clock(), self._free_as_known(namespace, release)
         if known is not None and (record := take(known)) is not None:
             return started, record
+        return self._retrying(end)(read_and_take)
+
+    def _retrying(self, end: float) -> tenacity.Retrying:
+        """Try again as long as somebody else holds the lock.
+
+        :param end: when to stop, as :attr:`clock` tells it.
+        """
         interval = min(_LONGEST_POLL, self.duration / 10)
         jitter = tenacity.wait_random(0.5 * interval, 1.5 * interval)
-        retrying = tenacity.Retrying(
+        return tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(errors.Busy),
             stop=lambda state: self.clock() >= end,
             wait=lambda state: max(0.0, min(end - self.clock(), jitter(state))),
             sleep=self._pause,
             reraise=True,
         )
-        return retrying(read_and_take)
 
     def _take(self, namespace: str, release: str, lease: Json, holder: str) -> ReleaseRecord:
         taken = copy.deepcopy(lease)

@@ -55,38 +55,64 @@ def cluster_request(
     template, all_nodegroups = cluster.cluster_template, list(nodegroups)
     texts = labels.with_template_only(cluster.labels or {}, template.labels or {})
     typed = labels.parse(texts, conf_module.label_defaults(conf), running_labels=texts)
-    master = _master(all_nodegroups)
-    shown = workers(all_nodegroups, include_deleted=include_deleted)
-    deleted = [nodegroup for nodegroup in all_nodegroups if nodegroup.status in _LEAVING]
-    entry_names = entry_names_of(all_nodegroups)
     return ClusterRequest(
-        uuid=cluster.uuid,
-        name=cluster.name,
         release=release or cluster.stack_id or "",
-        namespace=namespace(cluster, conf),
-        project_id=cluster.project_id,
-        user_id=cluster.user_id,
         labels=typed,
-        control_plane=_nodegroup_request(master, cluster, conf, entry_names),
-        node_groups=tuple(
+        image=template.image_id,
+        floating_ip=_floating_ip(cluster, texts, typed),
+        separate_addon_credential=conf.capi_helm.separate_addon_credential,
+        given_labels=labels.given_names(labels.readable_labels(texts)),
+        **_nodegroup_fields(
+            all_nodegroups, cluster, conf, is_recent, include_deleted=include_deleted
+        ),
+        **_cluster_fields(cluster, conf),
+        **_changeable(template),
+    )
+
+
+def _cluster_fields(cluster: Cluster, conf: Settings) -> dict[str, Any]:
+    """What a cluster has of its row and its template for as long as it exists."""
+    template = cluster.cluster_template
+    return {
+        "uuid": cluster.uuid,
+        "name": cluster.name,
+        "namespace": namespace(cluster, conf),
+        "project_id": cluster.project_id,
+        "user_id": cluster.user_id,
+        "external_network": template.external_network_id or "",
+        "cni": cni(template.network_driver),
+        "keypair": None if conf.capi_helm.ignore_keypairs else cluster.keypair or None,
+        "fixed_network": cluster.fixed_network or None,
+        "fixed_subnet": cluster.fixed_subnet or None,
+        "apiserver_port": template.apiserver_port or None,
+        "server_start_timeout": _start_timeout(template, conf),
+    }
+
+
+def _nodegroup_fields(
+    nodegroups: Sequence[NodeGroup],
+    cluster: Cluster,
+    conf: Settings,
+    is_recent: Callable[[NodeGroup], bool],
+    *,
+    include_deleted: bool,
+) -> dict[str, Any]:
+    """What the rows of a cluster's nodegroups ask for; parameters as for :func:`cluster_request`.
+
+    :param nodegroups: all of the cluster.
+    """
+    master, entry_names = _master(nodegroups), entry_names_of(nodegroups)
+    shown = workers(nodegroups, include_deleted=include_deleted)
+    deleted = [nodegroup for nodegroup in nodegroups if nodegroup.status in _LEAVING]
+    return {
+        "control_plane": _nodegroup_request(master, cluster, conf, entry_names),
+        "node_groups": tuple(
             _nodegroup_request(nodegroup, cluster, conf, entry_names, is_recent)
             for nodegroup in shown
         ),
-        deleted_groups=tuple(entry_names[nodegroup.name] for nodegroup in deleted),
-        image=template.image_id,
-        external_network=template.external_network_id or "",
-        cni=cni(template.network_driver),
-        keypair=None if conf.capi_helm.ignore_keypairs else cluster.keypair or None,
-        fixed_network=cluster.fixed_network or None,
-        fixed_subnet=cluster.fixed_subnet or None,
-        load_balancer=bool(cluster.master_lb_enabled) or master.node_count > 1,
-        floating_ip=_floating_ip(cluster, texts, typed),
-        separate_addon_credential=conf.capi_helm.separate_addon_credential,
-        apiserver_port=template.apiserver_port or None,
-        server_start_timeout=_start_timeout(template, conf),
-        given_labels=labels.given_names(labels.readable_labels(texts)),
-        **_changeable(template),
-    )
+        "deleted_groups": tuple(entry_names[nodegroup.name] for nodegroup in deleted),
+        "load_balancer": bool(cluster.master_lb_enabled) or master.node_count > 1,
+    }
 
 
 def _master(nodegroups: Iterable[NodeGroup]) -> NodeGroup:
