@@ -13,6 +13,7 @@ from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import names, ReleaseRecord, RetiredCredential, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credential_secret, credentials, prerequisites
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
@@ -38,48 +39,56 @@ def rotate(run: Reconciliation, owner: secrets.Owner, context: Any) -> None:
             f"one for project '{context.project_id}'. Log in to the cluster's project and try "
             "again."
         )
-    ports, cloud, conf, now = run.clients, run.cloud(), run.settings, run.now
+    ports, cloud = run.clients, run.cloud()
     _check_keypair(ports, cloud, owner, context)
-    lock_wait = conf.capi_helm.lock_wait
+    lock_wait = run.settings.capi_helm.lock_wait
     with (
         _to_be_asked_again(),
         ports.leases.hold(owner.namespace, owner.release, wait=lock_wait) as held_lease,
     ):
-        if held_lease.record.tombstone:
-            # Whoever ends its deletion has looked for credentials and Secrets already.
-            raise errors.InvalidRequest("The cluster has been deleted.")
-        live = ports.helm.live(owner.namespace, owner.release)
-        secret_name = credential_secret.secret_name(ports.kube, owner, live.values if live else {})
-        secret = ports.kube.get(names.SECRET, owner.namespace, secret_name)
-        roles = credentials.roles_for(context, conf, separate=secrets.has_addon_credential(secret))
-        user_id = secrets.user_of(secret, owner)
-        old_ids = [credential.id for credential in secrets.credentials_of(secret)]
-        for credential_id in old_ids:
-            ports.leases.retire(
-                owner.namespace, owner.release, RetiredCredential(credential_id, user_id, now)
-            )
-        # Should this conductor die before the Secret is written, only the name finds what it made.
-        name = f"{names.credential(owner.release)}-{uuidutils.generate_uuid()[:8]}"
-        unsaved = RetiredCredential("", context.user_id, now, name)
-        ports.leases.retire(owner.namespace, owner.release, unsaved)
-        try:
-            auth_url = cloud.auth_url(conf.capi_helm.app_cred_interface_type)
-            requested = prerequisites.NewCredential(name, auth_url, roles, secret_name=secret_name)
-            new_owner = dataclasses.replace(owner, user_id=context.user_id)
-            prerequisites.save_credentials(run, held_lease, new_owner, requested)
-        except (errors.ManagementUnreachable, errors.Busy):
-            # The cluster may have the new ones already, or another rotation's; the clean-up looks
-            # which it uses.
-            raise
-        except errors.DriverError:
-            ports.leases.forget(owner.namespace, owner.release, [*old_ids, name])
-            raise
-        with contextlib.suppress(errors.DriverError):
-            # It is done; what stays on record is found to be in use by the clean-up.
-            ports.leases.forget(owner.namespace, owner.release, [name])
-            # From now on they have been seen.
-            _due(ports, owner, ports.leases.read(owner.namespace, owner.release), now)
-    _touch(ports, owner, now)
+        _rotate_held(run, held_lease, owner, context, cloud)
+    _touch(ports, owner, run.now)
+
+
+def _rotate_held(
+    run: Reconciliation, held_lease: HeldLease, owner: secrets.Owner, context: Any, cloud: Cloud
+) -> None:
+    """The same for a caller that holds the lock already; parameters as for :func:`rotate`.
+
+    :param cloud: the cloud as the user sees it whose credentials the cluster is to have.
+    """
+    ports, conf, now = run.clients, run.settings, run.now
+    if held_lease.record.tombstone:
+        # Whoever ends its deletion has looked for credentials and Secrets already.
+        raise errors.InvalidRequest("The cluster has been deleted.")
+    live = ports.helm.live(owner.namespace, owner.release)
+    secret_name = credential_secret.secret_name(ports.kube, owner, live.values if live else {})
+    secret = ports.kube.get(names.SECRET, owner.namespace, secret_name)
+    roles = credentials.roles_for(context, conf, separate=secrets.has_addon_credential(secret))
+    user_id = secrets.user_of(secret, owner)
+    old_ids = [credential.id for credential in secrets.credentials_of(secret)]
+    retired = [RetiredCredential(credential_id, user_id, now) for credential_id in old_ids]
+    # Should this conductor die before the Secret is written, only the name finds what it made.
+    name = f"{names.credential(owner.release)}-{uuidutils.generate_uuid()[:8]}"
+    for credential in (*retired, RetiredCredential("", context.user_id, now, name)):
+        ports.leases.retire(owner.namespace, owner.release, credential)
+    try:
+        auth_url = cloud.auth_url(conf.capi_helm.app_cred_interface_type)
+        requested = prerequisites.NewCredential(name, auth_url, roles, secret_name=secret_name)
+        new_owner = dataclasses.replace(owner, user_id=context.user_id)
+        prerequisites.save_credentials(run, held_lease, new_owner, requested)
+    except (errors.ManagementUnreachable, errors.Busy):
+        # The cluster may have the new ones already, or another rotation's; the clean-up looks
+        # which it uses.
+        raise
+    except errors.DriverError:
+        ports.leases.forget(owner.namespace, owner.release, [*old_ids, name])
+        raise
+    with contextlib.suppress(errors.DriverError):
+        # It is done; what stays on record is found to be in use by the clean-up.
+        ports.leases.forget(owner.namespace, owner.release, [name])
+        # From now on they have been seen.
+        _due(ports, owner, ports.leases.read(owner.namespace, owner.release), now)
 
 
 @contextlib.contextmanager

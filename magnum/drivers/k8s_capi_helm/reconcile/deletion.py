@@ -49,9 +49,8 @@ def advance(
     proof = ownership.proved_record(ports, owner, record)
     if proof is None:
         return _next(ports, owner, _full_snapshot(ports, owner, now), record, proof=False)
-    with ports.leases.hold(
-        owner.namespace, owner.release, wait=conf.capi_helm.lock_wait
-    ) as held_lease:
+    lock_wait = conf.capi_helm.lock_wait
+    with ports.leases.hold(owner.namespace, owner.release, wait=lock_wait) as held_lease:
         record, observed, is_whole = held_lease.record, _full_snapshot(ports, owner, now), True
         for _ in range(_MOST_STEPS):
             step = _next(ports, owner, observed, record, proof=_is_proof(record, owner))
@@ -67,12 +66,6 @@ def advance(
                 remaining = orphans.remaining_resources(owner, cloud)
                 if remaining:
                     return deletion.DeletionStep(deletion.DeletionAction.WAIT, remaining)
-            LOG.info(
-                "Cluster %s: deletion of release %s: %s.",
-                owner.cluster_uuid,
-                owner.release,
-                step.action.value,
-            )
             record = _carry_out(ports, owner, cloud, step, record, held_lease)
             observed, is_whole = _snapshot_after(ports, owner, observed, step), False
         return step
@@ -156,6 +149,12 @@ def _carry_out(
 
     :returns: the record of the release afterwards.
     """
+    LOG.info(
+        "Cluster %s: deletion of release %s: %s.",
+        owner.cluster_uuid,
+        owner.release,
+        step.action.value,
+    )
     match step.action:
         case deletion.DeletionAction.DELETE_CLUSTER:
             for target in step.targets:
