@@ -75,20 +75,14 @@ def plan_install(
     :raises errors.NotOurs: one of them is somebody else's.
     :raises errors.DriverError: it cannot be made, or not now.
     """
-    ports, conf = run.clients, run.settings
+    ports = run.clients
     adopts = adoption.is_requested(ports, record, request)
     if adopts:
         request = adoption.deployed_values(ports, request_with_deleted())
     if created is not None and not adopts and created.request == request:
         values = helm_values.with_created(created.values, request, created.facts)
         return InstallPlan(created.chart, values)
-    if created is not None:
-        facts = created.facts
-    else:
-        service = run.cloud()
-        interface, lookup = conf.capi_helm.app_cred_interface_type, _resolved(record)
-        facts = service.facts(request, interface=interface, lookup=lookup)
-        facts = provision.find(service, request, facts)
+    facts = _facts(run, record, request) if created is None else created.facts
     chart = ports.charts.recorded_chart(request.namespace, record.chart_digest) if adopts else None
     chart = chart or upgrade.new_chart(ports, request.labels)
     # Whoever has saved the credential may have called the Secret otherwise.
@@ -97,9 +91,35 @@ def plan_install(
         if created is None
         else None
     )
+    if adopts:
+        values = _adopted_values(run, request, facts, chart, secret_of_credential)
+    else:
+        values = _values(request, facts, run.settings, chart, secret_of_credential)
+    return InstallPlan(chart, values, adopts)
+
+
+def _facts(run: Reconciliation, record: ReleaseRecord, request: ClusterRequest) -> CloudFacts:
+    """What the cloud says of a cluster now, with what was created for it."""
+    service = run.cloud()
+    interface, lookup = run.settings.capi_helm.app_cred_interface_type, _resolved(record)
+    facts = service.facts(request, interface=interface, lookup=lookup)
+    return provision.find(service, request, facts)
+
+
+def _adopted_values(
+    run: Reconciliation,
+    request: ClusterRequest,
+    facts: CloudFacts,
+    chart: Chart,
+    secret_of_credential: str | None,
+) -> Json:
+    """Values with which the objects that are there stay as they are.
+
+    :param secret_of_credential: as for :func:`_values`.
+    :raises errors.ReleaseLost: they would become others.
+    """
+    ports, conf = run.clients, run.settings
     values = _values(request, facts, conf, chart, secret_of_credential)
-    if not adopts:
-        return InstallPlan(chart, values)
     try:
         adoption.require_same_manifest(ports, request, chart, values)
     except errors.ReleaseLost:
@@ -109,7 +129,7 @@ def plan_install(
         facts = dataclasses.replace(facts, extra_networks=None)
         values = _values(request, facts, conf, chart, secret_of_credential)
         adoption.require_same_manifest(ports, request, chart, values)
-    return InstallPlan(chart, values, adopts)
+    return values
 
 
 def _values(

@@ -108,26 +108,51 @@ def render_new(
     :param operations: the operations on record.
     :param live: the release.
     """
-    ready: dict[str, Json] = {}
-    refused: dict[str, errors.DriverError] = {}
-    new_nodegroups, waiting = list(new_nodegroups), None
+    new_nodegroups = list(new_nodegroups)
     if not new_nodegroups:
-        return NodegroupEntries(ready, refused)
+        return NodegroupEntries({}, {})
     service = cloud()
     try:
         ids = provision.find_server_groups(service, request, new_nodegroups)
     except errors.DriverError as error:
-        return NodegroupEntries(ready, refused, error)
-    for nodegroup in new_nodegroups:
-        if nodegroup.is_new and provision.is_server_group_missing(request, nodegroup, ids):
-            refused[nodegroup.name] = errors.CloudRefused(
-                f"The creation of nodegroup '{nodegroup.name}' was interrupted before its server "
-                "group was created, and only a request of a user of its project can create one. "
-                "Delete the "
-                "nodegroup and create it again."
-            )
-    new_nodegroups = [nodegroup for nodegroup in new_nodegroups if nodegroup.name not in refused]
-    batches, operations = [new_nodegroups] if new_nodegroups else [], tuple(operations)
+        return NodegroupEntries({}, {}, error)
+    refused: dict[str, errors.DriverError] = {
+        nodegroup.name: _interrupted(nodegroup)
+        for nodegroup in new_nodegroups
+        if nodegroup.is_new and provision.is_server_group_missing(request, nodegroup, ids)
+    }
+    accepted = [nodegroup for nodegroup in new_nodegroups if nodegroup.name not in refused]
+    entries = _batch_entries(live, request, accepted, tuple(operations), service, conf)
+    server_groups = {
+        nodegroup.name: nodegroups.server_group(nodegroup, request.labels, ids)
+        for nodegroup in accepted
+    }
+    ready = {name: {**entry, **server_groups[name]} for name, entry in entries.ready.items()}
+    return NodegroupEntries(ready, refused | entries.refused, entries.waiting)
+
+
+def _interrupted(nodegroup: NodeGroupRequest) -> errors.CloudRefused:
+    return errors.CloudRefused(
+        f"The creation of nodegroup '{nodegroup.name}' was interrupted before its server "
+        "group was created, and only a request of a user of its project can create one. "
+        "Delete the "
+        "nodegroup and create it again."
+    )
+
+
+def _batch_entries(
+    live: LiveRelease,
+    request: ClusterRequest,
+    new_nodegroups: Sequence[NodeGroupRequest],
+    operations: Iterable[Operation],
+    service: Cloud,
+    conf: Settings,
+) -> NodegroupEntries:
+    """The entries of nodegroups in one batch, or in one for each where something is wrong."""
+    ready: dict[str, Json] = {}
+    refused: dict[str, errors.DriverError] = {}
+    waiting = None
+    batches = [new_nodegroups] if new_nodegroups else []
     while batches:
         batch = batches.pop()
         try:
@@ -141,8 +166,7 @@ def render_new(
                 refused[batch[0].name] = error
         else:
             for nodegroup, entry in zip(batch, rendered, strict=True):
-                server_group = nodegroups.server_group(nodegroup, request.labels, ids)
-                ready[nodegroup.name] = {**entry, **server_group}
+                ready[nodegroup.name] = entry
     return NodegroupEntries(ready, refused, waiting)
 
 
@@ -160,6 +184,35 @@ def _entries(
     """
     lookups = [operation.resolved_names(operations, nodegroup) for nodegroup in new_nodegroups]
     pairs = list(zip(new_nodegroups, lookups, strict=True))
+    found = _found(live, request, pairs, service)
+    return [
+        entry
+        for nodegroup, lookup in pairs
+        for entry in new_entries(
+            live,
+            request,
+            [nodegroup],
+            Resolved(
+                images={**found.images, **lookup.images},
+                flavors={**found.flavors, **lookup.flavors},
+                extra_networks={**found.extra_networks, **lookup.extra_networks},
+            ),
+            conf,
+        )
+    ]
+
+
+def _found(
+    live: LiveRelease,
+    request: ClusterRequest,
+    pairs: Sequence[tuple[NodeGroupRequest, Resolved]],
+    service: Cloud,
+) -> Resolved:
+    """What the names of nodegroups stand for in the cloud now, of those that are not on record.
+
+    :param pairs: each nodegroup with what is on record for it.
+    :raises errors.DriverError: the cloud cannot be asked.
+    """
     texts = {
         nodegroup.flavor for nodegroup, lookup in pairs if nodegroup.flavor not in lookup.flavors
     }
@@ -178,21 +231,7 @@ def _entries(
         if name not in cluster_networks and name not in lookup.extra_networks
     }
     networks = service.extra_networks(request.project_id, texts) if texts else {}
-    return [
-        entry
-        for nodegroup, lookup in pairs
-        for entry in new_entries(
-            live,
-            request,
-            [nodegroup],
-            Resolved(
-                images={**images, **lookup.images},
-                flavors={**flavors, **lookup.flavors},
-                extra_networks={**networks, **lookup.extra_networks},
-            ),
-            conf,
-        )
-    ]
+    return Resolved(images=images, flavors=flavors, extra_networks=networks)
 
 
 def new_entries(

@@ -15,7 +15,9 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
+    DeferredChange,
     LiveRelease,
+    Operation,
     ReleaseRecord,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
@@ -135,19 +137,7 @@ def _upgrade(
         record.deferred,
     )
     if operation.accepted:
-        due_names = rollout.due_nodegroups(live.values, operation, request, deferred_changes)
-        is_complete = rollout.is_complete(live.values, operation, request)
-        values = values_upgrade.unpin_nodegroups(
-            live.values, due_names, operation.max_batch_size, deferred_changes, shared=is_complete
-        )
-        if values != live.values:
-            old_chart = ports.charts.of_release(live, held_lease.record.chart_digest)
-            live = apply.apply_release(
-                run, held_lease, request, apply.Revision(old_chart, values, (operation,))
-            )
-        remaining = deferred.left_over(deferred_changes, due_names, values, shared=is_complete)
-        ports.leases.defer(live.namespace, live.name, remaining)
-        return live
+        return _upgrade_nodegroups(run, held_lease, request, live, operation, deferred_changes)
     target = cluster_rows.upgrade_target(operation)
     operation = upgrade.with_deferred(operation, request, live.values, target)
     facts = upgrade.software_facts(run.cloud(), target, operation, conf)
@@ -169,6 +159,31 @@ def _upgrade(
     held_lease.check()
     cluster_rows.accept_upgrade(operation, target, own_images - frozenset(operation.groups))
     ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
+    return live
+
+
+def _upgrade_nodegroups(
+    run: Reconciliation,
+    held_lease: HeldLease,
+    request: ClusterRequest,
+    live: LiveRelease,
+    operation: Operation,
+    deferred_changes: tuple[DeferredChange, ...],
+) -> LiveRelease:
+    """Let the nodegroups follow whose turn it is, once an upgrade is accepted."""
+    ports = run.clients
+    due_names = rollout.due_nodegroups(live.values, operation, request, deferred_changes)
+    is_complete = rollout.is_complete(live.values, operation, request)
+    values = values_upgrade.unpin_nodegroups(
+        live.values, due_names, operation.max_batch_size, deferred_changes, shared=is_complete
+    )
+    if values != live.values:
+        old_chart = ports.charts.of_release(live, held_lease.record.chart_digest)
+        live = apply.apply_release(
+            run, held_lease, request, apply.Revision(old_chart, values, (operation,))
+        )
+    remaining = deferred.left_over(deferred_changes, due_names, values, shared=is_complete)
+    ports.leases.defer(live.namespace, live.name, remaining)
     return live
 
 
