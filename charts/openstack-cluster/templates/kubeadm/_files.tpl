@@ -101,7 +101,7 @@ Sources: update-ca-certificates(8) and https://www.flatcar.org/docs/latest/setup
 - path: {{ printf $path $name | quote }}
   owner: root:root
   permissions: "0644"
-  content: {{ printf "%s\n" (trim $certificate) | toJson }}
+  content: {{ printf "%s\n" (include "openstack-cluster.certificates" $certificate) | toJson }}
 {{- end }}
 {{- end -}}
 

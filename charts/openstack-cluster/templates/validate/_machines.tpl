@@ -51,7 +51,9 @@ is meant to be one; what else goes there as it is must not look like one. Argume
 {{- if contains "PRIVATE KEY" $certificate -}}
 {{- fail (printf "trustedCAs.%s has a private key, which every machine would get: set the certificate only." $name) -}}
 {{- end -}}
-{{- if not (regexMatch "^\\s*(-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\\s]+-----END CERTIFICATE-----\\s*)+$" $certificate) -}}
+{{- $blocks := include "openstack-cluster.certificates" $certificate -}}
+{{- $around := regexReplaceAll (include "openstack-cluster.certificates.block" .) $certificate "" -}}
+{{- if or (not $blocks) (regexMatch "-----(BEGIN|END) " $around) -}}
 {{- fail (printf "trustedCAs.%s is not a certificate in PEM: it begins with -----BEGIN CERTIFICATE----- and ends with -----END CERTIFICATE-----." $name) -}}
 {{- end -}}
 {{- end -}}

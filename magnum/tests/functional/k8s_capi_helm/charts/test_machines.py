@@ -45,6 +45,21 @@ class TextTest(unittest.TestCase):
                 self.assertEqual(10240, len(found["content"]))
                 self.assertEqual(text.encode(), machines.files(spec)["/etc/t"])
 
+    def test_only_the_certificates_of_an_explained_text_arrive(self) -> None:
+        one, two = (
+            f"-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----"
+            for body in ("b25l", "dHdv")
+        )
+        for text, wanted in (
+            (f"# Root of {{{{ example }}}}\n=====\n{one}\n", one),
+            (f"Certificate:\n    Serial: 1\n{one}\n\nTwo\n{two}\nend\n", f"{one}\n{two}"),
+            (f"\n{one}\n\n{two}\n", f"{one}\n\n{two}"),
+        ):
+            for spec in at_least_one(machines.both(machines.plain(trustedCAs={"own": text}))):
+                (path,) = (path for path in machines.files(spec) if "own." in path)
+                with self.subTest(text=text):
+                    self.assertEqual(f"{wanted}\n".encode(), machines.files(spec)[path])
+
     def test_a_longer_file_is_refused(self) -> None:
         mirrors = {"docker.io": [f"https://mirror-{one}.example.org" for one in range(200)]}
         path = "/etc/containerd/certs.d/docker.io/hosts.toml"
