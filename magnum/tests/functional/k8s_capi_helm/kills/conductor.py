@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.cloud import provision
 from magnum.drivers.k8s_capi_helm.helm import release_secret
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
 from magnum.drivers.k8s_capi_helm.model import clock, names, secrets
-from magnum.drivers.k8s_capi_helm.reconcile import clients, install
+from magnum.drivers.k8s_capi_helm.reconcile import caches, clients, install
 from magnum.tests.functional.k8s_capi_helm.adoption import conductor as plain
 from magnum.tests.functional.k8s_capi_helm.kills.cluster_api import QuickClusters
 from magnum.tests.functional.k8s_capi_helm.kills.project import Cloud, Project
@@ -270,6 +270,8 @@ def _play(place: Path) -> None:
         kube=kube,
         leases=lease.ReleaseLeases(kube, holder=holder, lease_duration=LEASE),
         informers=None,
+        # What is given up after a while is so in the minutes that the jobs are told.
+        first_seen=caches.FirstSeen(lambda: clock.utc_now().timestamp()),
     )
     clients.ports = lambda conf: ports
     # Without a context it is the test itself that looks.
