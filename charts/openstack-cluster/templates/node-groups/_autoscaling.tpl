@@ -19,8 +19,8 @@ capacity.cluster-autoscaler.kubernetes.io/{{ $annotation }}: {{ include "opensta
 {{- end }}
 {{- end }}
 capacity.cluster-autoscaler.kubernetes.io/labels: {{ include "openstack-cluster.nodeGroup.autoscaling.labels" . | quote }}
-{{- with .group.nodeTaints }}
-capacity.cluster-autoscaler.kubernetes.io/taints: {{ include "openstack-cluster.nodeGroup.autoscaling.taints" . | quote }}
+{{- with include "openstack-cluster.nodeGroup.autoscaling.taints" . }}
+capacity.cluster-autoscaler.kubernetes.io/taints: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
@@ -41,12 +41,20 @@ Arguments: root, group.
 {{- join "," $pairs -}}
 {{- end -}}
 
-{{/* key=value:effect,key:effect. Argument: list of taints. */}}
+{{/*
+key=value:effect,key:effect. The kubelet takes the operator's list in place of nodeTaints; what Cluster API propagates
+from the Machine comes beside it. Arguments: root, group.
+*/}}
 {{- define "openstack-cluster.nodeGroup.autoscaling.taints" -}}
+{{- $own := (((.group.kubeadmConfigSpec).joinConfiguration).nodeRegistration).taints -}}
+{{- $given := .group.nodeTaints | default list -}}
+{{- if not (kindIs "invalid" $own) -}}
+{{- $given = concat ((.root.Values.clusterApi).machineTaintPropagation | empty | ternary list $given) $own -}}
+{{- end -}}
 {{- $taints := list -}}
-{{- range . -}}
+{{- range $given -}}
 {{- $pair := .value | empty | ternary .key (printf "%s=%s" .key .value) -}}
 {{- $taints = append $taints (printf "%s:%s" $pair .effect) -}}
 {{- end -}}
-{{- join "," $taints -}}
+{{- $taints | uniq | join "," -}}
 {{- end -}}

@@ -81,6 +81,25 @@ class ScaleFromZeroTest(unittest.TestCase):
             "example.org/grown:NoExecute", found["metadata"]["annotations"][f"{CAPACITY}/taints"]
         )
 
+    def test_the_autoscaler_knows_the_taints_of_ones_own_registration(self) -> None:
+        group: dict[str, Any] = {"autoscale": True, "machineCountMin": 0, "machineCountMax": 2}
+        own = {"key": "own", "value": "1", "effect": "NoSchedule"}
+        group["nodeTaints"] = [{"key": "chart", "effect": "NoExecute"}]
+        for taints, propagated, wanted in (
+            (None, False, "chart:NoExecute"),
+            ([own], False, "own=1:NoSchedule"),
+            ([own], True, "chart:NoExecute,own=1:NoSchedule"),
+            ([], None, None),
+        ):
+            spec = {"joinConfiguration": {"nodeRegistration": {"taints": taints}}}
+            objects = rendered(
+                {**group, "kubeadmConfigSpec": spec},
+                clusterApi__machineTaintPropagation=propagated,
+            )
+            annotations = of_group(objects, "MachineDeployment")["metadata"]["annotations"]
+            with self.subTest(taints=taints, propagated=propagated):
+                self.assertEqual(wanted, annotations.get(f"{CAPACITY}/taints"))
+
     def test_options_of_one_group(self) -> None:
         prefix = "cluster.x-k8s.io/autoscaling-options-"
         self.assertEqual(
