@@ -111,7 +111,7 @@ class Lock:
         return self._retrying(end)(read_and_take)
 
     def _retrying(self, end: float) -> tenacity.Retrying:
-        """Try again as long as somebody else holds the lock.
+        """Retry while another holder has the lock.
 
         :param end: when to stop, as :attr:`clock` tells it.
         """

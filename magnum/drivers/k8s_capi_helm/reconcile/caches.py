@@ -22,12 +22,12 @@ import cachetools
 
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, ReleaseRecord, Verdict
 
-#: Entries of one cache at most; the least recently used one goes first.
+#: Entries of one cache at most; the least recently used entry is discarded first.
 _MAX_SIZE = 100_000
 #: Seconds for Magnum to destroy its objects of a deleted cluster; after that its attempt has
 #: failed, and comes again.
 _REPORTED = 60.0
-#: Seconds. What nobody has asked about for a day is gone, or has come to its end.
+#: Seconds after which a first-seen time that is not asked for is discarded: its request has ended.
 _FORGOTTEN = 86400.0
 #: Clocks of two hosts differ by less: on this, and on nothing narrower, the times of others count.
 CLOCKS_DIFFER = datetime.timedelta(days=1)
@@ -122,11 +122,11 @@ class FirstSeen:
     """First-seen times of requests without progress; safe to share between threads.
 
     The times in Magnum's objects and in Leases are by the clock of the host that wrote them.
-    Whoever would hold them against a clock that is ahead would give a request up that is being
-    carried out elsewhere; so what counts is how long it was watched, by one clock that only goes
-    up. After a restart that begins anew, once: what is more than a day older than that by its own
-    time is taken for as old, so that conductors that never live long enough to watch it do not keep
-    it for ever.
+    Compared with a clock that is ahead they would end a request that another conductor is carrying
+    out; so the time for which this process has observed a request counts, by a monotonic clock. A
+    restart begins the observation again, once: a request that is older than its limit by more than
+    a day, by its own time, counts as that old, so that conductors that never run for a whole limit
+    do not keep it for ever.
 
     :param clock: seconds that only ever go up.
     """
@@ -149,7 +149,7 @@ class FirstSeen:
         """
         seconds = self._clock()
         first_seen = self._seen.get_or_put(key, seconds)
-        # Kept for as long as somebody asks.
+        # Each call extends the time for which it is kept.
         self._seen.put(key, first_seen)
         seen = datetime.timedelta(seconds=max(0.0, seconds - first_seen))
         if created_at is None or now is None:

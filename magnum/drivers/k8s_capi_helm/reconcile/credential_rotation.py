@@ -59,7 +59,7 @@ def _rotate_held(
     """
     ports, conf, now = run.clients, run.settings, run.now
     if held_lease.record.tombstone:
-        # Whoever ends its deletion has looked for credentials and Secrets already.
+        # The deletion has searched for credentials and Secrets already.
         raise errors.InvalidRequest("The cluster has been deleted.")
     live = ports.helm.live(owner.namespace, owner.release)
     secret_name = credential_secret.secret_name(ports.kube, owner, live.values if live else {})

@@ -108,7 +108,7 @@ def render_new(
     :param operations: the operations on record.
     :param live: the release.
     """
-    new_nodegroups = list(new_nodegroups)
+    new_nodegroups, operations = list(new_nodegroups), tuple(operations)
     if not new_nodegroups:
         return NodegroupEntries({}, {})
     service = cloud()
@@ -122,7 +122,9 @@ def render_new(
         if nodegroup.is_new and provision.is_server_group_missing(request, nodegroup, ids)
     }
     accepted = [nodegroup for nodegroup in new_nodegroups if nodegroup.name not in refused]
-    entries = _batch_entries(live, request, accepted, tuple(operations), service, conf)
+    entries = _accepted_entries(
+        accepted, lambda batch: _entries(live, request, batch, operations, service, conf)
+    )
     server_groups = {
         nodegroup.name: nodegroups.server_group(nodegroup, request.labels, ids)
         for nodegroup in accepted
@@ -135,20 +137,19 @@ def _interrupted(nodegroup: NodeGroupRequest) -> errors.CloudRefused:
     return errors.CloudRefused(
         f"The creation of nodegroup '{nodegroup.name}' was interrupted before its server "
         "group was created, and only a request of a user of its project can create one. "
-        "Delete the "
-        "nodegroup and create it again."
+        "Delete the nodegroup and create it again."
     )
 
 
-def _batch_entries(
-    live: LiveRelease,
-    request: ClusterRequest,
+def _accepted_entries(
     new_nodegroups: Sequence[NodeGroupRequest],
-    operations: Iterable[Operation],
-    service: Cloud,
-    conf: Settings,
+    render_batch: Callable[[Sequence[NodeGroupRequest]], Sequence[Json]],
 ) -> NodegroupEntries:
-    """The entries of nodegroups in one batch, or in one for each where something is wrong."""
+    """Render nodegroups in one batch, and each alone if one of the batch is refused.
+
+    :param render_batch: the entries of some nodegroups, in their order; raises
+        :class:`errors.DriverError` if one of them is refused.
+    """
     ready: dict[str, Json] = {}
     refused: dict[str, errors.DriverError] = {}
     waiting = None
@@ -156,7 +157,7 @@ def _batch_entries(
     while batches:
         batch = batches.pop()
         try:
-            rendered = _entries(live, request, batch, operations, service, conf)
+            rendered = render_batch(batch)
         except errors.DriverError as error:
             if len(batch) > 1:
                 batches += [[nodegroup] for nodegroup in reversed(batch)]
