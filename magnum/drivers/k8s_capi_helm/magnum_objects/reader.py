@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
-from typing import Any
+from typing import TypedDict
 
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects.template import cni, parts
+from magnum.drivers.k8s_capi_helm.magnum_objects.template import (
+    cni,
+    start_timeout,
+    upgrade_fields,
+)
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
@@ -19,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     UpgradeTarget,
 )
 from magnum.drivers.k8s_capi_helm.status import reasons
-from magnum.drivers.k8s_capi_helm.values import proxy, upgrade
+from magnum.drivers.k8s_capi_helm.values import upgrade
 
 #: The role of the control plane's nodegroup.
 MASTER = "master"
@@ -66,11 +70,37 @@ def cluster_request(
             all_nodegroups, cluster, conf, is_recent, include_deleted=include_deleted
         ),
         **_cluster_fields(cluster, conf),
-        **_changeable(template),
+        **upgrade_fields(template),
     )
 
 
-def _cluster_fields(cluster: Cluster, conf: Settings) -> dict[str, Any]:
+class _ClusterFields(TypedDict):
+    """Fields of a ClusterRequest, so that their types are checked where it is built."""
+
+    uuid: str
+    name: str
+    namespace: str
+    project_id: str
+    user_id: str
+    external_network: str
+    cni: str
+    keypair: str | None
+    fixed_network: str | None
+    fixed_subnet: str | None
+    apiserver_port: int | None
+    server_start_timeout: int
+
+
+class _NodegroupFields(TypedDict):
+    """The fields of a ClusterRequest that depend on nodegroups."""
+
+    control_plane: NodeGroupRequest
+    node_groups: tuple[NodeGroupRequest, ...]
+    deleted_groups: tuple[str, ...]
+    load_balancer: bool
+
+
+def _cluster_fields(cluster: Cluster, conf: Settings) -> _ClusterFields:
     """What a cluster has of its row and its template for as long as it exists."""
     template = cluster.cluster_template
     return {
@@ -85,7 +115,7 @@ def _cluster_fields(cluster: Cluster, conf: Settings) -> dict[str, Any]:
         "fixed_network": cluster.fixed_network or None,
         "fixed_subnet": cluster.fixed_subnet or None,
         "apiserver_port": template.apiserver_port or None,
-        "server_start_timeout": _start_timeout(template, conf),
+        "server_start_timeout": start_timeout(template, conf),
     }
 
 
@@ -96,7 +126,7 @@ def _nodegroup_fields(
     is_recent: Callable[[NodeGroup], bool],
     *,
     include_deleted: bool,
-) -> dict[str, Any]:
+) -> _NodegroupFields:
     """What the rows of a cluster's nodegroups ask for; parameters as for :func:`cluster_request`.
 
     :param nodegroups: all of the cluster.
@@ -161,7 +191,7 @@ def upgrade_target(
         given_labels=labels.given_names(readable),
         image=template.image_id,
         node_groups=tuple(node_groups),
-        **_changeable(template),
+        **upgrade_fields(template),
     )
     return UpgradeTarget(request, texts)
 
@@ -273,31 +303,6 @@ def may_be_unchecked(nodegroup: NodeGroup) -> bool:
 def _taints(taints: Iterable[Mapping[str, str]]) -> tuple[dict[str, str], ...]:
     """Taints without empty values, which are no values."""
     return tuple({key: text for key, text in taint.items() if text} for taint in taints)
-
-
-def _changeable(template: ClusterTemplate) -> dict[str, Any]:
-    """What an upgrade takes from its template besides image and labels.
-
-    A registry that nobody can make out was let pass by an older driver; it has no effect in the
-    cluster, and must not keep it from being changed.
-    """
-    registry = (template.insecure_registry or "").strip()
-    return {
-        "template": template.name or "",
-        "distro": template.cluster_distro or "",
-        "dns_nameservers": parts(template.dns_nameserver),
-        "http_proxy": template.http_proxy or "",
-        "https_proxy": template.https_proxy or "",
-        "no_proxy": parts(template.no_proxy),
-        "insecure_registry": registry if proxy.is_registry(registry) else "",
-    }
-
-
-def _start_timeout(template: ClusterTemplate, conf: Settings) -> int:
-    """Seconds after which a server that never came up is replaced."""
-    if template.server_type == "bm":
-        return int(conf.capi_helm.bare_metal_start_timeout)
-    return int(conf.capi_helm.server_start_timeout)
 
 
 def _floating_ip(cluster: Cluster, texts: Mapping[str, str], typed: labels.Labels) -> bool:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import ClusterTemplate
 from magnum.drivers.k8s_capi_helm.model import cloud
 from magnum.drivers.k8s_capi_helm.values import proxy
@@ -18,6 +19,18 @@ CNIS = ("calico", "cilium")
 #: the range of NodePorts.
 _TAKEN_PORTS = frozenset({2379, 2380, 2381, 10248, 10249, 10250, 10256, 10257, 10259})
 _NODE_PORTS = range(30000, 32768)
+
+
+class UpgradeFields(TypedDict):
+    """Fields of a ClusterRequest, so that their types are checked where it is built."""
+
+    template: str
+    distro: str
+    dns_nameservers: tuple[str, ...]
+    http_proxy: str
+    https_proxy: str
+    no_proxy: tuple[str, ...]
+    insecure_registry: str
 
 
 def check_template(template: ClusterTemplate, old: ClusterTemplate | None = None) -> None:
@@ -47,6 +60,31 @@ def parts(text: str | None) -> tuple[str, ...]:
 def cni(driver: str | None) -> str:
     """The network of the pods; Magnum writes 'flannel' into every template that names none."""
     return driver if driver in CNIS else CNIS[0]
+
+
+def upgrade_fields(template: ClusterTemplate) -> UpgradeFields:
+    """What an upgrade takes from its template besides image and labels.
+
+    A registry that nobody can make out was let pass by an older driver; it has no effect in the
+    cluster, and must not keep it from being changed.
+    """
+    registry = (template.insecure_registry or "").strip()
+    return {
+        "template": template.name or "",
+        "distro": template.cluster_distro or "",
+        "dns_nameservers": parts(template.dns_nameserver),
+        "http_proxy": template.http_proxy or "",
+        "https_proxy": template.https_proxy or "",
+        "no_proxy": parts(template.no_proxy),
+        "insecure_registry": registry if proxy.is_registry(registry) else "",
+    }
+
+
+def start_timeout(template: ClusterTemplate, conf: Settings) -> int:
+    """Seconds after which a server that never came up is replaced."""
+    if template.server_type == "bm":
+        return int(conf.capi_helm.bare_metal_start_timeout)
+    return int(conf.capi_helm.server_start_timeout)
 
 
 def _check_kind(field: str, known: tuple[str, ...]) -> Callable[[str], None]:
