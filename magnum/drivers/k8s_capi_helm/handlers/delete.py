@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import Verb
 from magnum.drivers.k8s_capi_helm.reconcile import clients, ownership
-from magnum.drivers.k8s_capi_helm.status import deletion
+from magnum.drivers.k8s_capi_helm.status import deletion_order
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ def begin(cluster: Any, conf: Settings) -> None:
         try:
             ownership.require(clients.ports(conf), cluster, conf)
         except errors.NotHere as error:
-            raise errors.NotHere(deletion.NO_PROOF_SENTENCE) from error
+            raise errors.NotHere(deletion_order.NO_PROOF_SENTENCE) from error
         pending_operation.begin(cluster, conf, pending_operation.NewOperation(Verb.DELETE))
     else:
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)

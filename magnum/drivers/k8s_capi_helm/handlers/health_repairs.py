@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.model import Operation, Verb
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.reconcile import (
     credential_rotation,
-    nodegroups,
+    lost_nodegroup_request,
     observe,
     ownership,
     reconciler,
@@ -207,7 +207,7 @@ def _is_forgotten(case: Case) -> bool:
     age = case.run.clients.first_seen.age(
         (case.cluster.uuid, requested), max(times, default=None), case.run.now
     )
-    return case.is_complete() and age >= nodegroups.CHECKED_BY_THEN
+    return case.is_complete() and age >= lost_nodegroup_request.CHECKED_BY_THEN
 
 
 # Failures that end --------------------------------------------------------------------------------

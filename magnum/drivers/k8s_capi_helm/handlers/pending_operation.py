@@ -24,7 +24,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
-from magnum.drivers.k8s_capi_helm.reconcile import clients, nodegroups
+from magnum.drivers.k8s_capi_helm.reconcile import clients, lost_nodegroup_request
 from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.values import live as values_live
@@ -191,7 +191,7 @@ def _was_never_created(
         or name in values_live.node_groups(live.values)
     ):
         return False
-    is_recent = nodegroups.is_recent(ports, clock.utc_now())
+    is_recent = lost_nodegroup_request.is_recent(ports, clock.utc_now())
     if reader.may_be_unchecked(nodegroup) and is_recent(nodegroup):
         return False
     operations = record.operations if record else ()

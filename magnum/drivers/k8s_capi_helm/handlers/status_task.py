@@ -38,15 +38,14 @@ from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.reconcile import (
     clients,
     evaluation_inputs,
-    nodegroups,
+    lost_nodegroup_request,
     observe,
     ownership,
     reconciler,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
-from magnum.drivers.k8s_capi_helm.status import deletion as status_deletion
-from magnum.drivers.k8s_capi_helm.status import reasons
+from magnum.drivers.k8s_capi_helm.status import deletion_order, reasons
 
 LOG = logging.getLogger(__name__)
 
@@ -68,7 +67,7 @@ _OPERATORS_TURN = (
 
 def magnum_rows(context: Any, cluster: Any, conf: Settings) -> MagnumRows:
     """The rows of a cluster, for a reconciliation."""
-    recent = nodegroups.is_recent(clients.ports(conf), clock.utc_now())
+    recent = lost_nodegroup_request.is_recent(clients.ports(conf), clock.utc_now())
     return MagnumRows(context, cluster, conf, recent)
 
 
@@ -208,13 +207,13 @@ def continue_deletion(context: Any, cluster: Any, conf: Settings) -> None:
         )
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        step = status_deletion.DeletionStep(status_deletion.DeletionAction.WAIT, reason=str(error))
+        step = deletion_order.DeletionStep(deletion_order.DeletionAction.WAIT, reason=str(error))
     if not refresh.is_unchanged(cluster, context):
         return
-    if step.action is status_deletion.DeletionAction.DONE:
+    if step.action is deletion_order.DeletionAction.DONE:
         if finalize_deletion.release_lease(context, ports, cluster, owner):
             finalize_deletion.finalize(context, ports, cluster)
-    elif step.action is status_deletion.DeletionAction.NO_PROOF or _is_late(ports, owner, now):
+    elif step.action is deletion_order.DeletionAction.NO_PROOF or _is_late(ports, owner, now):
         saving.save(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
     else:
         saving.save(cluster, status_reason=step.reason or reasons.starting_reason(cluster.status))

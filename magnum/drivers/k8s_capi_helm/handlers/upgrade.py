@@ -43,7 +43,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade as reconcile_upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
-from magnum.drivers.k8s_capi_helm.values import chart_family, rollout
+from magnum.drivers.k8s_capi_helm.values import chart_family, upgrade_nodegroups
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 
@@ -153,7 +153,7 @@ def _check(
     )
     chart = reconcile_upgrade.chart(ports, operation, target, live, conf)
     following = operation.groups if chart else ()
-    whole = rollout.is_complete(first, operation, target.request)
+    whole = upgrade_nodegroups.is_complete(first, operation, target.request)
     values = values_upgrade.unpin_nodegroups(
         first, following, operation.max_batch_size, owing, shared=whole
     )

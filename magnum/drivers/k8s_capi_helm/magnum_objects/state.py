@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import GroupState, LiveRelease, MagnumState, ReleaseRecord
 from magnum.drivers.k8s_capi_helm.status import addons, reasons
 from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import rollout, upgrade
+from magnum.drivers.k8s_capi_helm.values import upgrade, upgrade_nodegroups
 
 
 def magnum_state(
@@ -36,7 +36,7 @@ def magnum_state(
     waiting_nodegroups = {
         name
         for operation in record.operations
-        for name in rollout.waiting_for_control_plane(values, operation, own_image_names)
+        for name in upgrade_nodegroups.waiting_for_control_plane(values, operation, own_image_names)
     }
     stays = cluster.status.endswith("_FAILED") and not _heals(reason)
     return MagnumState(

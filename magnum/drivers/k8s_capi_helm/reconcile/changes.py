@@ -23,6 +23,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaler_deployment,
     autoscaling,
     bisect,
+    lost_nodegroup_request,
     nodegroups,
     upgrade,
 )
@@ -112,7 +113,7 @@ def _plan(
     ports, record, live = run.clients, snapshot.record, snapshot.live
     assert live is not None
     base, recorded = bisect.record(ports, live), record.operations if record else ()
-    request = nodegroups.without_unvalidated(request, recorded, base.values)
+    request = lost_nodegroup_request.without_unvalidated(request, recorded, base.values)
     operations = change.pending_changes(base.values, request, recorded)
     new = tuple(
         n for entry in operations if entry.verb is Verb.NODEGROUP_CREATE for n in entry.groups

@@ -18,7 +18,8 @@ from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import Json, names, Observed, ReleaseRecord, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import credentials, orphans, ownership
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.status import deletion, reasons
+from magnum.drivers.k8s_capi_helm.status import deletion_order, reasons
+from magnum.drivers.k8s_capi_helm.status.deletion_order import DeletionAction, DeletionStep
 from magnum.drivers.k8s_capi_helm.status.issue import joined_reasons, shorten_reason
 
 LOG = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ LOG = logging.getLogger(__name__)
 #: More steps than a deletion has kinds of: a pass that needs more goes round in circles.
 _MOST_STEPS = 8
 #: Steps that take the last proof away: nothing may be left anywhere before them.
-_ENDING = frozenset({deletion.DeletionAction.REMOVE_SECRETS, deletion.DeletionAction.BURY})
+_ENDING = frozenset({DeletionAction.REMOVE_SECRETS, DeletionAction.BURY})
 
 
 def advance(
@@ -36,7 +37,7 @@ def advance(
     conf: Settings,
     now: datetime.datetime,
     previous_reason: str = "",
-) -> deletion.DeletionStep:
+) -> DeletionStep:
     """Carry a deletion on as far as it goes now, under the release's lock.
 
     :param cloud: the cloud as Magnum's service user sees it; removes the application credential and
@@ -58,14 +59,14 @@ def advance(
                 # What takes the last proof away is decided by nothing that was read before an act.
                 observed, is_whole = _full_snapshot(ports, owner, now), True
                 continue
-            if step.action is deletion.DeletionAction.WAIT:
+            if step.action is DeletionAction.WAIT:
                 return _with_blocker(ports, owner, observed, cloud, step, previous_reason)
-            if step.action in deletion.STOPS:
+            if step.action in deletion_order.STOPS:
                 return step
             if step.action in _ENDING and not record.cleared:
                 remaining = orphans.remaining_resources(owner, cloud)
                 if remaining:
-                    return deletion.DeletionStep(deletion.DeletionAction.WAIT, remaining)
+                    return DeletionStep(DeletionAction.WAIT, remaining)
             record = _carry_out(ports, owner, cloud, step, record, held_lease)
             observed, is_whole = _snapshot_after(ports, owner, observed, step), False
         return step
@@ -76,7 +77,7 @@ def _full_snapshot(ports: Clients, owner: secrets.Owner, now: datetime.datetime)
 
 
 def _snapshot_after(
-    ports: Clients, owner: secrets.Owner, observed: Observed, step: deletion.DeletionStep
+    ports: Clients, owner: secrets.Owner, observed: Observed, step: DeletionStep
 ) -> Observed:
     """A snapshot after an act: the objects that were deleted are read again, and no others."""
     return snapshot.read_again(
@@ -97,9 +98,9 @@ def _with_blocker(
     owner: secrets.Owner,
     observed: Observed,
     cloud: Callable[[], Cloud],
-    step: deletion.DeletionStep,
+    step: DeletionStep,
     previous_reason: str,
-) -> deletion.DeletionStep:
+) -> DeletionStep:
     """The step with what it hangs on in the cloud, which no object may tell."""
     if observed.unreachable:
         return step
@@ -127,8 +128,8 @@ def _next(
     record: ReleaseRecord | None,
     *,
     proof: bool,
-) -> deletion.DeletionStep:
-    return deletion.next_step(
+) -> DeletionStep:
+    return deletion_order.next_step(
         observed,
         proof=proof,
         release_present=ports.helm.live(owner.namespace, owner.release) is not None,
@@ -141,7 +142,7 @@ def _carry_out(
     ports: Clients,
     owner: secrets.Owner,
     cloud: Callable[[], Cloud],
-    step: deletion.DeletionStep,
+    step: DeletionStep,
     record: ReleaseRecord,
     held_lease: HeldLease,
 ) -> ReleaseRecord:
@@ -156,14 +157,14 @@ def _carry_out(
         step.action.value,
     )
     match step.action:
-        case deletion.DeletionAction.DELETE_CLUSTER:
+        case DeletionAction.DELETE_CLUSTER:
             for target in step.targets:
                 ports.kube.delete(target.kind, owner.namespace, target.name, uid=target.uid)
-        case deletion.DeletionAction.UNINSTALL:
+        case DeletionAction.UNINSTALL:
             ports.helm.uninstall(owner.namespace, owner.release, hold=held_lease)
-        case deletion.DeletionAction.REMOVE_SECRETS:
+        case DeletionAction.REMOVE_SECRETS:
             _remove_secrets(ports, owner, cloud, record)
-        case deletion.DeletionAction.BURY:
+        case DeletionAction.BURY:
             # Somebody else may have taken the Secrets away, and with them what says which they are.
             with _in_the_cloud(owner, record):
                 credentials.delete_all(ports, owner, (), cloud)

@@ -39,7 +39,7 @@ from magnum.drivers.k8s_capi_helm.status import news, withheld
 from magnum.drivers.k8s_capi_helm.status import nodegroups as status_nodegroups
 from magnum.drivers.k8s_capi_helm.status.health import HEALTHY
 from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import rollout
+from magnum.drivers.k8s_capi_helm.values import upgrade_nodegroups
 
 LOG = logging.getLogger(__name__)
 
@@ -211,11 +211,11 @@ def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Eval
     record, live = read.record, read.live
     verdict = _with(verdict, "labels", _labels(live, subject.state))
     verdict = _with(verdict, "notice", " ".join(_notices(subject, observed)))
-    unfinished = rollout.unfinished_operations(record, values, own)
+    unfinished = upgrade_nodegroups.unfinished_operations(record, values, own)
     failed = verdict.status.endswith("_FAILED") and not subject.state.refusal
     if failed and (live is not None or read.outdated) and not read.applied:
         # Its time is over, and Helm has not taken it yet: no row may say that it is done.
-        unfinished |= rollout.continued_operations(record)
+        unfinished |= upgrade_nodegroups.continued_operations(record)
     # Of a cluster that was adopted nobody knows what its rows mean, until Helm has run for it.
     has_run = live is not None and record is not None and bool(record.chart_digest)
     return Evaluation(
@@ -236,8 +236,8 @@ def _notices(subject: _Subject, observed: Observed) -> Iterator[str]:
     record, state = read.record, subject.state
     sentences = (
         *notices.notices(subject.cluster, settings, values, subject.rows),
-        rollout.version_skew(record, values, subject.own_images),
-        rollout.missing_template_changes(record, values),
+        upgrade_nodegroups.version_skew(record, values, subject.own_images),
+        upgrade_nodegroups.missing_template_changes(record, values),
         orphans.notice(observed, state.health_reason.get("notice", "")),
         status_nodegroups.replica_drift(observed, state),
         autoscaler_deployment.notice(read.live, settings),

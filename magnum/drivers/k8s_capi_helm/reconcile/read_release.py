@@ -17,7 +17,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
     evaluation_inputs,
-    nodegroups,
+    lost_nodegroup_request,
     reconciler,
     revisions,
 )
@@ -79,7 +79,7 @@ def read_release(
         if outdated := revisions.outdated(record, live):
             LOG.warning("Cluster %s: %s %s", cluster.uuid, outdated, outdated.detail)
             return ReadRelease(record, answered=True, outdated=outdated)
-        recent = nodegroups.is_recent(ports, now)
+        recent = lost_nodegroup_request.is_recent(ports, now)
         request = magnum_reader.cluster_request(cluster, cluster_nodegroups, conf, is_recent=recent)
         request = operation.without_deleted(request, record)
         applied = reconciler.is_applied(live, request, record)

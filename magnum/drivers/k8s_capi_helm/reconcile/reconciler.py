@@ -28,14 +28,14 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     changes,
     install,
-    nodegroups,
+    lost_nodegroup_request,
     prerequisites,
     revisions,
     upgrade,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.cluster_rows import ClusterRows
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot, UNKNOWN
-from magnum.drivers.k8s_capi_helm.values import change, deferred, rollout
+from magnum.drivers.k8s_capi_helm.values import change, deferred, upgrade_nodegroups
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 
 LOG = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ def _upgrade(
     if operation.accepted:
         return _upgrade_nodegroups(run, held_lease, request, live, operation, deferred_changes)
     target = cluster_rows.upgrade_target(operation)
-    operation = upgrade.with_deferred(operation, request, live.values, target)
+    operation = upgrade_nodegroups.include_new(operation, request, live.values, target)
     facts = upgrade.software_facts(run.cloud(), target, operation, conf)
     values, deferred_changes = upgrade.begin_upgrade(
         live.values, request, target, operation, facts, conf, deferred_changes
@@ -148,7 +148,7 @@ def _upgrade(
     chart = new_chart or ports.charts.of_release(live, held_lease.record.chart_digest)
     # Once Helm has it and the rows follow, they do not tell any more what is new.
     ports.leases.defer(live.namespace, live.name, deferred_changes)
-    own_images = upgrade.own_images(request, live.values)
+    own_images = upgrade_nodegroups.own_images(request, live.values)
     if values != live.values or chart.digest != held_lease.record.chart_digest:
         live = apply.apply_release(
             run, held_lease, request, apply.Revision(chart, values, (operation,))
@@ -172,8 +172,8 @@ def _upgrade_nodegroups(
 ) -> LiveRelease:
     """Let the nodegroups follow whose turn it is, once an upgrade is accepted."""
     ports = run.clients
-    due_names = rollout.due_nodegroups(live.values, operation, request, deferred_changes)
-    is_complete = rollout.is_complete(live.values, operation, request)
+    due_names = upgrade_nodegroups.due_nodegroups(live.values, operation, request, deferred_changes)
+    is_complete = upgrade_nodegroups.is_complete(live.values, operation, request)
     values = values_upgrade.unpin_nodegroups(
         live.values, due_names, operation.max_batch_size, deferred_changes, shared=is_complete
     )
@@ -216,7 +216,7 @@ def is_joining(
         return False
     operations = record.operations if record else ()
     return is_applied(
-        live, nodegroups.without_unvalidated(request, operations, live.values), record
+        live, lost_nodegroup_request.without_unvalidated(request, operations, live.values), record
     )
 
 

@@ -30,7 +30,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile import render, requirements
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.values import deferred, rollout, upgrade
+from magnum.drivers.k8s_capi_helm.values import deferred, upgrade, upgrade_nodegroups
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 
@@ -50,7 +50,7 @@ def is_due(
         return False
     if not operation.accepted:
         return True
-    due = rollout.due_nodegroups(live.values, operation, request, record.deferred)
+    due = upgrade_nodegroups.due_nodegroups(live.values, operation, request, record.deferred)
     return bool(due) and _is_control_plane_upgraded(ports, live)
 
 
@@ -246,42 +246,8 @@ def groups(
         return (values_live.CONTROL_PLANE,)
     if not nodegroup.is_default:
         return (name,)
-    own = own_images(request, live)
-    workers = request.node_groups
-    followers = (group.name for group in workers if group.name not in own or group.image == image)
-    return (values_live.CONTROL_PLANE, *followers)
-
-
-def with_deferred(
-    operation: Operation, request: ClusterRequest, live: Json, target: UpgradeTarget
-) -> Operation:
-    """An upgrade of a whole cluster, with nodegroups that were made since it was asked for.
-
-    Their rows follow the new template with the others, so their machines have to.
-    """
-    if operation.groups[:1] != (values_live.CONTROL_PLANE,) or len(operation.groups) == 1:
-        return operation
-    own, entries = own_images(request, live), values_live.node_groups(live).keys()
-    added = (
-        group.name
-        for group in request.node_groups
-        if group.name in entries and (group.name not in own or group.image == target.request.image)
-    )
-    return dataclasses.replace(operation, groups=tuple(dict.fromkeys((*operation.groups, *added))))
-
-
-def own_images(request: ClusterRequest, live: Json) -> frozenset[str]:
-    """Nodegroups with an image of their own, as rows and release say together.
-
-    Where the release has a nodegroup without an image, that follows the cluster whatever its row
-    says: magnum-capi-helm leaves the old template's image in the rows when it upgrades.
-    """
-    entries = values_live.node_groups(live)
-    return frozenset(
-        name
-        for name in request.own_images
-        if name not in entries or upgrade.is_pinned(entries[name])
-    )
+    following = upgrade_nodegroups.nodegroups_to_upgrade(request, live, image)
+    return (values_live.CONTROL_PLANE, *following)
 
 
 def _without_fixed(request: ClusterRequest, live: Json) -> ClusterRequest:

@@ -21,27 +21,8 @@ from typing import Any
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import DeferredChange, Json
 from magnum.drivers.k8s_capi_helm.values import live as values_live
-from magnum.drivers.k8s_capi_helm.values import merge
+from magnum.drivers.k8s_capi_helm.values import merge, rollout
 
-DEFAULTS = "nodeGroupDefaults"
-#: Top-level values with which the machines of nodegroups are set up besides, all alike (measured
-#: by ``charts/openstack-cluster/tests/rolls.yaml``).
-SHARED = (
-    "global",
-    "machineSSHKeyName",
-    "machineMetadata",
-    "clusterApi",
-    "registryMirrors",
-    "registryAuth",
-    "trustedCAs",
-    "additionalPackages",
-    "additionalFiles",
-    "proxy",
-    "kubelet",
-    "tls",
-)
-#: Of the defaults, what waits with those: in a nodegroup's entry it would be what its row asks for.
-_ASKED = (*values_live.COUNT_KEYS, *values_live.DETAIL_KEYS)
 #: Characters of what waits in one Lease; Kubernetes takes 256 KiB of annotations of an object.
 LIMIT = 128 * 1024
 
@@ -52,22 +33,25 @@ def of_upgrade(operation: str, live: Json, base: Json, target: Json) -> Deferred
     :param operation: id of the upgrade.
     :param base: a render with the labels that the cluster has, *target* with those it is to have.
     """
-    defaults = _machines(_defaults(base)), _machines(_defaults(target))
+    defaults = (
+        rollout.machine_values(rollout.nodegroup_defaults(base)),
+        rollout.machine_values(rollout.nodegroup_defaults(target)),
+    )
     old, new = values_live.node_groups(base), values_live.node_groups(target)
     nodegroups = {}
     for name in values_live.node_groups(live):
         pair = defaults
         if name in old and name in new:
             pair = (
-                _over_defaults(defaults[0], _machines(old[name])),
-                _over_defaults(defaults[1], _machines(new[name])),
+                _over_defaults(defaults[0], rollout.machine_values(old[name])),
+                _over_defaults(defaults[1], rollout.machine_values(new[name])),
             )
         nodegroups[name] = merge.difference(*pair)
     return DeferredChange(
         id=operation,
         defaults=merge.difference(*defaults),
         groups={name: pair for name, pair in nodegroups.items() if any(pair)},
-        shared=merge.difference(_shared(base), _shared(target)),
+        shared=merge.difference(rollout.shared_values(base), rollout.shared_values(target)),
     )
 
 
@@ -88,13 +72,6 @@ def check_size(changes: Iterable[DeferredChange]) -> None:
         )
 
 
-def keep_machines(values: Json, live: Json) -> Json:
-    """*values* with everything that decides about the machines of nodegroups as *live* has it."""
-    held_keys = (*SHARED, DEFAULTS, "nodeGroups")
-    others = {key: value for key, value in values.items() if key not in held_keys}
-    return {**others, **copy.deepcopy({key: live[key] for key in held_keys if key in live})}
-
-
 def apply(
     values: Json, nodegroups: Collection[str], changes: Iterable[DeferredChange], *, shared: bool
 ) -> Json:
@@ -107,7 +84,7 @@ def apply(
     result = copy.deepcopy(values)
     for change in changes if shared else ():
         result = merge.carry_over(result, *change.shared)
-    entries, defaults = values_live.node_groups(result), _defaults(result)
+    entries, defaults = values_live.node_groups(result), rollout.nodegroup_defaults(result)
     if not any(
         name in change.groups for change in changes for name in nodegroups if name in entries
     ):
@@ -127,7 +104,7 @@ def expand_defaults(values: Json, changes: Iterable[DeferredChange]) -> Json:
 
     :returns: new values.
     """
-    entries, defaults = values_live.node_groups(values), _defaults(values)
+    entries, defaults = values_live.node_groups(values), rollout.nodegroup_defaults(values)
     target = {name: _over_defaults(defaults, entry) for name, entry in entries.items()}
     return _with_nodegroups(copy.deepcopy(values), target, changes)
 
@@ -139,7 +116,7 @@ def left_over(
 
     What nobody waits for stays until the defaults say it: a new nodegroup has it from here.
     """
-    entries, defaults = values_live.node_groups(values), _defaults(values)
+    entries, defaults = values_live.node_groups(values), rollout.nodegroup_defaults(values)
     changes_left = [
         _without_applied(change, frozenset(entries) - frozenset(nodegroups), shared)
         for change in changes
@@ -157,7 +134,7 @@ def new_nodegroup_entry(entry: Json, values: Json, changes: Iterable[DeferredCha
 
     :param values: as :func:`expand_defaults` returns them.
     """
-    defaults = _defaults(values)
+    defaults = rollout.nodegroup_defaults(values)
     return _entry(
         defaults, _over_defaults(_with_changes(defaults, changes), entry), entry, defaults
     )
@@ -176,10 +153,10 @@ def _with_nodegroups(
     values: Json, target: Mapping[str, Json], changes: Iterable[DeferredChange]
 ) -> Json:
     """*values*, in which nodegroups are as *target*: by new defaults, and entries over them."""
-    entries, defaults = values_live.node_groups(values), _defaults(values)
+    entries, defaults = values_live.node_groups(values), rollout.nodegroup_defaults(values)
     common = _common_defaults(_with_changes(defaults, changes), list(target.values()))
-    if common or DEFAULTS in values:
-        values[DEFAULTS] = common
+    if common or rollout.DEFAULTS in values:
+        values[rollout.DEFAULTS] = common
     values["nodeGroups"] = [
         _entry(common, target[name], entries[name], defaults) for name in entries
     ]
@@ -191,19 +168,6 @@ def _with_changes(defaults: Json, changes: Iterable[DeferredChange]) -> Json:
     for change in changes:
         defaults = merge.carry_over(defaults, *change.defaults)
     return defaults
-
-
-def _defaults(values: Mapping[str, Any]) -> Json:
-    return values.get(DEFAULTS) or {}
-
-
-def _machines(entry: Mapping[str, Any]) -> Json:
-    return {key: value for key, value in entry.items() if key not in _ASKED}
-
-
-def _shared(values: Mapping[str, Any]) -> Json:
-    defaults = {key: value for key, value in _defaults(values).items() if key in _ASKED}
-    return {**{key: value for key, value in values.items() if key in SHARED}, DEFAULTS: defaults}
 
 
 def _over_defaults(defaults: Mapping[str, Any], entry: Mapping[str, Any]) -> Json:

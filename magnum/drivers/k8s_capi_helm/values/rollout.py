@@ -1,158 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodegroups in an upgrade: waiting for the control plane, following, or left out."""
+"""The values that roll the machines of nodegroups; an upgrade defers their changes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
+import copy
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.model import (
-    ClusterRequest,
-    DeferredChange,
-    Json,
-    Operation,
-    ReleaseRecord,
-    Verb,
+from magnum.drivers.k8s_capi_helm.model import Json
+from magnum.drivers.k8s_capi_helm.values import live as values_live
+
+DEFAULTS = "nodeGroupDefaults"
+#: Top-level values with which the machines of nodegroups are set up besides, all alike (measured
+#: by ``charts/openstack-cluster/tests/rolls.yaml``).
+SHARED = (
+    "global",
+    "machineSSHKeyName",
+    "machineMetadata",
+    "clusterApi",
+    "registryMirrors",
+    "registryAuth",
+    "trustedCAs",
+    "additionalPackages",
+    "additionalFiles",
+    "proxy",
+    "kubelet",
+    "tls",
 )
-from magnum.drivers.k8s_capi_helm.values import live, upgrade
-from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
-
-#: What goes on when its time is over before Helm could take it.
-_GOES_ON = (Verb.UPGRADE, Verb.RESIZE, Verb.NODEGROUP_UPDATE)
+#: Of the defaults, what waits with those: in a nodegroup's entry it would be what its row asks for.
+_ASKED = (*values_live.COUNT_KEYS, *values_live.DETAIL_KEYS)
 
 
-def waiting_for_control_plane(
-    values: Mapping[str, Any], operation: Operation, own: Collection[str]
-) -> tuple[str, ...]:
-    """The nodegroups of an accepted upgrade that still wait for the control plane.
-
-    :param own: nodegroups with an image of their own. They are pinned for ever and wait for nobody;
-        one may have the name of a nodegroup that was deleted since the upgrade began.
-    """
-    if not operation.accepted or CONTROL_PLANE not in operation.groups:
-        return ()
-    return tuple(
-        name
-        for name, entry in live.node_groups(values).items()
-        if upgrade.is_pinned(entry) and name in operation.groups and name not in own
-    )
+def keep_machines(values: Json, live: Json) -> Json:
+    """*values* with everything that decides about the machines of nodegroups as *live* has it."""
+    held_keys = (*SHARED, DEFAULTS, "nodeGroups")
+    others = {key: value for key, value in values.items() if key not in held_keys}
+    return {**others, **copy.deepcopy({key: live[key] for key in held_keys if key in live})}
 
 
-def unfinished_operations(
-    record: ReleaseRecord | None, values: Json, own: Collection[str]
-) -> frozenset[str]:
-    """Ids of the operations that have to stay on record, whatever the rows say.
-
-    :param own: nodegroups with an image of their own.
-    """
-    operations = record.operations if record else ()
-    return frozenset(
-        operation.id
-        for operation in operations
-        if waiting_for_control_plane(values, operation, own)
-    )
+def nodegroup_defaults(values: Mapping[str, Any]) -> Json:
+    """What the machines of all nodegroups have, unless an entry says otherwise."""
+    return values.get(DEFAULTS) or {}
 
 
-def continued_operations(record: ReleaseRecord | None) -> frozenset[str]:
-    """Ids of the operations that go on when their time is over before Helm could take them.
-
-    A nodegroup that could not be made, or taken away, says so in its row, and that is the end.
-    """
-    operations = record.operations if record else ()
-    return frozenset(operation.id for operation in operations if operation.verb in _GOES_ON)
+def machine_values(entry: Mapping[str, Any]) -> Json:
+    """Of an entry, or of the defaults, what rolls machines; counts, labels and taints do not."""
+    return {key: value for key, value in entry.items() if key not in _ASKED}
 
 
-def is_complete(values: Mapping[str, Any], operation: Operation, request: ClusterRequest) -> bool:
-    """Whether an upgrade covers all nodegroups that follow the cluster, not only new ones.
-
-    Then what the machines of all nodegroups have in common comes with it.
-    """
-    requested = {nodegroup.name for nodegroup in request.node_groups} - request.own_images
-    entries = live.node_groups(values).items()
-    waiting = {name for name, entry in entries if upgrade.is_pinned(entry) and name in requested}
-    return CONTROL_PLANE in operation.groups and waiting <= {*operation.groups}
-
-
-def due_nodegroups(
-    values: Mapping[str, Any],
-    operation: Operation,
-    request: ClusterRequest,
-    deferred: Iterable[DeferredChange],
-) -> tuple[str, ...]:
-    """The nodegroups that take their step now, or took it when a process died before it noted so.
-
-    :param deferred: what upgrades owe nodegroups.
-    """
-    waiting = waiting_for_control_plane(values, operation, request.own_images)
-    if not operation.accepted or CONTROL_PLANE not in operation.groups:
-        return waiting
-    deferred, complete = tuple(deferred), is_complete(values, operation, request)
-    return waiting + tuple(
-        name
-        for name, entry in live.node_groups(values).items()
-        if name in operation.groups
-        and not upgrade.is_pinned(entry)
-        and any(name in change.groups or (complete and any(change.shared)) for change in deferred)
-    )
-
-
-def version_skew(record: ReleaseRecord | None, values: Json, own: Collection[str]) -> str:
-    """A sentence about nodegroups that run something else than their cluster, "" without any.
-
-    Their rows name the image of the cluster's template, which they follow at the next upgrade.
-
-    :param own: nodegroups with an image of their own, whose rows say so.
-    """
-    operations = record.operations if record else ()
-    waiting = {
-        name
-        for operation in operations
-        for name in waiting_for_control_plane(values, operation, own)
-    }
-    common, nodegroups_by_version = _runs(values, values), dict[str, list[str]]()
-    for name, entry in live.node_groups(values).items():
-        if upgrade.is_pinned(entry) and name not in own and name not in waiting:
-            nodegroups_by_version.setdefault(_runs(entry, values), []).append(f"'{name}'")
-    return " ".join(
-        f"{_subject(names)} {runs}, and the control plane {common}, until the cluster, or the "
-        "nodegroup by its name, is upgraded."
-        for runs, names in nodegroups_by_version.items()
-        if runs != common
-    )
-
-
-def _subject(nodegroups: Sequence[str]) -> str:
-    return (
-        f"Nodegroup {nodegroups[0]} runs"
-        if len(nodegroups) == 1
-        else (f"Nodegroups {', '.join(nodegroups)} run")
-    )
-
-
-def missing_template_changes(record: ReleaseRecord | None, values: Json) -> str:
-    """A sentence about nodegroups that upgrades have left out, "" without any.
-
-    Their rows show the labels of the cluster's template, which their machines do not have.
-    """
-    operations, deferred = (record.operations, record.deferred) if record else ((), ())
-    upgrading = {
-        name
-        for operation in operations
-        if operation.verb is Verb.UPGRADE
-        for name in operation.groups
-    }
-    nodegroups = ", ".join(
-        f"'{name}'"
-        for name in live.node_groups(values)
-        if name not in upgrading and any(name in operation.groups for operation in deferred)
-    )
-    return nodegroups and (
-        f"Changes of the cluster template are not applied yet to the machines of {nodegroups}: "
-        "upgrade each of these nodegroups by name to apply them."
-    )
-
-
-def _runs(entry: Json, values: Json) -> str:
-    version = str(entry.get("kubernetesVersion") or values.get("kubernetesVersion") or "")
-    image = entry.get("machineImageId") or entry.get("machineImage") or values.get("machineImageId")
-    return f"Kubernetes v{version.removeprefix('v')} of image {image}"
+def shared_values(values: Mapping[str, Any]) -> Json:
+    """What all nodegroups have alike and no entry can have otherwise."""
+    defaults = {key: value for key, value in nodegroup_defaults(values).items() if key in _ASKED}
+    return {**{key: value for key, value in values.items() if key in SHARED}, DEFAULTS: defaults}

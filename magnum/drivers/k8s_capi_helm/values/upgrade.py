@@ -23,7 +23,7 @@ from packaging.version import Version
 from magnum.drivers.k8s_capi_helm import errors, labels
 from magnum.drivers.k8s_capi_helm.labels.versions import parse, plain
 from magnum.drivers.k8s_capi_helm.model import DeferredChange, Json
-from magnum.drivers.k8s_capi_helm.values import deferred, merge
+from magnum.drivers.k8s_capi_helm.values import deferred, merge, rollout
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 
@@ -157,7 +157,7 @@ def initial_values(live: Json, base: Json, target: Json) -> Json:
     pins = {name: _software(entry, live) for name, entry in nodegroups.items()}
     result: Json = merge.carry_over(live, base, target)
     if nodegroups:
-        result = deferred.keep_machines(result, live)
+        result = rollout.keep_machines(result, live)
     for key in ("kubernetesVersion", "machineImageId", "osDistro"):
         result[key] = target[key]
     result.pop("machineImage", None)

@@ -345,7 +345,7 @@ _CHANGE = (
     Mutant(
         "own-image-released",
         "a nodegroup's own image is taken for one that an upgrade holds back",
-        f"{DRIVER}/values/rollout.py",
+        f"{DRIVER}/values/upgrade_nodegroups.py",
         " and name not in own\n",
         "\n",
         Suite.UNIT,
@@ -354,7 +354,7 @@ _CHANGE = (
     Mutant(
         "own-image-by-row",
         "a row alone makes an image a nodegroup's own, also what another driver left there",
-        f"{DRIVER}/reconcile/upgrade.py",
+        f"{DRIVER}/values/upgrade_nodegroups.py",
         "        if name not in entries or upgrade.is_pinned(entries[name])\n",
         "",
         Suite.UNIT,
@@ -393,7 +393,7 @@ _DELETION = (
     Mutant(
         "secret-first",
         "the credential is deleted before the machines, which then stay for ever",
-        f"{DRIVER}/status/deletion.py",
+        f"{DRIVER}/status/deletion_order.py",
         "    if release_present:\n",
         "    if secrets_present:\n        return DeletionStep(DeletionAction.REMOVE_SECRETS)\n"
         "    if release_present:\n",
@@ -403,7 +403,7 @@ _DELETION = (
     Mutant(
         "any-management-cluster",
         "an empty management cluster proves that a cluster is deleted",
-        f"{DRIVER}/status/deletion.py",
+        f"{DRIVER}/status/deletion_order.py",
         "    if not proof:\n"
         "        return DeletionStep(DeletionAction.NO_PROOF, NO_PROOF_SENTENCE)\n",
         "    if not proof:\n        return DeletionStep(DeletionAction.DONE)\n",
@@ -1323,7 +1323,7 @@ _NAMES = (
     Mutant(
         "tls-rolls-early",
         "an upgrade replaces workers for new TLS settings before their turn",
-        f"{DRIVER}/values/deferred.py",
+        f"{DRIVER}/values/rollout.py",
         '    "tls",\n',
         "",
         Suite.UNIT,

@@ -26,7 +26,7 @@ from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential, Chart, names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
-from magnum.drivers.k8s_capi_helm.status import deletion as status_deletion
+from magnum.drivers.k8s_capi_helm.status import deletion_order
 from magnum.tests.functional.k8s_capi_helm.charts import rendering
 from magnum.tests.functional.k8s_capi_helm.envtest import helm
 from magnum.tests.functional.k8s_capi_helm.envtest.test_charts import ChartCase
@@ -96,7 +96,7 @@ class TestLettingGo(ChartCase):
                 name = one["metadata"]["name"]
                 self.kube.patch(kind, self.namespace, name, {"metadata": mark})
 
-    def advance(self) -> status_deletion.DeletionStep:
+    def advance(self) -> deletion_order.DeletionStep:
         now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=2)
         options = types.SimpleNamespace(capi_helm=types.SimpleNamespace(lock_wait=5))
         cloud: Any = self.cloud
@@ -104,9 +104,9 @@ class TestLettingGo(ChartCase):
 
     def test_the_page_finishes_the_job(self) -> None:
         step = self.advance()
-        self.assertEqual(status_deletion.DeletionAction.WAIT, step.action)
+        self.assertEqual(deletion_order.DeletionAction.WAIT, step.action)
         self.assertIn("credential: Keystone does not accept", step.reason)
-        self.assertEqual(status_deletion.DeletionAction.WAIT, self.advance().action)
+        self.assertEqual(deletion_order.DeletionAction.WAIT, self.advance().action)
 
         self.let_go()
         for kind in HELD:
@@ -114,7 +114,7 @@ class TestLettingGo(ChartCase):
         server = self.cloud.openstack.leave("servers", name=f"{RELEASE}-control-plane-x2b4c")
         self.assertIn(server.name, self.advance().reason)
         self.cloud.openstack.left["servers"].clear()
-        self.assertEqual(status_deletion.DeletionAction.DONE, self.advance().action)
+        self.assertEqual(deletion_order.DeletionAction.DONE, self.advance().action)
         self.assertEqual(["ac-1"], self.cloud.deleted)
         marks = {names.LABEL_UUID: self.owner.cluster_uuid}
         self.assertEqual([], self.kube.list(names.SECRET, self.namespace, marks))

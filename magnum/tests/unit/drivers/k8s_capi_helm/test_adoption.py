@@ -11,7 +11,7 @@ from magnum import objects
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.status import deletion
+from magnum.drivers.k8s_capi_helm.status import deletion_order
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 
 
@@ -235,7 +235,7 @@ class TestOthers(DriverCase):
         cluster = self.cluster()
         cluster.stack_id = "other-abcdefghijkl"
         error = self.assertRaises(errors.NotOurs, self.driver.delete_cluster, self.context, cluster)
-        self.assertEqual(deletion.NO_PROOF_SENTENCE, str(error))
+        self.assertEqual(deletion_order.NO_PROOF_SENTENCE, str(error))
 
 
 def _uuid(number: int) -> str:

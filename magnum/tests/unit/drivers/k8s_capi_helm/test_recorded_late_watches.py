@@ -15,7 +15,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import conditions
-from magnum.drivers.k8s_capi_helm.status import deletion
+from magnum.drivers.k8s_capi_helm.status import deletion_order
 from magnum.tests.unit.drivers.k8s_capi_helm import oracle, recordings_player
 from magnum.tests.unit.drivers.k8s_capi_helm.recordings_player import Film
 from magnum.tests.unit.drivers.k8s_capi_helm.status_case import after
@@ -121,7 +121,7 @@ class LateTest(testtools.TestCase):
         verdict = status.evaluate(observed, film.state(number), film.moments[number].at)
         groups = {oracle.group_of(one) for one in observed.machines}
         self.assertEqual(set(), groups & {row.name for row in verdict.groups if row.gone})
-        if deletion.is_gone(observed):
+        if deletion_order.is_gone(observed):
             self.assertEqual(((), ()), (observed.machines, observed.servers))
             left = film.observed(number)
             self.assertLessEqual(len(left.machines) + len(left.servers), int(lossy), film.title)

@@ -24,7 +24,7 @@ import re
 import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
-from magnum.drivers.k8s_capi_helm.status import deletion
+from magnum.drivers.k8s_capi_helm.status import deletion_order
 from magnum.tests.unit.drivers.k8s_capi_helm import oracle, recordings_player
 from magnum.tests.unit.drivers.k8s_capi_helm.house.nonempty import at_least_one
 from magnum.tests.unit.drivers.k8s_capi_helm.recordings_player import Film
@@ -119,7 +119,7 @@ class Replay(abc.ABC):
         """A true moment: complete within two looks, whatever the rows say."""
         moment, observed = film.moments[number], film.observed(number)
         if moment.mark.startswith("reached") and (moment.begun is None and not observed.machines):
-            self.assertTrue(deletion.is_gone(observed), when)
+            self.assertTrue(deletion_order.is_gone(observed), when)
             return
         if not moment.mark.startswith("reached") or moment.begun is None:
             return
@@ -145,7 +145,7 @@ class Replay(abc.ABC):
         """Nobody is healthy while a machine is down; nothing is gone while something is left."""
         if verdict.health == "HEALTHY":
             self.assertTrue(all(map(oracle.has_node, oracle.wanted_machines(observed))), when)
-        if deletion.is_gone(observed):
+        if deletion_order.is_gone(observed):
             self.assertEqual(((), ()), (observed.servers, observed.machines), when)
 
     def test_every_piece_of_a_recorded_complete_look_counts(self):
@@ -156,7 +156,7 @@ class Replay(abc.ABC):
                 for broken in oracle.breaks(film.observed(number)):
                     verdict = status.evaluate(broken, state, at)
                     self.assertEqual("", verdict.fingerprint, film.title)
-                    self.assertFalse(deletion.is_gone(broken))
+                    self.assertFalse(deletion_order.is_gone(broken))
                     tried += 1
         self.assertGreater(tried, 0)
 

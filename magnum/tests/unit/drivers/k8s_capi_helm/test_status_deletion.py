@@ -11,8 +11,8 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model
 from magnum.drivers.k8s_capi_helm.model import Missing, names
-from magnum.drivers.k8s_capi_helm.status import deletion
-from magnum.drivers.k8s_capi_helm.status.deletion import DeletionAction
+from magnum.drivers.k8s_capi_helm.status import deletion_order
+from magnum.drivers.k8s_capi_helm.status.deletion_order import DeletionAction
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 
 LISTS = ("servers", "machines", "machine_sets", "machine_deployments", "addons")
@@ -35,9 +35,9 @@ def going() -> model.Observed:
     return observed
 
 
-def step(observed: model.Observed, **more: Any) -> deletion.DeletionStep:
+def step(observed: model.Observed, **more: Any) -> deletion_order.DeletionStep:
     given_by_default = {"proof": True, "release_present": False, "secrets_present": False}
-    return deletion.next_step(observed, **{**given_by_default, **more})
+    return deletion_order.next_step(observed, **{**given_by_default, **more})
 
 
 class OrderTest(testtools.TestCase):
@@ -78,7 +78,8 @@ class OrderTest(testtools.TestCase):
 
     def test_what_stops_a_pass(self):
         self.assertEqual(
-            {DeletionAction.WAIT, DeletionAction.DONE, DeletionAction.NO_PROOF}, set(deletion.STOPS)
+            {DeletionAction.WAIT, DeletionAction.DONE, DeletionAction.NO_PROOF},
+            set(deletion_order.STOPS),
         )
 
 
@@ -89,7 +90,7 @@ class UnreadableTest(testtools.TestCase):
         for kind in COUNTED:
             observed = dataclasses.replace(nothing(), **{kind: Missing.UNREADABLE})
             self.assertEqual(DeletionAction.WAIT, step(observed).action, kind)
-            self.assertFalse(deletion.is_gone(observed), kind)
+            self.assertFalse(deletion_order.is_gone(observed), kind)
 
     def test_what_helm_or_the_secrets_say(self):
         for unknown in ("release_present", "secrets_present"):
@@ -117,7 +118,7 @@ class UnreadableTest(testtools.TestCase):
         }
         observed = dataclasses.replace(nothing(), **parts)
         found = step(observed, release_present=release_present, secrets_present=secrets_present)
-        self.assertFalse(deletion.is_gone(observed))
+        self.assertFalse(deletion_order.is_gone(observed))
         self.assertNotIn(
             found.action, (DeletionAction.REMOVE_SECRETS, DeletionAction.BURY, DeletionAction.DONE)
         )

@@ -11,7 +11,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model, status
 from magnum.drivers.k8s_capi_helm.model import Missing
-from magnum.drivers.k8s_capi_helm.status import deletion
+from magnum.drivers.k8s_capi_helm.status import deletion_order
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.builders import Json, NOW
 
@@ -171,7 +171,7 @@ class LawTest(testtools.TestCase):
     @given(scene, strategies.sets(strategies.sampled_from((*SINGLES, *LISTS[:-1])), min_size=1))
     def test_unreadable_is_never_gone(self, observed, kinds):
         lost = dataclasses.replace(observed, **dict.fromkeys(kinds, Missing.UNREADABLE))
-        self.assertFalse(deletion.is_gone(lost))
+        self.assertFalse(deletion_order.is_gone(lost))
         state = wanted(observed)
         groups = tuple(
             one if one.is_control_plane else dataclasses.replace(one, status="DELETE_IN_PROGRESS")

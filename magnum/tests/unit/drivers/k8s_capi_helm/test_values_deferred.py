@@ -13,7 +13,7 @@ import yaml
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import Json
-from magnum.drivers.k8s_capi_helm.values import deferred, merge, upgrade
+from magnum.drivers.k8s_capi_helm.values import deferred, merge, rollout, upgrade
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import CHECKOUT
 
 #: What another value of a key replaces, found by rendering (charts/test_rolls.py).
@@ -76,8 +76,8 @@ class TestRolls(testtools.TestCase):
 
     def test_what_replaces_workers_is_deferred_or_treated_otherwise(self) -> None:
         rolls = yaml.safe_load(ROLLS.read_text(encoding="utf-8"))
-        self.assertEqual({*deferred.SHARED, *OTHERWISE}, replacing_workers(rolls))
-        self.assertEqual(set(), set(deferred.SHARED) & set(OTHERWISE))
+        self.assertEqual({*rollout.SHARED, *OTHERWISE}, replacing_workers(rolls))
+        self.assertEqual(set(), set(rollout.SHARED) & set(OTHERWISE))
 
     def test_a_row_of_the_record_is_read(self) -> None:
         rolls = {
@@ -189,7 +189,7 @@ class TestGroups(testtools.TestCase):
         live = {**values({}, x={}), "authWebhook": "none"}
         theirs = {**live, "proxy": {"http": "http://p:1"}, "authWebhook": "other"}
         owing = deferred.of_upgrade("1", live, live, theirs)
-        self.assertEqual({**live, "authWebhook": "other"}, deferred.keep_machines(theirs, live))
+        self.assertEqual({**live, "authWebhook": "other"}, rollout.keep_machines(theirs, live))
         self.assertEqual(live, deferred.apply(live, ["x"], [owing], shared=False))
         after = deferred.apply(live, ["x"], [owing], shared=True)
         self.assertEqual({"http": "http://p:1"}, after["proxy"])

@@ -13,8 +13,9 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import Operation, Verb
-from magnum.drivers.k8s_capi_helm.values import rollout, upgrade
+from magnum.drivers.k8s_capi_helm.values import upgrade
 from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
+from magnum.drivers.k8s_capi_helm.values.upgrade_nodegroups import waiting_for_control_plane
 
 START = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 TEXTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))
@@ -258,11 +259,12 @@ class TestHeld(testtools.TestCase):
         values = upgrade.initial_values(live(), render(), render())
         self.assertEqual(
             ("a",),
-            rollout.waiting_for_control_plane(values, self.operation(CONTROL_PLANE, "a"), ()),
+            waiting_for_control_plane(values, self.operation(CONTROL_PLANE, "a"), ()),
         )
         rest = upgrade.unpin_nodegroups(values, ["a"], 1, shared=True)
         self.assertEqual(
-            (), rollout.waiting_for_control_plane(rest, self.operation(CONTROL_PLANE, "a"), ())
+            (),
+            waiting_for_control_plane(rest, self.operation(CONTROL_PLANE, "a"), ()),
         )
 
     def test_nobody_before_helm_took_it_and_nobody_without_the_control_plane(self) -> None:
@@ -271,7 +273,7 @@ class TestHeld(testtools.TestCase):
             self.operation(CONTROL_PLANE, "a", accepted=False),
             self.operation("a"),
         ):
-            self.assertEqual((), rollout.waiting_for_control_plane(values, operation, ()))
+            self.assertEqual((), waiting_for_control_plane(values, operation, ()))
 
 
 def _image(values: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from magnum.conductor.handlers.common import cert_manager
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile import clients
-from magnum.drivers.k8s_capi_helm.status import deletion
+from magnum.drivers.k8s_capi_helm.status import deletion_order
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, NAMESPACE, RELEASE
 
@@ -449,7 +449,7 @@ class TestDelete(driver_case.DriverCase):
         self.health_task()
         cluster = self.cluster()
         self.assertEqual("DELETE_FAILED", cluster.status)
-        self.assertEqual(deletion.NO_PROOF_SENTENCE, cluster.status_reason)
+        self.assertEqual(deletion_order.NO_PROOF_SENTENCE, cluster.status_reason)
         self.assertEqual("UNKNOWN", cluster.health_status)
 
     def test_an_unreachable_one_neither(self):

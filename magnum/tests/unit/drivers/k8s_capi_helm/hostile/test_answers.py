@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.kube import request as wire
 from magnum.drivers.k8s_capi_helm.kube import tenant_kubeconfig, transform
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import names, secrets
-from magnum.drivers.k8s_capi_helm.status import controller_leases, deletion
+from magnum.drivers.k8s_capi_helm.status import controller_leases, deletion_order
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.tests import base
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, hostile, test_cloud
@@ -73,9 +73,11 @@ class TestKubernetes(test_texts.TextCase):
         self.assert_verdict(status.evaluate(look, state, NOW))
         status.servers_in_error(look)
         if len(value) >= len(_FIELDS[field]) or isinstance(value, dict):
-            self.assertFalse(deletion.is_gone(look))
-        step = deletion.next_step(look, proof=True, release_present=False, secrets_present=False)
-        self.assertIsInstance(step.action, deletion.DeletionAction)
+            self.assertFalse(deletion_order.is_gone(look))
+        step = deletion_order.next_step(
+            look, proof=True, release_present=False, secrets_present=False
+        )
+        self.assertIsInstance(step.action, deletion_order.DeletionAction)
 
     @hostile.given(hostile.broken({key: MACHINE[key] for key in ("spec", "status")}), examples=3)
     def test_what_is_watched(self, content: Any) -> None:

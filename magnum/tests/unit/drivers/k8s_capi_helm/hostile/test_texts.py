@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from magnum.drivers.k8s_capi_helm import errors, model, status
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message
 from magnum.drivers.k8s_capi_helm.helm import failures
-from magnum.drivers.k8s_capi_helm.status import deletion, issue, messages, workload_addons
+from magnum.drivers.k8s_capi_helm.status import deletion_order, issue, messages, workload_addons
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, hostile
 
 NOW = builders.NOW
@@ -245,8 +245,12 @@ class TestDeletion(TextCase):
         at = (NOW - datetime.timedelta(minutes=3)).isoformat()
         one["metadata"].update(deletionTimestamp=at, finalizers=finalizers)
         builders.say(one, "Deleting", "True", text, "DeletionInProgress")
-        step = deletion.next_step(look, proof=True, release_present=True, secrets_present=True)
-        self.assertNotIn(step.action, (deletion.DeletionAction.DONE, deletion.DeletionAction.BURY))
+        step = deletion_order.next_step(
+            look, proof=True, release_present=True, secrets_present=True
+        )
+        self.assertNotIn(
+            step.action, (deletion_order.DeletionAction.DONE, deletion_order.DeletionAction.BURY)
+        )
         self.assert_verdict(
             status.evaluate(
                 look, builders.state("DELETE_IN_PROGRESS", {"default-worker": 1}, 1), NOW

@@ -49,7 +49,7 @@ OPEN = frozenset(
         "values.live",
         "values.change",
         "values.upgrade",
-        "values.rollout",
+        "values.upgrade_nodegroups",
         "values.deferred",
         "kube.snapshot",
         "kube.informers",

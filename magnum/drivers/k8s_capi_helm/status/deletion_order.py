@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The next step of a deletion, and what blocks it; unreadable never counts as deleted.
+"""The order of a deletion: its next step, and what blocks it; unreadable never counts as deleted.
 
 The order is Cluster API's: the Cluster object first, whose controller takes machines, control
 plane and infrastructure away in order; only then what they need while they go, the Secrets with the
