@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import text_types, types
+from magnum.drivers.k8s_capi_helm.labels import network_types, types
 from magnum.drivers.k8s_capi_helm.labels.label import label
 
 
@@ -21,25 +21,25 @@ class AddonLabels:
         "volumes.",
     )
     monitoring_retention_days: int | None = label(
-        text_types.SOME,
+        types.SOME,
         None,
         "14",
         "Days for which Prometheus keeps its metrics. The chart's default is 90.",
     )
     monitoring_retention_size: int | None = label(
-        text_types.SOME,
+        types.SOME,
         None,
         "20",
         "Size in GiB of Prometheus' volume, most of which it uses. The chart's default is 10.",
     )
     monitoring_interval_seconds: int | None = label(
-        text_types.SOME,
+        types.SOME,
         None,
         "60",
         "Scrape interval of Prometheus, in seconds.",
     )
     monitoring_storage_class_name: str | None = label(
-        text_types.OBJECT,
+        network_types.OBJECT,
         None,
         "fast",
         "Storage class of the volumes of Prometheus and Alertmanager. The default is the "
@@ -101,7 +101,7 @@ class AddonLabels:
         requires_bundled_chart=True,
     )
     manila_csi_share_network_id: str | None = label(
-        text_types.ID,
+        types.ID,
         None,
         "5c6d1b8c-8f27-4d0c-9a44-3c1a5d2f7e10",
         "Manila share network of the shares of the storage class csi-manila. Requires "

@@ -5,8 +5,72 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import component_flags, text_types, types
+from magnum.drivers.k8s_capi_helm.labels import component_flags, network_types, types
 from magnum.drivers.k8s_capi_helm.labels.label import label
+
+#: Plugins that Kubernetes 1.32 and later have and that need no configuration file
+#: (https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/).
+_PLUGINS = (
+    "AlwaysPullImages",
+    "CertificateApproval",
+    "CertificateSigning",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
+    "DefaultStorageClass",
+    "DefaultTolerationSeconds",
+    "DenyServiceExternalIPs",
+    "ExtendedResourceToleration",
+    "LimitPodHardAntiAffinityTopology",
+    "LimitRanger",
+    "MutatingAdmissionWebhook",
+    "NamespaceAutoProvision",
+    "NamespaceExists",
+    "NamespaceLifecycle",
+    "NodeRestriction",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeClaimResize",
+    "PodNodeSelector",
+    "PodSecurity",
+    "PodTolerationRestriction",
+    "Priority",
+    "ResourceQuota",
+    "RuntimeClass",
+    "ServiceAccount",
+    "StorageObjectInUseProtection",
+    "TaintNodesByCondition",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+)
+#: What Go offers below TLS 1.3 and does not call insecure (https://pkg.go.dev/crypto/tls).
+_SUITES = (
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+)
+#: Go's HTTP/2 asks for one of them, and without it neither API server nor kubelet starts.
+#: https://pkg.go.dev/golang.org/x/net/http2#ConfigureServer
+_HTTP2_SUITES = (
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+)
+_CIPHERS = types.word_list(
+    _SUITES,
+    "Go's names of cipher suites for TLS 1.2, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 or the same of "
+    "ECDSA among them, as HTTP/2 needs it, with commas between them",
+    _HTTP2_SUITES,
+)
+_ADMISSION_PLUGINS = types.word_list(
+    _PLUGINS,
+    "admission plugins that Kubernetes has today and that need no file, like "
+    "NodeRestriction,AlwaysPullImages",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,26 +110,26 @@ class ApiServerLabels:
         immutable=True,
     )
     admission_control_list: tuple[str, ...] = label(
-        text_types.ADMISSION_PLUGINS,
+        _ADMISSION_PLUGINS,
         (),
         "AlwaysPullImages,PodNodeSelector",
         "Admission plugins of the API server in addition to the default ones. NodeRestriction is "
         "always enabled.",
     )
     api_server_cert_sans: tuple[str, ...] = label(
-        text_types.HOSTS,
+        network_types.HOSTS,
         (),
         "k8s.example.org,192.0.2.10",
         "Additional names and addresses in the certificate of the API server.",
     )
     api_server_tls_cipher_suites: tuple[str, ...] = label(
-        text_types.CIPHERS,
+        _CIPHERS,
         (),
         "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
         "Cipher suites of the API server below TLS 1.3. The default is that of Kubernetes.",
     )
     kubelet_tls_cipher_suites: tuple[str, ...] = label(
-        text_types.CIPHERS,
+        _CIPHERS,
         (),
         "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
         "Cipher suites of the kubelets below TLS 1.3. The default is that of Kubernetes.",
@@ -79,7 +143,7 @@ class ApiServerLabels:
         requires_bundled_chart=True,
     )
     audit_log_max_age: int = label(
-        text_types.SOME,
+        types.SOME,
         30,
         "7",
         "Days for which files of the audit log are kept.",
@@ -87,7 +151,7 @@ class ApiServerLabels:
         requires_bundled_chart=True,
     )
     audit_log_max_backup: int = label(
-        text_types.SOME,
+        types.SOME,
         10,
         "3",
         "Number of rotated files of the audit log that are kept.",
@@ -95,7 +159,7 @@ class ApiServerLabels:
         requires_bundled_chart=True,
     )
     audit_log_max_size: int = label(
-        text_types.SOME,
+        types.SOME,
         100,
         "50",
         "Size in MiB at which the audit log is rotated.",
@@ -103,7 +167,7 @@ class ApiServerLabels:
         requires_bundled_chart=True,
     )
     oidc_issuer_url: str | None = label(
-        text_types.HTTPS_URL,
+        network_types.HTTPS_URL,
         None,
         "https://sso.example.org/realms/k8s",
         "URL of an OpenID Connect issuer whose tokens the Kubernetes API accepts. Requires "

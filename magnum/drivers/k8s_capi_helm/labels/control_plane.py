@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import text_types, types
+from magnum.drivers.k8s_capi_helm.labels import types
 from magnum.drivers.k8s_capi_helm.labels.label import label, LabelScope
 
 
@@ -20,7 +20,7 @@ class ControlPlaneLabels:
         "Whether the Kubernetes API accepts Keystone tokens, through k8s-keystone-auth.",
     )
     control_plane_availability_zones: tuple[str, ...] = label(
-        text_types.ZONES,
+        types.ZONES,
         (),
         "az-1,az-2,az-3",
         "Nova availability zones over which the control plane nodes are distributed. The default "

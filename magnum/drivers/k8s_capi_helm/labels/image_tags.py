@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import text_types
+from magnum.drivers.k8s_capi_helm.labels import network_types, types
 from magnum.drivers.k8s_capi_helm.labels.label import label
 
 
 def _tag(oldest: str, example: str, component: str) -> str | None:
     """A label for the version of a program that comes in the chart's version without it."""
     help = f"Version of {component}. Without it the one that the chart has."
-    return label(text_types.tag(oldest, component), None, example, help)
+    return label(types.tag(oldest, component), None, example, help)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class TagLabels:
     """Labels about versions and images."""
 
     container_infra_prefix: str | None = label(
-        text_types.PREFIX,
+        network_types.PREFIX,
         None,
         "registry.example.org/mirror/",
         "A registry and path that are put before the whole name of every system image that the "

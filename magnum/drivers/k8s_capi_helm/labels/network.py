@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from magnum.drivers.k8s_capi_helm.labels import text_types, types
+from magnum.drivers.k8s_capi_helm.labels import network_types, types
 from magnum.drivers.k8s_capi_helm.labels.label import label
 
 
@@ -14,7 +14,7 @@ class NetworkLabels:
     """Labels about networks and load balancers."""
 
     fixed_subnet_cidr: str = label(
-        types.SUBNET,
+        network_types.SUBNET,
         "10.0.0.0/24",
         "10.20.0.0/24",
         "IPv4 range of the network that is created for the nodes. Not used if the cluster has a "
@@ -51,7 +51,7 @@ class NetworkLabels:
         immutable=True,
     )
     api_master_lb_allowed_cidrs: tuple[str, ...] = label(
-        types.CIDRS,
+        network_types.CIDRS,
         (),
         "192.0.2.0/24,198.51.100.0/24",
         "IPv4 networks that can connect to the Kubernetes API, separated by commas or spaces. "
@@ -76,14 +76,14 @@ class NetworkLabels:
         requires_bundled_chart=True,
     )
     api_server_floating_ip: str | None = label(
-        text_types.ADDRESS,
+        network_types.ADDRESS,
         None,
         "192.0.2.10",
         "An existing floating IP of the project for the Kubernetes API, instead of a new one.",
         immutable=True,
     )
     calico_ipv4pool: tuple[str, ...] = label(
-        text_types.PODS,
+        network_types.PODS,
         (),
         "10.100.0.0/16,fd00:10::/56",
         "Pod network with calico: one CIDR, or one of IPv4 and one of IPv6, the preferred one "
@@ -91,7 +91,7 @@ class NetworkLabels:
         immutable=True,
     )
     cilium_ipv4pool: tuple[str, ...] = label(
-        text_types.PODS,
+        network_types.PODS,
         (),
         "10.100.0.0/16",
         "Pod network with cilium: one CIDR, or one of IPv4 and one of IPv6, the preferred one "
@@ -99,7 +99,7 @@ class NetworkLabels:
         immutable=True,
     )
     service_cluster_ip_range: tuple[str, ...] = label(
-        text_types.SERVICES,
+        network_types.SERVICES,
         (),
         "10.254.0.0/16,fd00:20::/112",
         "Service network: one CIDR, or one of IPv4 and one of IPv6. The chart's default is "
@@ -107,7 +107,7 @@ class NetworkLabels:
         immutable=True,
     )
     dns_cluster_domain: str | None = label(
-        text_types.DOMAIN,
+        network_types.DOMAIN,
         None,
         "k8s.example.org",
         "DNS domain of Services. The chart's default is cluster.local.",

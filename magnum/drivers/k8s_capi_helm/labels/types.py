@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 import dataclasses
 import enum
-import ipaddress
 import re
 from typing import Generic, TypeVar
 
 from oslo_utils import strutils
 
-from magnum.drivers.k8s_capi_helm.labels import kubernetes
+from magnum.drivers.k8s_capi_helm.labels import kubernetes, versions
 
 T = TypeVar("T")
 
@@ -22,10 +21,10 @@ _SEMVER = re.compile(
 _CHART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?", re.ASCII)
 #: Never with a user and password: every user of a template reads its labels.
 _REPOSITORY = re.compile(r"bundled|(?:(?:https?|oci):/)?(?:/[A-Za-z0-9][\w.:+~-]*)+/?", re.ASCII)
+_TAG = re.compile(r"v?\d{1,4}(\.\d{1,4}){2}(-[0-9A-Za-z.-]{1,60})?", re.ASCII)
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 #: How Jinja2 (the addon provider's language) opens; Go templates open like its first.
 _TEMPLATE_OPENINGS = ("{{", "{%", "{#")
-_SMALLEST_SUBNET = 8
 _KNOWN_PROVIDERS = frozenset({"amphora", "amphorav2", "octavia", "ovn"})
 
 
@@ -139,17 +138,6 @@ def _read_kube_tag(text: str) -> str:
     return f"v{_read_version(text).removeprefix('v')}"
 
 
-def _read_subnet(text: str) -> str:
-    network = ipaddress.IPv4Network(text.strip())
-    if network.num_addresses < _SMALLEST_SUBNET:
-        raise ValueError(text)
-    return str(network)
-
-
-def _read_cidrs(text: str) -> tuple[str, ...]:
-    return tuple(str(ipaddress.ip_network(part)) for part in parts(text))
-
-
 def _read_annotations(text: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for piece in text.split(","):
@@ -169,12 +157,70 @@ def _read_overlay(text: str) -> str:
     return word
 
 
+def _read_zones(text: str) -> tuple[str, ...]:
+    zones = tuple(part.strip() for part in re.split("[,;]", text) if part.strip())
+    if len(set(zones)) != len(zones):
+        raise InvalidText("a zone is given twice")
+    if not zones:
+        raise ValueError(text)
+    return tuple(ZONE.read(zone) for zone in zones)
+
+
+def _read_id(text: str) -> str:
+    if re.fullmatch(r"[0-9A-Za-z-]{1,64}", text.strip(), re.A) is None:
+        raise ValueError(text)
+    return text.strip()
+
+
 def parts(text: str) -> list[str]:
     """The pieces of a list: commas (of a repeated ``--label``), semicolons or spaces between."""
     pieces = [piece for piece in re.split(r"[,;\s]+", text) if piece]
     if not pieces:
         raise ValueError(text)
     return pieces
+
+
+def word_list(
+    words: tuple[str, ...], expected: str, must_include: tuple[str, ...] = ()
+) -> LabelType[tuple[str, ...]]:
+    """Words of a closed list, each once, in the order in which they are given.
+
+    :param must_include: of these at least one.
+    """
+    by_key = {word.casefold(): word for word in words}
+
+    def read(text: str) -> tuple[str, ...]:
+        chosen: list[str] = []
+        for part in parts(text):
+            if part.casefold() not in by_key:
+                raise InvalidText(f"'{part}' is not one of them")
+            if by_key[part.casefold()] in chosen:
+                raise InvalidText(f"'{part}' is given twice")
+            chosen.append(by_key[part.casefold()])
+        if must_include and not set(must_include) & set(chosen):
+            raise InvalidText(f"neither {' nor '.join(must_include)} is among them")
+        return tuple(chosen)
+
+    return LabelType(read, expected)
+
+
+def tag(oldest: str, component: str) -> LabelType[str]:
+    """A version of a program that this driver's charts can run.
+
+    :param oldest: the oldest one, like ``v4.0.0``; older ones are refused, as templates of the Heat
+        driver name versions that no Kubernetes of today works with.
+    :param component: of what it is a version.
+    """
+    oldest_version = versions.parse(oldest)
+    assert oldest_version is not None
+
+    def read(text: str) -> str:
+        version = versions.parse(text.strip()) if _TAG.fullmatch(text.strip()) else None
+        if version is None or version < oldest_version:
+            raise ValueError(text)
+        return text.strip()
+
+    return LabelType(read, f"a version of {component} like {oldest}, or a newer one")
 
 
 _NO_TEMPLATE = "without line breaks, '{{', '{%' or '{#'"
@@ -204,10 +250,8 @@ REPOSITORY = LabelType(
     "bundled",
 )
 OVERLAY = LabelType(_read_overlay, "a word of at most 63 letters, digits, '-' and '_'")
-#: IPv4 only: the subnet that CAPO makes is created with IP version 4 (its networking service).
-SUBNET = LabelType(
-    _read_subnet, "an IPv4 network of 8 addresses or more like 10.0.0.0/24, with no host bits set"
-)
-CIDRS = LabelType(
-    _read_cidrs, "IPv4 or IPv6 networks like 192.0.2.0/24,2001:db8::/32, with no host bits set"
+SOME = number(1, "a whole number, 1 or more")
+ID = LabelType(_read_id, "an id as OpenStack shows it")
+ZONES = LabelType(
+    _read_zones, "names of availability zones with commas between them, each once, without ':'"
 )

@@ -31,9 +31,9 @@ _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, *_POSSESSIVE)
 #: that a text can be taken apart in one way only; with a text that nearly fits, of any length.
 SEPARATED = {
     "values.storage._SUBDOMAIN": "a-a.",
-    "labels.text_types._DOMAIN": "a-a.",
-    "labels.text_types._URL": "https://a/a",
-    "labels.text_types._PREFIX": "a/a.a_a--a",
+    "labels.network_types._DOMAIN": "a-a.",
+    "labels.network_types._URL": "https://a/a",
+    "labels.network_types._PREFIX": "a/a.a_a--a",
     "labels.types._REPOSITORY": "/a.a:a",
     "reconcile.autoscaler_deployment._NAME": "a.a:1/a-a/a",
     "status.controller_leases._TOLD": "controllers a, a.a, ",
