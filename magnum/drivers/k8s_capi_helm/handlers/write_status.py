@@ -9,6 +9,7 @@ import os
 import threading
 from typing import Any
 
+from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, refresh, saving, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.saving import save as put
 from magnum.drivers.k8s_capi_helm.model import (
@@ -24,8 +25,6 @@ from magnum.drivers.k8s_capi_helm.reconcile.observe import Evaluation
 from magnum.drivers.k8s_capi_helm.status import reasons
 
 _locks: dict[tuple[int, int], threading.Lock] = {}
-
-
 _MANY = 64
 
 
@@ -102,9 +101,6 @@ def _write(
             if entry_names[nodegroup.name] in verdicts:
                 name = entry_names[nodegroup.name]
                 own_verdict = verdicts[name]
-                if own_verdict.gone and latest is not None and latest.holder:
-                    # Who has the lock may be about to create it: its row stays until then.
-                    continue
                 is_recorded = operation.is_creation_recorded(operations, name, nodegroup.uuid)
                 if _may_be_unvalidated(cluster, nodegroup) and not is_recorded:
                     own_verdict = dataclasses.replace(
@@ -117,7 +113,7 @@ def _write(
             for op in operations
             if op.id not in evaluation.unfinished and _is_finished(op, verdict)
         ]
-        if latest is not None and not latest.holder and finished:
+        if latest is not None and finished:
             # Off the record last: as long as its row is there, its deletion stands.
             ports.leases.finish(namespace, cluster.stack_id, finished)
         put(
@@ -157,15 +153,12 @@ def write_sizes(nodegroups_observed: list[Any], current: list[Any], evaluation: 
     """
     if evaluation.unreachable or _statuses(nodegroups_observed) != _statuses(current):
         return
-    verdicts, entry_names = (
-        {item.name: item for item in evaluation.verdict.groups},
-        reader.entry_names_of(current),
-    )
+    verdicts = {item.name: item for item in evaluation.verdict.groups}
+    entry_names = reader.entry_names_of(current)
     for nodegroup in current:
-        if entry_names[nodegroup.name] in verdicts and (nodegroup.status or "").endswith(
-            "_COMPLETE"
-        ):
-            _write_sizes(nodegroup, verdicts[entry_names[nodegroup.name]])
+        verdict = verdicts.get(entry_names[nodegroup.name])
+        if verdict is not None and (nodegroup.status or "").endswith("_COMPLETE"):
+            _write_sizes(nodegroup, verdict)
 
 
 def _is_unchanged(cluster: Any, nodegroups_observed: list[Any], evaluation: Evaluation) -> bool:
@@ -176,11 +169,6 @@ def _is_unchanged(cluster: Any, nodegroups_observed: list[Any], evaluation: Eval
     verdict, record = evaluation.verdict, evaluation.record
     entry_names = reader.entry_names_of(nodegroups_observed)
     by_entry_name = {entry_names[nodegroup.name]: nodegroup for nodegroup in nodegroups_observed}
-    fingerprints = {
-        nodegroup_verdict.name: nodegroup_verdict.fingerprint
-        for nodegroup_verdict in verdict.groups
-        if nodegroup_verdict.fingerprint
-    }
     return (
         record is not None
         and verdict.status.endswith("_IN_PROGRESS")
@@ -188,7 +176,7 @@ def _is_unchanged(cluster: Any, nodegroups_observed: list[Any], evaluation: Eval
         and verdict.api_address in (None, "", cluster.api_address)
         and verdict.coe_version in (None, "", cluster.coe_version)
         and verdict.fingerprint == record.ready_fingerprint
-        and fingerprints == record.nodegroup_ready_fingerprints
+        and _fingerprints(verdict) == record.nodegroup_ready_fingerprints
         and all(
             _is_nodegroup_unchanged(by_entry_name[nodegroup_verdict.name], nodegroup_verdict)
             for nodegroup_verdict in verdict.groups
@@ -211,24 +199,20 @@ def _record_verdict(
 ) -> ReleaseRecord | None:
     """Keep what the verdict leaves in the record.
 
-    :returns: the record as it was read for that; None when an operation has come in since.
+    :returns: the record as it was read for that; None when an operation has come in since, or a
+        nodegroup that is gone may come again.
     """
-    release, verdict = cluster.stack_id, evaluation.verdict
+    release, verdict, judged = cluster.stack_id, evaluation.verdict, evaluation.record
     latest = ports.leases.read(namespace, release)
-    if (
-        latest is None
-        or evaluation.record is None
-        or latest.operations != evaluation.record.operations
-    ):
+    if latest is None or judged is None or latest.operations != judged.operations:
+        return None
+    if _gone(verdict) and not _is_lock_free(ports, namespace, release, latest):
+        # Who has the lock may be about to create it: its row stays until then.
         return None
     current = list(cluster.nodegroups)
     if reassert_deleting(current, latest):
         return None
-    fingerprints = {
-        nodegroup_verdict.name: nodegroup_verdict.fingerprint
-        for nodegroup_verdict in verdict.groups
-        if nodegroup_verdict.fingerprint
-    }
+    fingerprints = _fingerprints(verdict)
     if (verdict.fingerprint, fingerprints) != (
         latest.ready_fingerprint,
         latest.nodegroup_ready_fingerprints,
@@ -245,6 +229,21 @@ def _record_verdict(
         ]
         ports.leases.finish(namespace, release, done)
     return latest
+
+
+def _is_lock_free(ports: Clients, namespace: str, release: str, record: ReleaseRecord) -> bool:
+    """Whether nobody holds the lock of a release.
+
+    A conductor that has died holds it until somebody else takes it, and no reconciliation does
+    while the release is as the rows ask for.
+    """
+    if not record.holder:
+        return True
+    try:
+        with ports.leases.hold(namespace, release, wait=0):
+            return True
+    except errors.DriverError:
+        return False
 
 
 def _handed_over_deletions(
@@ -267,10 +266,17 @@ def _handed_over_deletions(
 
 def _is_finished(operation: Operation, verdict: Verdict) -> bool:
     """Whether all that an operation is about are nodegroups that are gone."""
-    deleted = {
-        nodegroup_verdict.name for nodegroup_verdict in verdict.groups if nodegroup_verdict.gone
-    }
-    return bool(operation.groups) and deleted.issuperset(operation.groups)
+    return bool(operation.groups) and _gone(verdict).issuperset(operation.groups)
+
+
+def _gone(verdict: Verdict) -> frozenset[str]:
+    """Names of the nodegroups that are gone."""
+    return frozenset(nodegroup.name for nodegroup in verdict.groups if nodegroup.gone)
+
+
+def _fingerprints(verdict: Verdict) -> dict[str, str]:
+    """The fingerprint of each nodegroup that has one."""
+    return {item.name: item.fingerprint for item in verdict.groups if item.fingerprint}
 
 
 def _may_be_unvalidated(cluster: Any, nodegroup: Any) -> bool:

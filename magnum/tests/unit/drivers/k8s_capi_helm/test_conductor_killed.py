@@ -6,17 +6,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from typing import Any
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm import lease as lease_lease
 from magnum.drivers.k8s_capi_helm.model import names, RetiredCredential
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 
 FIRST = f"id-magnum-{RELEASE}"
 LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 BAD = {"team": "bad"}
+LEASE_SECONDS = 60
 
 
 class TestCreate(DriverCase):
@@ -199,3 +202,59 @@ class TestChanges(DriverCase):
             return errors.HelmRefused("Helm refused it: team.") if bad else None
 
         self.helm.refuses, self.helm.is_half_way = refuses, True
+
+
+class TestLock(DriverCase):
+    """A lock that was not given back when the release was as the rows ask for already."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.seconds = 0.0
+        self.ports = dataclasses.replace(
+            self.ports,
+            leases=lease_lease.ReleaseLeases(
+                self.kube,
+                holder="other",
+                lease_duration=LEASE_SECONDS,
+                clock=lambda: self.seconds,
+                pause=lambda seconds: None,
+            ),
+        )
+        self.made()
+        self.add_group("extra")
+        self.capi_converges()
+        self.status_task(2)
+        self.drop_group("extra")
+        self.capi_converges()
+
+    def lock(self, renewed: int = 0) -> None:
+        spec = {
+            "holderIdentity": "another/1/1a2b3c4d",
+            "leaseDurationSeconds": LEASE_SECONDS,
+            "renewTime": f"2040-01-01T00:{renewed:02}:00.000000Z",
+        }
+        self.kube.patch(names.LEASE, NAMESPACE, names.lease(RELEASE), {"spec": spec})
+
+    def is_in_progress(self) -> None:
+        self.assertEqual("UPDATE_IN_PROGRESS", self.cluster().status)
+        self.assertEqual("DELETE_IN_PROGRESS", self.group("extra").status)
+
+    def test_a_nodegroup_is_gone_when_the_lock_of_a_dead_conductor_has_expired(self) -> None:
+        self.lock()
+        self.status_task(3)
+        self.is_in_progress()
+        self.seconds += LEASE_SECONDS + 1
+        self.status_task(2)
+        self.assertEqual("UPDATE_COMPLETE", self.cluster().status)
+        self.assertNotIn("extra", [row.name for row in self.cluster().nodegroups])
+        record = self.ports.leases.read(NAMESPACE, RELEASE)
+        self.assertEqual(((), ""), (record.operations, record.holder) if record else None)
+
+    def test_a_nodegroup_that_is_gone_stays_while_a_live_conductor_holds_the_lock(self) -> None:
+        for number in range(5):
+            self.lock(number)
+            self.status_task()
+            self.is_in_progress()
+            self.health_task()
+            self.is_in_progress()
+            self.seconds += LEASE_SECONDS + 1
