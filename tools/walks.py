@@ -140,7 +140,7 @@ class Counter:
         self._counted = {
             name: tuple(_code(one) for one in functions)
             for name, functions in (
-                ("reads", (helm.live, helm.deployed)),
+                ("reads", (helm.live, helm.deployed_release)),
                 ("snapshots", (snapshot.take_snapshot,)),
                 ("parses", (labels_parser._parse,)),
                 ("renders", (helm_values.render,)),

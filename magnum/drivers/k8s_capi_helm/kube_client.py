@@ -285,13 +285,13 @@ class KubeClient:
                 LOG.log(level, "%s %s in %s is deleted", kind.name, name, namespace)
                 self.delete(kind, namespace, name, uid=uid)
 
-    def served(self, kind: names.Kind) -> str:
+    def served_version(self, kind: names.Kind) -> str:
         """The first of a kind's versions that the server has, kept until a request contradicts.
 
         :raises errors.ManagementRefused: the server has the kind in none of them.
         :raises errors.DriverError: otherwise as for get.
         """
-        return self._kinds.served(kind)
+        return self._kinds.served_version(kind)
 
     def _send_manifest(self, method: str, kind: names.Kind, manifest: Json, **extra: Any) -> Json:
         metadata = manifest["metadata"]

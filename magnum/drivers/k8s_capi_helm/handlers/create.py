@@ -126,7 +126,9 @@ def _create(
     prerequisites.ensure_lease(ports, request, plan.rendered.facts, now, limit)
     if not finalize_deletion.name_release(context, cluster, release, conf):
         return
-    with ports.leases.hold(request.namespace, release, wait=conf.capi_helm.lock_wait) as held_lease:
+    with ports.leases.acquire(
+        request.namespace, release, wait=conf.capi_helm.lock_wait
+    ) as held_lease:
         pairs = certificates.key_pairs(context, cluster)
         facts = provision.create(cloud, request, plan.rendered.facts)
         created = dataclasses.replace(plan.rendered, facts=facts)

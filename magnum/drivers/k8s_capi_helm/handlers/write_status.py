@@ -202,23 +202,21 @@ def _record_verdict(
     :returns: the record as it was read for that; None when an operation has come in since, or a
         nodegroup that is gone may come again.
     """
-    release, verdict, judged = cluster.stack_id, evaluation.verdict, evaluation.record
-    latest = ports.leases.read(namespace, release)
+    key, verdict, judged = (namespace, cluster.stack_id), evaluation.verdict, evaluation.record
+    latest = ports.leases.read(*key)
     if latest is None or judged is None or latest.operations != judged.operations:
         return None
-    if _gone(verdict) and not _is_lock_free(ports, namespace, release, latest):
+    if _gone(verdict) and not _is_lock_free(ports, *key, latest):
         # Who has the lock may be about to create it: its row stays until then.
         return None
     current = list(cluster.nodegroups)
     if reassert_deleting(current, latest):
         return None
     fingerprints = _fingerprints(verdict)
-    if (verdict.fingerprint, fingerprints) != (
-        latest.ready_fingerprint,
-        latest.nodegroup_ready_fingerprints,
-    ):
+    recorded = latest.ready_fingerprint, latest.nodegroup_ready_fingerprints
+    if (verdict.fingerprint, fingerprints) != recorded:
         ports.leases.remember(
-            namespace, release, first_look=verdict.fingerprint, group_looks=fingerprints
+            *key, ready_fingerprint=verdict.fingerprint, nodegroup_ready_fingerprints=fingerprints
         )
     if verdict.status.endswith(("_COMPLETE", "_FAILED")):
         unfinished = evaluation.unfinished | _handed_over_deletions(current, evaluation, latest)
@@ -227,7 +225,7 @@ def _record_verdict(
             for op in latest.operations
             if op.id not in unfinished and not _is_finished(op, verdict)
         ]
-        ports.leases.finish(namespace, release, done)
+        ports.leases.finish(*key, done)
     return latest
 
 
@@ -240,7 +238,7 @@ def _is_lock_free(ports: Clients, namespace: str, release: str, record: ReleaseR
     if not record.holder:
         return True
     try:
-        with ports.leases.hold(namespace, release, wait=0):
+        with ports.leases.acquire(namespace, release, wait=0):
             return True
     except errors.DriverError:
         return False

@@ -192,7 +192,7 @@ def find_helm(executable: str) -> str:
     return program
 
 
-def identity(executable: str) -> tuple[object, ...]:
+def executable_identity(executable: str) -> tuple[object, ...]:
     """What tells one helm binary from another one that has taken its place.
 
     :raises errors.HelmUnusable: there is none that may be executed.

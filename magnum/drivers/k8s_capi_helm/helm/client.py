@@ -16,7 +16,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
 from magnum.drivers.k8s_capi_helm.helm import failures, recovery, release_secret
-from magnum.drivers.k8s_capi_helm.helm.cli import HelmCli, identity
+from magnum.drivers.k8s_capi_helm.helm.cli import executable_identity, HelmCli
 from magnum.drivers.k8s_capi_helm.helm.fair_queue import FairQueue
 from magnum.drivers.k8s_capi_helm.helm.versions import supported_version
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
@@ -75,21 +75,21 @@ class HelmClient:
         :raises errors.DriverError: the management cluster cannot be used.
         """
         secrets = self._revisions(namespace, release)
-        secret = release_secret.newest(secrets)
+        secret = release_secret.newest_revision(secrets)
         if secret is None:
             return None
         decoded = release_secret.decode(secret)
         status = recovery.effective_status(secrets, decoded.status)
         return dataclasses.replace(decoded, status=status, whole=recovery.last_complete(secrets))
 
-    def deployed(self, namespace: str, release: str) -> LiveRelease | None:
+    def deployed_release(self, namespace: str, release: str) -> LiveRelease | None:
         """The newest revision that was applied as a whole, without a helm process; None without.
 
         :raises errors.HelmRefused: its Secret is not readable.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        selector = {**release_secret.labels(release), **release_secret.DEPLOYED}
-        secret = release_secret.newest(self._kube.list(names.SECRET, namespace, selector))
+        selector = {**release_secret.release_labels(release), **release_secret.DEPLOYED}
+        secret = release_secret.newest_revision(self._kube.list(names.SECRET, namespace, selector))
         return None if secret is None else release_secret.decode(secret)
 
     def apply(
@@ -99,7 +99,7 @@ class HelmClient:
         chart: Chart,
         values: Json,
         *,
-        hold: HeldLock | None = None,
+        held_lock: HeldLock | None = None,
         adopt: bool = False,
     ) -> LiveRelease:
         """Install or upgrade a release to exactly this chart and these values.
@@ -107,7 +107,7 @@ class HelmClient:
         Returns when the objects are written, not when the cluster is ready. What a run that was
         interrupted has left in them is put right last.
 
-        :param hold: the lock under which this is done: once it is lost, helm is killed.
+        :param held_lock: the lock under which this is done: once it is lost, helm is killed.
         :param adopt: whether objects that are there are made the release's, whosever they are.
         :raises errors.Busy: somebody else changes the release, or it is not its project's turn.
         :raises errors.HelmInterrupted: helm ended half-way; to be tried again.
@@ -115,7 +115,7 @@ class HelmClient:
         :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        version, stop = self.version(), _stop(hold)
+        version, stop = self.version(), _stop(held_lock)
         newest = self._recover(namespace, release)
         previous_revision = 0 if newest is None else release_secret.revision(newest)
         by_server = newest is None or release_secret.is_server_side(newest)
@@ -153,12 +153,12 @@ class HelmClient:
             text = self._run(self._command().preview(release, chart.path, values, namespace))
         return release_secret.documents(text)
 
-    def uninstall(self, namespace: str, release: str, *, hold: HeldLock | None = None) -> None:
+    def uninstall(self, namespace: str, release: str, *, held_lock: HeldLock | None = None) -> None:
         """Take a release and its objects away; without a release there is nothing to do.
 
         Returns when deletion is under way, not when it is through.
 
-        :param hold: the lock under which this is done: once it is lost, helm is killed.
+        :param held_lock: the lock under which this is done: once it is lost, helm is killed.
         :raises errors.HelmInterrupted: helm ended half-way; to be tried again.
         :raises errors.HelmRefused: the management cluster refuses.
         :raises errors.HelmUnusable: helm is missing or has a version that is not supported.
@@ -167,7 +167,7 @@ class HelmClient:
         if self._newest(namespace, release) is None:
             return
         self.version()
-        stop = _stop(hold)
+        stop = _stop(held_lock)
         try:
             with self._turn(namespace, release, stop):
                 self._run(self._command(stop=stop).uninstall(release, namespace=namespace))
@@ -204,7 +204,7 @@ class HelmClient:
 
         :raises errors.HelmUnusable: it cannot be run, or its version is not supported.
         """
-        binary = identity(self._executable)
+        binary = executable_identity(self._executable)
         with self._guard:
             if binary != self._known_binary or not self._known_version:
                 command = self._command(timeout=_VERSION_TIMEOUT)
@@ -254,17 +254,17 @@ class HelmClient:
         return after
 
     def _newest(self, namespace: str, release: str) -> Json | None:
-        return release_secret.newest(self._revisions(namespace, release))
+        return release_secret.newest_revision(self._revisions(namespace, release))
 
     def _revisions(self, namespace: str, release: str) -> list[Json]:
-        return self._kube.list(names.SECRET, namespace, release_secret.labels(release))
+        return self._kube.list(names.SECRET, namespace, release_secret.release_labels(release))
 
     @contextlib.contextmanager
     def _turn(
         self, namespace: str, release: str = "", stop: Callable[[], bool] = lambda: False
     ) -> Iterator[None]:
         """A turn of a project, for which one waits as long as for a run: one may be in the way."""
-        with self._turns.turn(namespace, wait=deadline.seconds_left(self._timeout), stop=stop):
+        with self._turns.acquire(namespace, wait=deadline.seconds_left(self._timeout), stop=stop):
             if stop():
                 raise failures.lock_lost(namespace, release, "helm began")
             yield

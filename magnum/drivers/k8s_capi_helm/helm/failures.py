@@ -40,31 +40,31 @@ class ReleaseAbsent(errors.DriverError):
     """Helm knows no release of that name; does not leave this package."""
 
 
-def output(arguments: Sequence[str], finished: process.ProcessResult) -> bytes:
+def output(arguments: Sequence[str], result: process.ProcessResult) -> bytes:
     """What a run wrote to stdout, or the error that it stands for.
 
     :param arguments: of the run, for the operator's log.
     :raises errors.DriverError: the run did not succeed.
     """
-    words = without_passwords(finished.stderr.decode(errors="replace").strip())
+    words = without_passwords(result.stderr.decode(errors="replace").strip())
     run = f"helm {' '.join(arguments[:2])}"
-    detail = f"{run}: exit status {finished.code}: {words[-_DETAIL_LIMIT:]}"
-    if finished.end is process.ProcessOutcome.STOPPED:
+    detail = f"{run}: exit status {result.code}: {words[-_DETAIL_LIMIT:]}"
+    if result.end is process.ProcessOutcome.STOPPED:
         raise errors.HelmInterrupted(
             "Work on this cluster was stopped because another Magnum conductor may have taken it "
             "over. It continues there.",
             f"{run} was killed: its lock was lost. {words[-_DETAIL_LIMIT:]}",
         )
-    if finished.end is process.ProcessOutcome.TIMED_OUT or finished.code < 0:
+    if result.end is process.ProcessOutcome.TIMED_OUT or result.code < 0:
         raise errors.HelmInterrupted(
             "Applying the chart took too long or was interrupted. It will be retried; if this "
             "persists, ask the operator to check the management cluster.",
-            f"{run} {finished.end.value}, exit status {finished.code}: {words[-_DETAIL_LIMIT:]}",
+            f"{run} {result.end.value}, exit status {result.code}: {words[-_DETAIL_LIMIT:]}",
         )
-    if finished.code == 0:
+    if result.code == 0:
         if words:
             LOG.warning("%s says: %s", run, words[-_DETAIL_LIMIT:])
-        return finished.stdout
+        return result.stdout
     raise error_of(words, detail)
 
 

@@ -40,7 +40,7 @@ class FairQueue:
         self._round = 0
 
     @contextlib.contextmanager
-    def turn(self, project: str, *, wait: float, stop: Callable[[], bool]) -> Iterator[None]:
+    def acquire(self, project: str, *, wait: float, stop: Callable[[], bool]) -> Iterator[None]:
         """Run helm inside of the ``with``.
 
         :param wait: seconds at most until the turn comes.

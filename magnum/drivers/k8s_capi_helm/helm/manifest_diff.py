@@ -18,12 +18,12 @@ _SPAN = re.compile(r"(\d+h)?(\d+m)?(\d+s)?")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
-def differences(rendered: Json, live: Json) -> Iterator[str]:
-    """Paths of the fields that would change, were *rendered* applied.
+def differences(manifest: Json, live: Json) -> Iterator[str]:
+    """Paths of the fields that would change, were *manifest* applied.
 
     What the server or a controller has added stays either way; whose an object is does not count.
     """
-    yield from _differing(_content(rendered), _content(live), "")
+    yield from _differing(_content(manifest), _content(live), "")
 
 
 def foreign_owner(live: Json, namespace: str, release: str) -> str:

@@ -65,7 +65,7 @@ def with_mark(secret: Json) -> Json:
     annotations = marked["metadata"].get("annotations") or {}
     marked["metadata"]["annotations"] = {
         **annotations,
-        MARK: release_secret.label(secret, "status"),
+        MARK: release_secret.release_label(secret, "status"),
     }
     return marked
 
@@ -76,7 +76,7 @@ def is_marked(secret: Json) -> bool:
 
 def without_mark(secret: Json) -> Json:
     """The Secret of a revision that was gone over."""
-    status = release_secret.label(secret, "status")
+    status = release_secret.release_label(secret, "status")
     unmarked = release_secret.with_status(secret, "superseded" if status == _DEPLOYED else status)
     annotations = unmarked["metadata"].get("annotations") or {}
     unmarked["metadata"]["annotations"] = {
@@ -92,11 +92,12 @@ def interrupted_revisions(secrets: Iterable[Json]) -> list[Json]:
     begun, and each marks only those as superseded that it knows.
     """
     *older, newest = sorted(secrets, key=release_secret.revision)
-    is_whole = release_secret.label(newest, "status") == _DEPLOYED
+    is_whole = release_secret.release_label(newest, "status") == _DEPLOYED
     return [
         secret
         for secret in older
-        if is_marked(secret) or (is_whole and release_secret.label(secret, "status") == _DEPLOYED)
+        if is_marked(secret)
+        or (is_whole and release_secret.release_label(secret, "status") == _DEPLOYED)
     ]
 
 
@@ -110,7 +111,8 @@ def effective_status(secrets: Iterable[Json], status: str) -> str:
         return HALF_DONE if interrupted_revisions(revisions) else status
     is_installing = any(_note(secret, MARK) == _INSTALLING for secret in revisions)
     has_whole = any(
-        release_secret.label(secret, "status") in release_secret.WHOLE for secret in revisions
+        release_secret.release_label(secret, "status") in release_secret.WHOLE
+        for secret in revisions
     )
     return _INSTALLING if is_installing and not has_whole else status
 
@@ -120,7 +122,7 @@ def last_complete(secrets: Iterable[Json]) -> int:
     complete = (
         secret
         for secret in secrets
-        if release_secret.label(secret, "status") in release_secret.WHOLE
+        if release_secret.release_label(secret, "status") in release_secret.WHOLE
     )
     return max((release_secret.revision(secret) for secret in complete), default=0)
 
@@ -134,8 +136,8 @@ def repair_objects(
     :raises errors.Busy: it is.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    secrets = kube.list(names.SECRET, namespace, release_secret.labels(release))
-    whole = release_secret.newest(secrets)
+    secrets = kube.list(names.SECRET, namespace, release_secret.release_labels(release))
+    whole = release_secret.newest_revision(secrets)
     if whole is None:
         return
     for interrupted in interrupted_revisions(secrets):
@@ -171,20 +173,20 @@ def _repair(kube: KubeClient, namespace: str, release: str, repair: ObjectRepair
         LOG.warning("%s cannot be restored after an interrupted Helm run: %s", title, error.detail)
 
 
-def repairs(half: Json, whole: Json) -> Iterator[ObjectRepair]:
+def repairs(interrupted_secret: Json, applied_secret: Json) -> Iterator[ObjectRepair]:
     """What brings objects that have something of one revision to what another one says.
 
-    :param half: the Secret of the revision that may have left something.
-    :param whole: the Secret of one that was applied since, as a whole.
+    :param interrupted_secret: the Secret of the revision that may have left something.
+    :param applied_secret: the Secret of one that was applied since, as a whole.
     """
-    before, after = _documents(half), _documents(whole)
+    before, after = _documents(interrupted_secret), _documents(applied_secret)
     for key, old in before.items():
         new = after.get(key)
         if new is None:
             if _note(old, _KEEP[0]) != _KEEP[1]:
                 yield ObjectRepair(old, None)
         # Helm compares objects of the built-in kinds with what is there, and so does the server.
-        elif not _is_built_in(key[0]) and not release_secret.is_server_side(whole):
+        elif not _is_built_in(key[0]) and not release_secret.is_server_side(applied_secret):
             patch = merge.merge_patch(old, new)
             if patch:
                 yield ObjectRepair(new, patch)

@@ -49,23 +49,23 @@ class _Loader(_READER):  # type: ignore[misc]
     }
 
 
-def labels(release: str) -> dict[str, str]:
+def release_labels(release: str) -> dict[str, str]:
     """The labels by which Helm finds the revisions of a release."""
     return {"owner": "helm", "name": release}
 
 
-def newest(secrets: Iterable[Json]) -> Json | None:
+def newest_revision(secrets: Iterable[Json]) -> Json | None:
     """The Secret of the newest revision."""
     return max(secrets, key=revision, default=None)
 
 
 def revision(secret: Json) -> int:
     """The revision that a Secret is of; 0 when it does not say."""
-    text = label(secret, "version")
+    text = release_label(secret, "version")
     return int(text) if text.isdecimal() else 0
 
 
-def label(secret: Json, name: str) -> str:
+def release_label(secret: Json, name: str) -> str:
     """One of the labels by which Helm finds a Secret; "" without it."""
     return str((secret["metadata"].get("labels") or {}).get(name, ""))
 

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.kube import response
 from magnum.drivers.k8s_capi_helm.kube.request import (
-    describe,
     is_about,
     is_missing_kind,
     label_query,
     MERGE_PATCH,
     missing_kind,
+    object_reference,
     path,
     Request,
     unreachable,
@@ -37,8 +37,8 @@ class Discovery:
         self._served: dict[names.Kind, str] = {}
         self._found: dict[tuple[str, str], names.Kind] = {}
 
-    def served(self, kind: names.Kind) -> str:
-        """As :meth:`KubeClient.served`."""
+    def served_version(self, kind: names.Kind) -> str:
+        """As :meth:`KubeClient.served_version`."""
         if not kind.group:
             return kind.versions[0]
         with self._lock:
@@ -120,7 +120,7 @@ class Discovery:
         body: Json | None,
         extra: Mapping[str, Any],
     ) -> Request:
-        version = self.served(kind)
+        version = self.served_version(kind)
         if (
             body is not None
             and method in ("POST", "PUT", "PATCH")
@@ -131,7 +131,7 @@ class Discovery:
         return Request(
             method,
             path(kind, version, namespace, None if method == "POST" else name),
-            subject=describe(kind, namespace, name),
+            subject=object_reference(kind, namespace, name),
             body=body,
             private=kind == names.SECRET,
             **extra,

@@ -35,15 +35,16 @@ _merged: Callable[..., Any] = kubernetes.config.kube_config.KubeConfigMerger
 _loader: Callable[..., Any] = kubernetes.config.kube_config.KubeConfigLoader
 
 
-def find_kubeconfig(configured: str | None) -> str | None:
+def find_kubeconfig(configured_path: str | None) -> str | None:
     """The kubeconfig that is in force now.
 
-    :param configured: path from the configuration; wins when it is set, also when it is not there.
+    :param configured_path: path from the configuration; wins when it is set, also when there
+        is no such file.
     :returns: a path (for ``$KUBECONFIG`` possibly several, joined as there), or None when there is
         none and the process has to be in a pod.
     """
-    if configured:
-        return str(pathlib.Path(configured).expanduser())
+    if configured_path:
+        return str(pathlib.Path(configured_path).expanduser())
     if from_environment := os.environ.get("KUBECONFIG"):
         return from_environment
     default = _DEFAULT.expanduser()

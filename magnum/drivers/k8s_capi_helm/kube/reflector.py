@@ -89,18 +89,18 @@ class Reflector:
         self._trouble: type[errors.DriverError] | None = None
         self._woken = threading.Event()
 
-    def run(self, stopped: threading.Event) -> None:
-        """Rounds until *stopped*, with a pause after each that fails."""
-        while not stopped.is_set():
+    def run(self, stop_event: threading.Event) -> None:
+        """Rounds until *stop_event*, with a pause after each that fails."""
+        while not stop_event.is_set():
             try:
-                pause = self.round()
+                pause = self.list_and_watch()
             except Exception:
                 # Without its thread a store would be stale for ever, and nobody would know why.
                 LOG.exception(
                     "%s are listed again after an unexpected error", self._store.kind.plural
                 )
                 self._since, pause = "", _LONGEST_PAUSE
-            if pause and not stopped.is_set():
+            if pause and not stop_event.is_set():
                 self._woken.wait(pause)
                 self._woken.clear()
 
@@ -108,7 +108,7 @@ class Reflector:
         """End the current pause: the kubeconfig has changed, or the reflector is stopped."""
         self._woken.set()
 
-    def round(self) -> float:
+    def list_and_watch(self) -> float:
         """List, or follow the changes until the watch ends.
 
         :returns: seconds to wait before the next round.

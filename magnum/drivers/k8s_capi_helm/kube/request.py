@@ -64,7 +64,7 @@ def path(kind: names.Kind, version: str, namespace: str | None, name: str | None
     return "/" + "/".join(urllib.parse.quote(part, safe="") for part in parts)
 
 
-def describe(kind: names.Kind, namespace: str | None, name: str | None = None) -> str:
+def object_reference(kind: names.Kind, namespace: str | None, name: str | None = None) -> str:
     """What a request is about, for people: ``Lease 'a' in namespace 'b'``."""
     text = f"{kind.name} '{name}'" if name else f"{kind.name} objects"
     return f"{text} in namespace '{namespace}'" if kind.namespaced and namespace else text
@@ -186,6 +186,6 @@ def not_found_error(kind: names.Kind, namespace: str | None, name: str | None) -
     """The error of a write to an object that does not exist, or whose namespace does not."""
     return errors.Conflict(
         "An object of this cluster does not exist any more on the management cluster. It is "
-        f"{describe(kind, namespace, name)}; the request will be retried.",
+        f"{object_reference(kind, namespace, name)}; the request will be retried.",
         f"{kind.plural}: HTTP 404",
     )

@@ -48,7 +48,7 @@ def shrink(lease: Json) -> None:
         if annotations_size(lease) > LIMIT - RESERVE:
             codec.annotate(lease, key, "")
     if annotations_size(lease) > LIMIT:
-        raise _full(len(codec.pending(lease)))
+        raise _full(len(codec.pending_entries(lease)))
 
 
 def put_operation(lease: Json, entries: Iterable[Json], operation: Operation) -> None:
@@ -57,7 +57,7 @@ def put_operation(lease: Json, entries: Iterable[Json], operation: Operation) ->
     :raises errors.RecordFull: they are too many. A deletion is never refused.
     """
     entry_list = list(entries)
-    previous = codec.pending(lease)
+    previous = codec.pending_entries(lease)
     codec.annotate(lease, codec.OPERATIONS, json.dumps(entry_list))
     if operation.verb is Verb.DELETE:
         _drop_for_deletion(lease, operation)

@@ -71,7 +71,7 @@ def record(lease: Json) -> ReleaseRecord:
     return ReleaseRecord(
         cluster_uuid=labels.get(names.LABEL_UUID, ""),
         project_id=labels.get(names.LABEL_PROJECT, ""),
-        operations=tuple(operation(item) for item in pending(lease) if is_supported(item)),
+        operations=tuple(operation(item) for item in pending_entries(lease) if is_supported(item)),
         chart_source=notes.get(CHART_SOURCE, ""),
         chart_digest=notes.get(CHART_DIGEST, ""),
         ready_fingerprint=notes.get(FIRST_LOOK, ""),
@@ -95,7 +95,7 @@ def record(lease: Json) -> ReleaseRecord:
 
 
 @malformed.refuse_malformed
-def pending(lease: Json) -> list[dict[str, Any]]:
+def pending_entries(lease: Json) -> list[dict[str, Any]]:
     """The entries of pending operations, also those that another version wrote; oldest first."""
     text = (lease["metadata"].get("annotations") or {}).get(OPERATIONS)
     entries = json.loads(text) if text else []
@@ -139,7 +139,7 @@ def entry(operation: Operation) -> dict[str, Any]:
     return document
 
 
-def mapping(values: Mapping[str, str] | Mapping[str, int]) -> str:
+def encode_mapping(values: Mapping[str, str] | Mapping[str, int]) -> str:
     """A mapping as it stands in the Lease, "" for an empty one."""
     return json.dumps(dict(values), sort_keys=True) if values else ""
 
@@ -161,7 +161,7 @@ def deferred_changes(upgrades: Iterable[DeferredChange]) -> str:
 
 def revisions(recorded_revisions: Revisions) -> str:
     """What is known of revisions, as it stands in the Lease."""
-    return mapping(
+    return encode_mapping(
         {key: number for key, number in dataclasses.asdict(recorded_revisions).items() if number}
     )
 
@@ -205,7 +205,7 @@ def renew(lease: Json) -> str:
     return json.dumps([spec.get(key) for key in ("holderIdentity", "renewTime", "acquireTime")])
 
 
-def not_found(release: str) -> errors.Conflict:
+def lease_not_found(release: str) -> errors.Conflict:
     """The error for a release without a Lease."""
     return errors.Conflict(
         f"The record of operations of release '{release}' does not exist. The request will be "
@@ -230,7 +230,7 @@ def busy(namespace: str, release: str, lease: Json) -> errors.Busy:
     With one pending operation the holder is at that very one: a tenant who has sent one request is
     not told of others.
     """
-    is_several = len(pending(lease)) > 1
+    is_several = len(pending_entries(lease)) > 1
     return errors.Busy(
         _SEVERAL_APPLIED if is_several else _BEING_APPLIED,
         f"Lease {namespace}/{names.lease(release)} is held by {holder(lease) or 'many'}",

@@ -26,7 +26,7 @@ _BEHIND_THE_NAME = ") "
 _START = 19
 
 
-def identity() -> str:
+def holder_identity() -> str:
     """A text that names this process among all others for ever.
 
     ``HOST/PROCESS/RANDOM``. Where the kernel does not report a start time, PROCESS is the process

@@ -40,7 +40,7 @@ _LAST_RACES = 200
 
 
 class Lock:
-    """The locks of all releases, as one process sees them; parameters as for Operations."""
+    """The locks of all releases, as one process sees them; parameters as for ReleaseLeases."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class Lock:
         self._seen: dict[tuple[str, str], tuple[str, float]] = {}
 
     @contextlib.contextmanager
-    def hold(self, namespace: str, release: str, *, wait: float) -> Iterator[HeldLease]:
-        """As :meth:`Operations.hold`."""
+    def acquire(self, namespace: str, release: str, *, wait: float) -> Iterator[HeldLease]:
+        """As :meth:`ReleaseLeases.acquire`."""
         holder = f"{self._holder}/{uuid.uuid4().hex[:8]}"
-        renewed, record = self._acquire(namespace, release, holder, wait)
+        renewed, record = self._take_when_free(namespace, release, holder, wait)
         held_lease = HeldLease(self, namespace, release, holder, renewed, record)
         held_lease.begin()
         try:
@@ -73,7 +73,7 @@ class Lock:
         finally:
             held_lease.end()
 
-    def _acquire(
+    def _take_when_free(
         self, namespace: str, release: str, own_holder: str, wait: float
     ) -> tuple[float, ReleaseRecord]:
         end = self.clock() + deadline.seconds_left(wait)
@@ -94,7 +94,7 @@ class Lock:
             lease = self.leases.read(namespace, release)
             if lease is None:
                 self._forget(namespace, release)
-                raise codec.not_found(release)
+                raise codec.lease_not_found(release)
             holder = codec.holder(lease)
             ended = has_ended(holder)
             if ended:
@@ -134,7 +134,7 @@ class Lock:
 
     def _free_as_known(self, namespace: str, release: str) -> Json | None:
         """The Lease as it was read a moment ago, where nobody held it then."""
-        known = self.leases.last_known.take(namespace, release)
+        known = self.leases.cache.take(namespace, release)
         return known if known is not None and codec.holder(known) == "" else None
 
     def _forget(self, namespace: str, release: str) -> None:
@@ -153,7 +153,7 @@ class Lock:
 
 
 class HeldLease:
-    """A lock that is held; the value of ``with operations.hold(...) as hold``."""
+    """A lock that is held; the value of ``with leases.acquire(...) as held_lease``."""
 
     def __init__(
         self,
@@ -262,9 +262,9 @@ class HeldLease:
                 return True
             return None
 
-        return bool(leases.retrying(attempts, self.is_lost)(attempt))
+        return bool(leases.retry_on_conflict(attempts, self.is_lost)(attempt))
 
     def _as_known(self) -> Json | None:
         """The Lease as it was read or written a moment ago, where it was this holder's."""
-        known = self._lock.leases.last_known.take(self._namespace, self._release)
+        known = self._lock.leases.cache.take(self._namespace, self._release)
         return known if known is not None and codec.holder(known) == self._me else None

@@ -33,8 +33,8 @@ def with_operation(entries: Iterable[_Entry], operation: Operation) -> list[_Ent
 
     One with the same id is replaced. Series that an older version wrote one by one are joined, too.
 
-    :param entries: as :func:`codec.pending` gives them; those that this version does not know are
-        kept as they are.
+    :param entries: as :func:`codec.pending_entries` gives them; those that this version does not
+        know are kept as they are.
     """
     result: dict[Any, _Entry] = {}
     others = [current for current in entries if not _is_of_another_nodegroup(current, operation)]

@@ -12,7 +12,7 @@ from typing import Any, TypedDict, Unpack
 from magnum.drivers.k8s_capi_helm import errors, kube_client
 from magnum.drivers.k8s_capi_helm.lease import capacity, codec, pending_operations
 from magnum.drivers.k8s_capi_helm.lease.lock import HeldLease, Lock
-from magnum.drivers.k8s_capi_helm.lease.update import LastKnown, LeaseUpdates
+from magnum.drivers.k8s_capi_helm.lease.update import LeaseCache, LeaseUpdates
 from magnum.drivers.k8s_capi_helm.model import (
     DeferredChange,
     Json,
@@ -24,10 +24,10 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 
 _CHANGES = 20
-_WRITTEN: Mapping[str, tuple[str, Callable[[Any], str]]] = {
-    "first_look": (codec.FIRST_LOOK, str),
-    "group_looks": (codec.GROUP_LOOKS, codec.mapping),
-    "written": (codec.WRITTEN, codec.mapping),
+_FIELDS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "ready_fingerprint": (codec.FIRST_LOOK, str),
+    "nodegroup_ready_fingerprints": (codec.GROUP_LOOKS, codec.encode_mapping),
+    "applied_generations": (codec.WRITTEN, codec.encode_mapping),
     "chart_source": (codec.CHART_SOURCE, str),
     "chart_digest": (codec.CHART_DIGEST, str),
     "revisions": (codec.REVISIONS, codec.revisions),
@@ -37,9 +37,9 @@ _WRITTEN: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 class RecordFields(TypedDict, total=False):
     """Fields of the record that are set together."""
 
-    first_look: str | None
-    group_looks: Mapping[str, str] | None
-    written: Mapping[str, int] | None
+    ready_fingerprint: str | None
+    nodegroup_ready_fingerprints: Mapping[str, str] | None
+    applied_generations: Mapping[str, int] | None
     chart_source: str | None
     chart_digest: str | None
     revisions: Revisions | None
@@ -65,7 +65,7 @@ class ReleaseLeases:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._kube = kube
-        self._leases = LeaseUpdates(kube, pause, LastKnown(clock))
+        self._leases = LeaseUpdates(kube, pause, LeaseCache(clock))
         self._locks = Lock(
             self._leases, holder=holder, lease_duration=lease_duration, clock=clock, pause=pause
         )
@@ -89,7 +89,7 @@ class ReleaseLeases:
                 # None where it was deleted in between, or the namespace is not there yet.
                 return self._kube.get(names.LEASE, namespace, names.lease(release))
 
-        lease = self._leases.retrying(_CHANGES)(create_or_read)
+        lease = self._leases.retry_on_conflict(_CHANGES)(create_or_read)
         if lease is None:
             raise codec.too_large(release, _CHANGES)
         record = codec.record(lease)
@@ -123,12 +123,12 @@ class ReleaseLeases:
         """
 
         def change(lease: Json) -> None:
-            others = [entry for entry in codec.pending(lease) if entry.get("id") != operation.id]
+            entries = codec.pending_entries(lease)
+            others = [entry for entry in entries if entry.get("id") != operation.id]
             if alone and any(entry.get("verb") == operation.verb for entry in others):
                 raise codec.not_alone(operation)
-            capacity.put_operation(
-                lease, pending_operations.with_operation(codec.pending(lease), operation), operation
-            )
+            pending = pending_operations.with_operation(entries, operation)
+            capacity.put_operation(lease, pending, operation)
 
         return self._leases.change(namespace, release, change)
 
@@ -140,7 +140,7 @@ class ReleaseLeases:
         """
 
         def change(lease: Json) -> None:
-            entries, new = codec.pending(lease), codec.entry(operation)
+            entries, new = codec.pending_entries(lease), codec.entry(operation)
             if any(entry.get("id") == operation.id for entry in entries):
                 changed = [new if entry.get("id") == operation.id else entry for entry in entries]
                 codec.annotate(lease, codec.OPERATIONS, json.dumps(changed))
@@ -159,12 +159,12 @@ class ReleaseLeases:
 
         def change(lease: Json) -> None:
             record = codec.record(lease)
-            refused = {
-                item.id for item in record.operations if item.id in done and not item.accepted
-            }
+            finished = [item for item in record.operations if item.id in done]
+            refused = {item.id for item in finished if not item.accepted}
             deferred = [item for item in record.deferred if item.id not in refused]
-            entries = [entry for entry in codec.pending(lease) if entry.get("id") not in done]
-            codec.annotate(lease, codec.OPERATIONS, json.dumps(entries) if entries else "")
+            entries = codec.pending_entries(lease)
+            remaining = [entry for entry in entries if entry.get("id") not in done]
+            codec.annotate(lease, codec.OPERATIONS, json.dumps(remaining) if remaining else "")
             codec.annotate(lease, codec.OWED, codec.deferred_changes(deferred))
 
         return self._leases.change(namespace, release, change)
@@ -183,7 +183,7 @@ class ReleaseLeases:
 
         def change(lease: Json) -> None:
             for field, value in fields.items():
-                key, write = _WRITTEN[field]
+                key, write = _FIELDS[field]
                 if value is not None:
                     codec.annotate(lease, key, write(value))
 
@@ -226,7 +226,7 @@ class ReleaseLeases:
 
         def change(lease: Json) -> None:
             retired, new = codec.record(lease).retired, (credential.id, credential.name)
-            others = [item for item in retired if (item.id, item.name) != new]
+            others = (item for item in retired if (item.id, item.name) != new)
             capacity.put_retired(lease, [*others, credential])
 
         return self._leases.change(namespace, release, change)
@@ -304,7 +304,7 @@ class ReleaseLeases:
             if release != other and not record.tombstone
         )
 
-    def hold(
+    def acquire(
         self, namespace: str, release: str, *, wait: float
     ) -> AbstractContextManager[HeldLease]:
         """Hold the lock of a release for the body of a ``with``.
@@ -317,4 +317,4 @@ class ReleaseLeases:
         :raises errors.Conflict: the release has no Lease.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        return self._locks.hold(namespace, release, wait=wait)
+        return self._locks.acquire(namespace, release, wait=wait)

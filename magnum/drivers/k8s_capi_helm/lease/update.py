@@ -34,7 +34,7 @@ _FRESH = 5.0
 _MOST = 256
 
 
-class LastKnown:
+class LeaseCache:
     """Leases as the management cluster answered them last; safe to share between threads.
 
     :param clock: seconds that only ever go up.
@@ -72,12 +72,10 @@ class LeaseUpdates:
     :param pause: waits so many seconds.
     """
 
-    def __init__(
-        self, kube: KubeClient, pause: Callable[[float], None], last_known: LastKnown
-    ) -> None:
+    def __init__(self, kube: KubeClient, pause: Callable[[float], None], cache: LeaseCache) -> None:
         self._kube = kube
         self._pause = pause
-        self.last_known = last_known
+        self.cache = cache
 
     def read(self, namespace: str, release: str) -> Json | None:
         """The current Lease, None without one.
@@ -86,9 +84,9 @@ class LeaseUpdates:
         """
         lease = self._kube.get(names.LEASE, namespace, names.lease(release))
         if lease is None:
-            self.last_known.forget(namespace, release)
+            self.cache.forget(namespace, release)
             return None
-        return self.last_known.keep(namespace, release, lease)
+        return self.cache.keep(namespace, release, lease)
 
     def records(self, namespace: str) -> Iterator[tuple[str, ReleaseRecord]]:
         """Releases of a namespace and what their Leases say.
@@ -114,7 +112,7 @@ class LeaseUpdates:
             if changed is None:
                 lease = self.read(namespace, release)
                 if lease is None:
-                    raise codec.not_found(release)
+                    raise codec.lease_not_found(release)
                 changed = _changed(lease, change)
                 if changed == lease:
                     return codec.record(lease)
@@ -127,12 +125,12 @@ class LeaseUpdates:
                     raise
                 return codec.record(lease)
 
-        record = self.retrying(_TURNS)(attempt)
+        record = self.retry_on_conflict(_TURNS)(attempt)
         if record is None:
             raise codec.too_large(release, _TURNS)
         return record
 
-    def retrying(
+    def retry_on_conflict(
         self, attempts: int, is_lost: Callable[[], bool] = lambda: False
     ) -> tenacity.Retrying:
         """Attempts of a write, each of which returns None where another one came in between.
@@ -153,16 +151,16 @@ class LeaseUpdates:
         :raises errors.Conflict: it has, or there is none any more.
         :raises errors.DriverError: the management cluster cannot be used.
         """
-        self.last_known.forget(namespace, release)
+        self.cache.forget(namespace, release)
         return codec.record(
-            self.last_known.keep(namespace, release, self._kube.replace(names.LEASE, lease))
+            self.cache.keep(namespace, release, self._kube.replace(names.LEASE, lease))
         )
 
     def _changed_as_known(
         self, namespace: str, release: str, change: Callable[[Json], None]
     ) -> Json | None:
         """The last answer with a change, None where the Lease has to be read first."""
-        known = self.last_known.take(namespace, release)
+        known = self.cache.take(namespace, release)
         if known is not None:
             with contextlib.suppress(errors.DriverError):
                 changed = _changed(known, change)

@@ -90,7 +90,8 @@ class GroupVerdict:
 
     :ivar node_count: None where the row's own count holds.
     :ivar addresses: None when nobody could read them.
-    :ivar fingerprint: of a look that found the group in place, to be kept as its ``first_look``.
+    :ivar fingerprint: of a look that found the group in place, to be kept as its
+        ``ready_fingerprint``.
     """
 
     name: str
@@ -108,7 +109,7 @@ class Verdict:
 
     :ivar status: Magnum's status word; equal to the state's when nothing changes.
     :ivar fingerprint: of a look that found everything in place, to be kept as the next look's
-        ``first_look``; "" when not everything is in place.
+        ``ready_fingerprint``; "" when not everything is in place.
     :ivar health_reason: texts only, keys as magnum-capi-helm has them.
     """
 

@@ -56,7 +56,7 @@ def apply_release(
     ports.charts.secure(request.namespace, chart)
     try:
         deployed = ports.helm.apply(
-            *release_key, chart, values, hold=held_lease, adopt=revision.adopts
+            *release_key, chart, values, held_lock=held_lease, adopt=revision.adopts
         )
     except errors.ValuesRefused as error:
         raise render.explain_refusal(error, request, conf) from None
@@ -65,9 +65,9 @@ def apply_release(
     observed = snapshot.take_snapshot(ports.kube, *release_key, clock.utc_now())
     ports.leases.remember(
         *release_key,
-        first_look="",
-        group_looks={},
-        written=generations.applied_generations(observed),
+        ready_fingerprint="",
+        nodegroup_ready_fingerprints={},
+        applied_generations=generations.applied_generations(observed),
         chart_source=chart.source or None,
         chart_digest=chart.digest,
         revisions=Revisions(newest=deployed.revision, applied=deployed.revision),

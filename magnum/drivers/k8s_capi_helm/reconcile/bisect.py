@@ -45,7 +45,7 @@ def record(ports: Clients, live: LiveRelease) -> LiveRelease:
     """
     if live.status == "deployed":
         return live
-    deployed = ports.helm.deployed(live.namespace, live.name)
+    deployed = ports.helm.deployed_release(live.namespace, live.name)
     if deployed is None:
         return live
     return dataclasses.replace(live, values=change.without_unaccepted(live.values, deployed.values))

@@ -116,7 +116,9 @@ def build(conf: Settings) -> Clients:
     helm = HelmClient(kube, timeout=options.helm_timeout, runs=options.max_helm_runs)
     return Clients(
         kube=kube,
-        leases=ReleaseLeases(kube, holder=holder.identity(), lease_duration=options.lease_duration),
+        leases=ReleaseLeases(
+            kube, holder=holder.holder_identity(), lease_duration=options.lease_duration
+        ),
         helm=helm,
         charts=chart_store.ChartStore(
             bundled=_BUNDLED,

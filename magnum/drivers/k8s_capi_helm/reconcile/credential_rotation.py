@@ -44,7 +44,7 @@ def rotate(run: Reconciliation, owner: secrets.Owner, context: Any) -> None:
     lock_wait = run.settings.capi_helm.lock_wait
     with (
         _to_be_asked_again(),
-        ports.leases.hold(owner.namespace, owner.release, wait=lock_wait) as held_lease,
+        ports.leases.acquire(owner.namespace, owner.release, wait=lock_wait) as held_lease,
     ):
         _rotate_held(run, held_lease, owner, context, cloud)
     _touch(ports, owner, run.now)
@@ -140,7 +140,7 @@ def delete_retired(
         return
     try:
         # Who rotates holds the lock: what is being made is not in use yet.
-        with ports.leases.hold(owner.namespace, owner.release, wait=0) as held_lease:
+        with ports.leases.acquire(owner.namespace, owner.release, wait=0) as held_lease:
             for credential in _due(ports, owner, held_lease.record, now):
                 _delete(ports, owner, credential, cloud)
     except errors.DriverError as error:

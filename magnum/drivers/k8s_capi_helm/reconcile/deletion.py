@@ -51,7 +51,7 @@ def advance(
     if proof is None:
         return _next(ports, owner, _full_snapshot(ports, owner, now), record, proof=False)
     lock_wait = conf.capi_helm.lock_wait
-    with ports.leases.hold(owner.namespace, owner.release, wait=lock_wait) as held_lease:
+    with ports.leases.acquire(owner.namespace, owner.release, wait=lock_wait) as held_lease:
         record, observed, is_whole = held_lease.record, _full_snapshot(ports, owner, now), True
         for _ in range(_MOST_STEPS):
             step = _next(ports, owner, observed, record, proof=_is_proof(record, owner))
@@ -161,7 +161,7 @@ def _carry_out(
             for target in step.targets:
                 ports.kube.delete(target.kind, owner.namespace, target.name, uid=target.uid)
         case DeletionAction.UNINSTALL:
-            ports.helm.uninstall(owner.namespace, owner.release, hold=held_lease)
+            ports.helm.uninstall(owner.namespace, owner.release, held_lock=held_lease)
         case DeletionAction.REMOVE_SECRETS:
             _remove_secrets(ports, owner, cloud, record)
         case DeletionAction.BURY:

@@ -72,7 +72,7 @@ def reconcile(
         if interrupted.retryable:  # the request that creates it needs the lock
             raise interrupted
     lock_wait = run.settings.capi_helm.lock_wait if wait_for_lock else 0
-    with ports.leases.hold(request.namespace, request.release, wait=lock_wait) as held_lease:
+    with ports.leases.acquire(request.namespace, request.release, wait=lock_wait) as held_lease:
         if live is None and not prerequisites.has_credential(ports, request):
             raise prerequisites.create_interrupted(ports, held_lease.record, run.now)
         live = reconcile_held(run, held_lease, cluster_rows)

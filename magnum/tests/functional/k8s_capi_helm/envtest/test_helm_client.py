@@ -407,10 +407,10 @@ class TestInterruption(suites_helm.HelmSuite, HelmCase):
 
         def work() -> None:
             try:
-                with operations.hold(namespace, suites_helm.RELEASE, wait=0) as hold:
+                with operations.acquire(namespace, suites_helm.RELEASE, wait=0) as hold:
                     holds.append(hold)
                     self.helm.apply(
-                        namespace, suites_helm.RELEASE, self.chart, {"hang": True}, hold=hold
+                        namespace, suites_helm.RELEASE, self.chart, {"hang": True}, held_lock=hold
                     )
             except errors.DriverError as error:
                 failed.append(error)

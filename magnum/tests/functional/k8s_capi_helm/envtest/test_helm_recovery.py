@@ -115,7 +115,9 @@ class TestHalfDone(helm.HelmSuite, HelmCase):
         texts = {one["name"]: one.get("text", "") for one in values.get("more", [])}
         texts[helm.RELEASE] = values["text"]
         hold = Lost(lambda: texts == {name: self.text(name) for name in texts})
-        self.assertRaises(errors.HelmInterrupted, self.apply, {**values, "late": True}, hold=hold)
+        self.assertRaises(
+            errors.HelmInterrupted, self.apply, {**values, "late": True}, held_lock=hold
+        )
 
     def fail_half_way(self, values: Json) -> None:
         """Let helm fail when it has written its objects."""
@@ -197,7 +199,7 @@ class TestHalfDone(helm.HelmSuite, HelmCase):
             (errors.Busy, errors.HelmInterrupted),
             self.apply,
             widget("one"),
-            hold=Lost(is_through),
+            held_lock=Lost(is_through),
         )
         self.assertEqual((recovery.HALF_DONE, ""), (self.status(), self.text("a")))
         self.apply(widget("one"))

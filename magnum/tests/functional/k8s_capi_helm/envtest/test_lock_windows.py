@@ -40,24 +40,25 @@ from magnum.drivers.k8s_capi_helm.chart_store import archive
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
-from magnum.drivers.k8s_capi_helm.lease.holder import identity
+from magnum.drivers.k8s_capi_helm.lease.holder import holder_identity
 from magnum.drivers.k8s_capi_helm.model import clock
 config, helm, chart, namespace, release, duration, values, ahead = sys.argv[1:]
 now, ahead = clock.utc_now, int(ahead)
 clock.utc_now = lambda: now() + datetime.timedelta(seconds=ahead)
 kube = KubeClient(config, breaker_failures=0)
 operations = ReleaseLeases(
-    kube, holder=identity(), lease_duration=int(duration), clock=lambda: time.monotonic() + ahead
+    kube, holder=holder_identity(), lease_duration=int(duration),
+    clock=lambda: time.monotonic() + ahead,
 )
 client = HelmClient(kube, executable=helm, timeout=300)
 try:
-    with operations.hold(namespace, release, wait=0) as hold:
+    with operations.acquire(namespace, release, wait=0) as hold:
         client.apply(
             namespace,
             release,
             archive.read_chart(pathlib.Path(chart)),
             json.loads(values),
-            hold=hold,
+            held_lock=hold,
         )
 except errors.DriverError as error:
     print(type(error).__name__)
@@ -150,10 +151,10 @@ class TestWindows(suites_helm.HelmSuite, HelmCase):
     # The next conductor ---------------------------------------------------------------------------
     def take_over(self, meanwhile: Callable[[], None] = lambda: None) -> LiveRelease:
         """Wait for the lock, and bring the release to what is to be so."""
-        with self.operations.hold(self.namespace, suites_helm.RELEASE, wait=LIMIT) as hold:
+        with self.operations.acquire(self.namespace, suites_helm.RELEASE, wait=LIMIT) as hold:
             meanwhile()
             done = self.helm.apply(
-                self.namespace, suites_helm.RELEASE, self.chart, TRUTH, hold=hold
+                self.namespace, suites_helm.RELEASE, self.chart, TRUTH, held_lock=hold
             )
             self.assertFalse(hold.is_lost())
         return done
@@ -199,9 +200,9 @@ class TestWindows(suites_helm.HelmSuite, HelmCase):
         conductor.kill()
         conductor.wait(LIMIT)
         # Without a wait, a lock that is held is refused.
-        with self.operations.hold(self.namespace, suites_helm.RELEASE, wait=0) as lock:
+        with self.operations.acquire(self.namespace, suites_helm.RELEASE, wait=0) as lock:
             done = self.helm.apply(
-                self.namespace, suites_helm.RELEASE, self.chart, TRUTH, hold=lock
+                self.namespace, suites_helm.RELEASE, self.chart, TRUTH, held_lock=lock
             )
         self.assertEqual(3, done.revision)
         self.is_true()
@@ -209,7 +210,9 @@ class TestWindows(suites_helm.HelmSuite, HelmCase):
     def test_clocks_of_hosts_need_not_agree(self) -> None:
         for ahead in (-_DAY, _DAY):
             conductor, helm = self.hanging(ahead)
-            holding = self.operations.hold(self.namespace, suites_helm.RELEASE, wait=DURATION * 1.5)
+            holding = self.operations.acquire(
+                self.namespace, suites_helm.RELEASE, wait=DURATION * 1.5
+            )
             self.assertRaises(errors.Busy, holding.__enter__)
             lease = self.kube.get(names.LEASE, self.namespace, names.lease(suites_helm.RELEASE))
             told = datetime.datetime.fromisoformat(lease["spec"]["renewTime"])

@@ -151,8 +151,8 @@ class Conductor(plain.Conductor):
         """What differs between the newest revision and the API server."""
         kube = clients.ports(CONF).kube
         known = {one.name: one for one in vars(names).values() if isinstance(one, names.Kind)}
-        newest = release_secret.newest(
-            kube.list(names.SECRET, namespace, release_secret.labels(release))
+        newest = release_secret.newest_revision(
+            kube.list(names.SECRET, namespace, release_secret.release_labels(release))
         )
         assert newest is not None
         documents = [one for one in yaml.safe_load_all(release_secret.manifest(newest)) if one]

@@ -156,7 +156,7 @@ class Scenes(DriverCase):
 
     def busy(self, *requests: Callable[[], None]) -> None:
         """Let requests come while somebody else works on the release: they stay pending."""
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             for request in requests:
                 request()
 

@@ -80,7 +80,7 @@ class TestNumber(ScaledCase):
             self.assertEqual((1, 1), (self.group().node_count, self.replicas("default-worker")))
 
     def test_the_row_moves_while_a_resize_comes_in(self) -> None:
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.resize(4)
             # Somebody holds the lock: nothing is handed over, and the row keeps the wish.
             self.status_task()
@@ -96,7 +96,7 @@ class TestNumber(ScaledCase):
         self.assertEqual(("UPDATE_COMPLETE", "UPDATE_COMPLETE", 4), self.state())
 
     def test_two_resizes_before_a_pass(self) -> None:
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.resize(2)
             self.resize(3)
         self.status_task()
@@ -324,7 +324,7 @@ class TestMaximumAlone(ScaledCase):
         self.assertEqual(("UPDATE_COMPLETE", (True, 1, 8)), (self.cluster().status, self.bounds()))
 
     def test_unless_it_was_spoken_of(self) -> None:
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.update(min_node_count=2)
             self.update(max_node_count=8)
         self.status_task()

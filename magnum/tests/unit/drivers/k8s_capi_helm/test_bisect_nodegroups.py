@@ -37,7 +37,7 @@ class IsolationCase(DriverCase):
 
     def together(self, *add: str) -> None:
         """Requests for nodegroups that one pass finds together."""
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             for name in add:
                 self.add_group(name)
         self.status_task()
@@ -99,7 +99,7 @@ class TestRefusedByHelm(IsolationCase):
     def test_a_resize_beside_it(self) -> None:
         self.made()
         self.helm.refuses = bad("w0")
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.add_group("w0")
             self.resize(4)
         self.status_task()
@@ -112,7 +112,7 @@ class TestRefusedByHelm(IsolationCase):
     def test_what_is_refused_without_the_new_groups_is_not_blamed_on_them(self) -> None:
         self.made()
         self.helm.refuses = lambda values: errors.HelmRefused("the chart has a fault")
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.add_group("w0")
             self.resize(4)
         self.status_task()
@@ -172,7 +172,7 @@ class TestRefusedByTheCloud(IsolationCase):
     def test_a_flavor_that_went_before_the_pass(self) -> None:
         self.made()
         self.cloud.flavor_sizes["gone"] = self.cloud.flavor_sizes["small"]
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.add_group("w0", flavor_id="gone")
             self.add_group("w1")
             self.resize(3)

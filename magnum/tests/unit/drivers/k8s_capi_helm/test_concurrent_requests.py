@@ -103,7 +103,7 @@ class TestCrossing(driver_case.DriverCase):
 
     def test_a_refused_request_stops_no_other_one(self):
         self.made()
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.add_group("extra")
         self.resize(1, remove=["server-1"])
         self.assertEqual("UPDATE_FAILED", self.cluster().status)

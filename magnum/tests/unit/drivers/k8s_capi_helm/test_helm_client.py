@@ -305,11 +305,11 @@ class TestReleaseSecrets(testtools.TestCase):
         )
 
     def test_the_newest_is_by_number(self) -> None:
-        found = release_secret.newest(
+        found = release_secret.newest_revision(
             suites_helm.secret(number, "superseded", {}) for number in (2, 11, 9)
         )
         self.assertEqual(11, release_secret.revision(found or {}))
-        self.assertIsNone(release_secret.newest([]))
+        self.assertIsNone(release_secret.newest_revision([]))
 
     def test_the_newest_that_was_applied_as_a_whole(self) -> None:
         kube, place = FakeKube(), (suites_helm.NAMESPACE, suites_helm.RELEASE)

@@ -49,7 +49,7 @@ class Site:
             return False
 
         def run() -> None:
-            with self.turns.turn(project, wait=LONG, stop=stop):
+            with self.turns.acquire(project, wait=LONG, stop=stop):
                 self._go(project)
                 asked.set()
                 self._last()
@@ -131,7 +131,7 @@ class TestTurns(testtools.TestCase):
                 standing.set()
                 return False
 
-            with turns.turn("a", wait=LONG, stop=stop):
+            with turns.acquire("a", wait=LONG, stop=stop):
                 standing.set()
                 assert gate.wait(LONG)
                 order.append(number)
@@ -149,7 +149,7 @@ class TestTurns(testtools.TestCase):
 
     def test_who_cannot_wait_is_told_and_leaves_no_trace(self) -> None:
         turns = FairQueue(1)
-        with turns.turn("a", wait=0, stop=lambda: False):
+        with turns.acquire("a", wait=0, stop=lambda: False):
             for project in ("a", "b"):
                 error = self.assertRaises(errors.Busy, self.enter, turns, project, 0.0)
                 self.assertTrue(error.retryable)
@@ -158,7 +158,7 @@ class TestTurns(testtools.TestCase):
 
     def test_who_has_lost_his_lock_waits_no_longer(self) -> None:
         turns = FairQueue(1)
-        with turns.turn("a", wait=0, stop=lambda: False):
+        with turns.acquire("a", wait=0, stop=lambda: False):
             self.assertRaises(errors.Busy, self.enter, turns, "b", LONG, lambda: True)
         self.enter(turns, "b", 0.0)
 
@@ -166,7 +166,7 @@ class TestTurns(testtools.TestCase):
         turns = FairQueue(1)
 
         def fail() -> None:
-            with turns.turn("a", wait=0, stop=lambda: False):
+            with turns.acquire("a", wait=0, stop=lambda: False):
                 raise errors.HelmRefused("no")
 
         self.assertRaises(errors.HelmRefused, fail)
@@ -176,7 +176,7 @@ class TestTurns(testtools.TestCase):
     def enter(
         turns: FairQueue, project: str, wait: float, stop: Callable[[], bool] = lambda: False
     ) -> None:
-        with turns.turn(project, wait=wait, stop=stop):
+        with turns.acquire(project, wait=wait, stop=stop):
             pass
 
     @hypothesis.given(st.lists(st.sampled_from("abcd"), max_size=30), st.integers(1, 4))

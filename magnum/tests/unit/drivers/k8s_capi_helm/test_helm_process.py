@@ -203,7 +203,7 @@ class TestProcess(testtools.TestCase):
             suites_helm.RELEASE,
             self.chart,
             {},
-            hold=Lost(begun.exists),
+            held_lock=Lost(begun.exists),
         )
         self.assertIn("lock was lost", error.detail)
         self.assertFalse((self.directory / "ended").exists())
@@ -217,7 +217,7 @@ class TestProcess(testtools.TestCase):
             self.helm().uninstall,
             suites_helm.NAMESPACE,
             suites_helm.RELEASE,
-            hold=hold,
+            held_lock=hold,
         )
         self.assertIn("lock was lost", error.detail)
         self.assertFalse((self.directory / "ended").exists())
@@ -230,7 +230,7 @@ class TestProcess(testtools.TestCase):
             suites_helm.RELEASE,
             self.chart,
             {},
-            hold=Lost(lambda: True),
+            held_lock=Lost(lambda: True),
         )
         self.assertFalse((self.directory / "argv").exists())
 

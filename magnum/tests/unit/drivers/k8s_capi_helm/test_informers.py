@@ -97,7 +97,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
         watching, namespace = self.timed()
         self.kube.unreachable = True
         [watch] = watching.watches
-        pauses = [watch.round() for _ in range(8)]
+        pauses = [watch.list_and_watch() for _ in range(8)]
         self.assertTrue(all(pauses), pauses)
         self.assertLessEqual(max(pauses), 30.0)
         self.assertLess(pauses[0], 1.01)
@@ -118,7 +118,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
         self.kube.before = broken
         self.make_lease(namespace, "two")
         [watch] = watching.watches
-        self.assertGreater(watch.round(), 0.0)
+        self.assertGreater(watch.list_and_watch(), 0.0)
         self.kube.before = None
         calls = len(self.kube.calls)
         self.rounds(watching)
@@ -138,7 +138,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
         [watch] = watching.watches
         log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
         for _ in range(200):
-            self.now += watch.round()
+            self.now += watch.list_and_watch()
             if self.now > 1000 + 3600:
                 break
         lists = [call for call in self.kube.calls if call[0] == "list"]
@@ -159,7 +159,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
 
         [watch] = self.watching(clock=lambda: self.now).watches
         self.kube.before = refused
-        pauses = [watch.round() for _ in range(20)]
+        pauses = [watch.list_and_watch() for _ in range(20)]
         self.assertLess(pauses[0], 1.01)
         self.assertGreater(min(pauses[10:]), 149.0)
         self.assertLessEqual(max(pauses), 300.0)
@@ -179,7 +179,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
 
         self.kube.before = refused
         watching.view()
-        pauses = [watch.round() for _ in range(20)]
+        pauses = [watch.list_and_watch() for _ in range(20)]
         self.assertGreater(pauses[-1], 149.0)
         for _ in range(20):
             asked.acquire()
@@ -239,7 +239,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
             raise errors.NotAllowed("No.", "HTTP 403: leases cannot be listed")
 
         self.kube.before = refused
-        self.assertGreater([watch.round() for _ in range(20)][-1], 149.0)
+        self.assertGreater([watch.list_and_watch() for _ in range(20)][-1], 149.0)
 
         def stopping(verb: str, kind: names.Kind, name: str) -> None:
             self.stopped.set()
@@ -274,14 +274,14 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
         [watch] = self.watching(clock=lambda: self.now).watches
         log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
         self.kube.unreachable = True
-        pauses = [watch.round() for _ in range(3)]
+        pauses = [watch.list_and_watch() for _ in range(3)]
 
         def refused(verb: str, kind: names.Kind, name: str) -> None:
             if verb in ("list", "watch"):
                 raise errors.NotAllowed("No.", "HTTP 403: leases cannot be listed")
 
         self.kube.unreachable, self.kube.before = False, refused
-        pauses += [watch.round() for _ in range(3)]
+        pauses += [watch.list_and_watch() for _ in range(3)]
         self.assertTrue(all(pauses), pauses)
         self.assertEqual(2, log.output.count("are not watched now"), log.output)
         self.assertIn("HTTP 403: leases cannot be listed", log.output)
@@ -297,7 +297,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
         self.kube.before = gone
         log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
         [watch] = watching.watches
-        pauses = [watch.round() for _ in range(40)]
+        pauses = [watch.list_and_watch() for _ in range(40)]
         self.assertEqual([0.0, 0.0], pauses[:2])
         self.assertGreater(min(pauses[2::2]), 0.0)
         self.assertGreater(sum(pauses), 100.0)
@@ -306,7 +306,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
     def test_an_outage_of_days(self) -> None:
         [watch] = self.watching(clock=lambda: self.now).watches
         self.kube.unreachable = True
-        pauses = [watch.round() for _ in range(3000)]
+        pauses = [watch.list_and_watch() for _ in range(3000)]
         self.assertLessEqual(max(pauses), 30.0)
         self.assertGreaterEqual(min(pauses[10:]), 15.0)
 
@@ -362,7 +362,7 @@ class TestWatching(suites_informers.WatchingTests, testtools.TestCase):
         [watch] = watching.watches
         begun, rounds = self.now, 0
         while self.now - begun < 120:
-            self.now += watch.round()
+            self.now += watch.list_and_watch()
             rounds += 1
         self.assertLess(rounds, 30)
         self.assertEqual(1, log.output.count("are not watched now"), log.output)
@@ -511,7 +511,7 @@ class TestLook(testtools.TestCase):
             spawn=lambda name, run: None,
         )
         for watch in self.watching.watches:
-            watch.round()
+            watch.list_and_watch()
 
     def looks(self) -> tuple[Observed, Observed]:
         place = (builders.NAMESPACE, builders.RELEASE, builders.NOW)
@@ -544,7 +544,7 @@ class TestLook(testtools.TestCase):
         left["metadata"]["ownerReferences"] = [{"kind": "OpenStackMachine", "name": "left"}]
         self.kube.put(names.OPENSTACK_SERVER, left)
         for watch in self.watching.watches:
-            watch.round()
+            watch.list_and_watch()
         state = builders.state()
         directly, watched = (status.evaluate(look, state, builders.NOW) for look in self.looks())
         self.assertIn("server left of a deleted machine", str(directly.reason))

@@ -176,7 +176,7 @@ class TestVersions(http_server.WireCase):
         ):
             self.serve_versions(*served)
             kube = KubeClient(str(self.config), pause=0)
-            self.assertEqual(wanted, kube.served(names.CLUSTER))
+            self.assertEqual(wanted, kube.served_version(names.CLUSTER))
 
     def test_it_is_asked_once(self) -> None:
         self.serve_versions("v1beta2")
@@ -189,7 +189,7 @@ class TestVersions(http_server.WireCase):
         self.assertIsNone(self.kube.get(names.CLUSTER, "n", "one"))
         self.serve_versions("v1beta1")
         self.assertIsNone(self.kube.get(names.CLUSTER, "n", "one"))
-        self.assertEqual("v1beta1", self.kube.served(names.CLUSTER))
+        self.assertEqual("v1beta1", self.kube.served_version(names.CLUSTER))
         self.serve_versions()
         error = self.assertRaises(errors.ManagementRefused, self.kube.list, names.CLUSTER, "n")
         self.assertIn("Cluster", str(error))
@@ -235,7 +235,7 @@ class TestLists(http_server.WireCase):
 
     def test_the_revision_is_that_of_a_list_of_one(self) -> None:
         self.server.answer = lambda seen: (200, http_server.CORE_GROUPS)
-        self.kube.served(names.LEASE)
+        self.kube.served_version(names.LEASE)
         more = {"resourceVersion": "17", "continue": "a"}
         self.server.answer = lambda seen: (200, {"items": [], "metadata": more})
         self.assertEqual("17", self.kube.revision(names.LEASE))

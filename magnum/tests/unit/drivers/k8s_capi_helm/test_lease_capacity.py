@@ -329,7 +329,11 @@ class TestBound(RoomCase):
         self.one.defer(self.namespace, RELEASE, due)
         looks = {f"group-{number}": "f" * 64 for number in range(2000)}
         record = self.one.remember(
-            self.namespace, RELEASE, first_look="look", group_looks=looks, chart_digest="d"
+            self.namespace,
+            RELEASE,
+            ready_fingerprint="look",
+            nodegroup_ready_fingerprints=looks,
+            chart_digest="d",
         )
         self.assertEqual(
             ({}, "look", "d"), (record.nodegroup_ready_fingerprints, record.ready_fingerprint, "d")
@@ -371,7 +375,12 @@ class TestBound(RoomCase):
             elif verb == "look":
                 looks = {f"{n}": "f" * 64 for n in range(lot.randrange(3000))}
                 written = {f"{n}": n for n in range(lot.randrange(3000))}
-                self.one.remember(*place, group_looks=looks, written=written, first_look="f")
+                self.one.remember(
+                    *place,
+                    nodegroup_ready_fingerprints=looks,
+                    applied_generations=written,
+                    ready_fingerprint="f",
+                )
             elif verb is not Verb.DELETE:
                 row = lot.choice(["", f"row-{number}"])
                 whole = verb is Verb.UPGRADE

@@ -19,7 +19,7 @@ from magnum.tests.unit.drivers.k8s_capi_helm.suites import release_lease
 _HOLDER = """
 import sys
 from magnum.drivers.k8s_capi_helm.lease import holder
-print(holder.identity(), flush=True)
+print(holder.holder_identity(), flush=True)
 sys.stdin.read()
 """
 
@@ -57,13 +57,13 @@ class TestProcesses(HolderCase):
     """What the kernel says of processes."""
 
     def test_this_process_has_not_ended(self) -> None:
-        identity = holder.identity()
+        identity = holder.holder_identity()
         self.assertIn(f"/{os.getpid()}-", identity)
         self.assertFalse(holder.has_ended(identity))
         self.assertFalse(holder.has_ended(f"{identity}/1a2b3c4d"))
 
     def test_no_two_identities_are_the_same(self) -> None:
-        self.assertNotEqual(holder.identity(), holder.identity())
+        self.assertNotEqual(holder.holder_identity(), holder.holder_identity())
 
     def test_a_process_that_is_killed(self) -> None:
         process, identity = self.start()
@@ -78,7 +78,7 @@ class TestProcesses(HolderCase):
         self.assertFalse(holder.has_ended(identity))
 
     def test_a_later_process_of_the_same_number_is_another_one(self) -> None:
-        self.assertTrue(holder.has_ended(self.changed(holder.identity(), 1, "1")))
+        self.assertTrue(holder.has_ended(self.changed(holder.holder_identity(), 1, "1")))
 
     def test_a_process_of_another_container_or_boot_is_not_known(self) -> None:
         process, identity = self.start()
@@ -124,7 +124,7 @@ class TestLock(release_lease.OperationsSuite, HolderCase):
         next_one = self.conductor("two")
         self.assertBusy(next_one, namespace, wait=0)
         self.stop(process)
-        with next_one.hold(namespace, release_lease.RELEASE, wait=0) as lock:
+        with next_one.acquire(namespace, release_lease.RELEASE, wait=0) as lock:
             self.assertFalse(lock.is_lost())
             self.assertTrue(lock.record.holder.startswith("two/"))
 

@@ -67,7 +67,7 @@ class TestUnconfirmed(release_lease.OperationsSuite, testtools.TestCase):
             one, namespace = self.opened()
             one.read(namespace, release_lease.RELEASE)
             self.lose_the_answer(arrives=arrives)
-            with one.hold(namespace, release_lease.RELEASE, wait=5) as hold:
+            with one.acquire(namespace, release_lease.RELEASE, wait=5) as hold:
                 self.assertFalse(hold.is_lost())
 
 
@@ -95,7 +95,7 @@ class TestCrowd(release_lease.OperationsSuite, testtools.TestCase):
 
     def test_the_lock_is_given_back(self) -> None:
         one, namespace = self.opened()
-        with one.hold(namespace, release_lease.RELEASE, wait=0):
+        with one.acquire(namespace, release_lease.RELEASE, wait=0):
             self.crowd(namespace, 30)
         record = one.read(namespace, release_lease.RELEASE)
         self.assertEqual(("", 30), (record.holder, len(record.operations)))
@@ -110,7 +110,7 @@ class TestCrowd(release_lease.OperationsSuite, testtools.TestCase):
     def test_nobody_writes_for_ever(self) -> None:
         clock = release_lease.Clock()
         one, namespace = self.opened("one", clock)
-        with one.hold(namespace, release_lease.RELEASE, wait=0):
+        with one.acquire(namespace, release_lease.RELEASE, wait=0):
             self.crowd(namespace, 100_000)
         self.kube.before = None
         self.assertNotEqual("", one.read(namespace, release_lease.RELEASE).holder)
@@ -127,7 +127,7 @@ class TestWithoutTheManagementCluster(release_lease.OperationsSuite, testtools.T
     def test_the_holder_goes_on_for_a_while_and_then_stops(self) -> None:
         clock = release_lease.Clock()
         one, namespace = self.opened("one", clock)
-        with one.hold(namespace, release_lease.RELEASE, wait=0) as hold:
+        with one.acquire(namespace, release_lease.RELEASE, wait=0) as hold:
             self.kube.unreachable = True
             clock.now += release_lease.DURATION * 0.5
             self.assertRaises(errors.ManagementUnreachable, hold.renew)
@@ -139,7 +139,7 @@ class TestWithoutTheManagementCluster(release_lease.OperationsSuite, testtools.T
 
     def test_the_end_passes_although_nothing_can_be_given_back(self) -> None:
         one, namespace = self.opened()
-        with one.hold(namespace, release_lease.RELEASE, wait=0):
+        with one.acquire(namespace, release_lease.RELEASE, wait=0):
             self.kube.unreachable = True
         self.kube.unreachable = False
         self.assertNotEqual("", one.read(namespace, release_lease.RELEASE).holder)
@@ -166,6 +166,6 @@ class TestWithoutTheManagementCluster(release_lease.OperationsSuite, testtools.T
 
         self.kube.replace = replace
         self.kube.before = lose_the_first_answer
-        with one.hold(namespace, release_lease.RELEASE, wait=5) as hold:
+        with one.acquire(namespace, release_lease.RELEASE, wait=5) as hold:
             self.assertFalse(hold.is_lost())
         self.assertEqual(1, len(lost))

@@ -91,7 +91,7 @@ class TestRotation(Case):
     def test_one_that_waits_too_long_is_not_said_to_follow(self) -> None:
         self.made()
         before = self.used()
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             error = self.assertRaises(exception.NotSupported, self.rotate, "u2")
         self.assertIn("was not replaced. Try again in a minute.", str(error))
         self.assertEqual((before, []), (self.used(), self.retired()))

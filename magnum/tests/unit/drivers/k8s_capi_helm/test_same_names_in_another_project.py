@@ -51,7 +51,7 @@ class Case(conductor_crash.CrashCase):
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:
         """A request that a later pass of another conductor carries out: the release is locked."""
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             yield
         self.conductor()
 

@@ -34,7 +34,7 @@ class WatchingWorld(driver_case.DriverCase):
     def catch_up(self) -> None:
         """The watches hear of all that has happened."""
         for watch in self.watching.watches:
-            self.assertEqual(0.0, watch.round())
+            self.assertEqual(0.0, watch.list_and_watch())
 
     def lists(self) -> list[str]:
         """Kinds that the passes since the last question have listed, or read, directly."""
@@ -411,7 +411,7 @@ class TestPrompts(WatchingWorld):
     def test_what_somebody_else_works_on_is_left_to_him(self) -> None:
         self.settled()
         self.config(group="capi_helm", lock_wait=3600)
-        with self.ports.leases.hold(builders.NAMESPACE, builders.RELEASE, wait=0):
+        with self.ports.leases.acquire(builders.NAMESPACE, builders.RELEASE, wait=0):
             self.kube.calls.clear()
             cluster = self.cluster()
             cluster.status = "UPDATE_IN_PROGRESS"

@@ -58,9 +58,9 @@ class KubeHelm(fakes.FakeHelm):
         assert self.reader is not None
         return self.reader.live(namespace, release)
 
-    def deployed(self, namespace: str, release: str) -> LiveRelease | None:
+    def deployed_release(self, namespace: str, release: str) -> LiveRelease | None:
         assert self.reader is not None
-        return self.reader.deployed(namespace, release)
+        return self.reader.deployed_release(namespace, release)
 
     def apply(
         self, namespace: str, release: str, chart: Chart, values: Json, **more: Any

@@ -66,7 +66,7 @@ class RefusalCase(DriverCase):
         return self.cluster().status, self.cluster().status_reason
 
     def in_one_pass(self, *requests: Callable[[], Any]) -> None:
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             for request in requests:
                 request()
         self.status_task()

@@ -315,7 +315,7 @@ class TestRefusals(UpgradeCase):
 class TestRecovery(UpgradeCase):
     def test_a_busy_release_is_upgraded_by_a_later_pass(self) -> None:
         self.made()
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.assertEqual("", self.upgrade(self.next))
             self.assertEqual(OLD, self.values["kubernetesVersion"])
             self.assertEqual(self.template.uuid, self.cluster().cluster_template_id)
@@ -369,7 +369,7 @@ class TestRecovery(UpgradeCase):
 
     def test_a_template_that_was_deleted_before_the_upgrade_began(self) -> None:
         self.made()
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.upgrade(self.next)
         self.next.destroy()
         self.status_task()

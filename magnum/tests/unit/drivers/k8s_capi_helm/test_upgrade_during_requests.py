@@ -75,7 +75,7 @@ class TestAnother(Case):
         self.upgrade(self.next, "default-master")
         self.settle()
         first, second, told = self.read("first"), self.read("second"), list[str]()
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             told += [first(self.next), second(self.next)]
         self.settle()
         self.assertEqual(["", True], [told[0], "Another upgrade" in told[1]])
@@ -220,7 +220,7 @@ class TestLatePasses(UpgradeCase):
 
     def test_they_pin_no_nodegroup_that_is_new(self) -> None:
         late = self.late_passes()
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.add_group("new", image_id="ubuntu-kube-1.35")
         self.assertNotIn("new", [one["name"] for one in self.values["nodeGroups"]])
         status_task.advance(self.context, late[0], CONF)

@@ -394,7 +394,7 @@ class TestNodegroups(driver_case.DriverCase):
 
     def test_three_at_once_while_another_pass_holds_the_lock(self):
         self.made()
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             for name in ("a", "b", "c"):
                 self.add_group(name)
             self.assertEqual(["default-worker"], self.groups())
@@ -599,7 +599,7 @@ class TestOperatorsMistakes(driver_case.DriverCase):
 
     def test_what_passes_by_itself_is(self):
         self.made()
-        with self.ports.leases.hold(NAMESPACE, RELEASE, wait=0):
+        with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.resize(2)
             self.status_task()
             self.assertTrue(self.cluster().status_reason.startswith("waiting: "))

@@ -58,7 +58,7 @@ class FakeHelm:
         whole = [number for number, one in kept.items() if one.status in release_secret.WHOLE]
         return dataclasses.replace(copy.deepcopy(live), whole=max(whole, default=0))
 
-    def deployed(self, namespace: str, release: str) -> LiveRelease | None:
+    def deployed_release(self, namespace: str, release: str) -> LiveRelease | None:
         live = self.releases.get((namespace, release))
         if live is not None and live.status != "deployed":
             kept = self.history.get((namespace, release), {})
@@ -83,12 +83,12 @@ class FakeHelm:
         chart: Chart,
         values: Json,
         *,
-        hold: HeldLease | None = None,
+        held_lock: HeldLease | None = None,
         adopt: bool = False,
     ) -> LiveRelease:
         with self._lock:
             self._run("adopt" if adopt else "apply", release, values)
-            if hold is not None and hold.is_lost():
+            if held_lock is not None and held_lock.is_lost():
                 raise errors.Busy("Another Magnum conductor may have taken over this cluster.")
             before = self._recovered(namespace, release)
             wrong = self.refuses(values)
@@ -140,7 +140,9 @@ class FakeHelm:
         self.check(namespace, release, chart, values)
         return self.renders(values)
 
-    def uninstall(self, namespace: str, release: str, *, hold: HeldLease | None = None) -> None:
+    def uninstall(
+        self, namespace: str, release: str, *, held_lock: HeldLease | None = None
+    ) -> None:
         with self._lock:
             if (namespace, release) not in self.releases:
                 return

@@ -143,7 +143,7 @@ class FakeKube:
                 self._forget(key)
             return True
 
-    def served(self, kind: names.Kind) -> str:
+    def served_version(self, kind: names.Kind) -> str:
         with self._call("served", kind, None, ""):
             return kind.versions[0]
 
@@ -322,7 +322,7 @@ def _place(kind: names.Kind, manifest: Json) -> tuple[str | None, str]:
 
 
 def _conflict(kind: names.Kind, namespace: str | None, name: str, detail: str) -> errors.Conflict:
-    about = wording.describe(kind, namespace, name)
+    about = wording.object_reference(kind, namespace, name)
     return errors.Conflict(f"Somebody else changed or made {about} first.", detail)
 
 

@@ -199,7 +199,7 @@ class TestReleases(hostile.HostileCase):
         found = {"metadata": {"name": "a", "labels": marks}, "data": data}
         self.read(found)
         self.read({**found, "data": {"release": _packed(RELEASE)}})
-        release_secret.newest([found, {**_SECRET}])
+        release_secret.newest_revision([found, {**_SECRET}])
 
     @hostile.given(hostile.broken(RELEASE["config"]), examples=3)
     def test_values_of_nobody(self, found: Any) -> None:

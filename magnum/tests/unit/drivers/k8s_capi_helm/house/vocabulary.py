@@ -66,16 +66,16 @@ NOUNS = frozenset(
 #: Verbs; their regular forms count as well.
 VERBS = frozenset(
     """
-    abandon accept add adopt advance affect allow annotate answer apply archive attach autoscale
-    await begin bind bound build bundle bypass cache calculate cancel carry change check choose
-    clean clear close collect compare complete compute configure confirm connect contain
-    continue convert copy correct count cover create decode decrease default defer delete deploy
-    derive describe destroy detach detect disable discard discover drain drop edit enable encode
-    end enforce ensure enter evaluate exchange exclude exist expand expect expire explain export
-    extract fail fetch fill filter finalize find finish fit force forget format generate get
-    grant group handle hash have ignore import include increase inherit initialize insert
-    inspect install invalidate issue join keep label leave limit link list load lock log make
-    manage mark match merge migrate miss monitor move name need normalize observe omit open
+    abandon accept acquire add adopt advance affect allow annotate answer apply archive attach
+    autoscale await begin bind bound build bundle bypass cache calculate cancel carry change
+    check choose clean clear close collect compare complete compute configure confirm connect
+    contain continue convert copy correct count cover create decode decrease default defer
+    delete deploy derive describe destroy detach detect disable discard discover drain drop edit
+    enable encode end enforce ensure enter evaluate exchange exclude exist expand expect expire
+    explain export extract fail fetch fill filter finalize find finish fit force forget format
+    generate get grant group handle hash have ignore import include increase inherit initialize
+    insert inspect install invalidate issue join keep label leave limit link list load lock log
+    make manage mark match merge migrate miss monitor move name need normalize observe omit open
     order own pack parse pass patch pause pin plan poll prepare present prevent preview print
     protect prove provide provision prune pull push put quote raise reach read reassert rebuild
     recognize reconcile record redact reduce refer refresh refuse register reject release remain

@@ -40,7 +40,7 @@ class WatchingTests(KubeClientSuite):
     def rounds(self, watching: informers.Informers, times: int = 1) -> None:
         for _ in range(times):
             for watch in watching.watches:
-                self.assertEqual(0.0, watch.round())
+                self.assertEqual(0.0, watch.list_and_watch())
 
     def same(
         self, watching: informers.Informers, namespace: str, selector: dict[str, str] | None = None

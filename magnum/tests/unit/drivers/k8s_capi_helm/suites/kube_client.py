@@ -210,7 +210,7 @@ class KubeClientTests(KubeClientSuite):
         namespace = self.make_namespace()
         manifest = {"metadata": {"name": "one", "namespace": namespace}}
         for call in (
-            lambda: self.kube.served(ABSENT),
+            lambda: self.kube.served_version(ABSENT),
             lambda: self.kube.get(ABSENT, namespace, "one"),
             lambda: self.kube.list(ABSENT, namespace),
             lambda: self.kube.apply(ABSENT, manifest),
@@ -245,4 +245,4 @@ class KubeClientTests(KubeClientSuite):
         found["metadata"]["labels"]["a"] = "2"
         [listed] = self.kube.list(names.LEASE, namespace)
         self.assertEqual({"a": "1"}, listed["metadata"]["labels"])
-        self.assertEqual("v1", self.kube.served(names.LEASE))
+        self.assertEqual("v1", self.kube.served_version(names.LEASE))

@@ -24,19 +24,19 @@ class LockTests(OperationsSuite):
         clock = Clock()
         one, namespace = self.opened("one")
         two = self.conductor("two", clock)
-        with one.hold(namespace, RELEASE, wait=0) as hold:
+        with one.acquire(namespace, RELEASE, wait=0) as hold:
             self.assertFalse(hold.is_lost())
             self.assertTrue(hold.record.holder.startswith("one/"))
             error = self.assertBusy(two, namespace, wait=10)
             self.assertIn("one/", error.detail)
             self.assertTrue(1010 <= clock.now < 1012, clock.now)
         self.assertEqual("", one.read(namespace, RELEASE).holder)
-        with two.hold(namespace, RELEASE, wait=0) as hold:
+        with two.acquire(namespace, RELEASE, wait=0) as hold:
             self.assertTrue(hold.record.holder.startswith("two/"))
 
     def test_two_threads_of_one_conductor_are_two_holders(self) -> None:
         one, namespace = self.opened()
-        with one.hold(namespace, RELEASE, wait=0):
+        with one.acquire(namespace, RELEASE, wait=0):
             self.assertBusy(one, namespace, wait=0)
 
     def test_who_waits_gets_it_when_it_is_given_back(self) -> None:
@@ -44,9 +44,9 @@ class LockTests(OperationsSuite):
         one, namespace = self.opened("one")
         two = self.conductor("two", clock)
         first = contextlib.ExitStack()
-        first.enter_context(one.hold(namespace, RELEASE, wait=0))
+        first.enter_context(one.acquire(namespace, RELEASE, wait=0))
         clock.on_pause.append(first.close)
-        with two.hold(namespace, RELEASE, wait=30) as hold:
+        with two.acquire(namespace, RELEASE, wait=30) as hold:
             self.assertFalse(hold.is_lost())
         self.assertTrue(clock.now < 1010, clock.now)
 
@@ -54,7 +54,7 @@ class LockTests(OperationsSuite):
         one, namespace = self.opened()
 
         def fail() -> None:
-            with one.hold(namespace, RELEASE, wait=0):
+            with one.acquire(namespace, RELEASE, wait=0):
                 raise KeyError("of the body")
 
         self.assertRaises(KeyError, fail)
@@ -68,19 +68,19 @@ class LockTests(OperationsSuite):
         clock.now += DURATION - 1
         self.assertBusy(two, namespace, wait=0)
         clock.now += 2
-        with two.hold(namespace, RELEASE, wait=0) as hold:
+        with two.acquire(namespace, RELEASE, wait=0) as hold:
             self.assertFalse(hold.is_lost())
 
     def test_a_dead_holder_is_followed_while_waiting(self) -> None:
         clock, namespace = Clock(), self.dead_holder()
-        with self.conductor("two", clock).hold(namespace, RELEASE, wait=2 * DURATION):
+        with self.conductor("two", clock).acquire(namespace, RELEASE, wait=2 * DURATION):
             self.assertTrue(DURATION < clock.now - 1000 < DURATION + 5, clock.now)
 
     def test_a_renewed_lease_is_not_taken(self) -> None:
         mine, theirs = Clock(), Clock(5.0)
         one, namespace = self.opened("one", mine)
         two = self.conductor("two", theirs)
-        with one.hold(namespace, RELEASE, wait=0) as hold:
+        with one.acquire(namespace, RELEASE, wait=0) as hold:
             for _ in range(5):
                 self.assertBusy(two, namespace, wait=0)
                 theirs.now += DURATION * 0.9
@@ -91,7 +91,7 @@ class LockTests(OperationsSuite):
 
     def test_records_are_written_while_the_lock_is_held(self) -> None:
         one, namespace = self.opened()
-        with one.hold(namespace, RELEASE, wait=0) as hold:
+        with one.acquire(namespace, RELEASE, wait=0) as hold:
             self.conductor("two").add(namespace, RELEASE, operation("a"))
             hold.renew()
             self.assertEqual((operation("a"),), hold.record.operations)
@@ -101,7 +101,7 @@ class LockTests(OperationsSuite):
     def test_who_cannot_renew_loses_it_before_others_may_take_it(self) -> None:
         clock = Clock()
         one, namespace = self.opened("one", clock)
-        with one.hold(namespace, RELEASE, wait=0) as hold:
+        with one.acquire(namespace, RELEASE, wait=0) as hold:
             clock.now += DURATION * 0.7
             self.assertFalse(hold.is_lost())
             clock.now += DURATION * 0.1
@@ -111,10 +111,10 @@ class LockTests(OperationsSuite):
         mine, theirs = Clock(), Clock()
         one, namespace = self.opened("one", mine)
         two = self.conductor("two", theirs)
-        with one.hold(namespace, RELEASE, wait=0) as hold:
+        with one.acquire(namespace, RELEASE, wait=0) as hold:
             self.assertBusy(two, namespace, wait=0)
             theirs.now += DURATION + 1
-            with two.hold(namespace, RELEASE, wait=0) as other:
+            with two.acquire(namespace, RELEASE, wait=0) as other:
                 # Even with a clock that stood still, the next renewal tells.
                 hold.renew()
                 self.assertTrue(hold.is_lost())
@@ -127,16 +127,16 @@ class LockTests(OperationsSuite):
         one, namespace = self.opened("one", mine)
         two = self.conductor("two", theirs)
         later = contextlib.ExitStack()
-        with one.hold(namespace, RELEASE, wait=0):
+        with one.acquire(namespace, RELEASE, wait=0):
             self.assertBusy(two, namespace, wait=0)
             theirs.now += DURATION + 1
-            later.enter_context(two.hold(namespace, RELEASE, wait=0))
+            later.enter_context(two.acquire(namespace, RELEASE, wait=0))
         self.assertTrue(one.read(namespace, RELEASE).holder.startswith("two/"))
         later.close()
 
     def test_the_lease_that_goes_away_is_lost(self) -> None:
         one, namespace = self.opened()
-        with one.hold(namespace, RELEASE, wait=0) as hold:
+        with one.acquire(namespace, RELEASE, wait=0) as hold:
             self.kube.delete(names.LEASE, namespace, f"{RELEASE}-magnum")
             hold.renew()
             self.assertTrue(hold.is_lost())
@@ -146,7 +146,7 @@ class LockTests(OperationsSuite):
         one = ReleaseLeases(self.kube, holder="one", lease_duration=1)
         one.open(namespace, RELEASE, cluster_uuid="u", project_id="p")
         renewed = threading.Event()
-        with one.hold(namespace, RELEASE, wait=0) as hold:
+        with one.acquire(namespace, RELEASE, wait=0) as hold:
             name = f"{RELEASE}-magnum"
             first = self.kube.get(names.LEASE, namespace, name)["spec"]["renewTime"]
             for _ in range(100):

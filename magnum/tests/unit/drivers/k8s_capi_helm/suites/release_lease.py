@@ -86,7 +86,7 @@ class OperationsSuite(KubeClientSuite):
         """The lock is not to be had; returns the error."""
 
         def take() -> None:
-            with operations.hold(namespace, RELEASE, wait=wait):
+            with operations.acquire(namespace, RELEASE, wait=wait):
                 pass
 
         return self.assertRaises(errors.Busy, take)
@@ -145,9 +145,11 @@ class RecordTests(OperationsSuite):
         self.assertIsNone(operations.read(namespace, RELEASE))
         self.assertRaises(errors.Conflict, operations.add, namespace, RELEASE, operation("a"))
         self.assertRaises(errors.Conflict, operations.finish, namespace, RELEASE, ["a"])
-        self.assertRaises(errors.Conflict, operations.remember, namespace, RELEASE, first_look="x")
+        self.assertRaises(
+            errors.Conflict, operations.remember, namespace, RELEASE, ready_fingerprint="x"
+        )
         self.assertRaises(errors.Conflict, operations.set_tombstone, namespace, RELEASE)
-        hold = operations.hold(namespace, RELEASE, wait=5)
+        hold = operations.acquire(namespace, RELEASE, wait=5)
         self.assertRaises(errors.Conflict, hold.__enter__)
         self.assertTrue(operations.delete_finished(namespace, RELEASE))
 
@@ -215,7 +217,7 @@ class RecordTests(OperationsSuite):
     def test_who_waits_for_the_lock_is_told_of_another_change_only_if_there_is_one(self) -> None:
         operations, namespace = self.opened()
         operations.add(namespace, RELEASE, operation("a"))
-        with operations.hold(namespace, RELEASE, wait=5):
+        with operations.acquire(namespace, RELEASE, wait=5):
             alone = self.assertBusy(operations, namespace, wait=0)
             operations.add(namespace, RELEASE, operation("b"))
             second = self.assertBusy(operations, namespace, wait=0)
@@ -246,7 +248,7 @@ class RecordTests(OperationsSuite):
     def test_what_is_remembered(self) -> None:
         operations, namespace = self.opened()
         operations.remember(
-            namespace, RELEASE, first_look="look", chart_source="bundled", chart_digest="d1"
+            namespace, RELEASE, ready_fingerprint="look", chart_source="bundled", chart_digest="d1"
         )
         operations.remember(namespace, RELEASE, chart_digest="d2")
         record = operations.read(namespace, RELEASE)
@@ -254,7 +256,7 @@ class RecordTests(OperationsSuite):
             ("look", "bundled", "d2"),
             (record.ready_fingerprint, record.chart_source, record.chart_digest),
         )
-        operations.remember(namespace, RELEASE, first_look="")
+        operations.remember(namespace, RELEASE, ready_fingerprint="")
         self.assertEqual("", operations.read(namespace, RELEASE).ready_fingerprint)
 
     def test_a_lease_is_discarded_by_its_cluster(self) -> None:
