@@ -40,6 +40,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     reconciler,
     render,
     revisions,
+    upgrade_plan,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade as reconcile_upgrade
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
@@ -146,10 +147,10 @@ def _check(
     """
     ports, conf, live, record = run.clients, run.settings, snapshot.live, snapshot.record
     assert live is not None
-    facts = reconcile_upgrade.software_facts(run.cloud(), target, operation, conf)
-    operation = dataclasses.replace(operation, resolved=facts.resolved)
-    first, owing = reconcile_upgrade.begin_upgrade(
-        live.values, request, target, operation, facts, conf, record.deferred if record else ()
+    plan = upgrade_plan.plan_upgrade(run, request, target, operation)
+    operation = dataclasses.replace(operation, resolved=plan.facts.resolved)
+    first, owing = upgrade_plan.begin_upgrade(
+        live.values, plan, conf, record.deferred if record else ()
     )
     chart = reconcile_upgrade.chart(ports, operation, target, live, conf)
     following = operation.groups if chart else ()

@@ -12,10 +12,10 @@ from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
-    clock,
     ClusterRequest,
     Json,
     LiveRelease,
+    Observed,
     Operation,
     Revisions,
 )
@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaler_deployment,
     render,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.context import AppliedRelease, Reconciliation
 from magnum.drivers.k8s_capi_helm.status import generations
 
 LOG = logging.getLogger(__name__)
@@ -45,36 +45,29 @@ class Revision:
 
 def apply_release(
     run: Reconciliation, held_lease: HeldLease, request: ClusterRequest, revision: Revision
-) -> LiveRelease:
+) -> AppliedRelease:
     """Install or upgrade the release by Helm, and record in the Lease what Helm has written.
 
     :raises errors.DriverError: as ``HelmClient.apply``, and where the lock is lost afterwards.
     """
     ports, conf, chart = run.clients, run.settings, revision.chart
-    release_key = request.namespace, request.release
     values = autoscaler_deployment.with_operators_settings(revision.values, chart, conf)
     ports.charts.secure(request.namespace, chart)
     try:
         deployed = ports.helm.apply(
-            *release_key, chart, values, held_lock=held_lease, adopt=revision.adopts
+            request.namespace,
+            request.release,
+            chart,
+            values,
+            held_lock=held_lease,
+            adopt=revision.adopts,
         )
     except errors.ValuesRefused as error:
         raise render.explain_refusal(error, request, conf) from None
     autoscaler_deployment.enforce_pod_security(ports, request.namespace, conf)
     held_lease.check()
-    observed = snapshot.take_snapshot(ports.kube, *release_key, clock.utc_now())
-    ports.leases.remember(
-        *release_key,
-        ready_fingerprint="",
-        nodegroup_ready_fingerprints={},
-        applied_generations=generations.applied_generations(observed),
-        chart_source=chart.source or None,
-        chart_digest=chart.digest,
-        revisions=Revisions(newest=deployed.revision, applied=deployed.revision),
-    )
-    operation_ids = (
-        ", ".join(operation.id for operation in revision.operations) or "an interrupted operation"
-    )
+    objects = _record_revision(run, chart, deployed)
+    operation_ids = ", ".join(operation.id for operation in revision.operations)
     LOG.info(
         "Cluster %s: release %s is at revision %d with chart %s %s, for %s.",
         request.uuid,
@@ -82,6 +75,25 @@ def apply_release(
         deployed.revision,
         chart.name,
         chart.version,
-        operation_ids,
+        operation_ids or "an interrupted operation",
     )
-    return deployed
+    return AppliedRelease(deployed, objects)
+
+
+def _record_revision(run: Reconciliation, chart: Chart, deployed: LiveRelease) -> Observed:
+    """Record the revision, its chart and the generations of what Helm has written.
+
+    :returns: Cluster API's objects after that.
+    """
+    ports, release_key = run.clients, (deployed.namespace, deployed.name)
+    objects = snapshot.take_snapshot(ports.kube, *release_key, run.now)
+    ports.leases.remember(
+        *release_key,
+        ready_fingerprint="",
+        nodegroup_ready_fingerprints={},
+        applied_generations=generations.applied_generations(objects),
+        chart_source=chart.source or None,
+        chart_digest=chart.digest,
+        revisions=Revisions(newest=deployed.revision, applied=deployed.revision),
+    )
+    return objects

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar
 
 from oslo_log import log as logging
 
@@ -29,6 +29,7 @@ from magnum.drivers.k8s_capi_helm.values import change
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 LOG = logging.getLogger(__name__)
+Release = TypeVar("Release")
 
 #: What changes nodegroups that are there.
 _CHANGES = (Verb.NODEGROUP_UPDATE, Verb.RESIZE)
@@ -80,10 +81,10 @@ def without_nodegroups(
 
 def apply_with_bisect(
     nodegroups: Sequence[str],
-    attempt: Callable[[Collection[str]], LiveRelease],
+    attempt: Callable[[Collection[str]], Release],
     known_good: Callable[[], Any],
     refuse: Callable[[str, errors.DriverError], None],
-) -> LiveRelease:
+) -> Release:
     """Bring the release to what is asked for, as far as Helm takes it.
 
     :param nodegroups: of which something is wanted, new ones and others.
@@ -91,15 +92,18 @@ def apply_with_bisect(
         it is there already.
     :param known_good: the same with none of them; called when something was refused.
     :param refuse: called with each group of which Helm does not take what is wanted, and with why.
+    :returns: what the last attempt returned.
     :raises errors.DriverError: it is refused without any of it, too.
     """
     accepted: frozenset[str] = frozenset()
     untried = [tuple(nodegroups)] if nodegroups else []
+    applied: Release | None = None
     while untried:
         candidates = untried.pop()
         try:
-            attempt(accepted | set(candidates))
+            applied = attempt(accepted | set(candidates))
         except errors.HelmRefused as error:
+            applied = None
             if len(candidates) == len(nodegroups):
                 # Chart, release or management cluster may be to blame; that raises here.
                 known_good()
@@ -110,7 +114,7 @@ def apply_with_bisect(
                 untried += [candidates[half:], candidates[:half]]
         else:
             accepted |= set(candidates)
-    return attempt(accepted)
+    return attempt(accepted) if applied is None else applied
 
 
 def has_newer_request(previous: ClusterRequest, current: ClusterRequest, name: str) -> bool:

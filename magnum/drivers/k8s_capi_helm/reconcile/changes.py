@@ -28,7 +28,11 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     upgrade,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.cluster_rows import ClusterRows
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.context import (
+    AppliedRelease,
+    Reconciliation,
+    ReleaseSnapshot,
+)
 from magnum.drivers.k8s_capi_helm.values import change
 
 
@@ -65,7 +69,7 @@ def change_release(
     cluster_rows: ClusterRows,
     request: ClusterRequest,
     snapshot: ReleaseSnapshot,
-) -> LiveRelease:
+) -> AppliedRelease:
     """Change a release; what cannot be done of single nodegroups is refused alone.
 
     :param snapshot: record and release; there is a release.
@@ -88,15 +92,16 @@ def change_release(
     # What runs now goes through Helm once more before a change of it is blamed.
     known_good = functools.partial(attempt, (), force=bool(plan.changed_nodegroups))
     names = [*plan.entries.ready, *plan.changed_nodegroups]
-    deployed = bisect.apply_with_bisect(names, attempt, known_good, refuse)
+    applied = bisect.apply_with_bisect(names, attempt, known_good, refuse)
     if plan.entries.waiting is not None:
         raise plan.entries.waiting
     for nodegroup in plan.request.node_groups:
         if nodegroup.is_new and nodegroup.name in refused:
+            applied = dataclasses.replace(applied, objects=None)
             nodegroups.delete_objects(
                 run.clients, request.namespace, request.release, nodegroup.name
             )
-    return deployed
+    return applied
 
 
 def _plan(
@@ -122,7 +127,8 @@ def _plan(
     entries = nodegroups.render_new(new_requests, request, recorded, run.cloud, run.settings, base)
     target = change.with_sizes(base.values, request, recorded)
     autoscaling.add_capacity(base, target, request, recorded, run.cloud)
-    base, ready = upgrade.with_new_nodegroups(ports, record, base, request, entries.ready)
+    current = dataclasses.replace(snapshot, live=base)
+    base, ready = upgrade.with_new_nodegroups(run, current, request, entries.ready)
     target["nodeGroups"] = [ready.get(entry["name"], entry) for entry in target["nodeGroups"]]
     chart = upgrade.interrupted_chart(ports, record, live, cluster_rows.upgrade_target)
     return ChangePlan(
@@ -146,7 +152,7 @@ def _attempt(
     members: Collection[str],
     *,
     force: bool = False,
-) -> LiveRelease:
+) -> AppliedRelease:
     """Bring the release to the plan as far as it is about *members* (nodegroups).
 
     :param force: whether Helm runs also where nothing differs.
@@ -158,7 +164,7 @@ def _attempt(
     values = autoscaler_deployment.with_operators_settings(values, plan.chart, run.settings)
     deployed = None if force else run.clients.helm.live(plan.base.namespace, plan.base.name)
     if deployed is not None and autoscaler_deployment.has_values(deployed, values, run.settings):
-        return deployed
+        return AppliedRelease(deployed)
     revision = apply.Revision(plan.chart, values, operations, adopts=plan.adopts)
     return apply.apply_release(run, held_lease, plan.request, revision)
 

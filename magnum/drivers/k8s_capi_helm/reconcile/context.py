@@ -36,7 +36,10 @@ class ReleaseSnapshot:
 
     :ivar record: None where there is no Lease.
     :ivar live: None where Helm has no release.
-    :ivar observed: None where no snapshot was taken yet.
+    :ivar observed: what an evaluation needs, objects out of the informers' cache among it; None
+        where it was not observed yet.
+    :ivar objects: Cluster API's objects, as the API server had them in this reconciliation after
+        the last write; None where they were not read.
     :ivar is_kept: record and release were not read now, but a while ago.
     :ivar is_changed: record and release are as they are after something was applied.
     """
@@ -44,8 +47,28 @@ class ReleaseSnapshot:
     record: ReleaseRecord | None
     live: LiveRelease | None
     observed: Observed | None = None
+    objects: Observed | None = None
     is_kept: bool = False
     is_changed: bool = False
+
+    def with_release(
+        self, record: ReleaseRecord | None, live: LiveRelease | None
+    ) -> ReleaseSnapshot:
+        """Record and release as they were read now, with objects of the same revision."""
+        if live is None or self.live is None or live.revision != self.live.revision:
+            return ReleaseSnapshot(record, live)
+        return ReleaseSnapshot(record, live, self.observed, self.objects)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AppliedRelease:
+    """A release that Helm has applied.
+
+    :ivar objects: Cluster API's objects after that; None where Helm had nothing to do.
+    """
+
+    live: LiveRelease
+    objects: Observed | None = None
 
 
 #: Nothing was read yet.

@@ -85,7 +85,9 @@ def compare_snapshot(
     )
     current = inputs(magnum, snapshot, observed, include_health=include_health)
     verdict = clients.evaluations.verdict(release, current, run.now) if current else None
-    return SnapshotCheck(dataclasses.replace(snapshot, observed=observed), verdict)
+    objects = None if view.watched else observed
+    snapshot = dataclasses.replace(snapshot, observed=observed, objects=objects)
+    return SnapshotCheck(snapshot, verdict)
 
 
 def read_snapshot(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 import dataclasses
 from typing import Any
 
@@ -11,32 +11,26 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors, status
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader
-from magnum.drivers.k8s_capi_helm.magnum_objects import notices
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader as magnum_reader
 from magnum.drivers.k8s_capi_helm.magnum_objects import state as magnum_state_reader
 from magnum.drivers.k8s_capi_helm.model import (
     Json,
-    LiveRelease,
-    MagnumState,
-    names,
     Observed,
     ReleaseRecord,
     Revisions,
     Verdict,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
-    adoption,
     autoscaler_deployment,
+    cluster_notices,
     evaluation_inputs,
     observe_cluster,
-    orphans,
     read_release,
     revisions,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.caches import Inputs
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.status import news, withheld
-from magnum.drivers.k8s_capi_helm.status import nodegroups as status_nodegroups
 from magnum.drivers.k8s_capi_helm.status.health import HEALTHY
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade_nodegroups
@@ -122,62 +116,110 @@ def evaluate(
     :param may_finish: whether the verdict may end what is in progress, or be one of the snapshots
         for that.
     """
-    cluster_nodegroups, ports, known = list(cluster_nodegroups), run.clients, outcome.known
-    magnum = evaluation_inputs.magnum_digest(run.settings, cluster, cluster_nodegroups)
-    view = ports.reader()
-    at_rest = include_health and all(
-        read_release.is_settled(obj) for obj in (cluster, *cluster_nodegroups)
-    )
-    if not at_rest:
-        ports.evaluations.forget_release(cluster.stack_id)
-    for _ in range(2):
-        key = evaluation_inputs.CacheKey(magnum, view) if at_rest else None
-        read = read_release.read_release(run, cluster, cluster_nodegroups, known, key)
-        subject = _Subject(run, cluster, cluster_nodegroups, read, outcome, include_health)
-        observed = (known.observed if known else None) or subject.observe(view)
-        verdict = status.evaluate(observed, subject.state, run.now)
-        changes = not read.answered or (
-            may_finish and news.is_change(verdict, subject.state, subject.health_of(verdict))
-        )
-        if not (read.kept and (changes or not verdict.fingerprint)):
-            break
-        # Record and release may be older than the change, or than what is not in place by them.
-        ports.evaluations.forget(cluster.stack_id)
-        known = None
-    if view.watched and changes:
-        observed = subject.observe(None)
-        verdict = status.evaluate(observed, subject.state, run.now)
+    case = _Case(run, cluster, list(cluster_nodegroups), outcome, include_health, may_finish)
+    magnum = evaluation_inputs.magnum_digest(run.settings, cluster, case.nodegroups)
+    judgement = _judge(case, magnum)
+    subject, observed, verdict = judgement.subject, judgement.observed, judgement.verdict
     if not may_finish:
         verdict = news.without_ends(verdict, subject.state)
     new_messages = withheld.new_messages(verdict, subject.state, include_health)
     _log_complete_messages(cluster, observed, new_messages)
     evaluation = _evaluation(subject, observed, verdict)
     if may_finish and not (outcome.refusal or outcome.waiting) and evaluation.waits_for_change:
-        known = ReleaseSnapshot(read.record, read.live)
+        known = ReleaseSnapshot(subject.read.record, subject.read.live)
         made_of = evaluation_inputs.inputs(magnum, known, observed, include_health=include_health)
         return dataclasses.replace(evaluation, inputs=made_of)
     return evaluation
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Case:
+    """What is evaluated, and what for: the arguments of :func:`evaluate`."""
+
+    run: Reconciliation
+    cluster: Any
+    nodegroups: list[Any]
+    outcome: ApplyOutcome
+    include_health: bool
+    may_finish: bool
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the health of a cluster is evaluated of which nothing is in progress."""
+        objects = (self.cluster, *self.nodegroups)
+        return self.include_health and all(read_release.is_settled(obj) for obj in objects)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Judgement:
+    """A verdict, what it is about and what it was made of.
+
+    :ivar changes: whether Magnum shows something else until now, or may.
+    """
+
+    subject: _Subject
+    observed: Observed
+    verdict: Verdict
+    changes: bool
+
+
+def _judge(case: _Case, magnum: str) -> _Judgement:
+    """The verdict by what was read for the reconciliation, by what is cached, or by a snapshot.
+
+    :param magnum: digest of Magnum's objects and of the options.
+    """
+    evaluations, release = case.run.clients.evaluations, case.cluster.stack_id
+    view, known = case.run.clients.reader(), case.outcome.known
+    key = evaluation_inputs.CacheKey(magnum, view) if case.is_at_rest else None
+    if key is None:
+        evaluations.forget_release(release)
+    judgement = _judge_by(case, known, key, view)
+    if judgement.subject.read.kept and (judgement.changes or not judgement.verdict.fingerprint):
+        # Record and release may be older than the change, or than what is not in place by them.
+        evaluations.forget(release)
+        known = None
+        judgement = _judge_by(case, known, key, view)
+    if judgement.changes and view.watched and not (known and known.objects):
+        observed = judgement.subject.observe(None)
+        verdict = status.evaluate(observed, judgement.subject.state, case.run.now)
+        return dataclasses.replace(judgement, observed=observed, verdict=verdict)
+    return judgement
+
+
+def _judge_by(
+    case: _Case,
+    known: ReleaseSnapshot | None,
+    key: evaluation_inputs.CacheKey | None,
+    view: CachedReader,
+) -> _Judgement:
+    """The verdict by record, release and objects, as far as they are known, and read else.
+
+    :param key: under which record and release may be cached; None where they are read.
+    :param view: through which objects are read that are not known.
+    """
+    read = read_release.read_release(case.run, case.cluster, case.nodegroups, known, key)
+    subject = _Subject(case, read)
+    observed = known.observed if known else None
+    if observed is None:
+        observed = subject.observe(view, known.objects if known else None)
+    verdict = status.evaluate(observed, subject.state, case.run.now)
+    changes = not read.answered or (
+        case.may_finish and news.is_change(verdict, subject.state, subject.health_of(verdict))
+    )
+    return _Judgement(subject, observed, verdict, changes)
+
+
 class _Subject:
     """A cluster that is evaluated: its rows, its release and what Magnum shows of it."""
 
-    def __init__(
-        self,
-        run: Reconciliation,
-        cluster: Any,
-        cluster_nodegroups: list[Any],
-        read: read_release.ReadRelease,
-        outcome: ApplyOutcome,
-        include_health: bool,
-    ) -> None:
-        self.run = run
-        self.cluster = cluster
-        self.rows = cluster_nodegroups
+    def __init__(self, case: _Case, read: read_release.ReadRelease) -> None:
+        self.case = case
+        self.cluster = case.cluster
+        self.rows = case.nodegroups
         self.read = read
-        self.include_health = include_health
+        outcome = case.outcome
         self.state = magnum_state_reader.with_outcome(
-            magnum_state_reader.magnum_state(cluster, cluster_nodegroups, read.record, read.live),
+            magnum_state_reader.magnum_state(self.cluster, self.rows, read.record, read.live),
             applied=read.applied,
             only_new_nodegroups_missing=read.joining,
             refusal=outcome.refusal,
@@ -186,7 +228,7 @@ class _Subject:
 
     def health_of(self, verdict: Verdict) -> str | None:
         """The health that Magnum shows, as far as the verdict is about it."""
-        return self.cluster.health_status if self.include_health else verdict.health
+        return self.cluster.health_status if self.case.include_health else verdict.health
 
     @property
     def values(self) -> Json:
@@ -198,10 +240,19 @@ class _Subject:
         """Nodegroups whose rows have an image of their own, by their names in the values."""
         return magnum_reader.own_images(self.cluster, self.rows)
 
-    def observe(self, view: CachedReader | None) -> Observed:
-        """A snapshot with what others than Cluster API know."""
+    def observe(self, view: CachedReader | None, objects: Observed | None = None) -> Observed:
+        """A snapshot with what others than Cluster API know.
+
+        :param objects: as they were read a moment ago; None to read them.
+        """
+        case = self.case
         return observe_cluster.observe(
-            self.run, self.cluster, self.read.live, view, include_health=self.include_health
+            case.run,
+            case.cluster,
+            self.read.live,
+            view,
+            objects,
+            include_health=case.include_health,
         )
 
 
@@ -209,8 +260,12 @@ def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Eval
     """The verdict with its notices, and what the passes have to know besides."""
     read, values, own = subject.read, subject.values, subject.own_images
     record, live = read.record, read.live
-    verdict = _with(verdict, "labels", _labels(live, subject.state))
-    verdict = _with(verdict, "notice", " ".join(_notices(subject, observed)))
+    verdict = _with(verdict, "labels", cluster_notices.label_text(live, subject.state))
+    settings, state = subject.case.run.settings, subject.state
+    sentences = cluster_notices.cluster_notices(
+        settings, subject.cluster, subject.rows, read, state, observed
+    )
+    verdict = _with(verdict, "notice", " ".join(sentences))
     unfinished = upgrade_nodegroups.unfinished_operations(record, values, own)
     failed = verdict.status.endswith("_FAILED") and not subject.state.refusal
     if failed and (live is not None or read.outdated) and not read.applied:
@@ -226,42 +281,14 @@ def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Eval
         lacking=has_run and not read.applied,
         rendered=frozenset(values_live.node_groups(values)),
         unnoted=revisions.unrecorded_revisions(record, live),
-        autoscaler_is_due=autoscaler_deployment.is_due(live, subject.run.settings),
+        autoscaler_is_due=autoscaler_deployment.is_due(live, settings),
     )
-
-
-def _notices(subject: _Subject, observed: Observed) -> Iterator[str]:
-    """What the tenant should know of a cluster, whatever its health is."""
-    read, values, settings = subject.read, subject.values, subject.run.settings
-    record, state = read.record, subject.state
-    sentences = (
-        *notices.notices(subject.cluster, settings, values, subject.rows),
-        upgrade_nodegroups.version_skew(record, values, subject.own_images),
-        upgrade_nodegroups.missing_template_changes(record, values),
-        orphans.notice(observed, state.health_reason.get("notice", "")),
-        status_nodegroups.replica_drift(observed, state),
-        autoscaler_deployment.notice(read.live, settings),
-        adoption.notice(record, observed) if read.is_lost else revisions.notice(read.outdated),
-    )
-    yield from (sentence for sentence in sentences if sentence)
 
 
 def _log_complete_messages(cluster: Any, observed: Observed, new_messages: set[str]) -> None:
     """Log in whole what the tenant is told a part of, when that is new."""
     for message in withheld.withheld_messages(observed, new_messages) if new_messages else ():
         LOG.info("Cluster %s: complete message: %s", cluster.uuid, message)
-
-
-def _labels(live: LiveRelease | None, state: MagnumState) -> str:
-    """The labels that the cluster was made with, site defaults included; as before if unknown."""
-    if live is None:
-        return state.health_reason.get("labels", "")
-    annotations = live.values.get("clusterAnnotations") or {}
-    prefix = f"{names.EFFECTIVE_LABEL}/"
-    effective_labels = {
-        key.removeprefix(prefix): annotations[key] for key in annotations if key.startswith(prefix)
-    }
-    return "; ".join(f"{name}={effective_labels[name]}" for name in sorted(effective_labels))
 
 
 def _with(verdict: Verdict, key: str, text: str) -> Verdict:

@@ -19,6 +19,7 @@ def observe(
     cluster: Any,
     live: LiveRelease | None,
     view: CachedReader | None,
+    objects: Observed | None = None,
     *,
     include_health: bool = False,
 ) -> Observed:
@@ -26,24 +27,22 @@ def observe(
 
     :param live: the deployed release; None where there is none or it is unknown.
     :param view: through which objects are read; None to ask for all of them.
+    :param objects: Cluster API's, where the API server was asked for all of them already.
     :param include_health: whether the health is asked for as well.
     """
     ports, owner = run.clients, ownership.owner(cluster, run.settings)
     at = run.now - datetime.timedelta(seconds=view.behind if view else 0.0)
-    observed = snapshot.take_snapshot(view or ports.kube, owner.namespace, owner.release, at)
+    kube = view or ports.kube
+    observed = objects or snapshot.take_snapshot(kube, owner.namespace, owner.release, at)
     if observed.unreachable:
         return observed
     health = dict(cluster.health_status_reason or {})
     recorded_texts = "\n".join((cluster.status_reason or "", *health.values()))
     observed = ports.controller_check.heard(ports.kube, observed, recorded_texts)
     is_settled = cluster.status.endswith("_COMPLETE")
+    text = health.get("credential", "")
     observed = observe_cloud.add_cloud_observations(
-        run,
-        observed,
-        owner,
-        live,
-        is_settled=is_settled,
-        recorded_text=health.get("credential", ""),
+        run, observed, owner, live, is_settled=is_settled, recorded_text=text
     )
     if not (include_health and is_settled):
         return observed

@@ -15,7 +15,6 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.lease import HeldLease
 from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
-    DeferredChange,
     LiveRelease,
     Operation,
     ReleaseRecord,
@@ -32,9 +31,15 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     prerequisites,
     revisions,
     upgrade,
+    upgrade_plan,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.cluster_rows import ClusterRows
-from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot, UNKNOWN
+from magnum.drivers.k8s_capi_helm.reconcile.context import (
+    AppliedRelease,
+    Reconciliation,
+    ReleaseSnapshot,
+    UNKNOWN,
+)
 from magnum.drivers.k8s_capi_helm.values import change, deferred, upgrade_nodegroups
 from magnum.drivers.k8s_capi_helm.values import upgrade as values_upgrade
 
@@ -60,13 +65,13 @@ def reconcile(
     record, live = revisions.read_record_and_release(
         ports, request.namespace, request.release, snapshot.record, snapshot.live
     )
-    observed = snapshot.observed if live is snapshot.live else None
     request = model_operation.without_deleted(request, record)
-    due = upgrade.is_due(ports, record, live, request) or autoscaler_deployment.is_due(
+    current = upgrade.read_objects(run, snapshot.with_release(record, live), request)
+    due = upgrade.is_due(record, live, request, current.objects) or autoscaler_deployment.is_due(
         live, run.settings
     )
     if is_deployed(live, request, record) and not (due or autoscaling.is_due(record)):
-        return ReleaseSnapshot(record, live, observed)
+        return current
     if live is None and record and not prerequisites.has_credential(ports, request):
         interrupted = prerequisites.create_interrupted(ports, record, run.now)
         if interrupted.retryable:  # the request that creates it needs the lock
@@ -75,10 +80,11 @@ def reconcile(
     with ports.leases.acquire(request.namespace, request.release, wait=lock_wait) as held_lease:
         if live is None and not prerequisites.has_credential(ports, request):
             raise prerequisites.create_interrupted(ports, held_lease.record, run.now)
-        live = reconcile_held(run, held_lease, cluster_rows)
+        current = reconcile_held(run, held_lease, cluster_rows, snapshot=current)
     if held_lease.final_record is None:
         return None
-    return ReleaseSnapshot(held_lease.final_record, live, is_changed=True)
+    record = held_lease.final_record
+    return dataclasses.replace(current, record=record, observed=None, is_changed=True)
 
 
 def reconcile_held(
@@ -87,11 +93,13 @@ def reconcile_held(
     cluster_rows: ClusterRows,
     *,
     created: install.CreatedCluster | None = None,
-) -> LiveRelease | None:
+    snapshot: ReleaseSnapshot = UNKNOWN,
+) -> ReleaseSnapshot:
     """The same for a caller that holds the lock already.
 
     :param created: a new cluster, as it was checked a moment ago; None for any other one.
-    :returns: the release as it is then.
+    :param snapshot: what was read before the lock was taken; record and release are read again.
+    :returns: record, release and objects as they are then.
     :raises errors.DriverError: as :func:`reconcile`.
     """
     ports, request = run.clients, cluster_rows.request()
@@ -101,90 +109,105 @@ def reconcile_held(
         raise errors.Busy("The cluster is being deleted.")
     # Read after the rows: what a later request has written over a deletion there was before that.
     request = model_operation.without_deleted(request, record)
+    current = snapshot.with_release(record, live)
     if not is_deployed(live, request, record) or autoscaler_deployment.is_due(live, run.settings):
-        is_unfinished = live is not None
-        if live is None:
-            # What was taken over is as it was: what the rows ask for besides comes now.
-            live, adopted = _install(run, held_lease, cluster_rows, request, created)
-            is_unfinished = adopted and not is_deployed(live, request, record)
-        if is_unfinished:
-            live = changes.change_release(
-                run, held_lease, cluster_rows, request, ReleaseSnapshot(record, live)
-            )
-            if upgrade.pending(record) or autoscaling.is_due(record):
-                # New nodegroups may have joined it, and refused changes are off the record.
-                record = ports.leases.read(request.namespace, request.release)
+        current = _deploy(run, held_lease, cluster_rows, request, current, created)
+    live, record = current.live, current.record
     if live is not None and record is not None and autoscaling.is_due(record):
         autoscaling.set_replicas(ports, live, record)
-    if live is not None and upgrade.is_due(ports, record, live, request):
-        live = _upgrade(run, held_lease, cluster_rows, live, record)
-    return live
+        current = dataclasses.replace(current, objects=None)
+    current = upgrade.read_objects(run, current, request)
+    if upgrade.is_due(record, live, request, current.objects):
+        current = _upgrade(run, held_lease, cluster_rows, current)
+    return current
+
+
+def _deploy(
+    run: Reconciliation,
+    held_lease: HeldLease,
+    cluster_rows: ClusterRows,
+    request: ClusterRequest,
+    current: ReleaseSnapshot,
+    created: install.CreatedCluster | None,
+) -> ReleaseSnapshot:
+    """Create the release, or change it to what Magnum's objects ask for."""
+    record, is_unfinished = current.record, current.live is not None
+    if current.live is None:
+        # What was taken over is as it was: what the rows ask for besides comes now.
+        applied, adopted = _install(run, held_lease, cluster_rows, request, created)
+        current = _applied(current, applied)
+        is_unfinished = adopted and not is_deployed(applied.live, request, record)
+    if is_unfinished:
+        applied = changes.change_release(run, held_lease, cluster_rows, request, current)
+        if upgrade.pending(record) or autoscaling.is_due(record):
+            # New nodegroups may have joined it, and refused changes are off the record.
+            record = run.clients.leases.read(request.namespace, request.release)
+        current = ReleaseSnapshot(record, applied.live, objects=applied.objects)
+    return current
 
 
 def _upgrade(
     run: Reconciliation,
     held_lease: HeldLease,
     cluster_rows: ClusterRows,
-    live: LiveRelease,
-    record: ReleaseRecord | None,
-) -> LiveRelease:
+    current: ReleaseSnapshot,
+) -> ReleaseSnapshot:
     """Take the next step of an upgrade: begin with the control plane, or let the groups follow."""
-    ports, conf, operation = run.clients, run.settings, upgrade.pending(record)
-    if operation is None or record is None:
-        return live
-    request, deferred_changes = (
-        model_operation.without_deleted(cluster_rows.request(), record),
-        record.deferred,
-    )
+    ports, live, record = run.clients, current.live, current.record
+    operation = upgrade.pending(record)
+    if operation is None or record is None or live is None:
+        return current
+    request = model_operation.without_deleted(cluster_rows.request(), record)
     if operation.accepted:
-        return _upgrade_nodegroups(run, held_lease, request, live, operation, deferred_changes)
+        return _upgrade_nodegroups(run, held_lease, request, current, operation)
     target = cluster_rows.upgrade_target(operation)
     operation = upgrade_nodegroups.include_new(operation, request, live.values, target)
-    facts = upgrade.software_facts(run.cloud(), target, operation, conf)
-    values, deferred_changes = upgrade.begin_upgrade(
-        live.values, request, target, operation, facts, conf, deferred_changes
+    plan = upgrade_plan.plan_upgrade(run, request, target, operation)
+    values, changes_for_workers = upgrade_plan.begin_upgrade(
+        live.values, plan, run.settings, record.deferred
     )
-    new_chart = upgrade.chart(ports, operation, target, live, conf)
+    new_chart = upgrade.chart(ports, operation, target, live, run.settings)
     chart = new_chart or ports.charts.of_release(live, held_lease.record.chart_digest)
     # Once Helm has it and the rows follow, they do not tell any more what is new.
-    ports.leases.defer(live.namespace, live.name, deferred_changes)
+    ports.leases.defer(live.namespace, live.name, changes_for_workers)
     own_images = upgrade_nodegroups.own_images(request, live.values)
     if values != live.values or chart.digest != held_lease.record.chart_digest:
-        live = apply.apply_release(
-            run, held_lease, request, apply.Revision(chart, values, (operation,))
-        )
-    ports.leases.defer(
-        live.namespace, live.name, upgrade.waiting_nodegroups(deferred_changes, operation, values)
-    )
+        revision = apply.Revision(chart, values, (operation,))
+        current = _applied(current, apply.apply_release(run, held_lease, request, revision))
+    remaining = upgrade_plan.waiting_nodegroups(changes_for_workers, operation, values)
+    ports.leases.defer(live.namespace, live.name, remaining)
     held_lease.check()
     cluster_rows.accept_upgrade(operation, target, own_images - frozenset(operation.groups))
     ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
-    return live
+    return current
+
+
+def _applied(current: ReleaseSnapshot, applied: AppliedRelease) -> ReleaseSnapshot:
+    return dataclasses.replace(current, live=applied.live, objects=applied.objects)
 
 
 def _upgrade_nodegroups(
     run: Reconciliation,
     held_lease: HeldLease,
     request: ClusterRequest,
-    live: LiveRelease,
+    current: ReleaseSnapshot,
     operation: Operation,
-    deferred_changes: tuple[DeferredChange, ...],
-) -> LiveRelease:
+) -> ReleaseSnapshot:
     """Let the nodegroups follow whose turn it is, once an upgrade is accepted."""
-    ports = run.clients
-    due_names = upgrade_nodegroups.due_nodegroups(live.values, operation, request, deferred_changes)
+    ports, live, record = run.clients, current.live, current.record
+    assert live is not None and record is not None
+    due_names = upgrade_nodegroups.due_nodegroups(live.values, operation, request, record.deferred)
     is_complete = upgrade_nodegroups.is_complete(live.values, operation, request)
     values = values_upgrade.unpin_nodegroups(
-        live.values, due_names, operation.max_batch_size, deferred_changes, shared=is_complete
+        live.values, due_names, operation.max_batch_size, record.deferred, shared=is_complete
     )
     if values != live.values:
         old_chart = ports.charts.of_release(live, held_lease.record.chart_digest)
-        live = apply.apply_release(
-            run, held_lease, request, apply.Revision(old_chart, values, (operation,))
-        )
-    remaining = deferred.left_over(deferred_changes, due_names, values, shared=is_complete)
+        revision = apply.Revision(old_chart, values, (operation,))
+        current = _applied(current, apply.apply_release(run, held_lease, request, revision))
+    remaining = deferred.left_over(record.deferred, due_names, values, shared=is_complete)
     ports.leases.defer(live.namespace, live.name, remaining)
-    return live
+    return current
 
 
 def is_deployed(
@@ -226,7 +249,7 @@ def _install(
     cluster_rows: ClusterRows,
     request: ClusterRequest,
     created: install.CreatedCluster | None,
-) -> tuple[LiveRelease, bool]:
+) -> tuple[AppliedRelease, bool]:
     """Create a release that does not exist (any more).
 
     :returns: the release, and whether its objects existed and were adopted.

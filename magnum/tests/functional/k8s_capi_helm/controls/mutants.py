@@ -143,13 +143,22 @@ _STATUS = (
         "watched-alone",
         "what was watched alone makes COMPLETE and HEALTHY, however far the watch is behind",
         f"{DRIVER}/reconcile/observe.py",
-        "        changes = not read.answered or (\n"
-        "            may_finish and news.is_change("
+        "    changes = not read.answered or (\n"
+        "        case.may_finish and news.is_change("
         "verdict, subject.state, subject.health_of(verdict))\n"
-        "        )\n",
-        "        changes = not read.answered\n",
+        "    )\n",
+        "    changes = not read.answered\n",
         Suite.UNIT,
         ("test_status_task_with_watches.TestWatching",),
+    ),
+    Mutant(
+        "watch-upgrades-workers",
+        "a watch alone says that the control plane is upgraded, and workers follow",
+        f"{DRIVER}/reconcile/upgrade.py",
+        "    return _with_objects(run, current, live)\n",
+        "    return dataclasses.replace(current, objects=current.observed)\n",
+        Suite.UNIT,
+        ("test_status_task_with_watches.TestUpgrades",),
     ),
     Mutant(
         "stale-watch",
@@ -659,7 +668,7 @@ _FOUNDING = (
     Mutant(
         "names-resolved-again",
         "a deferred upgrade looks the image's name up again",
-        f"{DRIVER}/reconcile/upgrade.py",
+        f"{DRIVER}/reconcile/upgrade_plan.py",
         "interface=interface, lookup=operation.resolved)",
         "interface=interface)",
         Suite.UNIT,

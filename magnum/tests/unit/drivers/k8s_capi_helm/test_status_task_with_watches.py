@@ -287,6 +287,44 @@ class TestWatching(WatchingWorld):
         self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
 
 
+class TestUpgrades(WatchingWorld):
+    """A step of an upgrade is taken by what the API server says, and not by a watch."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.cloud.images["ubuntu-kube-1.35"] = ("image-2", "1.35.2")
+        uuid = "21111111-2222-4333-8444-555555555555"
+        template = self._template(uuid=uuid, name="next", image_id="ubuntu-kube-1.35")
+        self.settled()
+        self.assertEqual("", self.upgrade(template))
+        self.catch_up()
+        self.status_task(2)
+        self.capi_converges()
+
+    def is_waiting(self) -> bool:
+        """Whether a pass leaves the worker at its old version."""
+        self.status_task()
+        (entry,) = self.helm.live(builders.NAMESPACE, builders.RELEASE).values["nodeGroups"]
+        return entry.get("kubernetesVersion") == builders.VERSION
+
+    def test_a_watch_that_is_behind_puts_it_off(self) -> None:
+        self.assertTrue(self.is_waiting())
+        self.catch_up()
+        self.assertFalse(self.is_waiting())
+
+    def test_a_watch_alone_does_not_take_it(self) -> None:
+        self.catch_up()
+        name = names.control_plane(builders.RELEASE)
+        self.kube.remove(names.CONTROL_PLANE, builders.NAMESPACE, name)
+        self.assertTrue(self.is_waiting())
+
+    def test_the_objects_are_read_once_before_helm_and_once_after(self) -> None:
+        self.catch_up()
+        self.lists()
+        self.assertFalse(self.is_waiting())
+        self.assertEqual(2, self.lists().count(names.MACHINE.name))
+
+
 class TestPrompts(WatchingWorld):
     """What happens is looked at out of turn, and nothing is ended by that."""
 

@@ -85,4 +85,9 @@ class TestWalks(testtools.TestCase):
         self.assertLessEqual(resize.requests["Lease", "GET"], 5)
         self.assertLessEqual((resize.parses, resize.renders), (2, 1))
         self.assertEqual(1, walks["create"].renders)
+        for name in ("resize 1 -> 2", "nodegroup create", "nodegroup delete", "upgrade"):
+            self.assertEqual(1, walks[name].snapshots, name)
+        self.assertEqual(1, walks["upgrade: first status pass"].snapshots)
+        # One before Helm runs and one after it.
+        self.assertEqual(2, walks["upgrade: status pass that acts"].snapshots)
         self.assertEqual(1, walks["delete: status pass that acts"].snapshots)
