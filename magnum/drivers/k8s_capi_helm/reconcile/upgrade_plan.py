@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile import render, requirements
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
-from magnum.drivers.k8s_capi_helm.values import deferred, upgrade
+from magnum.drivers.k8s_capi_helm.values import deferred, upgrade, version_skew
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 
@@ -75,7 +75,7 @@ def _begin_nodegroups(
     old, new, operation = upgrade.versions(live), target_values["kubernetesVersion"], plan.operation
     for name in operation.groups:
         _check_exists(name, old)
-        upgrade.check_nodegroup_version(name, old[name], new, old[values_live.CONTROL_PLANE])
+        version_skew.check_nodegroup_version(name, old[name], new, old[values_live.CONTROL_PLANE])
         live = upgrade.upgrade_nodegroup(
             live, name, new, plan.facts.image_id, operation.max_batch_size, changes
         )
@@ -93,7 +93,7 @@ def _begin_control_plane(
     old, new, operation = upgrade.versions(live), target_values["kubernetesVersion"], plan.operation
     running = old[values_live.CONTROL_PLANE]
     kept_versions = {name: old[name] for name in old if name not in operation.groups}
-    upgrade.check_control_plane(running, new, kept_versions)
+    version_skew.check_control_plane(running, new, kept_versions)
     # The old label need not agree with the new image, nor the new image know its version.
     version = plan.request.labels.kube_tag or new
     facts = dataclasses.replace(plan.facts, kubernetes_version=version)

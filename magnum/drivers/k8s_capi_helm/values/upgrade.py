@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of an upgrade: three-way merge of labels and values, control plane first.
 
-Values are merged like the branches of a text: what differs between a render with the old labels and
-one with the new labels is carried over into the live values. Both renders are of today's
-configuration, so its changes are in neither difference and never reach a running cluster.
+The difference between a render with the old labels and one with the new labels is carried over into
+the deployed values. Both renders use the current configuration, so its changes are in neither
+difference and never reach a running cluster.
 
-Nodegroups are pinned to their old version and image until the control plane is through, because a
+Nodegroups are pinned to their old version and image until the control plane is upgraded, because a
 kubelet must not be newer than its API server
-(https://kubernetes.io/releases/version-skew-policy/). The pins stand in the live values: whoever
-comes next sees from them how far the upgrade is. What else is new for nodegroups is owed until
-then, see :mod:`owed`, so that their machines are replaced once.
+(https://kubernetes.io/releases/version-skew-policy/). The pins are in the deployed values, so every
+reconciliation sees from them how far the upgrade is. Other changes for nodegroups are deferred
+until then (:mod:`deferred`), so that their machines are replaced once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 
 from packaging.version import Version
 
-from magnum.drivers.k8s_capi_helm import errors, labels
-from magnum.drivers.k8s_capi_helm.labels.versions import parse, plain
+from magnum.drivers.k8s_capi_helm import labels
+from magnum.drivers.k8s_capi_helm.labels.versions import plain
 from magnum.drivers.k8s_capi_helm.model import DeferredChange, Json
-from magnum.drivers.k8s_capi_helm.values import deferred, merge, rollout
+from magnum.drivers.k8s_capi_helm.values import deferred, merge, rollout, version_skew
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 
@@ -31,8 +31,6 @@ from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 SOFTWARE = ("kubernetesVersion", "machineImageId", "machineImage")
 #: Labels about the image, which is the new template's whatever the cluster was made with.
 _OF_THE_IMAGE = ("kube_tag",)
-#: Minor releases that a kubelet may be behind its API server.
-_KUBELET_LAG = 3
 
 
 def merged_labels(
@@ -61,81 +59,6 @@ def merged_labels(
         else:
             result.pop(name, None)
     return result
-
-
-def check_control_plane(current: str, target: str, nodegroup_versions: Mapping[str, str]) -> None:
-    """Refuse a version that the control plane cannot go to.
-
-    :param current: version that the control plane has.
-    :param nodegroup_versions: version by name of the nodegroups that stay as they are.
-    :raises errors.InvalidRequest: a downgrade, a skipped minor release, or a nodegroup that would
-        be too old for the new control plane.
-    """
-    current_version, target_version = _parsed(current), _parsed(target)
-    if target_version < current_version:
-        raise errors.InvalidRequest(
-            "The new template's image has an older Kubernetes version than the cluster. The image "
-            f"has v{plain(target)}, and the cluster runs v{plain(current)}: a cluster cannot be "
-            "downgraded. Choose a newer template."
-        )
-    if (
-        target_version.major != current_version.major
-        or target_version.minor > current_version.minor + 1
-    ):
-        raise errors.InvalidRequest(
-            "The new template's image skips a minor release of Kubernetes. The image has "
-            f"v{plain(target)}, and the cluster runs v{plain(current)}. Upgrade to "
-            f"v{current_version.major}.{current_version.minor + 1} first."
-        )
-    for name, version in sorted(nodegroup_versions.items()):
-        if _parsed(version).minor + _KUBELET_LAG < target_version.minor:
-            raise errors.InvalidRequest(
-                f"The Kubernetes version of nodegroup '{name}' is too old for this upgrade. It "
-                f"runs v{plain(version)}, more than {_KUBELET_LAG} minor releases before "
-                f"v{plain(target)}. Upgrade the nodegroup first."
-            )
-
-
-def check_nodegroup_version(name: str, current: str, target: str, control_plane: str) -> None:
-    """Refuse a version that a single nodegroup cannot go to.
-
-    :raises errors.InvalidRequest: a downgrade, or newer than the control plane.
-    """
-    if _parsed(target) < _parsed(current):
-        raise errors.InvalidRequest(
-            f"The image has an older Kubernetes version than nodegroup '{name}'. The image has "
-            f"v{plain(target)}, and the nodegroup runs v{plain(current)}: a nodegroup cannot be "
-            "downgraded."
-        )
-    if _parsed(target) > _parsed(control_plane):
-        raise errors.InvalidRequest(
-            "The image has a newer Kubernetes version than the control plane. The image has "
-            f"v{plain(target)}, and the control plane v{plain(control_plane)}. Upgrade the cluster "
-            "first."
-        )
-
-
-def check_new_nodegroup(name: str, version: str, control_plane: str) -> None:
-    """Refuse an image of its own with which a new nodegroup could not live in its cluster.
-
-    :raises errors.InvalidRequest: newer than the control plane, or too old for it.
-    """
-    current_version, image_version = _parsed(control_plane), _parsed(version)
-    if image_version > current_version:
-        raise errors.InvalidRequest(
-            f"The image of nodegroup '{name}' has a newer Kubernetes version than the control "
-            f"plane. The image has v{plain(version)}, and the control plane "
-            f"v{plain(control_plane)}. Choose an older image, or upgrade the cluster first."
-        )
-    if (
-        image_version.major != current_version.major
-        or image_version.minor + _KUBELET_LAG < current_version.minor
-    ):
-        raise errors.InvalidRequest(
-            f"The Kubernetes version of nodegroup '{name}' is too old for the control plane. Its "
-            f"image has v{plain(version)}, more than {_KUBELET_LAG} minor releases before "
-            f"v{plain(control_plane)}. Choose a newer image."
-        )
 
 
 def versions(values: Mapping[str, Any]) -> dict[str, str]:
@@ -224,7 +147,9 @@ def waiting_nodegroups(entry: Json, values: Json, own: Collection[str]) -> Json:
 
 
 def _age(entry: Mapping[str, Any], values: Mapping[str, Any]) -> Version:
-    return _parsed(str(entry.get("kubernetesVersion") or values.get("kubernetesVersion")))
+    return version_skew.parse_version(
+        str(entry.get("kubernetesVersion") or values.get("kubernetesVersion"))
+    )
 
 
 def _with_counts(nodegroups: Mapping[str, Json], base: Json, target: Json) -> dict[str, Json]:
@@ -293,13 +218,3 @@ def _software(entry: Mapping[str, Any], live: Mapping[str, Any]) -> Json:
 def is_pinned(entry: Mapping[str, Any]) -> bool:
     """Whether a nodegroup's entry says itself what its machines run."""
     return any(entry.get(key) for key in SOFTWARE)
-
-
-def _parsed(version: str) -> Version:
-    parsed = parse(version)
-    if parsed is None:
-        raise errors.InvalidRequest(
-            "The Kubernetes version of the image is not valid, so the upgrade cannot be checked. "
-            f"The version is '{version}': expected one like v1.34.4."
-        )
-    return parsed

@@ -10,7 +10,7 @@ import re
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message
 from magnum.drivers.k8s_capi_helm.model import Image, Json, NodeGroupRequest, request
-from magnum.drivers.k8s_capi_helm.values import upgrade
+from magnum.drivers.k8s_capi_helm.values import version_skew
 
 #: Annotations that Cluster API always keeps on its Nodes
 #: (https://cluster-api.sigs.k8s.io/reference/api/metadata-propagation).
@@ -85,7 +85,7 @@ def _check_image(
             f"Image '{nodegroup.image}' has '{image.os_distro}', and the cluster has "
             f"'{os_distro}'. Choose another image."
         )
-    upgrade.check_new_nodegroup(nodegroup.name, image.kubernetes_version, control_plane)
+    version_skew.check_new_nodegroup(nodegroup.name, image.kubernetes_version, control_plane)
 
 
 def check_disks(nodegroups: Iterable[NodeGroupRequest], os_distro: str) -> None:

@@ -20,7 +20,7 @@ from magnum.api.middleware import parsable_error
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message
 from magnum.drivers.k8s_capi_helm.handlers import rpc
-from magnum.drivers.k8s_capi_helm.values import upgrade
+from magnum.drivers.k8s_capi_helm.values import version_skew
 from magnum.tests.unit.drivers.k8s_capi_helm.house import messages
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import rooms, sources, TESTS
 
@@ -118,11 +118,11 @@ class TestFirstSentences(testtools.TestCase):
     def test_what_a_client_prints(self) -> None:
         for call, wanted in (
             (
-                lambda: upgrade.check_control_plane("1.34.4", "v1.33.1", {}),
+                lambda: version_skew.check_control_plane("1.34.4", "v1.33.1", {}),
                 "The new template's image has an older Kubernetes version than the cluster",
             ),
             (
-                lambda: upgrade.check_control_plane("1.32.4", "v1.34.1", {}),
+                lambda: version_skew.check_control_plane("1.32.4", "v1.34.1", {}),
                 "The new template's image skips a minor release of Kubernetes",
             ),
             (

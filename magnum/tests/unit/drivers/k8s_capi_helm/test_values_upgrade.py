@@ -13,7 +13,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.model import Operation, Verb
-from magnum.drivers.k8s_capi_helm.values import upgrade
+from magnum.drivers.k8s_capi_helm.values import upgrade, version_skew
 from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 from magnum.drivers.k8s_capi_helm.values.upgrade_nodegroups import waiting_for_control_plane
 
@@ -99,7 +99,7 @@ class TestVersions(testtools.TestCase):
             ("v1.34.4", "1.35.0"),
             ("1.9.4", "1.10.0"),
         ):
-            self.assertIsNone(upgrade.check_control_plane(current, wanted, {}))
+            self.assertIsNone(version_skew.check_control_plane(current, wanted, {}))
 
     def test_refusals_name_both_versions(self) -> None:
         for current, wanted, words in (
@@ -110,16 +110,16 @@ class TestVersions(testtools.TestCase):
             ("1.34.4", "latest", "expected one like v1.34.4"),
         ):
             error = self.assertRaises(
-                errors.InvalidRequest, upgrade.check_control_plane, current, wanted, {}
+                errors.InvalidRequest, version_skew.check_control_plane, current, wanted, {}
             )
             self.assertIn(words, str(error))
             self.assertIn(wanted, str(error))
 
     def test_a_nodegroup_that_stays_must_not_be_too_old(self) -> None:
-        upgrade.check_control_plane("1.34.4", "1.35.0", {"a": "1.32.0"})
+        version_skew.check_control_plane("1.34.4", "1.35.0", {"a": "1.32.0"})
         error = self.assertRaises(
             errors.InvalidRequest,
-            upgrade.check_control_plane,
+            version_skew.check_control_plane,
             "1.34.4",
             "1.35.0",
             {"a": "1.32.0", "b": "1.31.9"},
@@ -127,11 +127,11 @@ class TestVersions(testtools.TestCase):
         self.assertIn("'b'", str(error))
 
     def test_a_nodegroup_alone(self) -> None:
-        upgrade.check_nodegroup_version("a", "1.33.1", "1.34.4", "1.34.4")
+        version_skew.check_nodegroup_version("a", "1.33.1", "1.34.4", "1.34.4")
         for wanted, words in (("1.33.0", "downgraded"), ("1.34.5", "Upgrade the cluster first")):
             error = self.assertRaises(
                 errors.InvalidRequest,
-                upgrade.check_nodegroup_version,
+                version_skew.check_nodegroup_version,
                 "a",
                 "1.33.1",
                 wanted,

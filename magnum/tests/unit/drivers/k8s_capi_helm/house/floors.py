@@ -50,6 +50,7 @@ OPEN = frozenset(
         "values.change",
         "values.upgrade",
         "values.upgrade_nodegroups",
+        "values.version_skew",
         "values.deferred",
         "kube.snapshot",
         "kube.informers",
