@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
 
 def passes(admin: Any, task: Json) -> Json:
     """One health pass over a fleet at rest: when, CPU seconds, and memory that watching takes."""
-    memory, watching = 0.0, clients.ports(CONF).informers
+    memory, watching = 0.0, clients.of_process(CONF).informers
     if watching is not None:
         gc.collect()
         before = _memory()

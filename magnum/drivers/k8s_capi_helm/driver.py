@@ -9,6 +9,7 @@ on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from oslo_log import log as logging
@@ -17,10 +18,12 @@ from magnum.common import exception
 import magnum.conf
 from magnum.drivers.common import driver
 from magnum.drivers.k8s_capi_helm import conf
+from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import (
     create,
     delete,
     health_task,
+    reconciliation,
     resize,
     rotate_credential,
     rpc,
@@ -36,6 +39,8 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
 )
 from magnum.drivers.k8s_capi_helm.model import cloud as model_cloud
 from magnum.drivers.k8s_capi_helm.model import Verdict
+from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 CONF = magnum.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -43,7 +48,24 @@ conf.register_opts(CONF)
 
 
 class Driver(driver.Driver):  # type: ignore[misc]
-    """Kubernetes clusters by Cluster API and Helm charts."""
+    """Kubernetes clusters by Cluster API and Helm charts.
+
+    Magnum makes one for each request and each pass of a periodic task, without parameters.
+
+    :param clients_of: the clients that go with the settings; those of this process by default.
+    """
+
+    def __init__(
+        self, clients_of: Callable[[Settings], clients.Clients] = clients.of_process
+    ) -> None:
+        self._clients_of = clients_of
+
+    def _begin(self, context: Any = None) -> Reconciliation:
+        """A reconciliation of a request, or of a periodic task where there is no *context*."""
+        given = self._clients_of(CONF)
+        if context is None:
+            return reconciliation.of_periodic_task(given, CONF)
+        return reconciliation.of_request(given, CONF, context)
 
     @property
     def provides(self) -> list[dict[str, str]]:
@@ -60,7 +82,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
         """
-        create.create(context, cluster, cluster_create_timeout, CONF)
+        create.create(self._begin(context), context, cluster, cluster_create_timeout)
 
     @rpc.with_deadline
     def update_cluster(
@@ -73,7 +95,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
         """
-        resize.update_count(context, cluster, CONF)
+        resize.update_count(self._begin(context), context, cluster)
 
     @rpc.with_deadline
     def resize_cluster(
@@ -91,7 +113,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
         """
         chosen = nodegroup or cluster.default_ng_worker
-        resize.resize(context, cluster, chosen, nodes_to_remove, CONF)
+        resize.resize(self._begin(context), context, cluster, chosen, nodes_to_remove)
 
     @rpc.with_deadline
     def upgrade_cluster(
@@ -111,7 +133,8 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises exception.NotSupported: with the reason; Magnum then leaves the cluster as it is.
         """
-        upgrade.request(context, cluster, cluster_template, max_batch_size, nodegroup, CONF)
+        run = self._begin(context)
+        upgrade.request(run, context, cluster, cluster_template, max_batch_size, nodegroup)
 
     @rpc.with_deadline
     def delete_cluster(self, context: Any, cluster: Any) -> None:
@@ -119,7 +142,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
         """
-        delete.begin(cluster, CONF)
+        delete.begin(self._begin(context), cluster)
 
     def validate_master_resize(self, node_count: int) -> None:
         """Control planes can be resized to any odd number, which etcd's quorum asks for."""
@@ -129,12 +152,12 @@ class Driver(driver.Driver):  # type: ignore[misc]
     @rpc.with_deadline
     def create_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Add a nodegroup; what is refused stands on the nodegroup alone."""
-        handlers_nodegroup.create(context, cluster, nodegroup, CONF)
+        handlers_nodegroup.create(self._begin(context), context, cluster, nodegroup)
 
     @rpc.with_deadline
     def update_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
         """Change bounds, labels and taints; what is refused stands on the nodegroup alone."""
-        handlers_nodegroup.update(context, cluster, nodegroup, CONF)
+        handlers_nodegroup.update(self._begin(context), context, cluster, nodegroup)
 
     @rpc.with_deadline
     def delete_nodegroup(self, context: Any, cluster: Any, nodegroup: Any) -> None:
@@ -143,7 +166,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         :raises errors.DriverError: nothing proves that the cluster is of this driver and here, or
             the management cluster refuses; the nodegroup is DELETE_FAILED then.
         """
-        handlers_nodegroup.delete(context, cluster, nodegroup, CONF)
+        handlers_nodegroup.delete(self._begin(context), context, cluster, nodegroup)
 
     # Credentials ----------------------------------------------------------------------------------
     @rpc.with_deadline
@@ -154,7 +177,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises exception.NotSupported: with the reason; the cluster keeps the one that it has.
         """
-        rotate_credential.rotate(context, cluster, CONF)
+        rotate_credential.rotate(self._begin(context), context, cluster)
 
     def rotate_ca_certificate(self, context: Any, cluster: Any) -> None:
         """Refused, so that Magnum goes on handing out certificates that the cluster accepts.
@@ -185,14 +208,16 @@ class Driver(driver.Driver):  # type: ignore[misc]
         self, context: Any, cluster: Any, use_admin_ctx: bool = False
     ) -> None:
         """Carry on what is in progress and write what is true; called every ten seconds or so."""
-        watch_trigger.start(CONF, cluster.stack_id)
-        status_task.update_status(context, cluster, CONF)
+        run = self._begin()
+        watch_trigger.start(run.clients, run.settings, cluster.stack_id)
+        status_task.update_status(run, context, cluster)
 
     def get_monitor(self, context: Any, cluster: Any) -> Monitor:
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""
 
         def evaluate() -> Verdict | None:
-            watch_trigger.start(CONF)
-            return health_task.repair(context, cluster, CONF)
+            run = self._begin()
+            watch_trigger.start(run.clients, run.settings)
+            return health_task.repair(run, context, cluster)
 
         return Monitor(context, cluster, evaluate)

@@ -32,7 +32,7 @@ _RAISED = (
 )
 #: What versions each endpoint has, which keystoneauth finds out per session and keeps in a cache of
 #: the session. Magnum makes a session per request; with a cache per process no request pays for it.
-_VERSIONS: dict[str, Any] = {}
+VERSION_CACHE: dict[str, Any] = {}
 
 
 class ServiceClients(Protocol):
@@ -54,8 +54,15 @@ class Services:
     :ivar is_admin: whether the services show this person what is in all projects.
     """
 
-    def __init__(self, clients: ServiceClients, *, is_admin: bool = False) -> None:
+    def __init__(
+        self,
+        clients: ServiceClients,
+        *,
+        is_admin: bool = False,
+        version_cache: dict[str, Any] = VERSION_CACHE,
+    ) -> None:
         self._clients = clients
+        self._version_cache = version_cache
         self.is_admin = is_admin
         self._proxies: dict[str, Any] = {}
         self._usual: float | None = None
@@ -87,7 +94,7 @@ class Services:
         # Whoever waits for the answer is to have it in time, also from a service that is silent.
         left = deadline.seconds_left(self._usual * tries) / tries
         keystone.session.timeout = max(_SHORTEST, left)
-        keystone.session._discovery_cache = _VERSIONS
+        keystone.session._discovery_cache = self._version_cache
         return keystone
 
     def region(self) -> str | None:

@@ -9,8 +9,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.cloud import provision
 from magnum.drivers.k8s_capi_helm.handlers import (
     finalize_deletion,
     preflight,
@@ -27,9 +26,8 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
     validate_nodegroup,
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
-from magnum.drivers.k8s_capi_helm.model import clock, CredentialRoles, names
+from magnum.drivers.k8s_capi_helm.model import CredentialRoles, names
 from magnum.drivers.k8s_capi_helm.reconcile import (
-    clients,
     credentials,
     install,
     prerequisites,
@@ -54,20 +52,17 @@ class CreatePlan:
 
 
 def plan_create(
-    ports: clients.Clients,
-    cloud: Cloud,
-    context: Any,
-    cluster: Any,
-    nodegroups: list[Any],
-    conf: Settings,
+    run: Reconciliation, context: Any, cluster: Any, nodegroups: list[Any]
 ) -> CreatePlan:
     """The plan of a cluster, under a name that no release has yet.
 
     :param nodegroups: rows of its nodegroups.
     :raises errors.DriverError: it cannot be made; nothing was touched.
     """
+    ports, conf = run.clients, run.settings
     validate_cluster.validate_new_cluster(cluster, nodegroups, conf)
-    request = reader.cluster_request(cluster, nodegroups, conf, release=names.release(cluster.name))
+    release = ports.release_name(cluster.name)
+    request = reader.cluster_request(cluster, nodegroups, conf, release=release)
     validate_labels.check_new_cluster(request)
     roles = credentials.roles_for(context, conf, separate=request.separate_addon_credential)
     ports.helm.version()
@@ -79,12 +74,12 @@ def plan_create(
         validate_nodegroup.validate_chart(nodegroup, cluster, conf, family)
         validate_nodegroup.validate_disk(nodegroup, cluster, is_supported=takes_disk)
     validate_labels.check_chart(request.labels, chart.family)
-    facts = preflight.for_cluster(cloud, request, conf)
+    facts = preflight.for_cluster(run, request)
     values = install.render(request, facts, conf, chart)
     return CreatePlan(install.CreatedCluster(request, facts, chart, values), roles)
 
 
-def create(context: Any, cluster: Any, timeout: int, conf: Settings) -> None:
+def create(run: Reconciliation, context: Any, cluster: Any, timeout: int) -> None:
     """Refuse what can be refused, then create what a release needs, and install it.
 
     :param timeout: minutes that Magnum gives it, 0 for the cluster's own.
@@ -99,7 +94,7 @@ def create(context: Any, cluster: Any, timeout: int, conf: Settings) -> None:
         return
     nodegroups = list(cluster.nodegroups)
     try:
-        _create(context, cluster, nodegroups, timeout, conf)
+        _create(run, context, cluster, nodegroups, timeout)
     except Exception as error:  # whatever it is, no row may stay CREATE_IN_PROGRESS
         driver_error = rpc.as_driver_error(error, cluster.uuid)
         if finalize_deletion.is_leaving(
@@ -112,31 +107,31 @@ def create(context: Any, cluster: Any, timeout: int, conf: Settings) -> None:
 
 
 def _create(
-    context: Any, cluster: Any, nodegroups: list[Any], timeout: int, conf: Settings
+    run: Reconciliation, context: Any, cluster: Any, nodegroups: list[Any], timeout: int
 ) -> None:
-    ports, cloud, end = clients.ports(conf), clients.cloud(context), rpc.deadline_of_request()
-    plan = plan_create(ports, cloud, context, cluster, nodegroups, conf)
+    ports, conf, end = run.clients, run.settings, rpc.deadline_of_request()
+    plan = plan_create(run, context, cluster, nodegroups)
     request = plan.rendered.request
     release, level = request.release, conf.capi_helm.pod_security_level
     prerequisites.ensure_namespace(ports, request.namespace, request.project_id, level)
-    now = clock.utc_now()
-    limit = state.deadline(now, timeout or cluster.create_timeout)
+    # The cloud has had its time: what begins here has its whole one.
+    run = dataclasses.replace(run, now=ports.clock())
+    limit = state.deadline(run.now, timeout or cluster.create_timeout)
     # The Lease comes first: nothing proves a release without one, and a row with its name could
     # not be deleted. A Lease whose row does not know its name is found by its label.
-    prerequisites.ensure_lease(ports, request, plan.rendered.facts, now, limit)
-    if not finalize_deletion.name_release(context, cluster, release, conf):
+    prerequisites.ensure_lease(ports, request, plan.rendered.facts, run.now, limit)
+    if not finalize_deletion.name_release(run, context, cluster, release):
         return
     with ports.leases.acquire(
         request.namespace, release, wait=conf.capi_helm.lock_wait
     ) as held_lease:
         pairs = certificates.key_pairs(context, cluster)
-        facts = provision.create(cloud, request, plan.rendered.facts)
+        facts = provision.create(run.cloud(), request, plan.rendered.facts)
         created = dataclasses.replace(plan.rendered, facts=facts)
-        run = Reconciliation(ports, conf, lambda: cloud, now)
         prerequisites.save_secrets(run, held_lease, request, facts, pairs, plan.grants)
         try:
             # What comes before cannot be left to a pass, and nobody waits for a creation.
-            cluster_rows = status_task.magnum_rows(context, cluster, conf)
+            cluster_rows = status_task.magnum_rows(run, context, cluster)
             with deadline.end_at(end):
                 reconciler.reconcile_held(run, held_lease, cluster_rows, created=created)
         except errors.DriverError as error:

@@ -5,33 +5,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from oslo_log import log as logging
-
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import pending_operation
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     writer,
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import Verb
-from magnum.drivers.k8s_capi_helm.reconcile import clients, ownership
+from magnum.drivers.k8s_capi_helm.reconcile import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import deletion_order
 
-LOG = logging.getLogger(__name__)
 
-
-def begin(cluster: Any, conf: Settings) -> None:
+def begin(run: Reconciliation, cluster: Any) -> None:
     """Record the deletion of a cluster.
 
     :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
     """
     if cluster.stack_id:
         try:
-            ownership.require(clients.ports(conf), cluster, conf)
+            ownership.require(run.clients, cluster, run.settings)
         except errors.NotHere as error:
             raise errors.NotHere(deletion_order.NO_PROOF_SENTENCE) from error
-        pending_operation.begin(cluster, conf, pending_operation.NewOperation(Verb.DELETE))
+        pending_operation.begin(run, cluster, pending_operation.NewOperation(Verb.DELETE))
     else:
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
     # Nodegroup verbs overwrite the cluster's status, also while nothing can be written on the

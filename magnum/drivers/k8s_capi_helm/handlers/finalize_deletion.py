@@ -6,17 +6,21 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from oslo_log import log as logging
+
 from magnum.common import context as magnum_context
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.handlers import delete
 from magnum.drivers.k8s_capi_helm.magnum_objects import certificates, reader, refresh, saving
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import secrets
-from magnum.drivers.k8s_capi_helm.reconcile import clients, ownership
+from magnum.drivers.k8s_capi_helm.reconcile import ownership
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.objects import cluster as cluster_object
+
+LOG = logging.getLogger(__name__)
 
 
 def save_created(context: Any, cluster: Any) -> bool:
@@ -41,7 +45,7 @@ def is_leaving(context: Any, cluster: Any) -> bool:
     return current.status.startswith("DELETE_") or ownership.is_cluster_deleting(current.nodegroups)
 
 
-def name_release(context: Any, cluster: Any, release: str, conf: Settings) -> bool:
+def name_release(run: Reconciliation, context: Any, cluster: Any, release: str) -> bool:
     """Give the row of a new cluster the name of its release; False if it was asked to go before.
 
     A pass that saw the row without a release takes the Lease away at most, and then the row. So
@@ -52,11 +56,11 @@ def name_release(context: Any, cluster: Any, release: str, conf: Settings) -> bo
         if not is_leaving(context, cluster):
             return True
         saving.save(cluster, stack_id=None)
-    discard_lease(cluster, conf)
+    discard_lease(run, cluster)
     return False
 
 
-def release_lease(context: Any, ports: clients.Clients, cluster: Any, owner: secrets.Owner) -> bool:
+def release_lease(run: Reconciliation, context: Any, cluster: Any, owner: secrets.Owner) -> bool:
     """Take away the Lease of a cluster of which nothing else is left; False if the row has to wait.
 
     The row forgets its release first: one that has none needs no proof any more. So a conductor may
@@ -64,51 +68,51 @@ def release_lease(context: Any, ports: clients.Clients, cluster: Any, owner: sec
     """
     saving.save(cluster, stack_id=None)
     try:
-        ports.leases.delete_finished(owner.namespace, owner.release)
+        run.clients.leases.delete_finished(owner.namespace, owner.release)
     except errors.DriverError as error:
-        delete.LOG.warning("Cluster %s: its Lease: %s %s", cluster.uuid, error, error.detail)
+        LOG.warning("Cluster %s: its Lease: %s %s", cluster.uuid, error, error.detail)
         saving.save(cluster, status_reason=str(error))
         return False
-    delete_leases(ports, owner.namespace)
+    delete_leases(run.clients, owner.namespace)
     # Another pass that saw the row without a release has perhaps ended it meanwhile.
     return refresh.is_unchanged(cluster, context)
 
 
-def finalize(context: Any, ports: clients.Clients, cluster: Any) -> None:
+def finalize(run: Reconciliation, context: Any, cluster: Any) -> None:
     """Tell Magnum to destroy the row, once. Nothing is saved: should this conductor die before
     Magnum has, the row is still DELETE_IN_PROGRESS and the next pass comes here again.
     """
-    if not ports.finished.is_first(cluster.uuid):
+    if not run.clients.finished.is_first(cluster.uuid):
         return
     certificates.delete_unreferenced(context, cluster)
     cluster.status, cluster.status_reason = Status.DELETE_COMPLETE, None
 
 
-def discard_lease(cluster: Any, conf: Settings) -> None:
+def discard_lease(run: Reconciliation, cluster: Any) -> None:
     """Take away the Lease of a row that does not know the name of its release.
 
     Its create died before that, or its deletion after it. A Lease is all that there can be, and
     does no harm: a management cluster that does not answer keeps nobody from deleting a cluster
     that was refused.
     """
-    namespace = reader.namespace(cluster, conf)
+    namespace = reader.namespace(cluster, run.settings)
     try:
-        clients.ports(conf).leases.delete(namespace, cluster.uuid)
+        run.clients.leases.delete(namespace, cluster.uuid)
     except errors.DriverError as error:
-        delete.LOG.info("Whether cluster %s has left a Lease: %s", cluster.uuid, error.detail)
+        LOG.info("Whether cluster %s has left a Lease: %s", cluster.uuid, error.detail)
 
 
-def delete_leases(ports: clients.Clients, namespace: str) -> None:
+def delete_leases(clients: Clients, namespace: str) -> None:
     """Remove the tombstones of a namespace whose clusters Magnum does not know any more.
 
     None is left but by a management cluster that went away at the very end, or by an older driver.
     """
     admin = magnum_context.make_admin_context(all_tenants=True)
     try:
-        for release, uuid in ports.leases.tombstones(namespace).items():
+        for release, uuid in clients.leases.tombstones(namespace).items():
             try:
                 cluster_object.Cluster.get_by_uuid(admin, uuid)
             except exception.ClusterNotFound:
-                ports.leases.delete_finished(namespace, release)
+                clients.leases.delete_finished(namespace, release)
     except errors.DriverError as error:
-        delete.LOG.warning("Leases of deleted clusters in %s stay behind: %s", namespace, error)
+        LOG.warning("Leases of deleted clusters in %s stay behind: %s", namespace, error)

@@ -15,6 +15,7 @@ from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm.handlers import (
     pending_operation,
+    reconciliation,
     status_task,
     update_deadline,
     write_status,
@@ -86,9 +87,7 @@ def apply_first(case: Case) -> None:
             found.unnoted,
         )
     owner = ownership.owner(case.cluster, run.settings)
-    credential_rotation.delete_retired(
-        run.clients, owner, found.record, status_task.admin_cloud, run.now
-    )
+    credential_rotation.delete_retired(run.clients, owner, found.record, run.cloud, run.now)
     for repair in REPAIRS:
         if repair.applies(case):
             LOG.debug("Cluster %s: the health poll does this: %s", case.cluster.uuid, repair.name)
@@ -216,7 +215,8 @@ def _failed_and_unfinished(case: Case) -> bool:
 
 
 def _reconcile(case: Case) -> None:
-    status_task.advance(case.context, case.cluster, case.run.settings)
+    again = reconciliation.of_periodic_task(case.run.clients, case.run.settings)
+    status_task.advance(again, case.context, case.cluster)
 
 
 def _deletion_of_nodegroups_failed(case: Case) -> bool:
@@ -233,25 +233,18 @@ def _delete_nodegroups(case: Case) -> None:
 
     The reason stays until Helm accepts it.
     """
-    rows = status_task.magnum_rows(case.context, case.cluster, case.run.settings)
+    rows = status_task.magnum_rows(case.run, case.context, case.cluster)
     reconciler.reconcile(case.run, rows, wait_for_lock=False)
     for nodegroup in _failed_deletions(case):
         new = pending_operation.NewOperation(
             Verb.NODEGROUP_DELETE, nodegroup.name, nodegroup_uuid=nodegroup.uuid
         )
-        pending_operation.begin(case.cluster, case.run.settings, new)
+        pending_operation.begin(case.run, case.cluster, new)
 
 
 def _write(case: Case) -> None:
     """Write the status, which is COMPLETE where the cluster has recovered."""
-    status_task.write(
-        case.context,
-        case.cluster,
-        case.nodegroups,
-        case.evaluation,
-        case.run.clients,
-        case.run.settings,
-    )
+    status_task.write(case.run, case.context, case.cluster, case.nodegroups, case.evaluation)
 
 
 # Settled clusters ---------------------------------------------------------------------------------
@@ -261,7 +254,7 @@ def _update_settled(case: Case) -> None:
     write_status.write_sizes(case.nodegroups, list(cluster.nodegroups), case.evaluation)
     update_deadline.remove(run, cluster, case.evaluation.record)
     if case.evaluation.autoscaler_is_due and run.settings.capi_helm.correct_autoscalers:
-        rows = status_task.magnum_rows(case.context, cluster, run.settings)
+        rows = status_task.magnum_rows(run, case.context, cluster)
         reconciler.reconcile(run, rows, wait_for_lock=False)
 
 

@@ -10,10 +10,8 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import (
     health_repairs,
-    status_task,
     write_status,
 )
 from magnum.drivers.k8s_capi_helm.magnum_objects import writer
@@ -37,7 +35,7 @@ _REFUSAL_SHOWN = datetime.timedelta(minutes=10)
 _REQUEST, _REFUSED = "request", "refused, UPDATE_FAILED since "
 
 
-def repair(context: Any, cluster: Any, conf: Settings) -> Verdict | None:
+def repair(run: Reconciliation, context: Any, cluster: Any) -> Verdict | None:
     """The health poll, which also brings FAILED clusters back that have come good."""
     if sentence := ownership.foreign_reason(cluster):
         return _unknown(cluster, sentence)
@@ -49,7 +47,6 @@ def repair(context: Any, cluster: Any, conf: Settings) -> Verdict | None:
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
     if not cluster.stack_id:
         return None
-    run = status_task.periodic(conf)
     known = None
     try:
         check = evaluation_inputs.compare_snapshot(

@@ -8,7 +8,6 @@ from typing import Any
 
 from magnum.common import exception
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import (
     nodegroup_create,
     pending_operation,
@@ -18,19 +17,19 @@ from magnum.drivers.k8s_capi_helm.handlers import (
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, validate_nodegroup, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import NOTHING, Verb
-from magnum.drivers.k8s_capi_helm.reconcile import clients, ownership, revisions
+from magnum.drivers.k8s_capi_helm.reconcile import ownership, revisions
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.values import change
 
 
-def create(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
+def create(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> None:
     """Add a nodegroup. If that fails, only the nodegroup fails."""
-    ports = clients.ports(conf)
     try:
-        record = ownership.require(ports, cluster, conf)
+        record = ownership.require(run.clients, cluster, run.settings)
         ownership.refuse_deleting(cluster)
         with contextlib.suppress(exception.NodeGroupNotFound):  # it was deleted meanwhile
             writer.mark_in_progress(nodegroup, Status.CREATE_IN_PROGRESS)
-        checked = nodegroup_create.check(ports, context, cluster, nodegroup, conf, record)
+        checked = nodegroup_create.check(run, cluster, nodegroup, record)
         # Its row follows the autoscaler from the beginning, so only the record keeps a number.
         new = pending_operation.NewOperation(
             Verb.NODEGROUP_CREATE,
@@ -40,30 +39,30 @@ def create(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
             nodegroup_uuid=nodegroup.uuid,
             resolved=checked.resolved,
         )
-        pending_operation.begin(cluster, conf, new)
+        pending_operation.begin(run, cluster, new)
     except errors.DriverError as error:
-        nodegroup_create.refuse_nodegroup(ports, cluster, nodegroup, conf, error)
+        nodegroup_create.refuse_nodegroup(run, cluster, nodegroup, error)
         return
-    pending_operation.reconcile_now(context, cluster, conf)
+    pending_operation.reconcile_now(run, context, cluster)
 
 
-def update(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
+def update(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> None:
     """Change bounds, labels and taints of a nodegroup. One that cannot be changed fails alone.
 
     Magnum would save the wanted fields with whatever it is told; so refused ones are dropped
     here, and nothing is raised, which would leave the whole cluster UPDATE_FAILED.
     """
-    ports, fields = clients.ports(conf), writer.changed_fields(nodegroup)
+    fields = writer.changed_fields(nodegroup)
     try:
-        record = ownership.require(ports, cluster, conf)
-        release_key = reader.namespace(cluster, conf), cluster.stack_id
-        release_snapshot, error = revisions.read_for_request(ports, *release_key, record)
-        if pending_operation.not_allowed(cluster, nodegroup, conf, release_snapshot):
+        record = ownership.require(run.clients, cluster, run.settings)
+        release_key = reader.namespace(cluster, run.settings), cluster.stack_id
+        release_snapshot, error = revisions.read_for_request(run.clients, *release_key, record)
+        if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
             return
         validate_nodegroup.validate_details(nodegroup)
         live = resize.deployed(release_snapshot, error)
         validate_nodegroup.validate_taints(nodegroup, nodegroup_create.chart_family(live))
-        bounds = resize.change_bounds(ports, cluster, nodegroup, fields, conf, release_snapshot)
+        bounds = resize.change_bounds(run, cluster, nodegroup, fields, release_snapshot)
     except errors.DriverError as refusal:
         nodegroup.obj_reset_changes()
         writer.set_update_failed(nodegroup, refusal)
@@ -84,29 +83,29 @@ def update(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
             target_node_count=bounds.count,
             fields=fields,
             previous_bounds=writer.bounds(stored) if set(fields) & set(change.BOUNDS) else None,
-            resolved=preflight.flavor(context, cluster, nodegroup) if bounds.scales else NOTHING,
+            resolved=preflight.flavor(run, cluster, nodegroup) if bounds.scales else NOTHING,
         )
-        operation = pending_operation.begin(cluster, conf, new)
+        operation = pending_operation.begin(run, cluster, new)
     except errors.DriverError as refusal:
         writer.set_update_failed(nodegroup, refusal, **previous)
         return
     writer.mark_in_progress(nodegroup, Status.UPDATE_IN_PROGRESS)
-    record = pending_operation.retry(cluster, nodegroup, conf, operation)
-    pending_operation.reconcile_now(context, cluster, conf, record)
+    record = pending_operation.retry(run, cluster, nodegroup, operation)
+    pending_operation.reconcile_now(run, context, cluster, record)
 
 
-def delete(context: Any, cluster: Any, nodegroup: Any, conf: Settings) -> None:
+def delete(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> None:
     """Take a nodegroup away; its row goes when its last machine has.
 
     :raises errors.DriverError: nothing proves that the cluster is of this driver and here, its
         release is older than what runs, or the management cluster refuses.
     """
-    ports = clients.ports(conf)
-    record = ownership.require(ports, cluster, conf)
-    revisions.require(ports, reader.namespace(cluster, conf), cluster.stack_id, record)
+    record = ownership.require(run.clients, cluster, run.settings)
+    namespace = reader.namespace(cluster, run.settings)
+    revisions.require(run.clients, namespace, cluster.stack_id, record)
     writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
     new = pending_operation.NewOperation(
         Verb.NODEGROUP_DELETE, nodegroup.name, nodegroup_uuid=nodegroup.uuid
     )
-    pending_operation.begin(cluster, conf, new)
-    pending_operation.reconcile_now(context, cluster, conf)
+    pending_operation.begin(run, cluster, new)
+    pending_operation.reconcile_now(run, context, cluster)

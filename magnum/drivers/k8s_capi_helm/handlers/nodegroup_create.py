@@ -10,9 +10,13 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.handlers import preflight, status_task, write_status
+from magnum.drivers.k8s_capi_helm.cloud import provision
+from magnum.drivers.k8s_capi_helm.handlers import (
+    preflight,
+    reconciliation,
+    status_task,
+    write_status,
+)
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
     saving,
@@ -32,11 +36,11 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
-    clients,
     nodegroups,
     ownership,
     revisions,
 )
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 
 LOG = logging.getLogger(__name__)
 
@@ -55,12 +59,7 @@ class CheckedNodegroup:
 
 
 def check(
-    ports: clients.Clients,
-    context: Any,
-    cluster: Any,
-    nodegroup: Any,
-    conf: Settings,
-    record: ReleaseRecord | None,
+    run: Reconciliation, cluster: Any, nodegroup: Any, record: ReleaseRecord | None
 ) -> CheckedNodegroup:
     """Refuse a nodegroup that cannot be, or else make its server group.
 
@@ -68,24 +67,22 @@ def check(
     :param record: of the release, as it was read a moment ago.
     :raises errors.DriverError: it cannot be made, and nothing of the cluster has changed.
     """
-    validate_nodegroup.validate_new_nodegroup(nodegroup, cluster, conf)
+    validate_nodegroup.validate_new_nodegroup(nodegroup, cluster, run.settings)
     validate_cluster.validate_entry_name(nodegroup, cluster.nodegroups)
-    live = deployed_release(ports, cluster, conf, record)
-    validate_nodegroup.validate_chart(nodegroup, cluster, conf, chart_family(live))
+    live = deployed_release(run, cluster, record)
+    validate_nodegroup.validate_chart(nodegroup, cluster, run.settings, chart_family(live))
     if live:
         takes_disk = names.takes_containerd_disk(live.chart_family, live.chart_version)
         validate_nodegroup.validate_disk(nodegroup, cluster, is_supported=takes_disk)
-    request = status_task.request(cluster, conf)
+    request = status_task.request(run, cluster)
     requests = [
         node_group for node_group in request.node_groups if node_group.name == nodegroup.name
     ]
     # Nobody waits for it, and what the cloud does not give now nobody can ask for later.
     with deadline.end_at(None):
-        resolved = _create_server_group(
-            clients.cloud(context), request, requests, nodegroup, live, conf
-        )
-    if _is_leaving(ports, cluster, nodegroup, conf):
-        _roll_back(cluster, nodegroup, conf)
+        resolved = _create_server_group(run, request, requests, nodegroup, live)
+    if _is_leaving(run, cluster, nodegroup):
+        _roll_back(run, cluster, nodegroup)
         raise errors.InvalidRequest(
             f"Nodegroup '{nodegroup.name}' was deleted while it was being created."
         )
@@ -95,12 +92,11 @@ def check(
 
 
 def _create_server_group(
-    cloud: Cloud,
+    run: Reconciliation,
     request: ClusterRequest,
     requests: list[NodeGroupRequest],
     nodegroup: Any,
     live: LiveRelease | None,
-    conf: Settings,
 ) -> Resolved:
     """Look whether the cloud has what a nodegroup needs, and make its server group.
 
@@ -109,13 +105,13 @@ def _create_server_group(
     resolved = NOTHING
     for request_of_nodegroup in requests:
         facts = preflight.for_nodegroup(
-            cloud, request, request_of_nodegroup, live.values if live else {}, conf
+            run, request, request_of_nodegroup, live.values if live else {}
         )
         if facts and live:
-            nodegroups.new_entries(live, request, requests, facts.resolved, conf)
+            nodegroups.new_entries(live, request, requests, facts.resolved, run.settings)
         resolved = facts.resolved if facts else NOTHING
     try:
-        provision.create_server_groups(cloud, request, requests)
+        provision.create_server_groups(run.cloud(), request, requests)
     except errors.CloudUnreachable as error:
         # Only the person who asks can make one in the project, and no later pass is that person.
         raise errors.CloudUnreachable(
@@ -128,14 +124,14 @@ def _create_server_group(
 
 
 def refuse_nodegroup(
-    ports: clients.Clients, cluster: Any, nodegroup: Any, conf: Settings, error: errors.DriverError
+    run: Reconciliation, cluster: Any, nodegroup: Any, error: errors.DriverError
 ) -> None:
     """Say that a new nodegroup cannot be made, unless it was deleted meanwhile and goes anyway."""
-    if not _is_leaving(ports, cluster, nodegroup, conf):
+    if not _is_leaving(run, cluster, nodegroup):
         saving.save(nodegroup, status=Status.CREATE_FAILED, status_reason=str(error))
 
 
-def _roll_back(cluster: Any, nodegroup: Any, conf: Settings) -> None:
+def _roll_back(run: Reconciliation, cluster: Any, nodegroup: Any) -> None:
     """Take back what was made for a nodegroup that was deleted while its request was checked.
 
     The pass that removes its row looks for its server group first; it may have been there before
@@ -144,7 +140,8 @@ def _roll_back(cluster: Any, nodegroup: Any, conf: Settings) -> None:
     remaining = list(cluster.nodegroups)
     if any(other.name == nodegroup.name and other.uuid != nodegroup.uuid for other in remaining):
         return  # asked for anew: the server group of that name is the new one's
-    owner, cloud = ownership.owner(cluster, conf), status_task.admin_cloud()
+    owner = ownership.owner(cluster, run.settings)
+    cloud = reconciliation.of_periodic_task(run.clients, run.settings).cloud()
     name = reader.entry_names_of(remaining).get(nodegroup.name, nodegroup.name)
     try:
         cloud.belongings.delete_server_groups(owner.release, owner.project_id, name)
@@ -157,7 +154,7 @@ def _roll_back(cluster: Any, nodegroup: Any, conf: Settings) -> None:
         )
 
 
-def _is_leaving(ports: clients.Clients, cluster: Any, nodegroup: Any, conf: Settings) -> bool:
+def _is_leaving(run: Reconciliation, cluster: Any, nodegroup: Any) -> bool:
     """Whether a nodegroup was asked to go, or has gone, since the request for it came.
 
     Its row says so then, if a request that came after that has overwritten it.
@@ -166,22 +163,23 @@ def _is_leaving(ports: clients.Clients, cluster: Any, nodegroup: Any, conf: Sett
     if stored is None or writer.is_deleting(stored):
         return True
     try:
-        record = ports.leases.read(reader.namespace(cluster, conf), cluster.stack_id)
+        namespace = reader.namespace(cluster, run.settings)
+        record = run.clients.leases.read(namespace, cluster.stack_id)
     except errors.DriverError:
         return False  # nobody can tell; the passes work from the rows then
     return write_status.reassert_deleting([stored], record)
 
 
 def deployed_release(
-    ports: clients.Clients, cluster: Any, conf: Settings, record: ReleaseRecord | None
+    run: Reconciliation, cluster: Any, record: ReleaseRecord | None
 ) -> LiveRelease | None:
     """The deployed release; None if it does not exist or cannot be read.
 
     :raises errors.ReleaseOutdated: it is older than what runs.
     """
     with contextlib.suppress(errors.ManagementUnreachable):
-        namespace = reader.namespace(cluster, conf)
-        return revisions.deployed_release(ports, namespace, cluster.stack_id, record)
+        namespace = reader.namespace(cluster, run.settings)
+        return revisions.deployed_release(run.clients, namespace, cluster.stack_id, record)
     return None
 
 

@@ -10,13 +10,10 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.handlers import status_task
+from magnum.drivers.k8s_capi_helm.handlers import reconciliation, status_task
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, state, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import (
-    clock,
-    LiveRelease,
     NOTHING,
     Operation,
     ReleaseRecord,
@@ -24,8 +21,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
-from magnum.drivers.k8s_capi_helm.reconcile import clients, lost_nodegroup_request
-from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile import lost_nodegroup_request
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.status import reasons
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
@@ -58,7 +56,7 @@ class NewOperation:
     resolved: Resolved = NOTHING
 
 
-def begin(cluster: Any, conf: Settings, new: NewOperation) -> Operation:
+def begin(run: Reconciliation, cluster: Any, new: NewOperation) -> Operation:
     """Save the intent: Magnum's status first, then the pending operation.
 
     The rows are what is carried out; the operation adds when it began and when it has to be
@@ -68,9 +66,9 @@ def begin(cluster: Any, conf: Settings, new: NewOperation) -> Operation:
     :returns: the operation.
     :raises errors.DriverError: the operation could not be written down, and had to be.
     """
-    operation = _operation(cluster, conf, new)
+    operation = _operation(run, cluster, new)
     try:
-        _record(cluster, conf, operation)
+        _record(run, cluster, operation)
     except errors.DriverError as error:
         if new.must_be_known or not error.retryable:
             raise
@@ -85,19 +83,19 @@ def begin(cluster: Any, conf: Settings, new: NewOperation) -> Operation:
             writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
     if new.verb is Verb.NODEGROUP_CREATE and not _nodegroups_of(cluster, new.nodegroup_uuid):
         # It was deleted meanwhile, and nobody else would ever take this off the record.
-        namespace = reader.namespace(cluster, conf)
-        clients.ports(conf).leases.finish(namespace, cluster.stack_id, [operation.id])
+        namespace = reader.namespace(cluster, run.settings)
+        run.clients.leases.finish(namespace, cluster.stack_id, [operation.id])
     return operation
 
 
-def _operation(cluster: Any, conf: Settings, new: NewOperation) -> Operation:
+def _operation(run: Reconciliation, cluster: Any, new: NewOperation) -> Operation:
     """The pending operation, and Magnum's status that says so."""
     deleting = new.verb is Verb.DELETE
     writer.mark_in_progress(
         cluster, Status.DELETE_IN_PROGRESS if deleting else Status.UPDATE_IN_PROGRESS
     )
-    now = clock.utc_now()
-    minutes = conf.capi_helm.delete_timeout if deleting else conf.capi_helm.update_timeout
+    now, options = run.clients.clock(), run.settings.capi_helm
+    minutes = options.delete_timeout if deleting else options.update_timeout
     called = reader.entry_names_of(cluster.nodegroups)
     return Operation(
         id=str(new.verb) if deleting else f"{new.verb}-{uuidutils.generate_uuid()[:8]}",
@@ -119,7 +117,7 @@ def _nodegroups_of(cluster: Any, uuid: str) -> list[Any]:
 
 
 def retry(
-    cluster: Any, nodegroup: Any, conf: Settings, operation: Operation
+    run: Reconciliation, cluster: Any, nodegroup: Any, operation: Operation
 ) -> ReleaseRecord | None:
     """Write an operation down again, now that the row says what it is about.
 
@@ -130,27 +128,28 @@ def retry(
     """
     name = reader.entry_names_of(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
     try:
-        record = clients.ports(conf).leases.read(reader.namespace(cluster, conf), cluster.stack_id)
+        namespace = reader.namespace(cluster, run.settings)
+        record = run.clients.leases.read(namespace, cluster.stack_id)
         if model_operation.is_nodegroup_deleted(record, nodegroup, name):
             writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
         elif not any(
             recorded.id == operation.id for recorded in (record.operations if record else ())
         ):
-            record = _record(cluster, conf, operation)
+            record = _record(run, cluster, operation)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return None
     return record
 
 
-def _record(cluster: Any, conf: Settings, operation: Operation) -> ReleaseRecord:
-    namespace = reader.namespace(cluster, conf)
+def _record(run: Reconciliation, cluster: Any, operation: Operation) -> ReleaseRecord:
+    namespace = reader.namespace(cluster, run.settings)
     # Also when a cloud that is slow has used the time up: some requests are nowhere else.
     with deadline.at_least(_WRITING):
-        return clients.ports(conf).leases.add(namespace, cluster.stack_id, operation)
+        return run.clients.leases.add(namespace, cluster.stack_id, operation)
 
 
-def not_allowed(cluster: Any, nodegroup: Any, conf: Settings, known: ReleaseSnapshot) -> bool:
+def not_allowed(run: Reconciliation, cluster: Any, nodegroup: Any, known: ReleaseSnapshot) -> bool:
     """Whether a nodegroup is being deleted or was never made, so that nothing can be asked of it.
 
     Its row, whose status Magnum has overwritten, says so again, and nothing of the request is kept.
@@ -159,13 +158,13 @@ def not_allowed(cluster: Any, nodegroup: Any, conf: Settings, known: ReleaseSnap
     :param known: record and release; what nobody can read is None, and the passes work from the
         rows then.
     """
-    name, ports = reader.entry_names_of(cluster.nodegroups).get(nodegroup.name), clients.ports(conf)
+    name = reader.entry_names_of(cluster.nodegroups).get(nodegroup.name)
     if name is None:  # its row has gone meanwhile
         nodegroup.obj_reset_changes()
         return True
     if model_operation.is_nodegroup_deleted(known.record, nodegroup, name):
         status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
-    elif _was_never_created(ports, nodegroup, name, known.live, known.record):
+    elif _was_never_created(run.clients, nodegroup, name, known):
         status, sentence = (
             Status.CREATE_FAILED,
             "was never created. Delete it, and create it again.",
@@ -178,20 +177,15 @@ def not_allowed(cluster: Any, nodegroup: Any, conf: Settings, known: ReleaseSnap
     return True
 
 
-def _was_never_created(
-    ports: clients.Clients,
-    nodegroup: Any,
-    name: str,
-    live: LiveRelease | None,
-    record: ReleaseRecord | None,
-) -> bool:
+def _was_never_created(clients: Clients, nodegroup: Any, name: str, known: ReleaseSnapshot) -> bool:
+    live, record = known.live, known.record
     if (
         nodegroup.role == reader.MASTER
         or live is None
         or name in values_live.node_groups(live.values)
     ):
         return False
-    is_recent = lost_nodegroup_request.is_recent(ports, clock.utc_now())
+    is_recent = lost_nodegroup_request.is_recent(clients, clients.clock())
     if reader.may_be_unchecked(nodegroup) and is_recent(nodegroup):
         return False
     operations = record.operations if record else ()
@@ -199,7 +193,7 @@ def _was_never_created(
 
 
 def reconcile_now(
-    context: Any, cluster: Any, conf: Settings, record: ReleaseRecord | None = None
+    run: Reconciliation, context: Any, cluster: Any, record: ReleaseRecord | None = None
 ) -> None:
     """The first pass of a request that is written down; what it cannot do the periodic one does.
 
@@ -209,7 +203,8 @@ def reconcile_now(
     :param record: of the release, as it was read a moment ago; None to read it.
     """
     try:
-        status_task.advance(context, cluster, conf, record=record)
+        first_pass = reconciliation.of_periodic_task(run.clients, run.settings)
+        status_task.advance(first_pass, context, cluster, record=record)
     except Exception:  # whatever it is, the intent stands, and a later pass meets it again
         LOG.exception(
             "Cluster %s: the first pass of a request failed with an unexpected error; the status "

@@ -14,14 +14,12 @@ from typing import Any
 from oslo_log import log as logging
 
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.cloud import Cloud
 from magnum.drivers.k8s_capi_helm.cloud.preflight import (
     checks,
     message,
     nodegroup_images,
     quota_usage,
 )
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.model import (
     CloudFacts,
     ClusterRequest,
@@ -30,27 +28,29 @@ from magnum.drivers.k8s_capi_helm.model import (
     NOTHING,
     Resolved,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import clients, requirements
+from magnum.drivers.k8s_capi_helm.reconcile import requirements
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import nodegroups, upgrade
 
 LOG = logging.getLogger(__name__)
 
 
-def for_cluster(cloud: Cloud, request: ClusterRequest, conf: Settings) -> CloudFacts:
+def for_cluster(run: Reconciliation, request: ClusterRequest) -> CloudFacts:
     """What the cloud says of a new cluster; nothing is judged yet.
 
     :raises errors.DriverError: a service does not answer, or says no.
     """
-    facts = cloud.facts(request, interface=conf.capi_helm.app_cred_interface_type, new=True)
-    if not conf.capi_helm.preflight_quota:
+    cloud, options = run.cloud(), run.settings.capi_helm
+    facts = cloud.facts(request, interface=options.app_cred_interface_type, new=True)
+    if not options.preflight_quota:
         return facts
     usage = quota_usage.cluster_usage(request, facts.flavors)
     return dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, usage))
 
 
 def for_nodegroup(
-    cloud: Cloud, request: ClusterRequest, nodegroup: NodeGroupRequest, live: Json, conf: Settings
+    run: Reconciliation, request: ClusterRequest, nodegroup: NodeGroupRequest, live: Json
 ) -> CloudFacts | None:
     """What the cloud says of a new nodegroup of a running cluster; None if it does not answer.
 
@@ -59,6 +59,7 @@ def for_nodegroup(
     :raises errors.CloudRefused: Glance or Nova says no.
     """
     lookup = Resolved(extra_networks=nodegroups.extra_networks(live, request.labels))
+    cloud = run.cloud()
     try:
         facts = cloud.nodegroup_facts(request, nodegroup, lookup=lookup)
     except errors.CloudUnreachable as error:
@@ -70,33 +71,31 @@ def for_nodegroup(
             error.detail,
         )
         return None
-    if conf.capi_helm.preflight_quota:
+    if run.settings.capi_helm.preflight_quota:
         usage = quota_usage.machine_usage(
             [quota_usage.new_nodegroup(nodegroup, request)], facts.flavors
         )
         facts = dataclasses.replace(facts, quotas=cloud.quotas(request.project_id, usage))
-    problems = checks.nodegroup_problems(nodegroup, request, facts, requirements.requirements(conf))
-    if live:
-        version, distro = (
-            upgrade.versions(live)[values_live.CONTROL_PLANE],
-            live.get("osDistro") or "",
-        )
-        with_images = nodegroup_images.with_own_images(
-            [nodegroup], facts.images, str(live.get("machineImageId") or "")
-        )
-        problems = [
-            *nodegroup_images.image_problems(with_images, facts.images, version, distro),
-            *problems,
-        ]
-    message.refuse(problems)
+    required = requirements.requirements(run.settings)
+    problems = checks.nodegroup_problems(nodegroup, request, facts, required)
+    message.refuse([*_image_problems(nodegroup, facts, live), *problems])
     return facts
 
 
+def _image_problems(nodegroup: NodeGroupRequest, facts: CloudFacts, live: Json) -> list[str]:
+    """What keeps the image of a new nodegroup from running what the cluster runs."""
+    if not live:
+        return []
+    with_images = nodegroup_images.with_own_images(
+        [nodegroup], facts.images, str(live.get("machineImageId") or "")
+    )
+    version = upgrade.versions(live)[values_live.CONTROL_PLANE]
+    distro = live.get("osDistro") or ""
+    return nodegroup_images.image_problems(with_images, facts.images, version, distro)
+
+
 def for_resize(
-    context: Any,
-    request: ClusterRequest,
-    demand: quota_usage.MachineDemand | None,
-    conf: Settings,
+    run: Reconciliation, request: ClusterRequest, demand: quota_usage.MachineDemand | None
 ) -> None:
     """Refuse more machines than the project's quotas leave room for.
 
@@ -104,9 +103,9 @@ def for_resize(
         checked.
     :raises errors.DoesNotFit: naming what is needed and what is free.
     """
-    if demand is None or not conf.capi_helm.preflight_quota:
+    if demand is None or not run.settings.capi_helm.preflight_quota:
         return
-    cloud = clients.cloud(context)
+    cloud = run.cloud()
     try:
         flavors = cloud.existing_flavors(request.project_id, [demand.flavor])
     except errors.DriverError as error:
@@ -117,13 +116,13 @@ def for_resize(
     message.refuse(checks.quota_problems(usage, quotas))
 
 
-def flavor(context: Any, cluster: Any, nodegroup: Any) -> Resolved:
+def flavor(run: Reconciliation, cluster: Any, nodegroup: Any) -> Resolved:
     """The flavor of a nodegroup, as the requesting user sees it.
 
     :returns: nothing where Nova does not tell.
     """
     try:
-        flavors = clients.cloud(context).existing_flavors(cluster.project_id, [nodegroup.flavor_id])
+        flavors = run.cloud().existing_flavors(cluster.project_id, [nodegroup.flavor_id])
     except errors.DriverError as error:
         LOG.warning(
             "Cluster %s: the flavor of nodegroup %s is not known: %s %s",

@@ -9,20 +9,18 @@ from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.cloud.preflight import quota_usage
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.handlers import pending_operation, preflight, status_task
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, validate_cluster, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
-from magnum.drivers.k8s_capi_helm.model import clock, LiveRelease, Verb
+from magnum.drivers.k8s_capi_helm.model import LiveRelease, Verb
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
-    clients,
     node_removal,
     ownership,
     revisions,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.values import change
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
@@ -43,20 +41,24 @@ class BoundsChange:
 
 
 def resize(
-    context: Any, cluster: Any, nodegroup: Any, nodes_to_remove: list[str] | None, conf: Settings
+    run: Reconciliation,
+    context: Any,
+    cluster: Any,
+    nodegroup: Any,
+    nodes_to_remove: list[str] | None,
 ) -> None:
     """Resize one nodegroup, also one that the autoscaler sizes, within its bounds.
 
     :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
     """
-    ports = clients.ports(conf)
+    ports, conf = run.clients, run.settings
     record = ownership.require(ports, cluster, conf)
     release_key = reader.namespace(cluster, conf), cluster.stack_id
     release_snapshot, error = revisions.read_for_request(ports, *release_key, record)
-    if pending_operation.not_allowed(cluster, nodegroup, conf, release_snapshot):
+    if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
         return
     live = deployed(release_snapshot, error)
-    request = status_task.request(cluster, conf)
+    request = status_task.request(run, cluster)
     values = live.values if live else {}
     name = reader.entry_names_of(cluster.nodegroups)[nodegroup.name]
     validate_cluster.validate_resize(cluster, nodegroup, name, request, values)
@@ -68,11 +70,11 @@ def resize(
     if is_autoscaled and live is not None:
         current = autoscaling.replicas(ports, request.namespace, request.release, name) or 0
     demand = quota_usage.resize_demand(values, group_name, current, nodegroup.node_count - current)
-    preflight.for_resize(context, request, demand, conf)
+    preflight.for_resize(run, request, demand)
     machine_names: tuple[str, ...] = ()
     if nodes_to_remove:
         observed = snapshot.take_snapshot(
-            ports.kube, request.namespace, request.release, clock.utc_now()
+            ports.kube, request.namespace, request.release, ports.clock()
         )
         machine_names = node_removal.nodes_to_delete(
             nodes_to_remove, observed, group_name, current - nodegroup.node_count
@@ -92,15 +94,15 @@ def resize(
             must_be_known=is_autoscaled,
             target_node_count=nodegroup.node_count if is_autoscaled else None,
         )
-        operation = pending_operation.begin(cluster, conf, new)
+        operation = pending_operation.begin(run, cluster, new)
     except errors.DriverError:
         node_removal.remove_annotations(ports.kube, request.namespace, machine_names)
         raise
-    record = pending_operation.retry(cluster, nodegroup, conf, operation)
-    pending_operation.reconcile_now(context, cluster, conf, record)
+    record = pending_operation.retry(run, cluster, nodegroup, operation)
+    pending_operation.reconcile_now(run, context, cluster, record)
 
 
-def update_count(context: Any, cluster: Any, conf: Settings) -> None:
+def update_count(run: Reconciliation, context: Any, cluster: Any) -> None:
     """Resize the default worker group to the count that Magnum has saved (``PATCH node_count``).
 
     :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
@@ -109,18 +111,17 @@ def update_count(context: Any, cluster: Any, conf: Settings) -> None:
     previous = {"status": nodegroup.status, "status_reason": nodegroup.status_reason}
     writer.mark_in_progress(nodegroup, Status.UPDATE_IN_PROGRESS)
     try:
-        resize(context, cluster, nodegroup, None, conf)
+        resize(run, context, cluster, nodegroup, None)
     except Exception:  # whatever it is, Magnum puts the count back and says it of the cluster
         saving.save(nodegroup, **previous)
         raise
 
 
 def change_bounds(
-    ports: clients.Clients,
+    run: Reconciliation,
     cluster: Any,
     nodegroup: Any,
     fields: Iterable[str],
-    conf: Settings,
     known: ReleaseSnapshot,
 ) -> BoundsChange:
     """What new bounds of a nodegroup mean.
@@ -133,7 +134,7 @@ def change_bounds(
     """
     if not set(fields) & set(change.BOUNDS):
         return BoundsChange()
-    request = status_task.request(cluster, conf)
+    request = status_task.request(run, cluster)
     if not request.labels.auto_scaling_enabled:
         return BoundsChange()
     live, record = known.live, known.record
@@ -141,7 +142,7 @@ def change_bounds(
     entry = values_live.node_groups(live.values if live else {}).get(name, {})
     if not values_live.is_autoscaled(entry):
         return BoundsChange(must_be_known=True, scales=True)
-    current = autoscaling.replicas(ports, request.namespace, request.release, name)
+    current = autoscaling.replicas(run.clients, request.namespace, request.release, name)
     changed_fields = {
         *fields,
         *change.changed_bounds(record.operations if record else ()).get(name, ()),

@@ -9,10 +9,8 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm import deadline, errors
-from magnum.drivers.k8s_capi_helm.cloud import Cloud, provision
-from magnum.drivers.k8s_capi_helm.conf.settings import Settings
+from magnum.drivers.k8s_capi_helm.cloud import provision
 from magnum.drivers.k8s_capi_helm.handlers import (
     finalize_deletion,
     update_deadline,
@@ -29,21 +27,19 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
 from magnum.drivers.k8s_capi_helm.magnum_objects.cluster_rows import MagnumRows
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import (
-    clock,
     ClusterRequest,
     ReleaseRecord,
     secrets,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
+from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
 from magnum.drivers.k8s_capi_helm.reconcile import (
-    clients,
     evaluation_inputs,
     lost_nodegroup_request,
     observe,
     ownership,
     reconciler,
 )
-from magnum.drivers.k8s_capi_helm.reconcile import deletion as reconcile_deletion
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.status import deletion_order, reasons
 
@@ -65,41 +61,31 @@ _OPERATORS_TURN = (
 )
 
 
-def magnum_rows(context: Any, cluster: Any, conf: Settings) -> MagnumRows:
+def magnum_rows(run: Reconciliation, context: Any, cluster: Any) -> MagnumRows:
     """The rows of a cluster, for a reconciliation."""
-    recent = lost_nodegroup_request.is_recent(clients.ports(conf), clock.utc_now())
-    return MagnumRows(context, cluster, conf, recent)
+    recent = lost_nodegroup_request.is_recent(run.clients, run.clients.clock())
+    return MagnumRows(context, cluster, run.settings, recent)
 
 
-def request(cluster: Any, conf: Settings) -> ClusterRequest:
+def request(run: Reconciliation, cluster: Any) -> ClusterRequest:
     """What the rows ask for, read now."""
-    return magnum_rows(cluster.obj_context, cluster, conf).request()
+    return magnum_rows(run, cluster.obj_context, cluster).request()
 
 
-def periodic(conf: Settings) -> Reconciliation:
-    """A reconciliation of a periodic task, with the cloud of Magnum's service user."""
-    return Reconciliation(clients.ports(conf), conf, admin_cloud, clock.utc_now())
-
-
-def admin_cloud() -> Cloud:
-    """The cloud as Magnum's service user sees it; there is no user's token in a periodic task."""
-    return clients.cloud(magnum_context.make_admin_context(all_tenants=True))
-
-
-def update_status(context: Any, cluster: Any, conf: Settings) -> None:
+def update_status(run: Reconciliation, context: Any, cluster: Any) -> None:
     """Carry on what is in progress and write what is true."""
     if not refresh.is_unchanged(cluster, context):
         return
     if cluster.status == Status.DELETE_IN_PROGRESS:
-        continue_deletion(context, cluster, conf)
+        continue_deletion(run, context, cluster)
     else:
-        advance(context, cluster, conf)
+        advance(run, context, cluster)
 
 
 def advance(
+    run: Reconciliation,
     context: Any,
     cluster: Any,
-    conf: Settings,
     *,
     may_finish: bool = True,
     record: ReleaseRecord | None = None,
@@ -120,9 +106,8 @@ def advance(
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
         return
     if not cluster.stack_id:
-        _fail_interrupted_create(cluster, conf)
+        _fail_interrupted_create(run, cluster)
         return
-    run = periodic(conf)
     try:
         check = evaluation_inputs.compare_snapshot(run, cluster, nodegroups_observed, record=record)
         if check is not None and check.verdict is not None:
@@ -148,7 +133,7 @@ def advance(
     if snapshot is None or snapshot.observed is None:
         nodegroups_observed = list(cluster.nodegroups)
     evaluation = observe.evaluate(run, cluster, nodegroups_observed, outcome, may_finish=may_finish)
-    is_news = write(context, cluster, nodegroups_observed, evaluation, run.clients, conf)
+    is_news = write(run, context, cluster, nodegroups_observed, evaluation)
     is_same = not is_news and snapshot is not None and not snapshot.is_changed
     if evaluation.inputs is not None and is_same:
         run.clients.evaluations.keep_verdict(
@@ -183,27 +168,27 @@ def _apply(
     if may_finish:
         record = update_deadline.add(run, context, cluster, record)
     known = dataclasses.replace(known, record=record)
-    cluster_rows = magnum_rows(context, cluster, conf)
+    cluster_rows = magnum_rows(run, context, cluster)
     return reconciler.reconcile(run, cluster_rows, wait_for_lock=may_finish, snapshot=known)
 
 
-def continue_deletion(context: Any, cluster: Any, conf: Settings) -> None:
+def continue_deletion(run: Reconciliation, context: Any, cluster: Any) -> None:
     """One pass of a deletion; only here a cluster becomes DELETE_COMPLETE.
 
     Passes of one cluster meet. What one finds after another has ended the deletion, a Lease that is
     not there, proves nothing: it says nothing then.
     """
     if not cluster.stack_id:
-        finalize_deletion.discard_lease(cluster, conf)
+        finalize_deletion.discard_lease(run, cluster)
         if refresh.is_unchanged(cluster, context):
-            finalize_deletion.finalize(context, clients.ports(conf), cluster)
+            finalize_deletion.finalize(run, context, cluster)
         return
     if _is_skipped(cluster):
         return
-    ports, owner, now = clients.ports(conf), ownership.owner(cluster, conf), clock.utc_now()
+    owner = ownership.owner(cluster, run.settings)
     try:
         step = reconcile_deletion.advance(
-            ports, owner, admin_cloud, conf, now, cluster.status_reason or ""
+            run.clients, owner, run.cloud, run.settings, run.now, cluster.status_reason or ""
         )
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
@@ -211,32 +196,33 @@ def continue_deletion(context: Any, cluster: Any, conf: Settings) -> None:
     if not refresh.is_unchanged(cluster, context):
         return
     if step.action is deletion_order.DeletionAction.DONE:
-        if finalize_deletion.release_lease(context, ports, cluster, owner):
-            finalize_deletion.finalize(context, ports, cluster)
-    elif step.action is deletion_order.DeletionAction.NO_PROOF or _is_late(ports, owner, now):
+        if finalize_deletion.release_lease(run, context, cluster, owner):
+            finalize_deletion.finalize(run, context, cluster)
+    elif step.action is deletion_order.DeletionAction.NO_PROOF or _is_late(run, owner):
         saving.save(cluster, status=Status.DELETE_FAILED, status_reason=step.reason)
     else:
         saving.save(cluster, status_reason=step.reason or reasons.starting_reason(cluster.status))
 
 
 def write(
+    run: Reconciliation,
     context: Any,
     cluster: Any,
     nodegroups_observed: list[Any],
     evaluation: observe.Evaluation,
-    ports: clients.Clients,
-    conf: Settings,
 ) -> bool:
     """Write a verdict; a nodegroup that is gone takes its server group along.
 
     :returns: as :func:`write_status.write`.
     """
     if any(nodegroup.gone for nodegroup in evaluation.verdict.groups):
-        owner = ownership.owner(cluster, conf)
-        left = provision.delete_unused_server_groups(admin_cloud(), owner, evaluation.verdict)
+        owner = ownership.owner(cluster, run.settings)
+        left = provision.delete_unused_server_groups(run.cloud(), owner, evaluation.verdict)
         evaluation = dataclasses.replace(evaluation, verdict=left)
-    place = reader.namespace(cluster, conf)
-    return write_status.write(context, cluster, nodegroups_observed, evaluation, ports, place)
+    namespace = reader.namespace(cluster, run.settings)
+    return write_status.write(
+        context, cluster, nodegroups_observed, evaluation, run.clients, namespace
+    )
 
 
 def _is_skipped(cluster: Any) -> bool:
@@ -268,13 +254,13 @@ def _is_temporary(error: errors.DriverError, cluster: Any, now: datetime.datetim
     return error.retryable or isinstance(error, _OPERATORS_TURN)
 
 
-def _has_just_begun(cluster: Any, conf: Settings) -> bool:
+def _has_just_begun(run: Reconciliation, cluster: Any) -> bool:
     """Whether the create may still be on its way to what has to be there first."""
-    seen = clients.ports(conf).first_seen
-    return seen.age(cluster.uuid, cluster.created_at, clock.utc_now()) < _CREATE_START_LIMIT
+    seen = run.clients.first_seen
+    return seen.age(cluster.uuid, cluster.created_at, run.now) < _CREATE_START_LIMIT
 
 
-def _fail_interrupted_create(cluster: Any, conf: Settings) -> None:
+def _fail_interrupted_create(run: Reconciliation, cluster: Any) -> None:
     """A row without a release: its create has just begun, or its conductor died.
 
     Or Magnum itself stumbled over a label that is no number before it called the driver. Where all
@@ -284,22 +270,22 @@ def _fail_interrupted_create(cluster: Any, conf: Settings) -> None:
         saving.save(cluster, status=Status.CREATE_FAILED)
         return
     try:
-        validate_cluster.validate_labels(cluster, conf)
+        validate_cluster.validate_labels(cluster, run.settings)
     except errors.InvalidRequest as error:
         reason = str(error)
     else:
-        if _has_just_begun(cluster, conf):
+        if _has_just_begun(run, cluster):
             return
         reason = _DIED
     for obj in (*cluster.nodegroups, cluster):
         saving.save(obj, status=Status.CREATE_FAILED, status_reason=reason)
 
 
-def _is_late(ports: clients.Clients, owner: secrets.Owner, now: datetime.datetime) -> bool:
+def _is_late(run: Reconciliation, owner: secrets.Owner) -> bool:
     """Whether a deletion's time is over; not as long as nobody can tell."""
     try:
-        record = ports.leases.read(owner.namespace, owner.release)
+        record = run.clients.leases.read(owner.namespace, owner.release)
     except errors.DriverError:
         return False
     limits = [op.deadline for op in (record.operations if record else ()) if op.deadline]
-    return bool(limits) and now > max(limits)
+    return bool(limits) and run.now > max(limits)

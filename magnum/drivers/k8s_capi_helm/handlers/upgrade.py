@@ -24,7 +24,6 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import (
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import (
     Chart,
-    clock,
     ClusterRequest,
     Json,
     LiveRelease,
@@ -35,7 +34,6 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
-    clients,
     ownership,
     reconciler,
     render,
@@ -43,6 +41,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     upgrade_plan,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import upgrade as reconcile_upgrade
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
 from magnum.drivers.k8s_capi_helm.values import chart_family, upgrade_nodegroups
 from magnum.drivers.k8s_capi_helm.values import live as values_live
@@ -58,37 +57,36 @@ _NO_RELEASE = (
 
 
 def request(
-    context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any, conf: Settings
+    run: Reconciliation, context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any
 ) -> None:
     """Upgrade a cluster, its control plane or one nodegroup, inside the tenant's request.
 
     :raises exception.NotSupported: with the reason; Magnum then leaves the cluster as it is.
     """
     try:
-        begin(context, cluster, template, batch, nodegroup, conf)
+        begin(run, context, cluster, template, batch, nodegroup)
     except Exception as error:  # of anything else Magnum makes UPDATE_FAILED, with its words
         raise rpc.refused(rpc.as_driver_error(error, cluster.uuid)) from error
 
 
 def begin(
-    context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any, conf: Settings
+    run: Reconciliation, context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any
 ) -> None:
     """Check an upgrade, write it down, and take its first step.
 
     :raises errors.DriverError: it was refused, and nothing has changed.
     """
-    ports, cloud = clients.ports(conf), clients.cloud(context)
+    ports, conf = run.clients, run.settings
     record = ownership.require(ports, cluster, conf)
     validate_cluster.validate_upgrade(cluster, template)
     _refuse_leaving(nodegroup)
-    request = status_task.request(cluster, conf)
+    request = status_task.request(run, cluster)
     release_key = request.namespace, request.release
     record, live = revisions.read_record_and_release(ports, *release_key, record)
     if live is None:
         raise errors.InvalidRequest(_NO_RELEASE)
     if _save_autoscaled_counts(ports, cluster, live):
-        request = status_task.request(cluster, conf)
-    run = Reconciliation(ports, conf, lambda: cloud, clock.utc_now())
+        request = status_task.request(run, cluster)
     nodegroup_names = reconcile_upgrade.groups(
         nodegroup,
         reader.entry_names_of(cluster.nodegroups)[nodegroup.name],
@@ -103,7 +101,7 @@ def begin(
     record = ports.leases.add(*release_key, operation, alone=True)
     previous = _mark_in_progress(cluster, operation)
     try:
-        cluster_rows = status_task.magnum_rows(context, cluster, conf)
+        cluster_rows = status_task.magnum_rows(run, context, cluster)
         reconciler.reconcile(run, cluster_rows, snapshot=ReleaseSnapshot(record, None))
     except errors.DriverError as error:
         if error.retryable or _has_new_revision(ports, live):
@@ -169,7 +167,7 @@ def _check(
 
 
 def _roll_back(
-    ports: clients.Clients,
+    ports: Clients,
     cluster: Any,
     request: ClusterRequest,
     operation: Operation,
@@ -188,7 +186,7 @@ def _roll_back(
 
 
 def _check_values(
-    ports: clients.Clients, request: ClusterRequest, chart: Chart, values: Json, conf: Settings
+    ports: Clients, request: ClusterRequest, chart: Chart, values: Json, conf: Settings
 ) -> None:
     """Refuse now what the chart's schema would refuse when the nodegroups follow.
 
@@ -217,7 +215,7 @@ def _refuse_leaving(nodegroup: Any) -> None:
         )
 
 
-def _save_autoscaled_counts(ports: clients.Clients, cluster: Any, live: LiveRelease) -> bool:
+def _save_autoscaled_counts(ports: Clients, cluster: Any, live: LiveRelease) -> bool:
     """Whether the autoscaler has set numbers since the last look; the rows have them now.
 
     Where the upgrade takes the autoscaler away, the row's number is the group's from then on.
@@ -238,7 +236,7 @@ def _save_autoscaled_counts(ports: clients.Clients, cluster: Any, live: LiveRele
     return has_changed
 
 
-def _has_new_revision(ports: clients.Clients, before: LiveRelease) -> bool:
+def _has_new_revision(ports: Clients, before: LiveRelease) -> bool:
     """Whether Helm has made a revision, so that it would be a lie to say that nothing changed.
 
     The periodic pass then looks what became of it. When nobody can tell, it does so as well.

@@ -24,11 +24,11 @@ from oslo_log import log as logging
 
 from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.handlers import status_task
+from magnum.drivers.k8s_capi_helm.handlers import reconciliation, status_task
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, names
-from magnum.drivers.k8s_capi_helm.reconcile import clients
+from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.objects import cluster as cluster_object
 
 LOG = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class WatchTriggers:
         return release not in self._synced or now - self._synced[release] >= _APART
 
 
-def start(conf: Settings, release: str | None = None) -> None:
+def start(clients: Clients, settings: Settings, release: str | None = None) -> None:
     """There was a periodic question: watch, if that has not begun.
 
     Only one process of a service is asked periodically. Its workers and magnum-api never come here;
@@ -132,20 +132,20 @@ def start(conf: Settings, release: str | None = None) -> None:
 
     :param release: whose status was asked for, because it is in progress.
     """
-    watching = clients.ports(conf).informers
+    watching = clients.informers
     if watching is None:
         return
     with _lock:
         if watching not in _made:
             _made.clear()
-            _made[watching] = WatchTriggers(functools.partial(sync, conf))
+            _made[watching] = WatchTriggers(functools.partial(sync, clients, settings))
         prompts = _made[watching]
     watching.start(prompts.handle_event, [prompts.run] * _THREADS)
     if release:
         prompts.visited(release)
 
 
-def sync(conf: Settings, release: str) -> None:
+def sync(clients: Clients, settings: Settings, release: str) -> None:
     """One pass of what is being created or changed, that ends nothing."""
     context = magnum_context.make_admin_context(all_tenants=True)
     filters = {
@@ -153,7 +153,8 @@ def sync(conf: Settings, release: str) -> None:
         "status": [Status.CREATE_IN_PROGRESS, Status.UPDATE_IN_PROGRESS],
     }
     for cluster in cluster_object.Cluster.list(context, filters=filters):
-        status_task.advance(context, cluster, conf, may_finish=False)
+        run = reconciliation.of_periodic_task(clients, settings)
+        status_task.advance(run, context, cluster, may_finish=False)
 
 
 def _releases(obj: Json) -> list[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 import dataclasses
-import os
-import threading
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
@@ -23,9 +21,6 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.observe import Evaluation
 from magnum.drivers.k8s_capi_helm.status import reasons
-
-_locks: dict[tuple[int, int], threading.Lock] = {}
-_MANY = 64
 
 
 def needs_deleting_status(nodegroups: Iterable[Any], record: ReleaseRecord | None) -> bool:
@@ -90,7 +85,7 @@ def _write(
     if readable and latest is None:
         return
     # To settle takes time, and passes of one process meet: none writes after one that has ended it.
-    with _writing(cluster.uuid):
+    with ports.verdict_locks.lock(cluster.uuid):
         current = _current_nodegroups(context, cluster, nodegroups_observed)
         if current is None:
             return
@@ -123,11 +118,6 @@ def _write(
             api_address=verdict.api_address or cluster.api_address,
             coe_version=verdict.coe_version or cluster.coe_version,
         )
-
-
-def _writing(uuid: str) -> threading.Lock:
-    """Held by whoever writes a verdict about a cluster; workers are forked while others hold it."""
-    return _locks.setdefault((os.getpid(), hash(uuid) % _MANY), threading.Lock())
 
 
 def reset_refused(context: Any, cluster: Any, nodegroups_observed: list[Any]) -> None:

@@ -73,9 +73,10 @@ def fingerprint(path: str | None) -> str:
     return digest.hexdigest()
 
 
-def load(path: str | None) -> kubernetes.client.ApiClient:
+def load(path: str | None, plugin_limit: float = _PLUGIN_LIMIT) -> kubernetes.client.ApiClient:
     """A client for the identity at *path*; None means the service account of the pod.
 
+    :param plugin_limit: seconds that an exec plugin has for its answer.
     :raises errors.ManagementRefused: it holds nothing that can be used.
     """
     configuration = kubernetes.client.Configuration()
@@ -83,7 +84,7 @@ def load(path: str | None) -> kubernetes.client.ApiClient:
         if path is None:
             _load_pod(client_configuration=configuration)
         else:
-            _load_file(path, configuration)
+            _load_file(path, configuration, plugin_limit)
     except (kubernetes.config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise _unusable(path, f"{type(error).__name__}: {error}") from None
     # Attempts are counted in one place, by the client, with a pause between them.
@@ -92,7 +93,9 @@ def load(path: str | None) -> kubernetes.client.ApiClient:
     return kubernetes.client.ApiClient(configuration=configuration)
 
 
-def _load_file(path: str, configuration: kubernetes.client.Configuration) -> None:
+def _load_file(
+    path: str, configuration: kubernetes.client.Configuration, plugin_limit: float
+) -> None:
     """Read a kubeconfig as the library's own loader does, and bound the exec plugins that it names.
 
     The library waits for a plugin without a limit, now and whenever a token has run out, so the
@@ -106,14 +109,14 @@ def _load_file(path: str, configuration: kubernetes.client.Configuration) -> Non
     for entry in config.value.get("users") or ():
         plugin = (entry.value.get("user") or {}).get("exec")
         if isinstance(plugin, dict) and "command" in plugin:
-            now = max(_PLUGIN_SHORTEST, deadline.seconds_left(_PLUGIN_LIMIT))
+            now = max(_PLUGIN_SHORTEST, deadline.seconds_left(plugin_limit))
             limit = [f"--kill-after={_PLUGIN_GRACE}", f"{now:.1f}", plugin["command"]]
             plugin["args"] = [*limit, *(plugin.get("args") or ())]
             plugin["command"] = "timeout"
             plugins.append(plugin)
     _loader(config_dict=config, config_base_path=None).load_and_set(configuration)
     for plugin in plugins:
-        plugin["args"][1] = str(_PLUGIN_LIMIT)
+        plugin["args"][1] = str(plugin_limit)
 
 
 # Parsing takes milliseconds, each request asks, and the answer hardly ever changes.

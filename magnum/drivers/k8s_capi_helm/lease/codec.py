@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 import dataclasses
 import datetime
 import json
-from typing import Any
+from typing import Any, TypedDict
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.lease import malformed, resolved_names
 from magnum.drivers.k8s_capi_helm.model import (
-    clock,
     DeferredChange,
     Json,
     names,
@@ -175,23 +174,52 @@ def annotate(lease: Json, key: str, value: str) -> None:
         notes.pop(key, None)
 
 
+class RecordFields(TypedDict, total=False):
+    """Fields of the record that are set together."""
+
+    ready_fingerprint: str | None
+    nodegroup_ready_fingerprints: Mapping[str, str] | None
+    applied_generations: Mapping[str, int] | None
+    chart_source: str | None
+    chart_digest: str | None
+    revisions: Revisions | None
+
+
+def set_fields(lease: Json, fields: RecordFields) -> None:
+    """Set fields of the record; None keeps a field, "" clears it."""
+    for field, value in fields.items():
+        key, text_of = _FIELDS[field]
+        if value is not None:
+            annotate(lease, key, text_of(value))
+
+
+_FIELDS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "ready_fingerprint": (FIRST_LOOK, str),
+    "nodegroup_ready_fingerprints": (GROUP_LOOKS, encode_mapping),
+    "applied_generations": (WRITTEN, encode_mapping),
+    "chart_source": (CHART_SOURCE, str),
+    "chart_digest": (CHART_DIGEST, str),
+    "revisions": (REVISIONS, revisions),
+}
+
+
 def holder(lease: Json) -> str:
     """The holder of the lock, "" if it is free."""
     return (lease.get("spec") or {}).get("holderIdentity") or ""
 
 
-def take(lease: Json, identity: str, duration: int) -> None:
+def take(lease: Json, identity: str, duration: int, now: datetime.datetime) -> None:
     """Make *identity* the holder for *duration* seconds.
 
     The times are for people who look at the Lease; nobody decides by them.
     """
     spec = lease.setdefault("spec", {})
     # The form of Kubernetes' MicroTime.
-    now = clock.utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    written = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if holder(lease) != identity:
         spec["leaseTransitions"] = (spec.get("leaseTransitions") or 0) + 1
-        spec["acquireTime"] = now
-    spec.update(holderIdentity=identity, leaseDurationSeconds=duration, renewTime=now)
+        spec["acquireTime"] = written
+    spec.update(holderIdentity=identity, leaseDurationSeconds=duration, renewTime=written)
 
 
 def clear_holder(lease: Json) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 import contextlib
 import copy
+import datetime
 import math
 import threading
 import uuid
@@ -50,12 +51,14 @@ class Lock:
         lease_duration: float,
         clock: Callable[[], float],
         pause: Callable[[float], None],
+        now: Callable[[], datetime.datetime],
     ) -> None:
         self.leases = leases
         self.clock = clock
         self.duration = max(1, math.ceil(lease_duration))
         self._holder = holder
         self._pause = pause
+        self._now = now
         self._guard = threading.Lock()
         # What each Lease looked like and since when it has looked so: kept from one attempt to the
         # next, for a single one may be shorter than a lease.
@@ -125,9 +128,13 @@ class Lock:
             reraise=True,
         )
 
+    def write_holder(self, lease: Json, holder: str) -> None:
+        """Name the holder in a Lease, from now on for the duration of one."""
+        codec.take(lease, holder, self.duration, self._now())
+
     def _take(self, namespace: str, release: str, lease: Json, holder: str) -> ReleaseRecord:
         taken = copy.deepcopy(lease)
-        codec.take(taken, holder, self.duration)
+        self.write_holder(taken, holder)
         record = self.leases.replace(namespace, release, taken)
         self._forget(namespace, release)
         return record
@@ -230,7 +237,7 @@ class HeldLease:
         :raises errors.DriverError: the management cluster cannot be used; nothing is lost yet.
         """
         started = self._lock.clock()
-        if self._write(lambda lease: codec.take(lease, self._me, self._lock.duration)):
+        if self._write(lambda lease: self._lock.write_holder(lease, self._me)):
             self._renewed = started
 
     @property

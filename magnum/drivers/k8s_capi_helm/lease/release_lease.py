@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+import datetime
 import json
 import time
-from typing import Any, TypedDict, Unpack
+from typing import Unpack
 
 from magnum.drivers.k8s_capi_helm import errors, kube_client
 from magnum.drivers.k8s_capi_helm.lease import capacity, codec, pending_operations
 from magnum.drivers.k8s_capi_helm.lease.lock import HeldLease, Lock
 from magnum.drivers.k8s_capi_helm.lease.update import LeaseCache, LeaseUpdates
+from magnum.drivers.k8s_capi_helm.model import clock as wall_clock
 from magnum.drivers.k8s_capi_helm.model import (
     DeferredChange,
     Json,
@@ -24,25 +26,6 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 
 _CHANGES = 20
-_FIELDS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
-    "ready_fingerprint": (codec.FIRST_LOOK, str),
-    "nodegroup_ready_fingerprints": (codec.GROUP_LOOKS, codec.encode_mapping),
-    "applied_generations": (codec.WRITTEN, codec.encode_mapping),
-    "chart_source": (codec.CHART_SOURCE, str),
-    "chart_digest": (codec.CHART_DIGEST, str),
-    "revisions": (codec.REVISIONS, codec.revisions),
-}
-
-
-class RecordFields(TypedDict, total=False):
-    """Fields of the record that are set together."""
-
-    ready_fingerprint: str | None
-    nodegroup_ready_fingerprints: Mapping[str, str] | None
-    applied_generations: Mapping[str, int] | None
-    chart_source: str | None
-    chart_digest: str | None
-    revisions: Revisions | None
 
 
 class ReleaseLeases:
@@ -53,6 +36,7 @@ class ReleaseLeases:
         up to whole seconds, as a Lease has them.
     :param clock: seconds that only ever go up.
     :param pause: waits so many seconds.
+    :param now: the time that people read in a Lease (aware, UTC).
     """
 
     def __init__(
@@ -63,11 +47,17 @@ class ReleaseLeases:
         lease_duration: float,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
+        now: Callable[[], datetime.datetime] = wall_clock.utc_now,
     ) -> None:
         self._kube = kube
         self._leases = LeaseUpdates(kube, pause, LeaseCache(clock))
         self._locks = Lock(
-            self._leases, holder=holder, lease_duration=lease_duration, clock=clock, pause=pause
+            self._leases,
+            holder=holder,
+            lease_duration=lease_duration,
+            clock=clock,
+            pause=pause,
+            now=now,
         )
 
     def open(
@@ -170,10 +160,7 @@ class ReleaseLeases:
         return self._leases.change(namespace, release, change)
 
     def remember(
-        self,
-        namespace: str,
-        release: str,
-        **fields: Unpack[RecordFields],
+        self, namespace: str, release: str, **fields: Unpack[codec.RecordFields]
     ) -> ReleaseRecord:
         """Set fields of the record; None keeps a field, "" clears it.
 
@@ -182,10 +169,7 @@ class ReleaseLeases:
         """
 
         def change(lease: Json) -> None:
-            for field, value in fields.items():
-                key, write = _FIELDS[field]
-                if value is not None:
-                    codec.annotate(lease, key, write(value))
+            codec.set_fields(lease, fields)
 
         return self._leases.change(namespace, release, change)
 

@@ -8,6 +8,7 @@ parent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import dataclasses
 import datetime
 import os
@@ -19,25 +20,38 @@ import certifi
 
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, errors, kube_client
-from magnum.drivers.k8s_capi_helm.cloud import Cloud, endpoints
+from magnum.drivers.k8s_capi_helm.cloud import Cloud, endpoints, ServiceClients
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.helm import HelmClient, MARGIN
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
 from magnum.drivers.k8s_capi_helm.lease import holder, ReleaseLeases
+from magnum.drivers.k8s_capi_helm.model import clock, names
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.caches import EvaluationCache, FinishedOnce, FirstSeen
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.locks import Locks
 
-_BUNDLED = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
+#: The charts that come with the driver.
+BUNDLED = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
 #: By process: workers are forked while other threads may hold it.
 _locks: dict[int, threading.Lock] = {}
 _made: dict[int, Clients] = {}
 
 
+def openstack(
+    context: Any, service_clients: Callable[[Any], ServiceClients] = endpoints.MagnumClients
+) -> Cloud:
+    """OpenStack as the person (or the service user) of *context* sees it.
+
+    :param service_clients: makes Magnum's clients of a context.
+    """
+    return Cloud(service_clients(context), is_admin=bool(context.is_admin))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Clients:
-    """The doors to the management cluster; one set per process, used by all of its threads.
+    """What the driver is given: one set per process, used by all of its threads.
 
     :ivar leases: of releases: locks and records.
     :ivar credential_check: whether Keystone accepts the clusters' credentials.
@@ -47,6 +61,10 @@ class Clients:
     :ivar evaluations: what the last evaluations of clusters were made of, and what they said.
     :ivar finished: clusters whose deletion has been reported a moment ago.
     :ivar first_seen: since when this process has seen requests that no conductor carries on.
+    :ivar verdict_locks: held, by uuid of the cluster, while its verdict is written.
+    :ivar cloud: OpenStack as the person, or the service user, of a context sees it.
+    :ivar clock: the time of this host (aware, UTC).
+    :ivar release_name: a name for the release of a new cluster, by the name of the cluster.
     """
 
     kube: kube_client.KubeClient
@@ -60,6 +78,10 @@ class Clients:
     evaluations: EvaluationCache = dataclasses.field(default_factory=EvaluationCache)
     finished: FinishedOnce = dataclasses.field(default_factory=FinishedOnce)
     first_seen: FirstSeen = dataclasses.field(default_factory=FirstSeen)
+    verdict_locks: Locks = dataclasses.field(default_factory=Locks)
+    cloud: Callable[[Any], Cloud] = openstack
+    clock: Callable[[], datetime.datetime] = clock.utc_now
+    release_name: Callable[[str], str] = names.release
 
     def reader(self) -> CachedReader:
         """The management cluster for a look that may be a moment old."""
@@ -68,19 +90,14 @@ class Clients:
         return self.informers.view()
 
 
-def ports(conf: Settings) -> Clients:
-    """This process's ports. No I/O happens here: each port connects when it is used."""
+def of_process(conf: Settings) -> Clients:
+    """The clients of this process. No I/O happens here: each connects when it is used."""
     pid = os.getpid()
     with _locks.setdefault(pid, threading.Lock()):
         if pid not in _made:
             _made.clear()
             _made[pid] = build(conf)
         return _made[pid]
-
-
-def cloud(context: Any) -> Cloud:
-    """OpenStack as the person (or the service user) of *context* sees it."""
-    return Cloud(endpoints.MagnumClients(context), is_admin=bool(context.is_admin))
 
 
 def ca_bundle(conf: Settings) -> str:
@@ -99,8 +116,10 @@ def ca_bundle(conf: Settings) -> str:
         ) from None
 
 
-def build(conf: Settings) -> Clients:
-    """A new set of ports.
+def build(conf: Settings, charts: pathlib.Path = BUNDLED) -> Clients:
+    """A new set of clients.
+
+    :param charts: directory of the charts that come with the driver.
 
     :raises errors.Misconfigured: options contradict each other.
     """
@@ -120,24 +139,30 @@ def build(conf: Settings) -> Clients:
             kube, holder=holder.holder_identity(), lease_duration=options.lease_duration
         ),
         helm=helm,
-        charts=chart_store.ChartStore(
-            bundled=_BUNDLED,
-            directory=pathlib.Path(options.chart_directory),
-            helm=helm,
-            choice=chart_store.ChartChoice(
-                repository=options.helm_chart_repo or None,
-                name=options.helm_chart_name or None,
-                default_version=options.default_helm_chart_version or None,
-                allowed_sources=options.allowed_charts,
-                versions=options.allowed_chart_versions,
-            ),
-            copies=chart_store.ChartConfigMaps(kube),
-        ),
+        charts=_chart_store(kube, helm, options, charts),
         addon_check=AddonCheck(datetime.timedelta(seconds=options.addon_check_interval)),
         controller_check=ControllerCheck(
             options.controller_leases, datetime.timedelta(seconds=options.controller_silence)
         ),
         informers=_informers(kube, options),
+    )
+
+
+def _chart_store(
+    kube: kube_client.KubeClient, helm: HelmClient, options: Any, charts: pathlib.Path
+) -> chart_store.ChartStore:
+    return chart_store.ChartStore(
+        bundled=charts,
+        directory=pathlib.Path(options.chart_directory),
+        helm=helm,
+        choice=chart_store.ChartChoice(
+            repository=options.helm_chart_repo or None,
+            name=options.helm_chart_name or None,
+            default_version=options.default_helm_chart_version or None,
+            allowed_sources=options.allowed_charts,
+            versions=options.allowed_chart_versions,
+        ),
+        copies=chart_store.ChartConfigMaps(kube),
     )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 import sys
@@ -12,6 +13,7 @@ import uuid
 import conductor
 import facts
 
+from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.model import ApplicationCredential
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import fakes
@@ -64,9 +66,11 @@ class Cloud(FakeCloud):
 
 def play() -> None:
     cloud = Cloud()
-    clients.cloud = cloud.seen_by
     # As if another package of the driver were installed.
-    clients._BUNDLED = Path(os.environ.get(facts.BUNDLED, clients._BUNDLED))
+    charts = Path(os.environ.get(facts.BUNDLED, clients.BUNDLED))
+    made = clients.build(conductor.CONF, charts=charts)
+    given = dataclasses.replace(made, cloud=cloud.seen_by)
+    conductor.give(lambda: Driver(lambda settings: given))
 
 
 if __name__ == "__main__":

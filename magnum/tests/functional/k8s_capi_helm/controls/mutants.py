@@ -1122,7 +1122,7 @@ _FUNCTIONAL = (
         "lease-left",
         "the Lease of a deleted cluster stays behind",
         f"{DRIVER}/handlers/finalize_deletion.py",
-        "        ports.leases.delete_finished(owner.namespace, owner.release)",
+        "        run.clients.leases.delete_finished(owner.namespace, owner.release)",
         "        assert owner",
         Suite.FUNCTIONAL,
         ("test_core_young.TestYoung",),

@@ -43,12 +43,14 @@ from magnum.drivers.k8s_capi_helm.lease import ReleaseLeases
 from magnum.drivers.k8s_capi_helm.lease.holder import holder_identity
 from magnum.drivers.k8s_capi_helm.model import clock
 config, helm, chart, namespace, release, duration, values, ahead = sys.argv[1:]
-now, ahead = clock.utc_now, int(ahead)
-clock.utc_now = lambda: now() + datetime.timedelta(seconds=ahead)
+ahead = int(ahead)
 kube = KubeClient(config, breaker_failures=0)
 operations = ReleaseLeases(
-    kube, holder=holder_identity(), lease_duration=int(duration),
+    kube,
+    holder=holder_identity(),
+    lease_duration=int(duration),
     clock=lambda: time.monotonic() + ahead,
+    now=lambda: clock.utc_now() + datetime.timedelta(seconds=ahead),
 )
 client = HelmClient(kube, executable=helm, timeout=300)
 try:

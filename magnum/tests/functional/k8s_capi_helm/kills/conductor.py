@@ -22,9 +22,10 @@ from magnum.conductor.handlers import credential_conductor, nodegroup_conductor
 from magnum.drivers.common import driver
 from magnum.drivers.k8s_capi_helm import lease
 from magnum.drivers.k8s_capi_helm.cloud import provision
+from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.helm import release_secret
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader
-from magnum.drivers.k8s_capi_helm.model import clock, names, secrets
+from magnum.drivers.k8s_capi_helm.model import names, secrets
 from magnum.drivers.k8s_capi_helm.reconcile import caches, clients, install
 from magnum.tests.functional.k8s_capi_helm.adoption import conductor as plain
 from magnum.tests.functional.k8s_capi_helm.kills.cluster_api import QuickClusters
@@ -45,17 +46,30 @@ _OWNER = "meta.helm.sh/release-name"
 KEPT = (names.MACHINE_TEMPLATE.name, names.BOOTSTRAP_TEMPLATE.name)
 
 
+class Clock:
+    """The clock of this process, which tests put forward.
+
+    :ivar minutes: how far.
+    """
+
+    def __init__(self) -> None:
+        self.minutes = 0.0
+
+    def now(self) -> datetime.datetime:
+        return datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=self.minutes)
+
+
+CLOCK = Clock()
+#: What the drivers of this process are given.
+_given: list[clients.Clients] = []
+
+
 class Conductor(plain.Conductor):
     """Requests, periodic jobs, and looks at what is true; each method is one line of a test."""
 
     def __init__(self, cloud: Cloud) -> None:
         super().__init__()
         self._cloud = cloud
-        self._minutes = 0.0
-        clock.utc_now = self._now
-
-    def _now(self) -> datetime.datetime:
-        return datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=self._minutes)
 
     # Requests beside those of the plain conductor -------------------------------------------------
     def change_group(self, name: str, **fields: Any) -> None:
@@ -70,7 +84,7 @@ class Conductor(plain.Conductor):
 
     def look_after(self, minutes: float) -> None:
         """Magnum's periodic jobs, so many minutes after the request."""
-        self._minutes = minutes
+        CLOCK.minutes = minutes
         self.look()
 
     # Looks ----------------------------------------------------------------------------------------
@@ -109,7 +123,7 @@ class Conductor(plain.Conductor):
         for seconds in (0.0, LEASE + 1.0):
             threading.Event().wait(seconds)
             self.look_after(_LATER)
-            self._minutes = 0.0
+            CLOCK.minutes = 0.0
             found = list(self._wrong_project(cluster))
             if not found:
                 break
@@ -131,10 +145,10 @@ class Conductor(plain.Conductor):
         if not cluster.stack_id:
             return None
         namespace = reader.namespace(cluster, CONF)
-        return clients.ports(CONF).leases.read(namespace, cluster.stack_id)
+        return _given[0].leases.read(namespace, cluster.stack_id)
 
     def _wrong_release(self, cluster: Any, rows: list[Any]) -> Iterator[str]:
-        ports, namespace = clients.ports(CONF), reader.namespace(cluster, CONF)
+        ports, namespace = _given[0], reader.namespace(cluster, CONF)
         live = ports.helm.live(namespace, cluster.stack_id)
         if live is None or live.status != "deployed":
             yield f"the release is {live.status if live else 'gone'}"
@@ -149,7 +163,7 @@ class Conductor(plain.Conductor):
 
     def _wrong_objects(self, namespace: str, release: str) -> Iterator[str]:
         """What differs between the newest revision and the API server."""
-        kube = clients.ports(CONF).kube
+        kube = _given[0].kube
         known = {one.name: one for one in vars(names).values() if isinstance(one, names.Kind)}
         newest = release_secret.newest_revision(
             kube.list(names.SECRET, namespace, release_secret.release_labels(release))
@@ -177,7 +191,7 @@ class Conductor(plain.Conductor):
 
     def _wrong_project(self, cluster: Any) -> Iterator[str]:
         release = cluster.stack_id
-        kube, namespace = clients.ports(CONF).kube, reader.namespace(cluster, CONF)
+        kube, namespace = _given[0].kube, reader.namespace(cluster, CONF)
         secret = kube.get(names.SECRET, namespace, names.credential_secret(release))
         used = {one.id for one in secrets.credentials_of(secret)} if secret else set()
         if used != set(self._cloud.credentials):
@@ -247,8 +261,7 @@ def serve(directory: str, configuration: str, requests: Any) -> None:
     os.dup2(output, 1)
     os.dup2(output, 2)
     configure(configuration)
-    _play(place)
-    conductor = Conductor(clients.cloud(None))  # type: ignore[arg-type]
+    conductor = Conductor(_play(place))
     while True:
         verb, arguments = requests.recv()
         try:
@@ -260,21 +273,26 @@ def serve(directory: str, configuration: str, requests: Any) -> None:
             requests.send(("", answer))
 
 
-def _play(place: Path) -> None:
-    """Put what is played in its place."""
+def _play(place: Path) -> Cloud:
+    """Put what is played in its place; returns the cloud as everybody's."""
     cloud, made = Cloud(Project(place / "project.json")), clients.build(CONF)
     kube = QuickClusters(CONF.capi_helm.kubeconfig_file)
     holder = f"conductor/{os.getpid()}/{os.urandom(4).hex()}"
     ports = dataclasses.replace(
         made,
         kube=kube,
-        leases=lease.ReleaseLeases(kube, holder=holder, lease_duration=LEASE),
+        leases=lease.ReleaseLeases(kube, holder=holder, lease_duration=LEASE, now=CLOCK.now),
         informers=None,
         # What is given up after a while is so in the minutes that the jobs are told.
-        first_seen=caches.FirstSeen(lambda: clock.utc_now().timestamp()),
+        first_seen=caches.FirstSeen(lambda: CLOCK.now().timestamp()),
+        cloud=cloud.seen_by,
+        clock=CLOCK.now,
     )
-    clients.ports = lambda conf: ports
-    # Without a context it is the test itself that looks.
-    clients.cloud = lambda context: (  # type: ignore[assignment]
-        cloud.seen_by(context) if context else cloud  # type: ignore[return-value]
-    )
+    serve_with(ports)
+    return cloud
+
+
+def serve_with(given: clients.Clients) -> None:
+    """Give these clients to the driver that Magnum finds."""
+    _given[:] = [given]
+    plain.give(lambda: Driver(lambda settings: given))

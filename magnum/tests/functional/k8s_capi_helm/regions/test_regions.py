@@ -138,7 +138,7 @@ class RegionCase(unittest.TestCase):
             project_id=access.project_id,
             is_admin=False,
         )
-        return clients.cloud(context)
+        return clients.openstack(context)
 
     def request(self) -> ClusterRequest:
         project = self.tenant.current_project_id
@@ -286,7 +286,7 @@ class TestRegions(RegionCase):
         """The service user of the periodic tasks asks in the same region."""
         self.choose(GUARDED)
         self.option("keystone_auth", "cafile", str(self.site.authority))
-        admin = clients.cloud(magnum_context.make_admin_context(all_tenants=True))
+        admin = clients.openstack(magnum_context.make_admin_context(all_tenants=True))
         self.assertEqual({}, dict(admin.server_faults(["00000000-0000-4000-8000-000000000000"])))
         self.assertFalse(admin.is_balancer_failed("none", self.tenant.current_project_id))
         with contextlib.suppress(errors.CloudRefused):

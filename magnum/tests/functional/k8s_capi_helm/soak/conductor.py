@@ -88,10 +88,8 @@ class Soak:
             covers=lambda namespace: namespace.startswith(prefix),
             kinds=tuple(one for one in KINDS if one not in cluster_api.MADE),
         )
-        ports = dataclasses.replace(made, kube=kube, informers=watching)
-        clients.ports = lambda conf: ports
-        cloud = self._cloud
-        clients.cloud = cloud.seen_by  # type: ignore[assignment]
+        ports = dataclasses.replace(made, kube=kube, informers=watching, cloud=self._cloud.seen_by)
+        conductor.serve_with(ports)
 
     def run(self, minutes: float) -> None:
         """Make the fleet, change it, look, and delete it."""

@@ -26,9 +26,7 @@ from oslo_service import loopingcall
 from magnum import objects
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, lease
-from magnum.drivers.k8s_capi_helm.driver import Driver
-from magnum.drivers.k8s_capi_helm.model import clock, names
-from magnum.drivers.k8s_capi_helm.reconcile import clients as reconcile_clients
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.service import periodic
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case, test_database
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
@@ -150,16 +148,12 @@ class CrashCase(driver_case.DriverCase):
         self.keys = barbican.FakeBarbican()
         self.openstack = self.cloud.openstack
         self.cloud.between = lambda clients: self.door(clients, "openstack")
-        where = f"{reconcile_clients.__name__}.cloud"
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                where, lambda context: self.door(self.cloud.seen_by(context), "cloud")
-            )
-        )
         self._open_database()
-        self.useFixture(fixtures.MonkeyPatch(f"{clock.__name__}.utc_now", self.now))
         self._conductors = itertools.count(1)
         self.conductor()
+
+    def openstack_of(self, context: Any) -> Any:
+        return self.door(super().openstack_of(context), "cloud")
 
     def door(self, port: Any, name: str) -> Any:
         return Door(port, name, self.camera)
@@ -168,18 +162,28 @@ class CrashCase(driver_case.DriverCase):
         self._database = test_database.current()
         named = vars(objects).values()
         kinds = {one for one in named if isinstance(one, type) and hasattr(one, "dbapi")}
-        for kind in kinds:
-            where = f"{kind.__module__}.{kind.__qualname__}.dbapi"
+        for kind in (
+            objects.Cluster,
+            objects.ClusterTemplate,
+            objects.Federation,
+            objects.MagnumService,
+            objects.NodeGroup,
+            objects.Quota,
+            objects.Stats,
+            objects.X509KeyPair,
+        ):
             stand_in = self.door(kind.dbapi, "database")
-            self.useFixture(fixtures.MonkeyPatch(where, stand_in))
+            self.useFixture(fixtures.MockPatchObject(kind, "dbapi", stand_in))
+            kinds.remove(kind)
+        self.assertEqual(set(), kinds)
 
     # Conductors -----------------------------------------------------------------------------------
     def conductor(self) -> None:
         """A new one, on another host: it knows nothing but what is written."""
         number = next(self._conductors)
         kube = self.door(self.kube, "kube")
-        self.driver = Driver()
-        self.ports = reconcile_clients.Clients(
+        self.driver = self.new_driver()
+        self.ports = self.clients_of(
             kube=kube,
             leases=lease.ReleaseLeases(
                 kube,
@@ -194,7 +198,6 @@ class CrashCase(driver_case.DriverCase):
                 directory=pathlib.Path(self.useFixture(fixtures.TempDir()).path),
                 copies=chart_store.ChartConfigMaps(kube),
             ),
-            first_seen=driver_case.seen(),
         )
 
     # What outlives them ---------------------------------------------------------------------------
@@ -215,7 +218,7 @@ class CrashCase(driver_case.DriverCase):
         return self.kube, self.helm, self.cloud, self.openstack, self.keys
 
     # Time -----------------------------------------------------------------------------------------
-    def now(self) -> datetime.datetime:
+    def wall_clock(self) -> datetime.datetime:
         return datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=self.minutes)
 
     def step(self) -> None:

@@ -16,7 +16,6 @@ import json
 import logging
 import pathlib
 import tempfile
-import types
 from typing import Any
 
 import fixtures
@@ -30,10 +29,12 @@ from magnum.drivers import k8s_capi_helm
 from magnum.drivers.common import driver as magnum_driver
 from magnum.drivers.k8s_capi_helm import chart_store, conf, errors, lease
 from magnum.drivers.k8s_capi_helm.driver import Driver
+from magnum.drivers.k8s_capi_helm.handlers import reconciliation
 from magnum.drivers.k8s_capi_helm.lease import codec
-from magnum.drivers.k8s_capi_helm.model import clock, names
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.drivers.k8s_capi_helm.reconcile.caches import FinishedOnce, FirstSeen
+from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.values import live, upgrade
 from magnum.service import periodic
 from magnum.tests.unit.db import base
@@ -72,26 +73,57 @@ class DriverCase(base.DbTestCase):
             directory=_charts(),
             copies=chart_store.ChartConfigMaps(self.kube),
         )
-        self.ports = clients.Clients(
+        self.fixed_time: datetime.datetime | None = None
+        self.ports = self.clients_of(
             kube=self.kube,
             leases=lease.ReleaseLeases(self.kube, holder="test", lease_duration=60),
             helm=self.helm,
             charts=charts,
-            first_seen=seen(),
         )
-        self.driver = Driver()
-        for place, name, stand_in in (
-            (clients, "ports", lambda conf: self.ports),
-            (clients, "cloud", lambda context: self.cloud.seen_by(context)),
-            (names, "release", lambda name: RELEASE),
-            (magnum_driver.Driver, "get_driver_for_cluster", lambda *args: self.driver),
-            (magnum_driver.Driver, "get_driver", lambda *args: self.driver),
-        ):
-            self.useFixture(fixtures.MonkeyPatch(f"{_path(place)}.{name}", stand_in))
+        self.driver = self.new_driver()
+        of_magnum = f"{magnum_driver.__name__}.Driver"
+        for name in ("get_driver_for_cluster", "get_driver"):
+            self.useFixture(fixtures.MonkeyPatch(f"{of_magnum}.{name}", lambda *args: self.driver))
         self.config(group="x509", rsa_key_size=1024)
         self.config(group="certificates", cert_manager_type="x509keypair")
         self.config(group="capi_helm", lock_wait=0)
         self.template = self._template()
+
+    def new_driver(self) -> Driver:
+        """The driver of a conductor, with whatever clients it has by then."""
+        return Driver(lambda settings: self.ports)
+
+    def clients_of(self, **given: Any) -> clients.Clients:
+        """The clients of a process in this world, which knows nothing yet."""
+        return clients.Clients(
+            **{
+                "first_seen": self.seen(),
+                "cloud": self.openstack_of,
+                "clock": lambda: self.wall_clock(),
+                "release_name": lambda name: self.release_of(name),
+                **given,
+            }
+        )
+
+    def periodic(self) -> Reconciliation:
+        """The reconciliation of a periodic task."""
+        return reconciliation.of_periodic_task(self.ports, CONF)
+
+    def seen(self) -> FirstSeen:
+        """What a new process has seen; its clock goes as the driver's does."""
+        return FirstSeen(lambda: self.wall_clock().timestamp())
+
+    def openstack_of(self, context: Any) -> Any:
+        """OpenStack as somebody sees it."""
+        return self.cloud.seen_by(context)
+
+    def release_of(self, name: str) -> str:
+        """The name of the release of a new cluster."""
+        return RELEASE
+
+    def wall_clock(self) -> datetime.datetime:
+        """What the clock of the driver shows."""
+        return self.fixed_time or datetime.datetime.now(datetime.UTC)
 
     def _template(self, **changes: Any) -> Any:
         fields = {
@@ -217,7 +249,7 @@ class DriverCase(base.DbTestCase):
 
     def stand_still(self, now: datetime.datetime) -> None:
         """Let the clock of the driver show this time from now on."""
-        self.useFixture(fixtures.MonkeyPatch(f"{clock.__name__}.utc_now", lambda: now))
+        self.fixed_time = now
 
     # What Cluster API does ------------------------------------------------------------------------
     def capi_converges(self) -> None:
@@ -321,11 +353,6 @@ _KINDS = {
 }
 
 
-def seen() -> FirstSeen:
-    """What a new process has seen; its clock goes as the driver's does."""
-    return FirstSeen(lambda: clock.utc_now().timestamp())
-
-
 def _unmute() -> None:
     """Give loggers their voice back: making the database's tables reads a logging configuration
     that switches off every logger there is, and tests of the log would prove nothing.
@@ -333,9 +360,3 @@ def _unmute() -> None:
     for one in logging.root.manager.loggerDict.values():
         if isinstance(one, logging.Logger):
             one.disabled = False
-
-
-def _path(place: Any) -> str:
-    if isinstance(place, types.ModuleType):
-        return place.__name__
-    return f"{place.__module__}.{place.__qualname__}"

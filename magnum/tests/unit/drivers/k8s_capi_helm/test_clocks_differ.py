@@ -8,10 +8,7 @@ import dataclasses
 import datetime
 from typing import Any
 
-import fixtures
-
-from magnum.drivers.k8s_capi_helm.model import clock
-from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, seen
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase
 
 #: A host whose clock shows the time of another zone.
 _ZONE = 8 * 60
@@ -20,16 +17,16 @@ _ZONE = 8 * 60
 class TestClocks(DriverCase):
     def setUp(self) -> None:
         super().setUp()
-        self.seen_elsewhere = seen()
+        self.seen_elsewhere = self.seen()
 
     def at(self, minutes: float, call: Callable[[], Any]) -> None:
         """Do something on another host, whose clock is so much ahead."""
         now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes)
         here = self.ports
         self.ports = dataclasses.replace(here, first_seen=self.seen_elsewhere)
-        with fixtures.MonkeyPatch(f"{clock.__name__}.utc_now", lambda: now):
-            call()
-        self.ports = here
+        self.fixed_time = now
+        call()
+        self.ports, self.fixed_time = here, None
 
     def create_beside(self, minutes: float) -> Any:
         """A create, in the middle of which the periodic tasks of another host run."""

@@ -224,10 +224,9 @@ class TestWhoIsShownAll(Case):
         administrator = magnum_context.make_admin_context(all_tenants=True)
         both = (self.context, administrator)
         clients = {one.is_admin: self.openstack.clients(one) for one in both}
-        where = f"{reconcile_clients.__name__}.endpoints.MagnumClients"
-        self.useFixture(fixtures.MonkeyPatch(where, lambda context: clients[context.is_admin]))
         for context in both:
-            self.assertEqual(UUID, reconcile_clients.cloud(context).facts(request()).image_id)
+            port = reconcile_clients.openstack(context, lambda one: clients[one.is_admin])
+            self.assertEqual(UUID, port.facts(request()).image_id)
         asked = self.openstack.asked
         self.assertEqual(1, len([one for one in asked if one.endswith("/rbac-policies")]))
 

@@ -7,7 +7,7 @@ import json
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import status_task
-from magnum.drivers.k8s_capi_helm.model import clock, names, Operation, Verb
+from magnum.drivers.k8s_capi_helm.model import names, Operation, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 
@@ -66,10 +66,10 @@ class TestCrossing(driver_case.DriverCase):
     def test_an_interrupted_create_says_so_on_its_groups_too(self):
         cluster = self.create()
         cluster.stack_id = None
-        status_task.advance(self.context, cluster, driver_case.CONF)
+        status_task.advance(self.periodic(), self.context, cluster)
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
         self.after(11)
-        status_task.advance(self.context, cluster, driver_case.CONF)
+        status_task.advance(self.periodic(), self.context, cluster)
         self.assertEqual("CREATE_FAILED", self.cluster().status)
         for group in self.cluster().nodegroups:
             self.assertEqual("CREATE_FAILED", group.status)
@@ -82,7 +82,7 @@ class TestCrossing(driver_case.DriverCase):
         late = self.cluster()  # of a second task, which a busy machine lets wait
         self.status_task()
         self.assertIn("confirming", self.cluster().status_reason)
-        status_task.advance(self.context, late, driver_case.CONF)
+        status_task.advance(self.periodic(), self.context, late)
         after = self.cluster()
         self.assertEqual(("UPDATE_COMPLETE", None), (after.status, after.status_reason))
 
@@ -142,7 +142,7 @@ class TestCrossing(driver_case.DriverCase):
 
     def test_a_time_that_was_left_behind_goes(self):
         self.made()
-        old = Operation(id="update", verb=Verb.RESIZE, started=clock.utc_now())
+        old = Operation(id="update", verb=Verb.RESIZE, started=self.wall_clock())
         self.ports.leases.add(NAMESPACE, RELEASE, old)
         self.health_task()
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)

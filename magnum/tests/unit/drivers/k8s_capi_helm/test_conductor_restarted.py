@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.caches import EvaluationCache, FinishedOnce
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
-from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE, seen
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 
 #: Minutes: no limit on what a process has to see itself is longer.
 LONGEST = 31
@@ -42,7 +42,7 @@ class Restarts(DriverCase):
             controller_check=ControllerCheck(),
             evaluations=EvaluationCache(),
             finished=FinishedOnce(),
-            first_seen=seen(),
+            first_seen=self.seen(),
         )
 
     def wait(self, minutes: float) -> None:

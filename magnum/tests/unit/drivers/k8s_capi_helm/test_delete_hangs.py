@@ -72,7 +72,7 @@ class TestManagementClusters(Case):
         """The operator gives the driver another kubeconfig."""
         self.kube = kube
         self.helm.releases.clear()
-        self.ports = type(self.ports)(
+        self.ports = self.clients_of(
             kube=kube,
             leases=lease.ReleaseLeases(kube, holder="test", lease_duration=60),
             helm=self.helm,

@@ -22,7 +22,6 @@ from typing import Any
 from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor, nodegroup_conductor
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.handlers import write_status
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm import test_conductor_crashes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import RELEASE
@@ -104,14 +103,13 @@ class Case(test_conductor_crashes.Case):
     @contextlib.contextmanager
     def another_conductor(self) -> Iterator[None]:
         """What is done now is done by another process, and nobody comes in between."""
-        mine, earlier = (self.driver, self.ports, write_status._locks), self.camera.meanwhile
+        mine, earlier = (self.driver, self.ports), self.camera.meanwhile
         self.camera.meanwhile = None
         self.conductor()
-        write_status._locks = {}
         try:
             yield
         finally:
-            self.driver, self.ports, write_status._locks = mine
+            self.driver, self.ports = mine
             self.camera.meanwhile = earlier
 
     def turns(self, call: _Call) -> int:

@@ -17,7 +17,6 @@ import testtools
 
 import magnum.conf
 from magnum.drivers.k8s_capi_helm import conf
-from magnum.drivers.k8s_capi_helm.handlers import write_status
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 
 CONF = magnum.conf.CONF
@@ -41,12 +40,13 @@ class TestForked(testtools.TestCase):
 
     def test_the_ports(self) -> None:
         with clients._locks.setdefault(os.getpid(), threading.Lock()):
-            self.assertTrue(self.comes_through(lambda: clients.ports(CONF)))
+            self.assertTrue(self.comes_through(lambda: clients.of_process(CONF)))
 
     def test_to_write_a_verdict(self) -> None:
-        with write_status._writing("the cluster's uuid"):
-            self.assertTrue(
-                self.comes_through(lambda: write_status._writing("the cluster's uuid").acquire())
-            )
+        def lock() -> threading.Lock:
+            return clients.of_process(CONF).verdict_locks.lock("the cluster's uuid")
+
+        with lock():
+            self.assertTrue(self.comes_through(lambda: lock().acquire()))
             # This process waits, as it has to.
-            self.assertFalse(write_status._writing("the cluster's uuid").acquire(blocking=False))
+            self.assertFalse(lock().acquire(blocking=False))

@@ -11,7 +11,7 @@ import fixtures
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm.model import clock, names
+from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, fakes
@@ -159,11 +159,11 @@ class TestControllers(Case):
         self.made()
 
     def watched(self) -> ControllerCheck:
-        return ControllerCheck([self.LEASE], clock=lambda: clock.utc_now().timestamp())
+        return ControllerCheck([self.LEASE], clock=lambda: self.wall_clock().timestamp())
 
     def renew(self) -> None:
         namespace, _, name = self.LEASE.partition("/")
-        spec = {"renewTime": f"{clock.utc_now():%Y-%m-%dT%H:%M:%S.%fZ}"}
+        spec = {"renewTime": f"{self.wall_clock():%Y-%m-%dT%H:%M:%S.%fZ}"}
         metadata = {"name": name, "namespace": namespace}
         self.kube.put(names.LEASE, {"metadata": metadata, "spec": spec})
 

@@ -19,7 +19,6 @@ import time
 import tracemalloc
 from typing import Any
 
-import fixtures
 from oslo_service import loopingcall
 
 from magnum import objects
@@ -77,16 +76,13 @@ class HostileCase(DriverCase):
 
     def setUp(self) -> None:
         super().setUp()
-        releases = {"demo": RELEASE, "other": OTHER_RELEASE}
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                f"{names.__name__}.release", lambda name: releases.get(name, RELEASE)
-            )
-        )
         self.workload = FakeWorkload(full=True)
         every = datetime.timedelta(seconds=1)
         inspections = AddonCheck(every, chance=lambda: 1.0, enter=self.workload)
         self.ports = dataclasses.replace(self.ports, addon_check=inspections)
+
+    def release_of(self, name: str) -> str:
+        return OTHER_RELEASE if name == "other" else RELEASE
 
     def make(self, groups: int) -> None:
         """A cluster in place, with that many nodegroups."""

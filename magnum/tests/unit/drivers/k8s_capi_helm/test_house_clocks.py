@@ -35,6 +35,7 @@ ALLOWED = {
     "handlers/watch_trigger.py:visited": _PROCESS,
     "reconcile/controller_check.py:note": "what a clock there is ahead of seconds of this one",
     "reconcile/credential_check.py:problem": _PROCESS,
+    "reconcile/observe_cluster.py:observe": "how far this process's own watches are behind",
     "reconcile/caches.py:age": "times of rows, a day more than clocks differ by",
     "status/__init__.py:_fresh": "the age of this process's own look",
     "status/health.py:_certificates": "a certificate ends when the world's clock says so",
@@ -85,7 +86,7 @@ def _has_clock(node: ast.AST) -> bool:
     """Whether it reckons with a clock; what is handed to a function is that function's."""
     if isinstance(node, ast.Call):
         return ast.unparse(node.func).rpartition(".")[2] in ("utc_now", "now")
-    if isinstance(node, ast.Attribute) and node.attr == "at":
+    if isinstance(node, ast.Attribute) and node.attr in ("at", "now"):
         return True
     if isinstance(node, ast.Name) and node.id == "now":
         return True

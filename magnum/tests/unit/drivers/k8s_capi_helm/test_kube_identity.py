@@ -98,13 +98,11 @@ class TestIdentity(http_server.WireCase):
         self.assertEqual("of the plugin", self.token())
 
     def test_a_plugin_that_hangs_is_ended(self) -> None:
-        self.useFixture(fixtures.MonkeyPatch(f"{kubeconfig.__name__}._PLUGIN_LIMIT", 1))
         pid = self.directory / "pid"
         self.plugin("sh", "-c", f'echo $$ > "{pid}"; exec tail -f /dev/null')
-        self.answer(*[(401, http_server.status("Unauthorized"))] * 2)
-        error = self.assertRaises(errors.ManagementRefused, self.kube.get, names.LEASE, "n", "one")
-        self.assertIn("renew the kubeconfig", str(error))
+        api = kubeconfig.load(str(self.config), plugin_limit=1)
         self.assertRaises(ProcessLookupError, os.kill, int(pid.read_text()), 0)
+        self.assertNotIn("authorization", api.configuration.api_key)
 
     def test_a_plugin_that_hangs_keeps_nobody_up_who_does_not_wait(self) -> None:
         self.plugin("sh", "-c", "exec tail -f /dev/null")

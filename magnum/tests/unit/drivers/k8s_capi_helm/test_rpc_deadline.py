@@ -25,7 +25,7 @@ from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import LiveRelease, names, Verb
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case, fakes
-from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.api_server import FakeApiServer
 from magnum.tests.unit.drivers.k8s_capi_helm.suites import http_server
 
@@ -101,7 +101,7 @@ class TestSlowCloud(InTimeCase):
             new = pending_operation.NewOperation(
                 Verb.RESIZE, "default-worker", must_be_known=True, target_node_count=3
             )
-            pending_operation.begin(self.cluster(), CONF, new)
+            pending_operation.begin(self.periodic(), self.cluster(), new)
         record = self.healthy.leases.read(NAMESPACE, RELEASE)
         self.assertEqual([3], [one.target_node_count for one in record.operations])
 

@@ -392,12 +392,12 @@ class TestPrompts(WatchingWorld):
         self.capi_converges()
         self.break_a_machine()
         self.catch_up()
-        watch_trigger.sync(driver_case.CONF, builders.RELEASE)
+        watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
         self.assertNotEqual(before, self.cluster().status_reason)
         self.capi_converges()
         self.catch_up()
         for _ in range(4):
-            watch_trigger.sync(driver_case.CONF, builders.RELEASE)
+            watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
         self.assertEqual(("", {}), self.looks())
         self.status_task(2)
@@ -414,7 +414,7 @@ class TestPrompts(WatchingWorld):
         self.status_task()
         before = self.cluster().status_reason
         self.assertIn("server left of a deleted machine", before)
-        watch_trigger.sync(driver_case.CONF, builders.RELEASE)
+        watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
         self.assertEqual(before, self.cluster().status_reason)
 
     def test_a_first_look_that_is_still_so_counts(self) -> None:
@@ -422,7 +422,7 @@ class TestPrompts(WatchingWorld):
         self.capi_converges()
         self.status_task()
         self.catch_up()
-        watch_trigger.sync(driver_case.CONF, builders.RELEASE)
+        watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
         self.status_task()
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
@@ -441,7 +441,7 @@ class TestPrompts(WatchingWorld):
                 self.status_task(2)
 
         self.kube.before = meanwhile
-        watch_trigger.sync(driver_case.CONF, builders.RELEASE)
+        watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
         after = self.cluster()
         self.assertIsNone(self.kube.before)
         self.assertEqual(("CREATE_COMPLETE", None), (after.status, after.status_reason))
@@ -458,10 +458,10 @@ class TestPrompts(WatchingWorld):
             group.node_count = 3
             group.save()
             runs = len(self.helm.runs)
-            watch_trigger.sync(driver_case.CONF, builders.RELEASE)
+            watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
         self.assertEqual(runs, len(self.helm.runs))
         self.assertIsNone(self.cluster().status_reason)
-        watch_trigger.sync(driver_case.CONF, builders.RELEASE)
+        watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
         self.assertEqual(runs + 1, len(self.helm.runs))
 
     def test_one_cluster_is_looked_at_by_one_thread(self) -> None:
@@ -488,7 +488,7 @@ class TestPrompts(WatchingWorld):
         self.status_task()
         self.assertNotEqual(("", {}), self.looks())
         self.break_a_machine()
-        watch_trigger.sync(driver_case.CONF, builders.RELEASE)
+        watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
         self.assertEqual("", self.looks()[0])
         self.capi_converges()
         self.status_task()
@@ -497,7 +497,7 @@ class TestPrompts(WatchingWorld):
     def test_what_is_late_is_not_failed_out_of_turn(self) -> None:
         self.create()
         self.make_late()
-        watch_trigger.sync(driver_case.CONF, builders.RELEASE)
+        watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
         self.assertEqual("CREATE_IN_PROGRESS", self.cluster().status)
         self.status_task()
         self.assertEqual("CREATE_FAILED", self.cluster().status)
@@ -507,6 +507,6 @@ class TestPrompts(WatchingWorld):
         self.delete()
         self.capi_deletes()
         calls = len(self.kube.calls)
-        watch_trigger.sync(driver_case.CONF, builders.RELEASE)
+        watch_trigger.sync(self.ports, driver_case.CONF, builders.RELEASE)
         self.assertEqual(calls, len(self.kube.calls))
         self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)

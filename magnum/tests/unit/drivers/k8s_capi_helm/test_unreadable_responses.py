@@ -31,7 +31,6 @@ from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.lease import codec
 from magnum.drivers.k8s_capi_helm.model import Chart, Json, LiveRelease, names
-from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.tests.unit.drivers.k8s_capi_helm import conductor_crash, failing_responses, fakes
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.api_server import FakeApiServer
@@ -111,13 +110,11 @@ class MoodyWorld(conductor_crash.CrashCase):
         self.client = KubeClient(
             str(config), connect_timeout=5, read_timeout=5, pause=0, breaker_failures=0
         )
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                f"{clients.__name__}.cloud", lambda context: Cloud(self.apis.clients(context))
-            )
-        )
         self.conductor()
         self.neighbour()
+
+    def openstack_of(self, context: Any) -> Any:
+        return Cloud(self.apis.clients(context))
 
     def door(self, port: Any, name: str) -> Any:
         """What a conductor sees of a port; in here, most of them behind HTTP."""

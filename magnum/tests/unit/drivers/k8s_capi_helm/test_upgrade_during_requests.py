@@ -16,7 +16,7 @@ from magnum.conductor.handlers import cluster_conductor
 from magnum.drivers.k8s_capi_helm import lease
 from magnum.drivers.k8s_capi_helm.handlers import status_task
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, NAMESPACE, RELEASE
+from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 from magnum.tests.unit.drivers.k8s_capi_helm.test_upgrade_cluster import OLD, PINS, UpgradeCase
 
 
@@ -214,7 +214,7 @@ class TestLatePasses(UpgradeCase):
 
     def test_they_complete_nobody_who_waits_for_the_control_plane(self) -> None:
         for late in self.late_passes():
-            status_task.advance(self.context, late, CONF)
+            status_task.advance(self.periodic(), self.context, late)
             self.assertEqual("UPDATE_IN_PROGRESS", self.group().status)
         self.assertEqual(PINS, self.pins())
 
@@ -223,5 +223,5 @@ class TestLatePasses(UpgradeCase):
         with self.ports.leases.acquire(NAMESPACE, RELEASE, wait=0):
             self.add_group("new", image_id="ubuntu-kube-1.35")
         self.assertNotIn("new", [one["name"] for one in self.values["nodeGroups"]])
-        status_task.advance(self.context, late[0], CONF)
+        status_task.advance(self.periodic(), self.context, late[0])
         self.assertEqual(PINS, self.pins("new"), "its kubelet is newer than the control plane")

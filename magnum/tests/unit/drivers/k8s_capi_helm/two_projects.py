@@ -11,17 +11,14 @@ import dataclasses
 import json
 from typing import Any
 
-import fixtures
 from keystoneauth1 import exceptions as ka_exceptions
 from openstack import exceptions as sdk_exceptions
 
 from magnum import objects
 from magnum.common import context as magnum_context
 from magnum.drivers.k8s_capi_helm import errors, lease
-from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.kube import request as wire
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade
 from magnum.service import periodic
@@ -102,16 +99,15 @@ class Neighbourhood(driver_case.DriverCase):
     def setUp(self) -> None:
         super().setUp()
         self.tenant = FIRST
-        stand_in = fixtures.MonkeyPatch(
-            f"{names.__name__}.release", lambda name: self.tenant.release
-        )
-        self.useFixture(stand_in)
         self.everybody = magnum_context.make_admin_context(all_tenants=True)
         self.management_fault = self.cloud_fault = ""
         self.kube.before = self._before
         self.act_as(SECOND)
         self._template(uuid=SECOND.template, project_id=SECOND.project, user_id=SECOND.user)
         self.act_as(FIRST)
+
+    def release_of(self, name: str) -> str:
+        return self.tenant.release
 
     def act_as(self, tenant: Tenant) -> None:
         """From now on requests are this tenant's."""
@@ -148,13 +144,13 @@ class Neighbourhood(driver_case.DriverCase):
     def restart(self) -> None:
         """Another conductor, which remembers nothing."""
         ports = self.ports
-        self.ports = clients.Clients(
+        self.ports = self.clients_of(
             kube=ports.kube,
             leases=lease.ReleaseLeases(self.kube, holder="another", lease_duration=60),
             helm=ports.helm,
             charts=ports.charts,
         )
-        self.driver = Driver()
+        self.driver = self.new_driver()
 
     def converge(self, tenant: Tenant) -> None:
         """Cluster API brings one tenant's objects and servers to what the release asks for."""

@@ -3,7 +3,7 @@
 
 Fakes stand for the ports and are handed over. So no patcher, no ``setattr`` and no assignment aims
 at a module or a class of the driver, however its target is spelled, and what is not known before it
-runs is refused as well. One name may be moved: the clock, which tests read, too.
+runs is refused as well.
 """
 
 from __future__ import annotations
@@ -12,30 +12,12 @@ import ast
 from collections.abc import Iterator
 
 from magnum.tests.unit.drivers.k8s_capi_helm.house.file_names import FileNames
-from magnum.tests.unit.drivers.k8s_capi_helm.house.floors import CLOCK
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import PACKAGE, Source
 
-#: What tests may move: the one reader of the wall clock.
-MOVED = f"{PACKAGE}.{CLOCK.removesuffix('.py').replace('/', '.')}.utc_now"
 #: Patchers whose first argument is the dotted name, and those whose first one is the object.
 _BY_NAME = frozenset({"patch", "MonkeyPatch", "MockPatch", "dict", "multiple"})
 _BY_OBJECT = frozenset({"object", "MockPatchObject", "MockPatchMultiple", "dict", "multiple"})
 _BUILT_IN = frozenset({"setattr", "delattr"})
-#: What is left of it: file -> places.
-LEFT = {
-    "adoption/successor.py": 2,
-    "conductor_crash.py": 2,
-    "driver_case.py": 1,
-    "kills/conductor.py": 2,
-    "soak/conductor.py": 2,
-    "test_cloud.py": 2,
-    "test_cloud_visibility.py": 1,
-    "test_delete_nodegroup_meanwhile.py": 1,
-    "test_hostile_tenant_costs.py": 1,
-    "test_kube_identity.py": 1,
-    "test_unreadable_responses.py": 1,
-    "two_projects.py": 1,
-}
 
 
 def patched(source: Source) -> Iterator[tuple[ast.AST, str]]:
@@ -52,7 +34,7 @@ def patched(source: Source) -> Iterator[tuple[ast.AST, str]]:
         for target in targets:
             if target is None:
                 yield node, "what is known only when it runs"
-            elif target.startswith(PACKAGE) and target != MOVED:
+            elif target.startswith(PACKAGE):
                 yield node, target.removeprefix(f"{PACKAGE}.")
 
 

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locks between the threads of one process, by key; between conductors a Lease locks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+import threading
+
+#: Keys share them, so that clusters that are deleted leave none behind.
+_MANY = 64
+
+
+class Locks:
+    """Locks by key; a process that is forked has its own."""
+
+    def __init__(self) -> None:
+        self._locks = tuple(threading.Lock() for _ in range(_MANY))
+
+    def lock(self, key: Hashable) -> threading.Lock:
+        """The lock of a key; two keys may have the same one, so nobody takes two."""
+        return self._locks[hash(key) % _MANY]
