@@ -45,12 +45,12 @@ def _of_imports() -> Iterator[Row]:
     yield Row("arrows up", len(up), 0, up)
     chain = imports.longest_chain(arrows)
     yield Row("longest chain of rooms", len(chain), floors.LONGEST_CHAIN, (" -> ".join(chain),))
-    for name, root, package, known in (
-        ("driver", tree.ROOT, tree.PACKAGE, len(imports.CIRCLES)),
-        ("sandbox", tree.CHECKOUT / "sandbox", "sandbox", 0),
+    for name, root, package in (
+        ("driver", tree.ROOT, tree.PACKAGE),
+        ("sandbox", tree.CHECKOUT / "sandbox", "sandbox"),
     ):
         found = imports.circles(imports.modules(tree.sources(root), package))
-        yield Row(f"circles of modules, {name}", len(found), known, tuple(map(", ".join, found)))
+        yield Row(f"circles of modules, {name}", len(found), 0, tuple(map(", ".join, found)))
 
 
 def _of_sizes() -> Iterator[Row]:

@@ -10,6 +10,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Callable
+import functools
 from typing import Any
 
 from oslo_log import log as logging
@@ -61,7 +62,10 @@ class Driver(driver.Driver):  # type: ignore[misc]
         self._clients_of = clients_of
 
     def _begin(self, context: Any = None) -> Reconciliation:
-        """A reconciliation of a request, or of a periodic task where there is no *context*."""
+        """A reconciliation of a request, or of a periodic task where there is no *context*.
+
+        :raises errors.Misconfigured: options contradict each other.
+        """
         given = self._clients_of(CONF)
         if context is None:
             return reconciliation.of_periodic_task(given, CONF)
@@ -82,7 +86,8 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
         """
-        create.create(self._begin(context), context, cluster, cluster_create_timeout)
+        begin = functools.partial(self._begin, context)
+        create.create(begin, context, cluster, cluster_create_timeout)
 
     @rpc.with_deadline
     def update_cluster(
@@ -133,8 +138,9 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises exception.NotSupported: with the reason; Magnum then leaves the cluster as it is.
         """
-        run = self._begin(context)
-        upgrade.request(run, context, cluster, cluster_template, max_batch_size, nodegroup)
+        with rpc.refusals(cluster.uuid):
+            run = self._begin(context)
+            upgrade.begin(run, context, cluster, cluster_template, max_batch_size, nodegroup)
 
     @rpc.with_deadline
     def delete_cluster(self, context: Any, cluster: Any) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import dataclasses
 from typing import Any
 
@@ -79,9 +80,10 @@ def plan_create(
     return CreatePlan(install.CreatedCluster(request, facts, chart, values), roles)
 
 
-def create(run: Reconciliation, context: Any, cluster: Any, timeout: int) -> None:
+def create(begin: Callable[[], Reconciliation], context: Any, cluster: Any, timeout: int) -> None:
     """Refuse what can be refused, then create what a release needs, and install it.
 
+    :param begin: makes the reconciliation; what it raises is a refusal like any other.
     :param timeout: minutes that Magnum gives it, 0 for the cluster's own.
     :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
     """
@@ -94,7 +96,7 @@ def create(run: Reconciliation, context: Any, cluster: Any, timeout: int) -> Non
         return
     nodegroups = list(cluster.nodegroups)
     try:
-        _create(run, context, cluster, nodegroups, timeout)
+        _create(begin(), context, cluster, nodegroups, timeout)
     except Exception as error:  # whatever it is, no row may stay CREATE_IN_PROGRESS
         driver_error = rpc.as_driver_error(error, cluster.uuid)
         if finalize_deletion.is_leaving(

@@ -54,22 +54,14 @@ def update(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
     """
     fields = writer.changed_fields(nodegroup)
     try:
-        record = ownership.require(run.clients, cluster, run.settings)
-        release_key = reader.namespace(cluster, run.settings), cluster.stack_id
-        release_snapshot, error = revisions.read_for_request(run.clients, *release_key, record)
-        if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
-            return
-        validate_nodegroup.validate_details(nodegroup)
-        live = resize.deployed(release_snapshot, error)
-        validate_nodegroup.validate_taints(nodegroup, nodegroup_create.chart_family(live))
-        bounds = resize.change_bounds(run, cluster, nodegroup, fields, release_snapshot)
+        bounds = _check_update(run, cluster, nodegroup, fields)
     except errors.DriverError as refusal:
         nodegroup.obj_reset_changes()
         writer.set_update_failed(nodegroup, refusal)
         return
-    stored = {stored_nodegroup.uuid: stored_nodegroup for stored_nodegroup in cluster.nodegroups}[
-        nodegroup.uuid
-    ]
+    if bounds is None:
+        return
+    stored = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
     changed = nodegroup.obj_what_changed() - {"status", "status_reason"}
     previous = {field: getattr(stored, field) for field in changed}
     # The rows do not tell "none" from "never asked", nor bounds of the autoscaler from a site's
@@ -92,6 +84,25 @@ def update(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
     writer.mark_in_progress(nodegroup, Status.UPDATE_IN_PROGRESS)
     record = pending_operation.retry(run, cluster, nodegroup, operation)
     pending_operation.reconcile_now(run, context, cluster, record)
+
+
+def _check_update(
+    run: Reconciliation, cluster: Any, nodegroup: Any, fields: tuple[str, ...]
+) -> resize.BoundsChange | None:
+    """What an update means for the size of its nodegroup; None where there is none to be updated.
+
+    :param fields: those that the request changes.
+    :raises errors.DriverError: it is refused; nothing was touched.
+    """
+    record = ownership.require(run.clients, cluster, run.settings)
+    release_key = reader.namespace(cluster, run.settings), cluster.stack_id
+    release_snapshot, error = revisions.read_for_request(run.clients, *release_key, record)
+    if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
+        return None
+    validate_nodegroup.validate_details(nodegroup)
+    live = resize.deployed(release_snapshot, error)
+    validate_nodegroup.validate_taints(nodegroup, nodegroup_create.chart_family(live))
+    return resize.change_bounds(run, cluster, nodegroup, fields, release_snapshot)
 
 
 def delete(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> None:

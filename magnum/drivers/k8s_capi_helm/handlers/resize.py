@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 import dataclasses
 from typing import Any
 
@@ -13,7 +13,7 @@ from magnum.drivers.k8s_capi_helm.handlers import pending_operation, preflight, 
 from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.magnum_objects import reader, saving, validate_cluster, writer
 from magnum.drivers.k8s_capi_helm.magnum_objects.writer import Status
-from magnum.drivers.k8s_capi_helm.model import LiveRelease, Verb
+from magnum.drivers.k8s_capi_helm.model import ClusterRequest, Json, LiveRelease, Verb
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
     node_removal,
@@ -40,6 +40,21 @@ class BoundsChange:
     scales: bool = False
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ResizedGroup:
+    """A nodegroup as the release has it.
+
+    :ivar name: of its entry in the values, None for the control plane.
+    :ivar count: machines that it has.
+    :ivar is_creating: it is still being made, and has only to get another size.
+    """
+
+    name: str | None
+    count: int
+    is_autoscaled: bool
+    is_creating: bool
+
+
 def resize(
     run: Reconciliation,
     context: Any,
@@ -51,10 +66,9 @@ def resize(
 
     :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
     """
-    ports, conf = run.clients, run.settings
-    record = ownership.require(ports, cluster, conf)
-    release_key = reader.namespace(cluster, conf), cluster.stack_id
-    release_snapshot, error = revisions.read_for_request(ports, *release_key, record)
+    record = ownership.require(run.clients, cluster, run.settings)
+    release_key = reader.namespace(cluster, run.settings), cluster.stack_id
+    release_snapshot, error = revisions.read_for_request(run.clients, *release_key, record)
     if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
         return
     live = deployed(release_snapshot, error)
@@ -62,44 +76,76 @@ def resize(
     values = live.values if live else {}
     name = reader.entry_names_of(cluster.nodegroups)[nodegroup.name]
     validate_cluster.validate_resize(cluster, nodegroup, name, request, values)
-    # No row holds the number of a group that the autoscaler sizes: its row follows the autoscaler.
-    is_autoscaled = values_live.is_autoscaled(values_live.node_groups(values).get(name, {}))
-    is_autoscaled = is_autoscaled or (live is None and request.labels.auto_scaling_enabled)
-    group_name = None if nodegroup.role == reader.MASTER else name
-    current = values_live.count(values, group_name)
-    if is_autoscaled and live is not None:
-        current = autoscaling.replicas(ports, request.namespace, request.release, name) or 0
-    demand = quota_usage.resize_demand(values, group_name, current, nodegroup.node_count - current)
+    group = _resized_group(run, nodegroup, name, request, live)
+    wanted = nodegroup.node_count
+    demand = quota_usage.resize_demand(values, group.name, group.count, wanted - group.count)
     preflight.for_resize(run, request, demand)
-    machine_names: tuple[str, ...] = ()
-    if nodes_to_remove:
-        observed = snapshot.take_snapshot(
-            ports.kube, request.namespace, request.release, ports.clock()
-        )
-        machine_names = node_removal.nodes_to_delete(
-            nodes_to_remove, observed, group_name, current - nodegroup.node_count
-        )
-        node_removal.annotate_machines(ports.kube, request.namespace, machine_names)
-    # One that is still being made has only to get another size.
-    is_creating = (
-        live is not None and group_name is not None and name not in values_live.node_groups(values)
-    )
+    machine_names = _annotate_machines(run, request, group, wanted, nodes_to_remove or ())
     writer.mark_in_progress(
-        nodegroup, Status.CREATE_IN_PROGRESS if is_creating else Status.UPDATE_IN_PROGRESS
+        nodegroup, Status.CREATE_IN_PROGRESS if group.is_creating else Status.UPDATE_IN_PROGRESS
+    )
+    new = pending_operation.NewOperation(
+        Verb.RESIZE,
+        nodegroup.name,
+        must_be_known=group.is_autoscaled,
+        target_node_count=wanted if group.is_autoscaled else None,
     )
     try:
-        new = pending_operation.NewOperation(
-            Verb.RESIZE,
-            nodegroup.name,
-            must_be_known=is_autoscaled,
-            target_node_count=nodegroup.node_count if is_autoscaled else None,
-        )
         operation = pending_operation.begin(run, cluster, new)
     except errors.DriverError:
-        node_removal.remove_annotations(ports.kube, request.namespace, machine_names)
+        node_removal.remove_annotations(run.clients.kube, request.namespace, machine_names)
         raise
     record = pending_operation.retry(run, cluster, nodegroup, operation)
     pending_operation.reconcile_now(run, context, cluster, record)
+
+
+def _resized_group(
+    run: Reconciliation,
+    nodegroup: Any,
+    name: str,
+    request: ClusterRequest,
+    live: LiveRelease | None,
+) -> _ResizedGroup:
+    """What the release has of the nodegroup that is to be resized.
+
+    :param name: of its entry in the values.
+    :param live: None while the management cluster does not answer.
+    """
+    values = live.values if live else {}
+    entries = values_live.node_groups(values)
+    # No row holds the number of a group that the autoscaler sizes: its row follows the autoscaler.
+    is_autoscaled = values_live.is_autoscaled(entries.get(name, {})) or (
+        live is None and request.labels.auto_scaling_enabled
+    )
+    group_name = None if nodegroup.role == reader.MASTER else name
+    count = values_live.count(values, group_name)
+    if is_autoscaled and live is not None:
+        count = autoscaling.replicas(run.clients, request.namespace, request.release, name) or 0
+    is_creating = live is not None and group_name is not None and name not in entries
+    return _ResizedGroup(group_name, count, is_autoscaled, is_creating)
+
+
+def _annotate_machines(
+    run: Reconciliation,
+    request: ClusterRequest,
+    group: _ResizedGroup,
+    wanted: int,
+    nodes_to_remove: Sequence[str],
+) -> tuple[str, ...]:
+    """Have Cluster API delete the machines of the nodes that are to go; returns their names.
+
+    :param wanted: machines that the nodegroup is to have.
+    :raises errors.InvalidRequest: these nodes cannot be those that go.
+    """
+    if not nodes_to_remove:
+        return ()
+    kube = run.clients.kube
+    observed = snapshot.take_snapshot(kube, request.namespace, request.release, run.clients.clock())
+    machine_names = node_removal.nodes_to_delete(
+        nodes_to_remove, observed, group.name, group.count - wanted
+    )
+    node_removal.annotate_machines(kube, request.namespace, machine_names)
+    return machine_names
 
 
 def update_count(run: Reconciliation, context: Any, cluster: Any) -> None:
@@ -137,39 +183,44 @@ def change_bounds(
     request = status_task.request(run, cluster)
     if not request.labels.auto_scaling_enabled:
         return BoundsChange()
-    live, record = known.live, known.record
     name = reader.entry_names_of(cluster.nodegroups)[nodegroup.name]
-    entry = values_live.node_groups(live.values if live else {}).get(name, {})
+    entry = values_live.node_groups(known.live.values if known.live else {}).get(name, {})
     if not values_live.is_autoscaled(entry):
         return BoundsChange(must_be_known=True, scales=True)
     current = autoscaling.replicas(run.clients, request.namespace, request.release, name)
-    changed_fields = {
-        *fields,
-        *change.changed_bounds(record.operations if record else ()).get(name, ()),
-    }
-    stored = {stored_nodegroup.uuid: stored_nodegroup for stored_nodegroup in cluster.nodegroups}[
-        nodegroup.uuid
-    ]
+    operations = known.record.operations if known.record else ()
+    changed_fields = {*fields, *change.changed_bounds(operations).get(name, ())}
+    stored = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
     if (
         nodegroup.is_default
         and stored.max_node_count is None
         and "min_node_count" not in changed_fields
     ):
         _keep_minimum(nodegroup, values_live.bounds(entry)[0])
-    minimum, maximum = nodegroup.min_node_count or 0, nodegroup.max_node_count
-    if maximum is None and "max_node_count" not in fields:
-        maximum = values_live.bounds(entry)[1]
-        if minimum > maximum:
-            raise errors.InvalidRequest(
-                f"min_node_count of nodegroup '{nodegroup.name}' is greater than its maximum. "
-                f"min_node_count would be {minimum}, and the label max_node_count sets the maximum "
-                f"to {maximum}: set max_node_count as well."
-            )
+    minimum, maximum = nodegroup.min_node_count or 0, _maximum(nodegroup, fields, entry)
     if current is None or maximum is None:
         nodegroup.node_count = nodegroup.node_count if current is None else current
         return BoundsChange(must_be_known=True)
     fitted = min(max(current, minimum), maximum)
     return BoundsChange(must_be_known=True, count=None if fitted == current else fitted)
+
+
+def _maximum(nodegroup: Any, fields: Iterable[str], entry: Json) -> int | None:
+    """The maximum of an autoscaled nodegroup from now on: its row's, else that of the labels.
+
+    :param entry: of the nodegroup in the release's values.
+    :raises errors.InvalidRequest: the minimum is greater than that of the labels.
+    """
+    if nodegroup.max_node_count is not None or "max_node_count" in fields:
+        return nodegroup.max_node_count  # type: ignore[no-any-return]
+    minimum, maximum = nodegroup.min_node_count or 0, values_live.bounds(entry)[1]
+    if minimum > maximum:
+        raise errors.InvalidRequest(
+            f"min_node_count of nodegroup '{nodegroup.name}' is greater than its maximum. "
+            f"min_node_count would be {minimum}, and the label max_node_count sets the maximum "
+            f"to {maximum}: set max_node_count as well."
+        )
+    return maximum
 
 
 def _keep_minimum(nodegroup: Any, minimum: int) -> None:

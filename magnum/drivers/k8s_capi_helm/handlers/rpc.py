@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+import contextlib
 import functools
 import time
 from typing import ParamSpec, TypeVar
@@ -72,6 +73,21 @@ def as_driver_error(error: Exception, uuid: str) -> errors.DriverError:
         f"operator to look into the log of the Magnum conductor, for cluster {uuid}.",
         type(error).__name__,
     )
+
+
+@contextlib.contextmanager
+def refusals(uuid: str) -> Iterator[None]:
+    """Refuse with the reason whatever goes wrong, so that Magnum leaves the cluster as it is.
+
+    Of anything else Magnum makes UPDATE_FAILED, with the words of the exception.
+
+    :param uuid: of the cluster that the request is about.
+    :raises exception.NotSupported: with the reason.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise refused(as_driver_error(error, uuid)) from error
 
 
 def refused(error: errors.DriverError) -> exception.NotSupported:

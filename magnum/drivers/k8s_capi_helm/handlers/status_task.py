@@ -99,34 +99,13 @@ def advance(
         next periodic pass.
     :param record: of the release, as it was read a moment ago; None to read it.
     """
-    if _is_skipped(cluster):
-        return
     nodegroups_observed = list(cluster.nodegroups)
-    if ownership.is_cluster_deleting(nodegroups_observed):
-        writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
+    if not _has_release(run, cluster, nodegroups_observed):
         return
-    if not cluster.stack_id:
-        _fail_interrupted_create(run, cluster)
-        return
-    try:
-        check = evaluation_inputs.compare_snapshot(run, cluster, nodegroups_observed, record=record)
-        if check is not None and check.verdict is not None:
-            return
-        known = check.snapshot if check else _read(run, cluster, record)
-        if model_operation.is_being_deleted(known.record):
-            writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
-            return
-        applied = _apply(run, context, cluster, known, may_finish=may_finish)
-        outcome = observe.ApplyOutcome(known=applied)
-    except errors.DriverError as error:
-        if not may_finish:
-            LOG.debug(
-                "Cluster %s: an event-triggered reconcile failed: %s", cluster.uuid, error.detail
-            )
-            return
-        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-        outcome = _outcome_of(error, cluster, run.now)
-    if deadline.is_expired():
+    outcome = _outcome(
+        run, context, cluster, nodegroups_observed, may_finish=may_finish, record=record
+    )
+    if outcome is None or deadline.is_expired():
         # Whoever asked is to have his answer; what a look would need has no time left either.
         return
     snapshot = outcome.known
@@ -139,6 +118,52 @@ def advance(
         run.clients.evaluations.keep_verdict(
             cluster.stack_id, evaluation.inputs, evaluation.verdict, run.now
         )
+
+
+def _has_release(run: Reconciliation, cluster: Any, nodegroups_observed: list[Any]) -> bool:
+    """Whether there is a release of this driver's to look at; what else a row is, is written."""
+    if _is_skipped(cluster):
+        return False
+    if ownership.is_cluster_deleting(nodegroups_observed):
+        writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
+        return False
+    if not cluster.stack_id:
+        _fail_interrupted_create(run, cluster)
+        return False
+    return True
+
+
+def _outcome(
+    run: Reconciliation,
+    context: Any,
+    cluster: Any,
+    nodegroups_observed: list[Any],
+    *,
+    may_finish: bool,
+    record: ReleaseRecord | None,
+) -> observe.ApplyOutcome | None:
+    """Apply what is pending; None where the pass is done with that.
+
+    :param may_finish: as for :func:`advance`.
+    """
+    try:
+        check = evaluation_inputs.compare_snapshot(run, cluster, nodegroups_observed, record=record)
+        if check is not None and check.verdict is not None:
+            return None
+        known = check.snapshot if check else _read(run, cluster, record)
+        if model_operation.is_being_deleted(known.record):
+            writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
+            return None
+        applied = _apply(run, context, cluster, known, may_finish=may_finish)
+        return observe.ApplyOutcome(known=applied)
+    except errors.DriverError as error:
+        if not may_finish:
+            LOG.debug(
+                "Cluster %s: an event-triggered reconcile failed: %s", cluster.uuid, error.detail
+            )
+            return None
+        LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
+        return _outcome_of(error, cluster, run.now)
 
 
 def _read(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> ReleaseSnapshot:

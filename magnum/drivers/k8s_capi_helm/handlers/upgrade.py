@@ -11,7 +11,7 @@ from oslo_utils import uuidutils
 
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.handlers import rpc, status_task
+from magnum.drivers.k8s_capi_helm.handlers import status_task
 from magnum.drivers.k8s_capi_helm.magnum_objects import (
     reader,
     saving,
@@ -29,6 +29,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     LiveRelease,
     names,
     Operation,
+    ReleaseRecord,
     UpgradeTarget,
     Verb,
 )
@@ -56,19 +57,6 @@ _NO_RELEASE = (
 )
 
 
-def request(
-    run: Reconciliation, context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any
-) -> None:
-    """Upgrade a cluster, its control plane or one nodegroup, inside the tenant's request.
-
-    :raises exception.NotSupported: with the reason; Magnum then leaves the cluster as it is.
-    """
-    try:
-        begin(run, context, cluster, template, batch, nodegroup)
-    except Exception as error:  # of anything else Magnum makes UPDATE_FAILED, with its words
-        raise rpc.refused(rpc.as_driver_error(error, cluster.uuid)) from error
-
-
 def begin(
     run: Reconciliation, context: Any, cluster: Any, template: Any, batch: int, nodegroup: Any
 ) -> None:
@@ -76,17 +64,12 @@ def begin(
 
     :raises errors.DriverError: it was refused, and nothing has changed.
     """
-    ports, conf = run.clients, run.settings
-    record = ownership.require(ports, cluster, conf)
+    record = ownership.require(run.clients, cluster, run.settings)
     validate_cluster.validate_upgrade(cluster, template)
     _refuse_leaving(nodegroup)
-    request = status_task.request(run, cluster)
-    release_key = request.namespace, request.release
-    record, live = revisions.read_record_and_release(ports, *release_key, record)
-    if live is None:
-        raise errors.InvalidRequest(_NO_RELEASE)
-    if _save_autoscaled_counts(ports, cluster, live):
-        request = status_task.request(run, cluster)
+    request, known = _read(run, cluster, record)
+    live = known.live
+    assert live is not None
     nodegroup_names = reconcile_upgrade.groups(
         nodegroup,
         reader.entry_names_of(cluster.nodegroups)[nodegroup.name],
@@ -95,18 +78,19 @@ def begin(
         template.image_id,
     )
     operation = _operation(run, template, batch, nodegroup_names)
-    target = reader.upgrade_target(cluster, cluster.nodegroups, conf, template)
-    operation = _check(run, operation, request, target, ReleaseSnapshot(record, live))
+    target = reader.upgrade_target(cluster, cluster.nodegroups, run.settings, template)
+    operation = _check(run, operation, request, target, known)
     # Magnum refuses one while another is in progress, by a row that may be some seconds old.
-    record = ports.leases.add(*release_key, operation, alone=True)
+    leases = run.clients.leases
+    record = leases.add(request.namespace, request.release, operation, alone=True)
     previous = _mark_in_progress(cluster, operation)
     try:
         cluster_rows = status_task.magnum_rows(run, context, cluster)
         reconciler.reconcile(run, cluster_rows, snapshot=ReleaseSnapshot(record, None))
     except errors.DriverError as error:
-        if error.retryable or _has_new_revision(ports, live):
+        if error.retryable or _has_new_revision(run.clients, live):
             LOG.warning("Cluster %s: upgrade: %s %s", cluster.uuid, error, error.detail)
-        elif _roll_back(ports, cluster, request, operation, previous):
+        elif _roll_back(run.clients, cluster, request, operation, previous):
             raise
     except Exception:  # whatever it is, the intent stands, and a later pass meets it again
         LOG.exception(
@@ -114,6 +98,25 @@ def begin(
             "task continues.",
             cluster.uuid,
         )
+
+
+def _read(
+    run: Reconciliation, cluster: Any, record: ReleaseRecord | None
+) -> tuple[ClusterRequest, ReleaseSnapshot]:
+    """What the rows ask for, with what the autoscaler has set, and record and release.
+
+    :param record: of the release, as it was read a moment ago.
+    :raises errors.InvalidRequest: there is no release.
+    """
+    request = status_task.request(run, cluster)
+    record, live = revisions.read_record_and_release(
+        run.clients, request.namespace, request.release, record
+    )
+    if live is None:
+        raise errors.InvalidRequest(_NO_RELEASE)
+    if _save_autoscaled_counts(run.clients, cluster, live):
+        request = status_task.request(run, cluster)
+    return request, ReleaseSnapshot(record, live)
 
 
 def _operation(

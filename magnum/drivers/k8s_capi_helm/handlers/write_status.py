@@ -89,23 +89,11 @@ def _write(
         current = _current_nodegroups(context, cluster, nodegroups_observed)
         if current is None:
             return
-        entry_names = reader.entry_names_of(current)
-        verdicts = {item.name: item for item in evaluation.verdict.groups}
-        operations = evaluation.record.operations if evaluation.record else ()
-        for nodegroup in current:
-            if entry_names[nodegroup.name] in verdicts:
-                name = entry_names[nodegroup.name]
-                own_verdict = verdicts[name]
-                is_recorded = operation.is_creation_recorded(operations, name, nodegroup.uuid)
-                if _may_be_unvalidated(cluster, nodegroup) and not is_recorded:
-                    own_verdict = dataclasses.replace(
-                        own_verdict, reason=reasons.starting_reason(own_verdict.status)
-                    )
-                _write_nodegroup(nodegroup, own_verdict)
+        _write_nodegroups(cluster, current, evaluation)
         verdict = evaluation.verdict
         finished = [
             op.id
-            for op in operations
+            for op in _operations(evaluation)
             if op.id not in evaluation.unfinished and _is_finished(op, verdict)
         ]
         if latest is not None and finished:
@@ -118,6 +106,27 @@ def _write(
             api_address=verdict.api_address or cluster.api_address,
             coe_version=verdict.coe_version or cluster.coe_version,
         )
+
+
+def _operations(evaluation: Evaluation) -> tuple[Operation, ...]:
+    """The pending operations when the verdict was made."""
+    return evaluation.record.operations if evaluation.record else ()
+
+
+def _write_nodegroups(cluster: Any, current: list[Any], evaluation: Evaluation) -> None:
+    """Write the verdicts of nodegroups into their rows."""
+    entry_names = reader.entry_names_of(current)
+    verdicts = {item.name: item for item in evaluation.verdict.groups}
+    operations = _operations(evaluation)
+    for nodegroup in current:
+        name = entry_names[nodegroup.name]
+        verdict = verdicts.get(name)
+        if verdict is None:
+            continue
+        is_recorded = operation.is_creation_recorded(operations, name, nodegroup.uuid)
+        if _may_be_unvalidated(cluster, nodegroup) and not is_recorded:
+            verdict = dataclasses.replace(verdict, reason=reasons.starting_reason(verdict.status))
+        _write_nodegroup(nodegroup, verdict)
 
 
 def reset_refused(context: Any, cluster: Any, nodegroups_observed: list[Any]) -> None:

@@ -86,7 +86,7 @@ def _record_revision(run: Reconciliation, chart: Chart, deployed: LiveRelease) -
     :returns: Cluster API's objects after that.
     """
     ports, release_key = run.clients, (deployed.namespace, deployed.name)
-    objects = snapshot.take_snapshot(ports.kube, *release_key, run.now)
+    objects = snapshot.take_snapshot(ports.kube, *release_key, ports.clock())
     ports.leases.remember(
         *release_key,
         ready_fingerprint="",

@@ -95,7 +95,9 @@ def read_objects(
 def _with_objects(
     run: Reconciliation, current: ReleaseSnapshot, live: LiveRelease
 ) -> ReleaseSnapshot:
-    objects = snapshot.take_snapshot(run.clients.kube, live.namespace, live.name, run.now)
+    objects = snapshot.take_snapshot(
+        run.clients.kube, live.namespace, live.name, run.clients.clock()
+    )
     return dataclasses.replace(current, observed=None, objects=objects)
 
 

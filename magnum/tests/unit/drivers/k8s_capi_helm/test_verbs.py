@@ -12,6 +12,7 @@ from magnum.common import exception
 from magnum.conductor.handlers import cluster_conductor
 from magnum.conductor.handlers.common import cert_manager
 from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.driver import Driver
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.drivers.k8s_capi_helm.status import deletion_order
@@ -629,6 +630,20 @@ class TestOperatorsMistakes(driver_case.DriverCase):
             self.assertIn(f"helm_timeout is {timeout}", error.detail)
         self.config(group="capi_helm", helm_timeout=134, lease_duration=150)
         self.assertIsNotNone(clients.build(CONF))
+
+    def test_a_conductor_whose_options_contradict_each_other_refuses(self):
+        """It says so as of any refusal, and leaves a cluster that runs as it is."""
+        self.made()
+        template = self._template(uuid="77777777-2222-4333-8444-555555555555")
+        self.config(group="capi_helm", helm_timeout=200, lease_duration=150)
+        self.driver = Driver(clients.build)
+        self.assertIn("because of its configuration", self.upgrade(template))
+        self.assertEqual("CREATE_COMPLETE", self.cluster().status)
+        self.cluster().destroy()
+        cluster = self.create(uuid="99999999-8888-4777-8666-666666666666")
+        for row in (cluster, *cluster.nodegroups):
+            self.assertEqual("CREATE_FAILED", row.status)
+            self.assertIn("because of its configuration", row.status_reason)
 
     def test_a_breaker_may_not_keep_a_lock_from_being_renewed(self):
         self.config(group="capi_helm", management_breaker_pause=75)

@@ -23,15 +23,6 @@ from magnum.tests.unit.drivers.k8s_capi_helm.house.floors import (
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import PACKAGE, Source
 
 Graph = Mapping[str, set[str]]
-#: Circles of modules that are still there.
-CIRCLES = [
-    [
-        "handlers.delete",
-        "handlers.finalize_deletion",
-        "handlers.pending_operation",
-        "handlers.status_task",
-    ],
-]
 
 
 def refusal(room: str, name: str) -> str | None:
