@@ -146,7 +146,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
     def delete_cluster(self, context: Any, cluster: Any) -> None:
         """Take note of the deletion; the periodic pass deletes in order and with proof.
 
-        :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
+        :raises errors.NotOwned: nothing proves that the cluster is of this driver and here.
         """
         delete.begin(self._begin(context), cluster)
 

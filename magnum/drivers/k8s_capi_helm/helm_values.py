@@ -15,7 +15,7 @@ from magnum.drivers.k8s_capi_helm.model import CloudFacts, ClusterRequest, Json,
 from magnum.drivers.k8s_capi_helm.values import components, network, nodegroups
 from magnum.drivers.k8s_capi_helm.values import proxy as values_proxy
 from magnum.drivers.k8s_capi_helm.values.addons import addons
-from magnum.drivers.k8s_capi_helm.values.nodegroups import server_group
+from magnum.drivers.k8s_capi_helm.values.nodegroups import server_group_values
 
 __all__ = ["render"]
 
@@ -41,7 +41,9 @@ def render(
         **_whole_cluster(request, facts),
         "apiServer": components.api_server(request, facts),
         "controlPlane": nodegroups.control_plane(request, facts),
-        "nodeGroupDefaults": nodegroups.nodegroup_defaults(request, facts.resolved.extra_networks),
+        "nodeGroupDefaults": nodegroups.nodegroup_defaults(
+            request, facts.resolved_names.extra_networks
+        ),
         "nodeGroups": nodegroups.node_groups(request, facts, tells_capacity),
         "addons": addons(request, facts, storage_class_default, allowed_topologies),
     }
@@ -92,7 +94,7 @@ def with_created(values: Json, request: ClusterRequest, facts: CloudFacts) -> Js
     api_server = components.api_server(request, facts)
     all_nodegroups = (request.control_plane, *request.node_groups)
     created = {
-        nodegroup.name: server_group(nodegroup, request.labels, facts.server_groups)
+        nodegroup.name: server_group_values(nodegroup, request.labels, facts.server_groups)
         for nodegroup in all_nodegroups
     }
     address = {key: api_server[key] for key in ("floatingIP",) if key in api_server}

@@ -45,7 +45,7 @@ def read_chart(directory: pathlib.Path) -> Chart:
             digest=digest(directory),
         )
     except (OSError, yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
-        raise not_found(
+        raise chart_not_found(
             "This Magnum service has no usable chart",
             f"{directory}: {type(error).__name__}: {error}",
         ) from None
@@ -65,13 +65,13 @@ def digest(directory: pathlib.Path) -> str:
     )
 
 
-def has_digest(directory: pathlib.Path, recorded: str) -> bool:
+def has_digest(directory: pathlib.Path, recorded_digest: str) -> bool:
     """Whether a chart is the one whose digest was written down, be it by a driver of before."""
-    if recorded == digest(directory):
+    if recorded_digest == digest(directory):
         return True
     # The first drivers counted the tests of charts inside a chart, and each byte of a Chart.yaml.
     everything = sorted(_relative_paths(directory, inner_tests=True))
-    return recorded == _sum((path, (directory / path).read_bytes()) for path in everything)
+    return recorded_digest == _sum((path, (directory / path).read_bytes()) for path in everything)
 
 
 def store_chart(directory: pathlib.Path, store: pathlib.Path) -> Chart:
@@ -88,7 +88,7 @@ def store_chart(directory: pathlib.Path, store: pathlib.Path) -> Chart:
         try:
             _copy(directory, target)
         except OSError as error:
-            raise not_found(
+            raise chart_not_found(
                 "This Magnum conductor cannot store the chart of this cluster",
                 f"{target}: {error}",
             ) from None
@@ -117,7 +117,7 @@ def unpack(archive: pathlib.Path, into: pathlib.Path) -> pathlib.Path:
             # The filter refuses links and paths that lead out of the directory.
             tar.extractall(into, filter="data")
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
-        raise not_found(
+        raise chart_not_found(
             "This Magnum service has no usable chart",
             f"{archive}: {type(error).__name__}: {error}",
         ) from None
@@ -131,7 +131,7 @@ def only_chart(directory: pathlib.Path) -> pathlib.Path:
     """
     charts = sorted(directory.glob("*/Chart.yaml"))
     if len(charts) != 1:
-        raise not_found(
+        raise chart_not_found(
             "This Magnum service has no usable chart",
             f"{directory}: {len(charts)} charts instead of one",
         )
@@ -146,7 +146,7 @@ def delete_abandoned(directory: pathlib.Path, pattern: str) -> None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def not_found(subject: str, detail: str) -> errors.ChartNotFound:
+def chart_not_found(subject: str, detail: str) -> errors.ChartNotFound:
     """The error for a chart that cannot be had; *subject* is the beginning of its sentence."""
     return errors.ChartNotFound(
         f"{subject}. Ask the operator to check the options [capi_helm] helm_chart_repo, "

@@ -20,12 +20,12 @@ from magnum.drivers.k8s_capi_helm.values import autoscaler
 _READABLE = ("*.tpl", "*.yaml", "*.yml", "*.txt")
 
 
-def takes_prefix(chart: Chart) -> bool:
+def uses_tenant_registry(chart: Chart) -> bool:
     """Whether a chart's autoscaler comes from the registry that a tenant's label names."""
     return any(autoscaler.takes_prefix(text) for text in _templates(chart.path).values())
 
 
-def is_due(chart: Chart) -> bool:
+def needs_operators_image(chart: Chart) -> bool:
     """Whether there is something in a chart that :func:`with_operators_image` takes out."""
     return any(map(_is_known, _templates(chart.path).values()))
 
@@ -44,7 +44,7 @@ def with_operators_image(chart: Chart, store: pathlib.Path, directory: pathlib.P
             path_of_copy = copy / path.relative_to(chart.path)
             path_of_copy.write_text(autoscaler.without_prefix(text), encoding="utf-8")
     except OSError as error:
-        raise archive.not_found(
+        raise archive.chart_not_found(
             "This Magnum conductor cannot store the chart of this cluster", f"{copy}: {error}"
         ) from None
     return dataclasses.replace(archive.store_chart(copy, store), source=chart.source)

@@ -80,7 +80,7 @@ class ChartConfigMaps:
         archive.write_bytes(base64.b64decode(text))
         return chart_archive.unpack(archive, into)
 
-    def sweep(self, namespace: str, used: Collection[str]) -> None:
+    def delete_unused(self, namespace: str, used: Collection[str]) -> None:
         """Take away the packages that none of the digests *used* is of.
 
         :raises errors.DriverError: the management cluster does not answer, or refuses.

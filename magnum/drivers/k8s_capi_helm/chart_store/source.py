@@ -60,7 +60,7 @@ def allowed_sources(entries: Iterable[str], default: ChartSource) -> tuple[Chart
     """The places of the option ``allowed_charts``.
 
     :param entries: each a name in the operator's own repository, or a repository and a name.
-    :raises errors.Misconfigured: one is neither.
+    :raises errors.InvalidConfiguration: one is neither.
     """
     sources = []
     for entry in entries:
@@ -72,7 +72,7 @@ def allowed_sources(entries: Iterable[str], default: ChartSource) -> tuple[Chart
         elif len(words) == 1:
             sources.append(ChartSource(default.repository, words[0]))
         else:
-            raise errors.Misconfigured(
+            raise errors.InvalidConfiguration(
                 "This Magnum service cannot create clusters because of its configuration. Ask its "
                 "operator to look into the log.",
                 f"[capi_helm] allowed_charts has {entry!r}: expected NAME, or REPOSITORY NAME",

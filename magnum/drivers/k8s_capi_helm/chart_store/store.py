@@ -44,7 +44,7 @@ class ChartStore:
     chart name when it is itself an ``oci://`` reference or a path; the charts bundled with the
     driver.
 
-    :param bundled: directory with the bundled charts, each in a directory of its name.
+    :param bundled_charts: directory with the bundled charts, each in a directory of its name.
     :param directory: the store, made when needed; it may be lost at any time.
     :param helm: fetches from repositories; None where there are none.
     :param copies: applied charts on the management cluster; None where there are none.
@@ -53,13 +53,13 @@ class ChartStore:
     def __init__(
         self,
         *,
-        bundled: pathlib.Path,
+        bundled_charts: pathlib.Path,
         directory: pathlib.Path,
         choice: chart_source.ChartChoice = chart_source.ONLY_BUNDLED,
         helm: ChartPuller | None = None,
         copies: ChartConfigMaps | None = None,
     ) -> None:
-        self._bundled = bundled
+        self._bundled = bundled_charts
         self._directory = directory
         self._helm = helm
         self._own = chart_source.source_of_options(choice.repository, choice.name)
@@ -93,13 +93,13 @@ class ChartStore:
         if self._copies is not None:
             self._copies.keep(namespace, chart)
 
-    def sweep(self, namespace: str, used: Collection[str]) -> None:
+    def delete_unused(self, namespace: str, used: Collection[str]) -> None:
         """Take away the copies of charts in a namespace that none of the digests *used* is of.
 
         :raises errors.DriverError: the management cluster does not answer, or refuses.
         """
         if self._copies is not None:
-            self._copies.sweep(namespace, used)
+            self._copies.delete_unused(namespace, used)
 
     def of_release(self, live: LiveRelease, digest: str) -> Chart:
         """The very chart that a release has now, but for what :mod:`mending` takes out of it.
@@ -169,7 +169,7 @@ class ChartStore:
 
     def _without_prefix(self, chart: Chart) -> Chart:
         """A chart as it may be given to Helm."""
-        if not autoscaler_image.is_due(chart):
+        if not autoscaler_image.needs_operators_image(chart):
             return chart
         with self._scratch() as directory:
             return autoscaler_image.with_operators_image(chart, self._directory, directory)
@@ -217,7 +217,7 @@ class ChartStore:
                 yield directory
             return
         if self._helm is None or version is None:
-            raise chart_archive.not_found(
+            raise chart_archive.chart_not_found(
                 "A chart from a repository needs a version",
                 f"{_public_source(origin)}, version {version}",
             )
@@ -238,7 +238,7 @@ class ChartStore:
                 with self._scratch() as work_directory:
                     yield chart_archive.unpack(archive, work_directory)
                 return
-        raise chart_archive.not_found(
+        raise chart_archive.chart_not_found(
             "This Magnum service has no chart",
             ", ".join(str(archive) for archive in archives),
         )
@@ -250,7 +250,7 @@ class ChartStore:
             chart_archive.delete_abandoned(self._directory, f"{_FETCHED}*")
             temporary = tempfile.TemporaryDirectory(prefix=_FETCHED, dir=self._directory)
         except OSError as error:
-            raise chart_archive.not_found(
+            raise chart_archive.chart_not_found(
                 "This Magnum conductor cannot store the chart of this cluster", str(error)
             ) from None
         with temporary as path:

@@ -12,7 +12,7 @@ from keystoneauth1.identity import v3
 from openstack import exceptions as sdk_exceptions
 
 from magnum.drivers.k8s_capi_helm.cloud.services import (
-    is_about,
+    is_object_missing,
     list_all,
     Services,
     translate_errors,
@@ -34,7 +34,7 @@ def credential_names(services: Services, user_id: str, project_id: str) -> Mappi
         try:
             return list(keystone.client.application_credentials(user_id))
         except sdk_exceptions.NotFoundException as error:
-            if is_about(error, user_id):
+            if is_object_missing(error, user_id):
                 return []
             raise
 

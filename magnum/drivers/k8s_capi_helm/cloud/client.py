@@ -35,7 +35,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     NOTHING,
     Quota,
     QuotaKey,
-    Resolved,
+    ResolvedNames,
 )
 
 
@@ -66,7 +66,7 @@ class Cloud:
         *,
         interface: str = "public",
         new: bool = False,
-        lookup: Resolved = NOTHING,
+        lookup: ResolvedNames = NOTHING,
     ) -> CloudFacts:
         """Everything that one render needs to know, each thing asked for once.
 
@@ -94,7 +94,7 @@ class Cloud:
                 refused, networks.floating_ips, self._services, address
             )
             facts = dataclasses.replace(facts, floating_ips=floating_ips)
-        return dataclasses.replace(facts, refused=tuple(refused))
+        return dataclasses.replace(facts, refusals=tuple(refused))
 
     def has_keypair(self, name: str) -> bool:
         """Whether the requesting user has a keypair of that name; keypairs belong to users.
@@ -109,7 +109,7 @@ class Cloud:
         request: ClusterRequest,
         *,
         interface: str = "public",
-        lookup: Resolved = NOTHING,
+        lookup: ResolvedNames = NOTHING,
     ) -> CloudFacts:
         """What an upgrade needs to know: the image, and what the labels name.
 
@@ -123,14 +123,14 @@ class Cloud:
         refused: list[str] = []
         facts = cloud_facts.of_software(self._services, request, lookup, refused)
         url = self.auth_url(interface)
-        return dataclasses.replace(facts, auth_url=url, refused=tuple(refused))
+        return dataclasses.replace(facts, auth_url=url, refusals=tuple(refused))
 
     def nodegroup_facts(
         self,
         request: ClusterRequest,
         nodegroup: NodeGroupRequest,
         *,
-        lookup: Resolved = NOTHING,
+        lookup: ResolvedNames = NOTHING,
     ) -> CloudFacts:
         """What is to be known of a new nodegroup of a running cluster: what it has of its own.
 
@@ -141,7 +141,7 @@ class Cloud:
         """
         refused: list[str] = []
         facts = cloud_facts.of_new_nodegroup(self._services, request, nodegroup, lookup, refused)
-        return dataclasses.replace(facts, refused=tuple(refused))
+        return dataclasses.replace(facts, refusals=tuple(refused))
 
     def flavors(self, project_id: str, references: Iterable[str]) -> Mapping[str, Flavor]:
         """Flavors that a project can use by the texts, names or ids, that they are asked for with.
@@ -196,7 +196,7 @@ class Cloud:
     def auth_url(self, interface: str) -> str:
         """Keystone's v3 URL on one of its interfaces (``public``, ``internal``, ``admin``).
 
-        :raises errors.Misconfigured: options and catalogue leave it open.
+        :raises errors.InvalidConfiguration: options and catalogue leave it open.
         """
         with translate_errors("Keystone", "its endpoint"):
             url = self._services.identity_url(interface)
@@ -206,7 +206,7 @@ class Cloud:
     def region(self) -> str | None:
         """The region that clusters are in, None in a cloud without regions.
 
-        :raises errors.Misconfigured: options and catalogue leave it open.
+        :raises errors.InvalidConfiguration: options and catalogue leave it open.
         """
         with translate_errors("Keystone", "its catalogue"):
             return self._services.region()

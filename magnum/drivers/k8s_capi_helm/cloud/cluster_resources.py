@@ -132,7 +132,7 @@ class ClusterResources:
         :raises errors.CloudRefused: Neutron does not make one, e.g. because of a quota.
         :raises errors.CloudUnreachable: Neutron does not answer.
         """
-        network, description = self._services.neutron(), names.api_address(release)
+        network, description = self._services.neutron(), names.api_floating_ip(release)
         if existing := self._api_addresses(release, project_id):
             return str(existing[0].floating_ip_address)
         try:
@@ -170,7 +170,7 @@ class ClusterResources:
             raise not_deleted("Neutron", f"floating IP '{left[0].floating_ip_address}'")
 
     def _api_addresses(self, release: str, project_id: str) -> list[Any]:
-        description = names.api_address(release)
+        description = names.api_floating_ip(release)
         query = {"description": description, "project_id": project_id}
         floating_ips = list_of_project(
             "Neutron", "the floating IPs", project_id, lambda: self._services.neutron().ips(**query)

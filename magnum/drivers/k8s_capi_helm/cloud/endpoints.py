@@ -96,8 +96,8 @@ class MagnumClients(clients.OpenStackClients):  # type: ignore[misc]
 
         None where the catalogue names none.
 
-        :raises errors.Misconfigured: the options contradict each other or the catalogue, or there
-            are several and no option says which.
+        :raises errors.InvalidConfiguration: the options contradict each other or the catalogue, or
+            there are several and no option says which.
         """
         configured = {
             f"[{client}_client] region_name": name
@@ -125,7 +125,7 @@ class MagnumClients(clients.OpenStackClients):  # type: ignore[misc]
     def identity_url(self, interface: str) -> str:
         """Keystone's v3 address for clusters on an interface: in their region if it is there.
 
-        :raises errors.Misconfigured: it has none there, or the region is not clear.
+        :raises errors.InvalidConfiguration: it has none there, or the region is not clear.
         """
         region, endpoints = self.region(), self._endpoints("identity", interface)
         urls = [url for name, url in endpoints if name == region] or [url for _, url in endpoints]
@@ -236,8 +236,8 @@ def address(url: str, service_type: str, project_id: str | None) -> str | None:
     return url.rstrip("/") if match[1] == major else None
 
 
-def _misconfigured(detail: str) -> errors.Misconfigured:
-    return errors.Misconfigured(
+def _misconfigured(detail: str) -> errors.InvalidConfiguration:
+    return errors.InvalidConfiguration(
         "This Magnum service cannot manage clusters because of its configuration. Ask its "
         "operator to look into the log.",
         detail,

@@ -23,7 +23,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     ClusterRequest,
     Flavor,
     NodeGroupRequest,
-    Resolved,
+    ResolvedNames,
 )
 
 LOG = logging.getLogger(__name__)
@@ -31,19 +31,19 @@ _Answer = TypeVar("_Answer")
 
 
 def of_cluster(
-    services: Services, request: ClusterRequest, lookup: Resolved, refused: list[str]
+    services: Services, request: ClusterRequest, lookup: ResolvedNames, refusals: list[str]
 ) -> CloudFacts:
     """What a whole cluster needs, but for Keystone's URL.
 
-    :param refused: gets what a service says instead of an answer.
+    :param refusals: gets what a service says instead of an answer.
     :raises errors.DriverError: Glance or Nova says no, or a service does not answer.
     """
     nodegroups = (request.control_plane, *request.node_groups)
     own_images = [nodegroup.image for nodegroup in nodegroups if nodegroup.image]
     facts = _software(
-        services, request, lookup, refused, own_images, preflight_capabilities.of_cluster(request)
+        services, request, lookup, refusals, own_images, preflight_capabilities.of_cluster(request)
     )
-    facts = _with_networks(services, request, lookup, refused, facts)
+    facts = _with_networks(services, request, lookup, refusals, facts)
     return dataclasses.replace(
         facts,
         flavors=_flavors(services, request, lookup, [nodegroup.flavor for nodegroup in nodegroups]),
@@ -51,12 +51,12 @@ def of_cluster(
 
 
 def of_software(
-    services: Services, request: ClusterRequest, lookup: Resolved, refused: list[str]
+    services: Services, request: ClusterRequest, lookup: ResolvedNames, refusals: list[str]
 ) -> CloudFacts:
     """What an upgrade needs; arguments as of :func:`of_cluster`."""
     nodegroups = (request.control_plane, *request.node_groups)
     facts = _software(
-        services, request, lookup, refused, [], preflight_capabilities.of_machines(request)
+        services, request, lookup, refusals, [], preflight_capabilities.of_machines(request)
     )
     flavors = {nodegroup.flavor: Flavor("", nodegroup.flavor, 0, 0, 0) for nodegroup in nodegroups}
     return dataclasses.replace(facts, flavors=flavors)
@@ -66,8 +66,8 @@ def of_new_nodegroup(
     services: Services,
     request: ClusterRequest,
     nodegroup: NodeGroupRequest,
-    lookup: Resolved,
-    refused: list[str],
+    lookup: ResolvedNames,
+    refusals: list[str],
 ) -> CloudFacts:
     """What a new nodegroup needs; arguments as of :func:`of_cluster`.
 
@@ -78,7 +78,7 @@ def of_new_nodegroup(
     texts = {name: lookup.extra_networks.get(name, name) for name in names}
     references = texts.values()
     visible = (
-        answer_or_refusal(refused, networks.networks, services, references, project)
+        answer_or_refusal(refusals, networks.networks, services, references, project)
         if names
         else None
     )
@@ -91,9 +91,9 @@ def of_new_nodegroup(
         images=images.images(services, [nodegroup.image] if nodegroup.image else [], project),
         networks=visible,
         extra_networks=preflight_networks.matches(texts, visible, project),
-        offers=_available(
+        capabilities=_available(
             services,
-            refused,
+            refusals,
             preflight_capabilities.of_nodegroup_labels(nodegroup, request),
             project,
         ),
@@ -103,8 +103,8 @@ def of_new_nodegroup(
 def _software(
     services: Services,
     request: ClusterRequest,
-    lookup: Resolved,
-    refused: list[str],
+    lookup: ResolvedNames,
+    refusals: list[str],
     own_images: Iterable[str],
     requirements: Iterable[preflight_capabilities.Requirement],
 ) -> CloudFacts:
@@ -116,13 +116,13 @@ def _software(
         **missing,
     }
     image = resolved_images.get(request.image)
-    types = answer_or_refusal(refused, capabilities.volume_types, services, project)
+    types = answer_or_refusal(refusals, capabilities.volume_types, services, project)
     other_requirements = [
         requirement
         for requirement in requirements
         if requirement[2] is not CloudCapability.VOLUME_TYPE
     ]
-    available = _available(services, refused, other_requirements, project)
+    available = _available(services, refusals, other_requirements, project)
     return CloudFacts(
         image_id=image.id if image else "",
         kubernetes_version=image.kubernetes_version if image else "",
@@ -131,12 +131,14 @@ def _software(
         auth_url="",
         volume_types=types or (),
         images=resolved_images,
-        offers=available if types is None else {**available, CloudCapability.VOLUME_TYPE: types},
+        capabilities=available
+        if types is None
+        else {**available, CloudCapability.VOLUME_TYPE: types},
     )
 
 
 def _flavors(
-    services: Services, request: ClusterRequest, lookup: Resolved, references: Iterable[str]
+    services: Services, request: ClusterRequest, lookup: ResolvedNames, references: Iterable[str]
 ) -> Mapping[str, Flavor]:
     texts = set(references)
     missing = texts - lookup.flavors.keys()
@@ -147,8 +149,8 @@ def _flavors(
 def _with_networks(
     services: Services,
     request: ClusterRequest,
-    lookup: Resolved,
-    refused: list[str],
+    lookup: ResolvedNames,
+    refusals: list[str],
     facts: CloudFacts,
 ) -> CloudFacts:
     """*facts* with the networks, and the subnet that a cluster is on."""
@@ -169,9 +171,9 @@ def _with_networks(
         for name in (labels.extra_network_names if labels else ())
     }
     references = sorted({name for name in (request.external_network, fixed, *extras) if name})
-    visible = answer_or_refusal(refused, networks.networks, services, references, project)
+    visible = answer_or_refusal(refusals, networks.networks, services, references, project)
     own = [request.fixed_subnet] if request.fixed_subnet else []
-    subnets = answer_or_refusal(refused, networks.subnets, services, own, project) if own else None
+    subnets = answer_or_refusal(refusals, networks.subnets, services, own, project) if own else None
     external = preflight_networks.external(request.external_network, visible, project)
     network = preflight_networks.references(fixed or "", visible, project)
     subnet = preflight_networks.references(request.fixed_subnet or "", subnets, project)
@@ -188,26 +190,28 @@ def _with_networks(
 
 def _available(
     services: Services,
-    refused: list[str],
+    refusals: list[str],
     requirements: Iterable[preflight_capabilities.Requirement],
     project_id: str,
 ) -> dict[CloudCapability, tuple[str, ...]]:
     """What there is of everything that labels name, each kind asked for once."""
     available = {}
     for capability in sorted(preflight_capabilities.capability_kinds(requirements)):
-        items = answer_or_refusal(refused, capabilities.available, services, capability, project_id)
+        items = answer_or_refusal(
+            refusals, capabilities.available, services, capability, project_id
+        )
         if items is not None:
             available[capability] = items
     return available
 
 
 def answer_or_refusal(
-    refused: list[str], question: Callable[..., _Answer], *args: Any
+    refusals: list[str], question: Callable[..., _Answer], *args: Any
 ) -> _Answer | None:
     """The answer; None where the service says no, and then its sentence is kept."""
     try:
         return question(*args)
     except errors.CloudRefused as error:
         LOG.warning("Preflight: %s %s", error, error.detail)
-        refused.append(str(error))
+        refusals.append(str(error))
         return None

@@ -78,7 +78,7 @@ class Orphans:
         """
         try:
             balancers = self._balancers(release, project_id)
-        except errors.CloudLacks as error:
+        except errors.EndpointNotFound as error:
             LOG.debug("Release %s: the cloud has no load balancers: %s", release, error.detail)
             balancers = []
         shared = [balancer for balancer in balancers if _is_shared(balancer, release)]

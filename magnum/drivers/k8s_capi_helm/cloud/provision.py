@@ -26,7 +26,7 @@ from magnum.drivers.k8s_capi_helm.values import network, nodegroups
 LOG = logging.getLogger(__name__)
 
 
-def create(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts:
+def create_resources(cloud: Cloud, request: ClusterRequest, facts: CloudFacts) -> CloudFacts:
     """Make what a new cluster needs, once; *facts* with it.
 
     :raises errors.DriverError: Nova or Neutron does not make it. What was made by then is taken
@@ -109,7 +109,7 @@ def _policies(
     return {name: policy for name, policy in policies.items() if policy}
 
 
-def delete(cloud: Cloud, owner: secrets.Owner) -> None:
+def delete_resources(cloud: Cloud, owner: secrets.Owner) -> None:
     """Take away what was made for a cluster of which nothing else is left.
 
     :param cloud: as Magnum's service user sees it.
@@ -128,7 +128,7 @@ def delete_unused_server_groups(cloud: Cloud, owner: secrets.Owner, verdict: Ver
     """
     verdicts = []
     for nodegroup in verdict.groups:
-        if nodegroup.gone:
+        if nodegroup.is_deleted:
             try:
                 cloud.belongings.delete_server_groups(
                     owner.release, owner.project_id, nodegroup.name
@@ -140,6 +140,6 @@ def delete_unused_server_groups(cloud: Cloud, owner: secrets.Owner, verdict: Ver
                     nodegroup.name,
                     error.detail,
                 )
-                nodegroup = dataclasses.replace(nodegroup, gone=not error.retryable)
+                nodegroup = dataclasses.replace(nodegroup, is_deleted=not error.retryable)
         verdicts.append(nodegroup)
     return dataclasses.replace(verdict, groups=tuple(verdicts))

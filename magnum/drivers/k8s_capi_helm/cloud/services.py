@@ -158,7 +158,7 @@ def _translated(error: Exception, service: str, subject: str) -> errors.DriverEr
             repr(error),
         )
     if isinstance(error, ka_exceptions.EndpointNotFound):
-        return errors.CloudLacks(f"This cloud has no {service}.", repr(error))
+        return errors.EndpointNotFound(f"This cloud has no {service}.", repr(error))
     if isinstance(error, ka_exceptions.SSLError):
         return errors.CloudUnreachable(
             f"{service} has a certificate that Magnum does not accept. The request about {subject} "
@@ -215,7 +215,7 @@ def list_all(service: str, subject: str, list_objects: Callable[[], Iterable[Any
 
     :param subject: in the plural, for people.
     :raises errors.CloudUnreachable: it does not answer, or the answer is not a list of that.
-    :raises errors.CloudLacks: the cloud has no such service.
+    :raises errors.EndpointNotFound: the cloud has no such service.
     :raises errors.CloudRefused: it says no.
     """
     with translate_errors(service, subject):
@@ -238,7 +238,7 @@ def list_of_project(
     return objects
 
 
-def is_about(error: Exception, object_id: str) -> bool:
+def is_object_missing(error: Exception, object_id: str) -> bool:
     """Whether a 404 says that this very thing is not there, and not that its address is unknown.
 
     OpenStack's services name the id of what they do not find, in JSON; a proxy, a wrong address or

@@ -28,7 +28,7 @@ def read_overlays(
     :param name: as a template's label has it, None without.
     :param context: for the templates in them; None leaves these as they are.
     :raises errors.InvalidLabel: there is no overlay of that name.
-    :raises errors.Misconfigured: one cannot be read; file, line and key are in the detail.
+    :raises errors.InvalidConfiguration: one cannot be read; file, line and key are in the detail.
     """
     return tuple(_read(file, context) for file in overlay_files(directory, name))
 
@@ -37,8 +37,8 @@ def overlay_files(directory: str, name: str | None) -> tuple[pathlib.Path, ...]:
     """Paths of the overlays in use, the site's first.
 
     :raises errors.InvalidLabel: there is none of that name.
-    :raises errors.Misconfigured: the directory is not there or cannot be read, or a file leads out
-        of it or nowhere.
+    :raises errors.InvalidConfiguration: the directory is not there or cannot be read, or a file
+        leads out of it or nowhere.
     """
     paths = []
     if directory and (site := _file(directory, SITE)) is not None:
@@ -53,12 +53,12 @@ def overlay_files(directory: str, name: str | None) -> tuple[pathlib.Path, ...]:
     return tuple(paths)
 
 
-def invalid_overlay(name: str, detail: str) -> errors.Misconfigured:
+def invalid_overlay(name: str, detail: str) -> errors.InvalidConfiguration:
     """The error for an overlay that cannot be used.
 
     :param detail: file, line, key and what is wrong there.
     """
-    return errors.Misconfigured(_SENTENCE.format(name=f"overlay '{name}'"), detail)
+    return errors.InvalidConfiguration(_SENTENCE.format(name=f"overlay '{name}'"), detail)
 
 
 def overlays_with(
@@ -76,7 +76,7 @@ def overlays_with(
     for overlay in reversed(overlays):
         for path in refused_keys:
             if location := overlay.setting(path):
-                return overlay.name, overlay.place(location)
+                return overlay.name, overlay.location(location)
     return None
 
 

@@ -57,7 +57,7 @@ class UnusableOverlay(ValueError):
     """A string that cannot be rendered; the message is for the operator."""
 
 
-def render(text: str, context: Context) -> Any:
+def render_template(text: str, context: Context) -> Any:
     """The value of a string of an overlay; :data:`OMIT` if the key is omitted.
 
     The string is the operator's. The result of an expression is data: it is not rendered again, and

@@ -35,7 +35,7 @@ class Overlay:
         """As labels name it."""
         return self.file.rpartition("/")[2].removesuffix(".yaml")
 
-    def place(self, path: Path) -> str:
+    def location(self, path: Path) -> str:
         """File, line and key for the operator's log."""
         return f"{self.file}, line {self.lines.get(path, 1)}, key {'.'.join(path)}"
 
@@ -118,7 +118,7 @@ def _value(
             # YAML knows dates and binary data; the values of a chart do not.
             value = str(node.value)
         if isinstance(value, str) and context is not None:
-            value = overlay_template.render(value, context)
+            value = overlay_template.render_template(value, context)
         if isinstance(value, float) and not math.isfinite(value):
             raise overlay_template.UnusableOverlay(f"{value} is not a JSON number")
     except (yaml.YAMLError, ValueError) as error:

@@ -87,19 +87,19 @@ class DoesNotFit(InvalidRequest):
     """What is asked for cannot be built in this project of this cloud; nothing was touched."""
 
 
-class Misconfigured(InvalidRequest):
+class InvalidConfiguration(InvalidRequest):
     """The operator's configuration cannot be used; no other request would succeed."""
 
     cause = Cause.INTERNAL
 
 
-class NotOurs(DriverError):
+class NotOwned(DriverError):
     """The cluster was not made by this driver, or not on this management cluster."""
 
     cause = Cause.PERMISSION
 
 
-class NotHere(NotOurs):
+class ProofNotFound(NotOwned):
     """Nothing on this management cluster shows that it ever had the cluster."""
 
     cause = Cause.MANAGEMENT
@@ -194,5 +194,5 @@ class CloudRefused(DriverError):
     """An OpenStack service refused: not found, forbidden, over quota."""
 
 
-class CloudLacks(CloudRefused):
+class EndpointNotFound(CloudRefused):
     """The catalogue of the cloud has no such service: there is nothing of it, and never was."""

@@ -68,7 +68,7 @@ def plan_create(
     roles = credentials.roles_for(context, conf, separate=request.separate_addon_credential)
     ports.helm.version()
     chart = upgrade.new_chart(ports, request.labels)
-    credentials.check_chart(request, chart)
+    credentials.refuse_credential_copy(request, chart)
     family = names.family_of_keys(chart.family, chart.version)
     takes_disk = names.takes_containerd_disk(chart.family, chart.version)
     for nodegroup in nodegroups:
@@ -76,7 +76,7 @@ def plan_create(
         validate_nodegroup.validate_disk(nodegroup, cluster, is_supported=takes_disk)
     validate_labels.check_chart(request.labels, chart.family)
     facts = preflight.for_cluster(run, request)
-    values = install.render(request, facts, conf, chart)
+    values = install.render_cluster(request, facts, conf, chart)
     return CreatePlan(install.CreatedCluster(request, facts, chart, values), roles)
 
 
@@ -128,14 +128,14 @@ def _create(
         request.namespace, release, wait=conf.capi_helm.lock_wait
     ) as held_lease:
         pairs = certificates.key_pairs(context, cluster)
-        facts = provision.create(run.cloud(), request, plan.rendered.facts)
+        facts = provision.create_resources(run.cloud(), request, plan.rendered.facts)
         created = dataclasses.replace(plan.rendered, facts=facts)
         prerequisites.save_secrets(run, held_lease, request, facts, pairs, plan.grants)
         try:
             # What comes before cannot be left to a pass, and nobody waits for a creation.
             cluster_rows = status_task.magnum_rows(run, context, cluster)
             with deadline.end_at(end):
-                reconciler.reconcile_held(run, held_lease, cluster_rows, created=created)
+                reconciler.reconcile_held(run, held_lease, cluster_rows, created_cluster=created)
         except errors.DriverError as error:
             if not error.retryable:
                 raise

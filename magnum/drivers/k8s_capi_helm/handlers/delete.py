@@ -20,13 +20,13 @@ from magnum.drivers.k8s_capi_helm.status import deletion_order
 def begin(run: Reconciliation, cluster: Any) -> None:
     """Record the deletion of a cluster.
 
-    :raises errors.NotOurs: nothing proves that the cluster is of this driver and here.
+    :raises errors.NotOwned: nothing proves that the cluster is of this driver and here.
     """
     if cluster.stack_id:
         try:
             ownership.require(run.clients, cluster, run.settings)
-        except errors.NotHere as error:
-            raise errors.NotHere(deletion_order.NO_PROOF_SENTENCE) from error
+        except errors.ProofNotFound as error:
+            raise errors.ProofNotFound(deletion_order.NO_PROOF_SENTENCE) from error
         pending_operation.begin(run, cluster, pending_operation.NewOperation(Verb.DELETE))
     else:
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)

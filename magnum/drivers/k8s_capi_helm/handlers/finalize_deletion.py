@@ -31,7 +31,7 @@ def save_created(context: Any, cluster: Any) -> bool:
     try:
         saving.save(cluster, status_reason=reasons.starting_reason(cluster.status))
     except exception.ClusterNotFound:
-        certificates.delete(context, cluster)
+        certificates.delete_certificates(context, cluster)
         return False
     return True
 
@@ -82,7 +82,7 @@ def finalize(run: Reconciliation, context: Any, cluster: Any) -> None:
     """Tell Magnum to destroy the row, once. Nothing is saved: should this conductor die before
     Magnum has, the row is still DELETE_IN_PROGRESS and the next pass comes here again.
     """
-    if not run.clients.finished.is_first(cluster.uuid):
+    if not run.clients.finished_deletions.is_first(cluster.uuid):
         return
     certificates.delete_unreferenced(context, cluster)
     cluster.status, cluster.status_reason = Status.DELETE_COMPLETE, None
@@ -95,7 +95,7 @@ def discard_lease(run: Reconciliation, cluster: Any) -> None:
     does no harm: a management cluster that does not answer keeps nobody from deleting a cluster
     that was refused.
     """
-    namespace = reader.namespace(cluster, run.settings)
+    namespace = reader.cluster_namespace(cluster, run.settings)
     try:
         run.clients.leases.delete(namespace, cluster.uuid)
     except errors.DriverError as error:

@@ -79,12 +79,12 @@ def apply_first(case: Case) -> None:
     :raises errors.DriverError: it cannot be made now; the next poll tries again.
     """
     run, found = case.run, case.evaluation
-    if found.record is not None and found.unnoted is not None:
+    if found.record is not None and found.unrecorded_revisions is not None:
         run.clients.leases.record_revisions(
-            reader.namespace(case.cluster, run.settings),
+            reader.cluster_namespace(case.cluster, run.settings),
             case.cluster.stack_id,
             found.record.revisions,
-            found.unnoted,
+            found.unrecorded_revisions,
         )
     owner = ownership.owner(case.cluster, run.settings)
     credential_rotation.delete_retired(run.clients, owner, found.record, run.cloud, run.now)
@@ -112,7 +112,7 @@ def _continue_deletion(case: Case) -> None:
     run.clients.leases.add(
         owner.namespace,
         owner.release,
-        Operation(id=str(Verb.DELETE), verb=Verb.DELETE, started=run.now, deadline=limit),
+        Operation(id=str(Verb.DELETE), verb=Verb.DELETE, started_at=run.now, deadline=limit),
     )
     writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
 
@@ -138,10 +138,10 @@ def _was_never_created(case: Case) -> bool:
     return (
         case.cluster.status == Status.UPDATE_FAILED
         and case.cluster.default_ng_master.status == Status.CREATE_FAILED
-        and not (found.unreachable or found.unfinished)
+        and not (found.unreachable or found.unfinished_operations)
         and found.record is not None
-        and found.unnoted is None
-        and found.record.revisions.applied == 0
+        and found.unrecorded_revisions is None
+        and found.record.revisions.last_applied == 0
     )
 
 
@@ -161,7 +161,7 @@ def _is_in_progress(case: Case) -> bool:
         write_status.needs_deleting_status(case.nodegroups, case.evaluation.record)
         or _is_overtaken(case)
         or _has_upgrade(case)
-        or (_is_forgotten(case) and bool(case.evaluation.lacking))
+        or (_is_forgotten(case) and bool(case.evaluation.is_release_incomplete))
     )
 
 
@@ -184,7 +184,7 @@ def _is_overtaken(case: Case) -> bool:
 
 def _has_upgrade(case: Case) -> bool:
     """Whether an upgrade was recorded, and its conductor died before it wrote the status."""
-    return upgrade.pending(case.evaluation.record) is not None and case.is_complete()
+    return upgrade.pending_upgrade(case.evaluation.record) is not None and case.is_complete()
 
 
 def _is_forgotten(case: Case) -> bool:
@@ -211,7 +211,7 @@ def _is_forgotten(case: Case) -> bool:
 
 # Failures that end --------------------------------------------------------------------------------
 def _failed_and_unfinished(case: Case) -> bool:
-    return case.is_failed() and bool(case.evaluation.unfinished)
+    return case.is_failed() and bool(case.evaluation.unfinished_operations)
 
 
 def _reconcile(case: Case) -> None:
@@ -220,7 +220,7 @@ def _reconcile(case: Case) -> None:
 
 
 def _deletion_of_nodegroups_failed(case: Case) -> bool:
-    return bool(case.evaluation.lacking and _failed_deletions(case))
+    return bool(case.evaluation.is_release_incomplete and _failed_deletions(case))
 
 
 def _failed_deletions(case: Case) -> list[Any]:

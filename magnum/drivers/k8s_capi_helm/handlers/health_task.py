@@ -58,8 +58,10 @@ def repair(run: Reconciliation, context: Any, cluster: Any) -> Verdict | None:
             known = check.snapshot
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
-    outcome = observe.ApplyOutcome(known=known)
-    evaluation = observe.evaluate(run, cluster, nodegroups_observed, outcome, include_health=True)
+    outcome = observe.ApplyOutcome(snapshot=known)
+    evaluation = observe.evaluate_cluster(
+        run, cluster, nodegroups_observed, outcome, include_health=True
+    )
     try:
         case = health_repairs.Case(run, context, cluster, nodegroups_observed, evaluation)
         health_repairs.apply_first(case)
@@ -101,7 +103,9 @@ def _with_refusal(
     """
     verdict = evaluation.verdict
     is_complete = (
-        bool(verdict.fingerprint) and not evaluation.unreachable and not evaluation.unfinished
+        bool(verdict.fingerprint)
+        and not evaluation.unreachable
+        and not evaluation.unfinished_operations
     )
     if not (is_complete and cluster.status == verdict.status == Status.UPDATE_FAILED):
         return verdict

@@ -74,7 +74,9 @@ def update(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
             must_be_known=must_be_known,
             target_node_count=bounds.count,
             fields=fields,
-            previous_bounds=writer.bounds(stored) if set(fields) & set(change.BOUNDS) else None,
+            previous_bounds=writer.nodegroup_bounds(stored)
+            if set(fields) & set(change.BOUNDS)
+            else None,
             resolved=preflight.flavor(run, cluster, nodegroup) if bounds.scales else NOTHING,
         )
         operation = pending_operation.begin(run, cluster, new)
@@ -95,7 +97,7 @@ def _check_update(
     :raises errors.DriverError: it is refused; nothing was touched.
     """
     record = ownership.require(run.clients, cluster, run.settings)
-    release_key = reader.namespace(cluster, run.settings), cluster.stack_id
+    release_key = reader.cluster_namespace(cluster, run.settings), cluster.stack_id
     release_snapshot, error = revisions.read_for_request(run.clients, *release_key, record)
     if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
         return None
@@ -112,7 +114,7 @@ def delete(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
         release is older than what runs, or the management cluster refuses.
     """
     record = ownership.require(run.clients, cluster, run.settings)
-    namespace = reader.namespace(cluster, run.settings)
+    namespace = reader.cluster_namespace(cluster, run.settings)
     revisions.require(run.clients, namespace, cluster.stack_id, record)
     writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
     new = pending_operation.NewOperation(

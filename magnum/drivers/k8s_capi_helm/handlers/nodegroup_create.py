@@ -32,7 +32,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     NodeGroupRequest,
     NOTHING,
     ReleaseRecord,
-    Resolved,
+    ResolvedNames,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
@@ -55,7 +55,7 @@ class CheckedNodegroup:
     """
 
     count: int | None
-    resolved: Resolved
+    resolved: ResolvedNames
 
 
 def check(
@@ -97,7 +97,7 @@ def _create_server_group(
     requests: list[NodeGroupRequest],
     nodegroup: Any,
     live: LiveRelease | None,
-) -> Resolved:
+) -> ResolvedNames:
     """Look whether the cloud has what a nodegroup needs, and make its server group.
 
     :returns: what its names stand for; nothing where the cloud does not answer.
@@ -108,8 +108,8 @@ def _create_server_group(
             run, request, request_of_nodegroup, live.values if live else {}
         )
         if facts and live:
-            nodegroups.new_entries(live, request, requests, facts.resolved, run.settings)
-        resolved = facts.resolved if facts else NOTHING
+            nodegroups.new_entries(live, request, requests, facts.resolved_names, run.settings)
+        resolved = facts.resolved_names if facts else NOTHING
     try:
         provision.create_server_groups(run.cloud(), request, requests)
     except errors.CloudUnreachable as error:
@@ -163,7 +163,7 @@ def _is_leaving(run: Reconciliation, cluster: Any, nodegroup: Any) -> bool:
     if stored is None or writer.is_deleting(stored):
         return True
     try:
-        namespace = reader.namespace(cluster, run.settings)
+        namespace = reader.cluster_namespace(cluster, run.settings)
         record = run.clients.leases.read(namespace, cluster.stack_id)
     except errors.DriverError:
         return False  # nobody can tell; the passes work from the rows then
@@ -178,7 +178,7 @@ def deployed_release(
     :raises errors.ReleaseOutdated: it is older than what runs.
     """
     with contextlib.suppress(errors.ManagementUnreachable):
-        namespace = reader.namespace(cluster, run.settings)
+        namespace = reader.cluster_namespace(cluster, run.settings)
         return revisions.deployed_release(run.clients, namespace, cluster.stack_id, record)
     return None
 

@@ -17,7 +17,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     NOTHING,
     Operation,
     ReleaseRecord,
-    Resolved,
+    ResolvedNames,
     Verb,
 )
 from magnum.drivers.k8s_capi_helm.model import operation as model_operation
@@ -53,7 +53,7 @@ class NewOperation:
     fields: tuple[str, ...] = ()
     previous_bounds: tuple[int | None, int | None] | None = None
     nodegroup_uuid: str = ""
-    resolved: Resolved = NOTHING
+    resolved: ResolvedNames = NOTHING
 
 
 def begin(run: Reconciliation, cluster: Any, new: NewOperation) -> Operation:
@@ -83,7 +83,7 @@ def begin(run: Reconciliation, cluster: Any, new: NewOperation) -> Operation:
             writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
     if new.verb is Verb.NODEGROUP_CREATE and not _nodegroups_of(cluster, new.nodegroup_uuid):
         # It was deleted meanwhile, and nobody else would ever take this off the record.
-        namespace = reader.namespace(cluster, run.settings)
+        namespace = reader.cluster_namespace(cluster, run.settings)
         run.clients.leases.finish(namespace, cluster.stack_id, [operation.id])
     return operation
 
@@ -100,7 +100,7 @@ def _operation(run: Reconciliation, cluster: Any, new: NewOperation) -> Operatio
     return Operation(
         id=str(new.verb) if deleting else f"{new.verb}-{uuidutils.generate_uuid()[:8]}",
         verb=new.verb,
-        started=now,
+        started_at=now,
         # One whose row has gone by now is about nobody any more.
         groups=(called.get(new.nodegroup, new.nodegroup),) if new.nodegroup else (),
         deadline=state.deadline(now, minutes),
@@ -108,7 +108,7 @@ def _operation(run: Reconciliation, cluster: Any, new: NewOperation) -> Operatio
         fields=new.fields,
         previous_bounds=new.previous_bounds,
         nodegroup_uuid=new.nodegroup_uuid,
-        resolved=new.resolved,
+        resolved_names=new.resolved,
     )
 
 
@@ -128,7 +128,7 @@ def retry(
     """
     name = reader.entry_names_of(cluster.nodegroups).get(nodegroup.name, nodegroup.name)
     try:
-        namespace = reader.namespace(cluster, run.settings)
+        namespace = reader.cluster_namespace(cluster, run.settings)
         record = run.clients.leases.read(namespace, cluster.stack_id)
         if model_operation.is_nodegroup_deleted(record, nodegroup, name):
             writer.mark_in_progress(nodegroup, Status.DELETE_IN_PROGRESS)
@@ -143,7 +143,7 @@ def retry(
 
 
 def _record(run: Reconciliation, cluster: Any, operation: Operation) -> ReleaseRecord:
-    namespace = reader.namespace(cluster, run.settings)
+    namespace = reader.cluster_namespace(cluster, run.settings)
     # Also when a cloud that is slow has used the time up: some requests are nowhere else.
     with deadline.at_least(_WRITING):
         return run.clients.leases.add(namespace, cluster.stack_id, operation)

@@ -26,7 +26,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Json,
     NodeGroupRequest,
     NOTHING,
-    Resolved,
+    ResolvedNames,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import requirements
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
@@ -58,7 +58,7 @@ def for_nodegroup(
     :raises errors.DoesNotFit: the nodegroup cannot be built, with everything that is in the way.
     :raises errors.CloudRefused: Glance or Nova says no.
     """
-    lookup = Resolved(extra_networks=nodegroups.extra_networks(live, request.labels))
+    lookup = ResolvedNames(extra_networks=nodegroups.extra_networks(live, request.labels))
     cloud = run.cloud()
     try:
         facts = cloud.nodegroup_facts(request, nodegroup, lookup=lookup)
@@ -116,7 +116,7 @@ def for_resize(
     message.refuse(checks.quota_problems(usage, quotas))
 
 
-def flavor(run: Reconciliation, cluster: Any, nodegroup: Any) -> Resolved:
+def flavor(run: Reconciliation, cluster: Any, nodegroup: Any) -> ResolvedNames:
     """The flavor of a nodegroup, as the requesting user sees it.
 
     :returns: nothing where Nova does not tell.
@@ -132,4 +132,4 @@ def flavor(run: Reconciliation, cluster: Any, nodegroup: Any) -> Resolved:
             error.detail,
         )
         return NOTHING
-    return Resolved(flavors=flavors)
+    return ResolvedNames(flavors=flavors)

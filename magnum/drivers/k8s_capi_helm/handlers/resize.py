@@ -67,7 +67,7 @@ def resize(
     :raises errors.DriverError: nothing has changed, and Magnum puts the count back.
     """
     record = ownership.require(run.clients, cluster, run.settings)
-    release_key = reader.namespace(cluster, run.settings), cluster.stack_id
+    release_key = reader.cluster_namespace(cluster, run.settings), cluster.stack_id
     release_snapshot, error = revisions.read_for_request(run.clients, *release_key, record)
     if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
         return
@@ -120,7 +120,9 @@ def _resized_group(
     group_name = None if nodegroup.role == reader.MASTER else name
     count = values_live.count(values, group_name)
     if is_autoscaled and live is not None:
-        count = autoscaling.replicas(run.clients, request.namespace, request.release, name) or 0
+        count = (
+            autoscaling.desired_replicas(run.clients, request.namespace, request.release, name) or 0
+        )
     is_creating = live is not None and group_name is not None and name not in entries
     return _ResizedGroup(group_name, count, is_autoscaled, is_creating)
 
@@ -187,7 +189,7 @@ def change_bounds(
     entry = values_live.node_groups(known.live.values if known.live else {}).get(name, {})
     if not values_live.is_autoscaled(entry):
         return BoundsChange(must_be_known=True, scales=True)
-    current = autoscaling.replicas(run.clients, request.namespace, request.release, name)
+    current = autoscaling.desired_replicas(run.clients, request.namespace, request.release, name)
     operations = known.record.operations if known.record else ()
     changed_fields = {*fields, *change.changed_bounds(operations).get(name, ())}
     stored = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]

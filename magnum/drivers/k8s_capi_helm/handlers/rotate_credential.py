@@ -23,7 +23,7 @@ def rotate(run: Reconciliation, context: Any, cluster: Any) -> None:
     """
     try:
         ownership.require(run.clients, cluster, run.settings)
-        credential_rotation.rotate(run, ownership.owner(cluster, run.settings), context)
+        credential_rotation.rotate_credentials(run, ownership.owner(cluster, run.settings), context)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: credential rotation: %s %s", cluster.uuid, error, error.detail)
         raise rpc.refused(error) from error

@@ -54,9 +54,9 @@ _DIED = (
 #: What an operator has to mend and no tenant can: the request is as good as before, and goes on.
 _OPERATORS_TURN = (
     errors.ManagementRefused,
-    errors.NotHere,
+    errors.ProofNotFound,
     errors.HelmUnusable,
-    errors.Misconfigured,
+    errors.InvalidConfiguration,
     errors.ReleaseOutdated,
 )
 
@@ -108,10 +108,12 @@ def advance(
     if outcome is None or deadline.is_expired():
         # Whoever asked is to have his answer; what a look would need has no time left either.
         return
-    snapshot = outcome.known
+    snapshot = outcome.snapshot
     if snapshot is None or snapshot.observed is None:
         nodegroups_observed = list(cluster.nodegroups)
-    evaluation = observe.evaluate(run, cluster, nodegroups_observed, outcome, may_finish=may_finish)
+    evaluation = observe.evaluate_cluster(
+        run, cluster, nodegroups_observed, outcome, may_finish=may_finish
+    )
     is_news = write(run, context, cluster, nodegroups_observed, evaluation)
     is_same = not is_news and snapshot is not None and not snapshot.is_changed
     if evaluation.inputs is not None and is_same:
@@ -155,7 +157,7 @@ def _outcome(
             writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
             return None
         applied = _apply(run, context, cluster, known, may_finish=may_finish)
-        return observe.ApplyOutcome(known=applied)
+        return observe.ApplyOutcome(snapshot=applied)
     except errors.DriverError as error:
         if not may_finish:
             LOG.debug(
@@ -168,7 +170,7 @@ def _outcome(
 
 def _read(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> ReleaseSnapshot:
     """The record alone."""
-    namespace = reader.namespace(cluster, run.settings)
+    namespace = reader.cluster_namespace(cluster, run.settings)
     return ReleaseSnapshot(record or run.clients.leases.read(namespace, cluster.stack_id), None)
 
 
@@ -184,7 +186,7 @@ def _apply(
     ports, conf = run.clients, run.settings
     record = ownership.proved_record(ports, ownership.owner(cluster, conf), known.record)
     if record is None:
-        raise errors.NotHere(
+        raise errors.ProofNotFound(
             f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
             "belongs to this cluster. Ask the operator to check which management cluster the "
             "driver's kubeconfig names."
@@ -212,7 +214,7 @@ def continue_deletion(run: Reconciliation, context: Any, cluster: Any) -> None:
         return
     owner = ownership.owner(cluster, run.settings)
     try:
-        step = reconcile_deletion.advance(
+        step = reconcile_deletion.advance_deletion(
             run.clients, owner, run.cloud, run.settings, run.now, cluster.status_reason or ""
         )
     except errors.DriverError as error:
@@ -240,11 +242,11 @@ def write(
 
     :returns: as :func:`write_status.write`.
     """
-    if any(nodegroup.gone for nodegroup in evaluation.verdict.groups):
+    if any(nodegroup.is_deleted for nodegroup in evaluation.verdict.groups):
         owner = ownership.owner(cluster, run.settings)
         left = provision.delete_unused_server_groups(run.cloud(), owner, evaluation.verdict)
         evaluation = dataclasses.replace(evaluation, verdict=left)
-    namespace = reader.namespace(cluster, run.settings)
+    namespace = reader.cluster_namespace(cluster, run.settings)
     return write_status.write(
         context, cluster, nodegroups_observed, evaluation, run.clients, namespace
     )
@@ -263,7 +265,7 @@ def _outcome_of(
 ) -> observe.ApplyOutcome:
     """What an error means for what is in progress: it is refused, or waits."""
     if _is_temporary(error, cluster, now):
-        return observe.ApplyOutcome(waiting=error)
+        return observe.ApplyOutcome(waiting_error=error)
     return observe.ApplyOutcome(refusal=str(error))
 
 
@@ -273,7 +275,7 @@ def _is_temporary(error: errors.DriverError, cluster: Any, now: datetime.datetim
     What is not here may be on another management cluster. A create has its time to be found; its
     Lease, which would say when that ends, is not here either.
     """
-    if isinstance(error, errors.NotHere) and cluster.status == Status.CREATE_IN_PROGRESS:
+    if isinstance(error, errors.ProofNotFound) and cluster.status == Status.CREATE_IN_PROGRESS:
         limit = state.deadline(cluster.created_at or now, cluster.create_timeout)
         return limit is None or now <= limit
     return error.retryable or isinstance(error, _OPERATORS_TURN)

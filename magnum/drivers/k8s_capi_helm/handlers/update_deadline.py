@@ -26,12 +26,12 @@ def add(run: Reconciliation, context: Any, cluster: Any, record: ReleaseRecord) 
         # Another reconciliation has ended it, and its operations.
         return record
     return run.clients.leases.add(
-        reader.namespace(cluster, run.settings),
+        reader.cluster_namespace(cluster, run.settings),
         cluster.stack_id,
         Operation(
             id=_ID,
             verb=Verb.RESIZE,
-            started=run.now,
+            started_at=run.now,
             deadline=state.deadline(run.now, run.settings.capi_helm.update_timeout),
         ),
     )
@@ -46,4 +46,6 @@ def remove(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> N
     :raises errors.DriverError: the management cluster cannot be used.
     """
     if record is not None and any(operation.id == _ID for operation in record.operations):
-        run.clients.leases.finish(reader.namespace(cluster, run.settings), cluster.stack_id, [_ID])
+        run.clients.leases.finish(
+            reader.cluster_namespace(cluster, run.settings), cluster.stack_id, [_ID]
+        )

@@ -125,7 +125,7 @@ def _operation(
     return Operation(
         id=f"{Verb.UPGRADE}-{uuidutils.generate_uuid()[:8]}",
         verb=Verb.UPGRADE,
-        started=run.now,
+        started_at=run.now,
         groups=nodegroup_names,
         deadline=state.deadline(run.now, run.settings.capi_helm.update_timeout),
         template=template.uuid,
@@ -149,7 +149,7 @@ def _check(
     ports, conf, live, record = run.clients, run.settings, snapshot.live, snapshot.record
     assert live is not None
     plan = upgrade_plan.plan_upgrade(run, request, target, operation)
-    operation = dataclasses.replace(operation, resolved=plan.facts.resolved)
+    operation = dataclasses.replace(operation, resolved_names=plan.facts.resolved_names)
     first, owing = upgrade_plan.begin_upgrade(
         live.values, plan, conf, record.deferred if record else ()
     )
@@ -157,7 +157,7 @@ def _check(
     following = operation.groups if chart else ()
     whole = upgrade_nodegroups.is_complete(first, operation, target.request)
     values = values_upgrade.unpin_nodegroups(
-        first, following, operation.max_batch_size, owing, shared=whole
+        first, following, operation.max_batch_size, owing, include_shared=whole
     )
     made_by = (chart.family, chart.version) if chart else (live.chart_family, live.chart_version)
     family = names.family_of_keys(*made_by)
@@ -230,7 +230,7 @@ def _save_autoscaled_counts(ports: Clients, cluster: Any, live: LiveRelease) -> 
     )
     for nodegroup in all_nodegroups:
         if values_live.is_autoscaled(entries.get(entry_names[nodegroup.name], {})):
-            current = autoscaling.replicas(
+            current = autoscaling.desired_replicas(
                 ports, live.namespace, live.name, entry_names[nodegroup.name]
             )
             if current is not None and current != nodegroup.node_count:

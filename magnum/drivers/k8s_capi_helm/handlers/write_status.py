@@ -94,7 +94,7 @@ def _write(
         finished = [
             op.id
             for op in _operations(evaluation)
-            if op.id not in evaluation.unfinished and _is_finished(op, verdict)
+            if op.id not in evaluation.unfinished_operations and _is_finished(op, verdict)
         ]
         if latest is not None and finished:
             # Off the record last: as long as its row is there, its deletion stands.
@@ -186,7 +186,7 @@ def _is_unchanged(cluster: Any, nodegroups_observed: list[Any], evaluation: Eval
 
 def _is_nodegroup_unchanged(nodegroup: Any, verdict: GroupVerdict) -> bool:
     return (
-        not verdict.gone
+        not verdict.is_deleted
         and (verdict.status, verdict.reason) == (nodegroup.status, nodegroup.status_reason)
         and verdict.node_count in (None, nodegroup.node_count)
         and (verdict.addresses is None or list(verdict.addresses) == nodegroup.node_addresses)
@@ -218,7 +218,8 @@ def _record_verdict(
             *key, ready_fingerprint=verdict.fingerprint, nodegroup_ready_fingerprints=fingerprints
         )
     if verdict.status.endswith(("_COMPLETE", "_FAILED")):
-        unfinished = evaluation.unfinished | _handed_over_deletions(current, evaluation, latest)
+        unfinished = _handed_over_deletions(current, evaluation, latest)
+        unfinished |= evaluation.unfinished_operations
         done = [
             op.id
             for op in latest.operations
@@ -257,7 +258,8 @@ def _handed_over_deletions(
     return frozenset(
         deletion.id
         for deletion in deletions
-        if deletion.nodegroup_uuid in uuids and evaluation.rendered.isdisjoint(deletion.groups)
+        if deletion.nodegroup_uuid in uuids
+        and evaluation.rendered_nodegroups.isdisjoint(deletion.groups)
     )
 
 
@@ -268,7 +270,7 @@ def _is_finished(operation: Operation, verdict: Verdict) -> bool:
 
 def _gone(verdict: Verdict) -> frozenset[str]:
     """Names of the nodegroups that are gone."""
-    return frozenset(nodegroup.name for nodegroup in verdict.groups if nodegroup.gone)
+    return frozenset(nodegroup.name for nodegroup in verdict.groups if nodegroup.is_deleted)
 
 
 def _fingerprints(verdict: Verdict) -> dict[str, str]:
@@ -288,7 +290,7 @@ def _may_be_unvalidated(cluster: Any, nodegroup: Any) -> bool:
 
 
 def _write_nodegroup(nodegroup: Any, verdict: GroupVerdict) -> None:
-    if verdict.gone:
+    if verdict.is_deleted:
         saving.destroy(nodegroup)
         return
     _write_sizes(nodegroup, verdict, status=verdict.status, status_reason=verdict.reason)

@@ -149,7 +149,9 @@ class _Look:
             else conditions.at_path(cluster, "spec", ref, "name")
         )
         default_name = (
-            names.control_plane(self._release) if kind is names.CONTROL_PLANE else self._release
+            names.kubeadm_control_plane(self._release)
+            if kind is names.CONTROL_PLANE
+            else self._release
         )
         return self._one(kind, str(name_of_reference or default_name))
 

@@ -38,7 +38,7 @@ def parse(
         *template* that goes for the site's defaults too.
     :raises InvalidLabel: a label has another form than it should, or contradicts another one.
     :raises InvalidRequest: a label asks for what cannot be had.
-    :raises Misconfigured: a site default is wrong.
+    :raises InvalidConfiguration: a site default is wrong.
     """
     return _parse(
         tuple(texts.items()),
@@ -214,7 +214,7 @@ def _default_value(label: labels_label.Label, texts: Mapping[str, str], *, lenie
         if not expected:
             return label.label_type.read(text)
         if not lenient:
-            raise errors.Misconfigured(
+            raise errors.InvalidConfiguration(
                 f"This cloud's default for label '{label.name}' is invalid. It is '{text}': "
                 f"expected {expected}. Set the label yourself or ask the cloud's operator.",
                 f"option {name} in [capi_helm_cluster_labels] (or what it takes its default from)",

@@ -73,7 +73,7 @@ def put_retired(lease: Json, credentials: Iterable[RetiredCredential]) -> None:
 
     :raises errors.RecordFull: they are too many.
     """
-    retired, previous = list(credentials), codec.record(lease).retired
+    retired, previous = list(credentials), codec.record(lease).retired_credentials
     text = codec.retired_credentials(retired)
     if len(text) > OF_RETIRED and len(retired) > len(previous):
         raise errors.RecordFull(
@@ -94,7 +94,8 @@ def _drop_for_deletion(lease: Json, deletion: Operation) -> None:
         # The end of a cluster finds all that this driver has made for a user by their names; the
         # first may be of magnum-capi-helm, which names them otherwise.
         first_of_user = {
-            credential.user: credential for credential in reversed(codec.record(lease).retired)
+            credential.user: credential
+            for credential in reversed(codec.record(lease).retired_credentials)
         }
         codec.annotate(lease, codec.RETIRED, codec.retired_credentials(first_of_user.values()))
 

@@ -37,6 +37,8 @@ OWED = f"{PREFIX}/owed-to-nodegroups"
 CLEARED = f"{PREFIX}/cloud-cleared"
 #: An operator may take this one away: what Helm has is believed then, and noted anew.
 REVISIONS = f"{PREFIX}/revisions"
+#: The keys of :class:`Revisions`, in the order of its fields.
+_REVISIONS = ("newest", "applied", "begun")
 _VERBS = frozenset(Verb)
 _BEING_APPLIED = "The change is being applied to the management cluster."
 _SEVERAL_APPLIED = (
@@ -78,7 +80,7 @@ def record(lease: Json) -> ReleaseRecord:
         applied_generations=json.loads(notes.get(WRITTEN) or "{}"),
         tombstone=notes.get(TOMBSTONE) == "true",
         holder=holder(lease),
-        retired=tuple(
+        retired_credentials=tuple(
             RetiredCredential(
                 item["id"],
                 item["user"],
@@ -88,7 +90,7 @@ def record(lease: Json) -> ReleaseRecord:
             for item in json.loads(notes.get(RETIRED) or "[]")
         ),
         deferred=tuple(_deferred(change) for change in json.loads(notes.get(OWED) or "[]")),
-        cleared=notes.get(CLEARED) == "true",
+        is_cloud_cleared=notes.get(CLEARED) == "true",
         revisions=_revisions(json.loads(notes.get(REVISIONS) or "{}")),
     )
 
@@ -114,14 +116,14 @@ def entry(operation: Operation) -> dict[str, Any]:
         "id": operation.id,
         "verb": operation.verb.value,
         "groups": list(operation.groups),
-        "started": operation.started.isoformat(),
+        "started": operation.started_at.isoformat(),
         "deadline": operation.deadline.isoformat() if operation.deadline else None,
     }
     if operation.verb is Verb.UPGRADE:
         document["upgrade"] = {
             "template": operation.template,
             "batch": operation.max_batch_size,
-            "accepted": operation.accepted,
+            "accepted": operation.is_accepted,
         }
     if operation.target_node_count is not None:
         document["count"] = operation.target_node_count
@@ -133,8 +135,8 @@ def entry(operation: Operation) -> dict[str, Any]:
         document["row"] = operation.nodegroup_uuid
     if operation.earlier:
         document["earlier"] = [list(bounds) for bounds in operation.earlier]
-    if operation.resolved != NOTHING:
-        document |= resolved_names.entry(operation.resolved)
+    if operation.resolved_names != NOTHING:
+        document |= resolved_names.entry(operation.resolved_names)
     return document
 
 
@@ -154,15 +156,14 @@ def retired_credentials(credentials: Iterable[RetiredCredential]) -> str:
 
 def deferred_changes(upgrades: Iterable[DeferredChange]) -> str:
     """What upgrades owe, as it stands in the Lease."""
-    items = [dataclasses.asdict(change) for change in upgrades]
+    items = [change.document for change in upgrades]
     return json.dumps(items) if items else ""
 
 
 def revisions(recorded_revisions: Revisions) -> str:
     """What is known of revisions, as it stands in the Lease."""
-    return encode_mapping(
-        {key: number for key, number in dataclasses.asdict(recorded_revisions).items() if number}
-    )
+    numbers = zip(_REVISIONS, dataclasses.astuple(recorded_revisions), strict=True)
+    return encode_mapping({key: number for key, number in numbers if number})
 
 
 def annotate(lease: Json, key: str, value: str) -> None:
@@ -279,24 +280,23 @@ def operation(entry: Mapping[str, Any]) -> Operation:
     return Operation(
         id=entry["id"],
         verb=Verb(entry["verb"]),
-        started=datetime.datetime.fromisoformat(entry["started"]),
+        started_at=datetime.datetime.fromisoformat(entry["started"]),
         groups=tuple(entry.get("groups") or ()),
         deadline=datetime.datetime.fromisoformat(deadline) if deadline else None,
         template=upgrade.get("template", ""),
         max_batch_size=upgrade.get("batch", 1),
-        accepted=upgrade.get("accepted", False),
+        is_accepted=upgrade.get("accepted", False),
         target_node_count=entry.get("count"),
         fields=tuple(entry.get("fields") or ()),
         previous_bounds=(minimum, maximum) if entry.get("bounds") else None,
         nodegroup_uuid=entry.get("row") or "",
         earlier=tuple((low, high) for low, high in entry.get("earlier") or ()),
-        resolved=resolved_names.lookup_of(entry),
+        resolved_names=resolved_names.lookup_of(entry),
     )
 
 
 def _revisions(entry: Mapping[str, int]) -> Revisions:
-    numbers = (entry.get(key, 0) for key in ("newest", "applied", "begun"))
-    return Revisions(*numbers)
+    return Revisions(*(entry.get(key, 0) for key in _REVISIONS))
 
 
 def _deferred(entry: dict[str, Any]) -> DeferredChange:
@@ -304,7 +304,7 @@ def _deferred(entry: dict[str, Any]) -> DeferredChange:
         id=entry["id"],
         defaults=_old_and_new(entry["defaults"]),
         groups={name: _old_and_new(pair) for name, pair in entry["groups"].items()},
-        shared=_old_and_new(entry["shared"]),
+        shared_values=_old_and_new(entry["shared"]),
     )
 
 

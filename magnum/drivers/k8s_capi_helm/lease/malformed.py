@@ -49,7 +49,8 @@ def _check(record: ReleaseRecord) -> None:
             raise TypeError(type(mapping).__name__)
     revisions = record.revisions
     if not all(
-        isinstance(number, int) for number in (revisions.newest, revisions.applied, revisions.begun)
+        isinstance(number, int)
+        for number in (revisions.newest, revisions.last_applied, revisions.pending_install)
     ):
         raise TypeError("revisions")
     for operation in record.operations:

@@ -67,12 +67,14 @@ def merge_operations(first: Operation, new: Operation) -> Operation:
         fields=tuple(dict.fromkeys((*first.fields, *new.fields))),
         previous_bounds=bounds,
         earlier=earlier,
-        resolved=first.resolved if new.resolved == NOTHING else new.resolved,
+        resolved_names=first.resolved_names
+        if new.resolved_names == NOTHING
+        else new.resolved_names,
     )
-    if first.deadline is not None and first.deadline < new.started:
+    if first.deadline is not None and first.deadline < new.started_at:
         return result
-    started = min(first.started, new.started)
-    return dataclasses.replace(result, started=started, deadline=_deadline(first, new))
+    started = min(first.started_at, new.started_at)
+    return dataclasses.replace(result, started_at=started, deadline=_deadline(first, new))
 
 
 def _before(first: Operation, new: Operation) -> tuple[tuple[int | None, int | None], ...]:
@@ -82,7 +84,7 @@ def _before(first: Operation, new: Operation) -> tuple[tuple[int | None, int | N
 def _deadline(first: Operation, new: Operation) -> datetime.datetime | None:
     if first.deadline is None or new.deadline is None:
         return new.deadline
-    last = first.started + _TIMES * (new.deadline - new.started)
+    last = first.started_at + _TIMES * (new.deadline - new.started_at)
     return max(first.deadline, min(new.deadline, last))
 
 

@@ -65,7 +65,7 @@ class ReleaseLeases:
     ) -> ReleaseRecord:
         """Make the Lease of a release, or read it when there is one.
 
-        :raises errors.NotOurs: it belongs to another cluster.
+        :raises errors.NotOwned: it belongs to another cluster.
         :raises errors.DriverError: the management cluster cannot be used.
         """
         manifest = codec.new(namespace, release, cluster_uuid, project_id)
@@ -84,7 +84,7 @@ class ReleaseLeases:
             raise codec.too_large(release, _CHANGES)
         record = codec.record(lease)
         if record.cluster_uuid != cluster_uuid:
-            raise errors.NotOurs(
+            raise errors.NotOwned(
                 f"Release '{release}' belongs to cluster '{record.cluster_uuid}', not to "
                 f"'{cluster_uuid}'. Nothing was changed; ask the operator to check that this "
                 "Magnum uses the right management cluster.",
@@ -150,7 +150,7 @@ class ReleaseLeases:
         def change(lease: Json) -> None:
             record = codec.record(lease)
             finished = [item for item in record.operations if item.id in done]
-            refused = {item.id for item in finished if not item.accepted}
+            refused = {item.id for item in finished if not item.is_accepted}
             deferred = [item for item in record.deferred if item.id not in refused]
             entries = codec.pending_entries(lease)
             remaining = [entry for entry in entries if entry.get("id") not in done]
@@ -209,7 +209,7 @@ class ReleaseLeases:
         """
 
         def change(lease: Json) -> None:
-            retired, new = codec.record(lease).retired, (credential.id, credential.name)
+            retired, new = codec.record(lease).retired_credentials, (credential.id, credential.name)
             others = (item for item in retired if (item.id, item.name) != new)
             capacity.put_retired(lease, [*others, credential])
 
@@ -225,7 +225,7 @@ class ReleaseLeases:
         deleted = frozenset(ids)
 
         def change(lease: Json) -> None:
-            retired = codec.record(lease).retired
+            retired = codec.record(lease).retired_credentials
             others = [item for item in retired if (item.id or item.name) not in deleted]
             codec.annotate(lease, codec.RETIRED, codec.retired_credentials(others))
 

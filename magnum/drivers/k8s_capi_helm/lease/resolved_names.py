@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.model import Flavor, Image, NOTHING, Resolved
+from magnum.drivers.k8s_capi_helm.model import Flavor, Image, NOTHING, ResolvedNames
 
 _KEY = "resolved"
 
 
-def entry(lookup: Resolved) -> dict[str, Any]:
+def entry(lookup: ResolvedNames) -> dict[str, Any]:
     """The key of an operation, and what it says."""
     images = {
         text: [image.id, image.kubernetes_version, image.os_distro]
@@ -35,7 +35,7 @@ def entry(lookup: Resolved) -> dict[str, Any]:
     return {_KEY: {name: part for name, part in parts.items() if part}}
 
 
-def lookup_of(operation: Mapping[str, Any]) -> Resolved:
+def lookup_of(operation: Mapping[str, Any]) -> ResolvedNames:
     """What an operation says of it; nothing where an older version has written it down.
 
     A newer version may have added something at the end of each list.
@@ -45,7 +45,7 @@ def lookup_of(operation: Mapping[str, Any]) -> Resolved:
         return NOTHING
     # The version before this one has written three.
     external, fixed, subnet, extra = [*(stored.get("networks") or ("", "", "")), {}][:4]
-    return Resolved(
+    return ResolvedNames(
         images={text: Image(*facts[:3]) for text, facts in (stored.get("images") or {}).items()},
         flavors={text: Flavor(*facts[:5]) for text, facts in (stored.get("flavors") or {}).items()},
         external_network_id=external,

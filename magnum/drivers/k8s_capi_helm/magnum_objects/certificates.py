@@ -83,7 +83,7 @@ def delete_unreferenced(context: Any, cluster: Cluster) -> None:
         _delete(context, cluster, getattr(cluster, field))
 
 
-def delete(context: Any, cluster: Cluster) -> None:
+def delete_certificates(context: Any, cluster: Cluster) -> None:
     """Remove all certificates of a cluster whose row has gone while Magnum made them."""
     for field in _REFERENCES:
         _delete(context, cluster, getattr(cluster, field))

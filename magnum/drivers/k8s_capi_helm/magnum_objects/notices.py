@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from magnum.drivers.k8s_capi_helm import conf as conf_module
 from magnum.drivers.k8s_capi_helm import labels
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
-from magnum.drivers.k8s_capi_helm.magnum_objects.reader import workers
+from magnum.drivers.k8s_capi_helm.magnum_objects.reader import worker_nodegroups
 from magnum.drivers.k8s_capi_helm.magnum_objects.template import cni, CNIS
 from magnum.drivers.k8s_capi_helm.magnum_objects.types import Cluster, ClusterTemplate, NodeGroup
 from magnum.drivers.k8s_capi_helm.model import Json
@@ -18,7 +18,7 @@ _STORAGE_DRIVERS = ("overlay", "overlay2")
 _PORT = 6443
 
 
-def notices(
+def field_notices(
     cluster: Cluster, conf: Settings, live: Json | None = None, nodegroups: Iterable[NodeGroup] = ()
 ) -> tuple[str, ...]:
     """Sentences for the tenant, () if there is nothing to say.
@@ -33,7 +33,7 @@ def notices(
     # Nobody can give the default nodegroups labels: theirs are copies, perhaps old ones.
     labels_by_nodegroup = {
         nodegroup.name: nodegroup.labels or {}
-        for nodegroup in workers(nodegroups)
+        for nodegroup in worker_nodegroups(nodegroups)
         if not nodegroup.is_default
     }
     own_notices = (

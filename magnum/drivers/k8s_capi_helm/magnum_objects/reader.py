@@ -106,7 +106,7 @@ def _cluster_fields(cluster: Cluster, conf: Settings) -> _ClusterFields:
     return {
         "uuid": cluster.uuid,
         "name": cluster.name,
-        "namespace": namespace(cluster, conf),
+        "namespace": cluster_namespace(cluster, conf),
         "project_id": cluster.project_id,
         "user_id": cluster.user_id,
         "external_network": template.external_network_id or "",
@@ -132,7 +132,7 @@ def _nodegroup_fields(
     :param nodegroups: all of the cluster.
     """
     master, entry_names = _master(nodegroups), entry_names_of(nodegroups)
-    shown = workers(nodegroups, include_deleted=include_deleted)
+    shown = worker_nodegroups(nodegroups, include_deleted=include_deleted)
     deleted = [nodegroup for nodegroup in nodegroups if nodegroup.status in _LEAVING]
     return {
         "control_plane": _nodegroup_request(master, cluster, conf, entry_names),
@@ -213,7 +213,9 @@ def _labels_by_name(nodegroups: Sequence[NodeGroup]) -> dict[str, Mapping[str, s
     return {entry_names[nodegroup.name]: nodegroup.labels or {} for nodegroup in nodegroups}
 
 
-def workers(nodegroups: Iterable[NodeGroup], *, include_deleted: bool = False) -> list[NodeGroup]:
+def worker_nodegroups(
+    nodegroups: Iterable[NodeGroup], *, include_deleted: bool = False
+) -> list[NodeGroup]:
     """The nodegroups of workers that are requested.
 
     :param include_deleted: with those that are being deleted or could not be created.
@@ -225,7 +227,7 @@ def workers(nodegroups: Iterable[NodeGroup], *, include_deleted: bool = False) -
     ]
 
 
-def namespace(cluster: Cluster, conf: Settings) -> str:
+def cluster_namespace(cluster: Cluster, conf: Settings) -> str:
     """The namespace in which everything of a cluster lives."""
     return names.namespace(conf.capi_helm.namespace_prefix, cluster.project_id)
 

@@ -49,9 +49,9 @@ def magnum_state(
             )
             for nodegroup in all_nodegroups
         ),
-        applied=False,
+        is_applied=False,
         kubernetes_version=plain(values.get("kubernetesVersion")),
-        started=min((op.started for op in record.operations), default=None),
+        started_at=min((op.started_at for op in record.operations), default=None),
         deadline=max(deadlines, default=None),
         ready_fingerprint=record.ready_fingerprint,
         applied_generations=record.applied_generations,
@@ -64,19 +64,21 @@ def magnum_state(
 def with_outcome(
     state: MagnumState,
     *,
-    applied: bool,
+    is_applied: bool,
     only_new_nodegroups_missing: bool = False,
     refusal: str = "",
-    waiting: errors.DriverError | None = None,
+    waiting_error: errors.DriverError | None = None,
 ) -> MagnumState:
     """*state* with what came of applying what the rows ask for."""
     return dataclasses.replace(
         state,
-        applied=applied,
+        is_applied=is_applied,
         only_new_nodegroups_missing=only_new_nodegroups_missing,
         refusal=refusal or state.refusal,
-        waiting=str(waiting or ""),
-        waiting_cause=None if waiting is None or waiting.transient else waiting.cause,
+        waiting_reason=str(waiting_error or ""),
+        waiting_cause=None
+        if waiting_error is None or waiting_error.transient
+        else waiting_error.cause,
     )
 
 
@@ -110,7 +112,7 @@ def _nodegroup_state(
         status=nodegroup.status or "",
         count=nodegroup.node_count,
         is_control_plane=nodegroup.role == MASTER,
-        autoscaled=autoscaled,
+        is_autoscaled=autoscaled,
         minimum=live.get("machineCountMin", 0) if autoscaled else nodegroup.min_node_count or 0,
         maximum=live.get("machineCountMax") if autoscaled else nodegroup.max_node_count,
         reason=nodegroup.status_reason,

@@ -52,7 +52,7 @@ def check_template(template: ClusterTemplate, old: ClusterTemplate | None = None
         )
 
 
-def parts(text: str | None) -> tuple[str, ...]:
+def split_text(text: str | None) -> tuple[str, ...]:
     """The pieces of a text with commas between them."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
@@ -72,10 +72,10 @@ def upgrade_fields(template: ClusterTemplate) -> UpgradeFields:
     return {
         "template": template.name or "",
         "distro": template.cluster_distro or "",
-        "dns_nameservers": parts(template.dns_nameserver),
+        "dns_nameservers": split_text(template.dns_nameserver),
         "http_proxy": template.http_proxy or "",
         "https_proxy": template.https_proxy or "",
-        "no_proxy": parts(template.no_proxy),
+        "no_proxy": split_text(template.no_proxy),
         "insecure_registry": registry if proxy.is_registry(registry) else "",
     }
 
@@ -128,9 +128,9 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "volume_driver": _check_kind("volume_driver", ("cinder",)),
     "http_proxy": lambda url: proxy.check_proxy("http_proxy", url),
     "https_proxy": lambda url: proxy.check_proxy("https_proxy", url),
-    "no_proxy": lambda text: proxy.check_exceptions(parts(text)),
+    "no_proxy": lambda text: proxy.check_exceptions(split_text(text)),
     "insecure_registry": proxy.check_registry,
-    "dns_nameserver": lambda text: proxy.check_nameservers(parts(text)),
+    "dns_nameserver": lambda text: proxy.check_nameservers(split_text(text)),
     "apiserver_port": _check_port,
     "registry_enabled": _refuse_registry,
     "tls_disabled": _refuse_no_tls,

@@ -53,7 +53,7 @@ def clears_metadata(nodegroup: NodeGroup) -> bool:
     return any(field in changed and not getattr(nodegroup, field) for field in _MARKS)
 
 
-def bounds(nodegroup: NodeGroup) -> tuple[int | None, int | None]:
+def nodegroup_bounds(nodegroup: NodeGroup) -> tuple[int | None, int | None]:
     """The fewest and the most machines that a nodegroup's row allows."""
     return nodegroup.min_node_count, nodegroup.max_node_count
 

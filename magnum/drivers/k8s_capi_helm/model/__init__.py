@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm.model.cloud import (
     Quota,
     QuotaKey,
     QuotaResource,
-    Resolved,
+    ResolvedNames,
     Subnet,
 )
 from magnum.drivers.k8s_capi_helm.model.observed import (
@@ -81,7 +81,7 @@ __all__ = [
     "QuotaKey",
     "QuotaResource",
     "ReleaseRecord",
-    "Resolved",
+    "ResolvedNames",
     "RetiredCredential",
     "Revisions",
     "StaleController",

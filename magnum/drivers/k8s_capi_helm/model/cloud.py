@@ -69,7 +69,7 @@ class FloatingIp:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedNames:
     """The resolved names of a request, as the requesting user saw them.
 
     It is kept with the request: whoever carries it out later is shown other things under these
@@ -90,7 +90,7 @@ class Resolved:
 
 
 #: Nobody has looked anything up.
-NOTHING = Resolved()
+NOTHING = ResolvedNames()
 
 
 class CloudCapability(enum.StrEnum):
@@ -163,10 +163,10 @@ class CloudFacts:
         None: not asked.
     :ivar floating_ips: those of the address that a label names; None: not asked.
     :ivar has_keypair: whether the person who asks has the keypair; None: not asked.
-    :ivar offers: what there is to choose from, of each kind that was asked for.
+    :ivar capabilities: what there is to choose from, of each kind that was asked for.
     :ivar quotas: limited ones only, and only those that could be read; per volume type by
         (resource, type).
-    :ivar refused: what a service said instead of an answer, a sentence each.
+    :ivar refusals: what a service said instead of an answer, a sentence each.
     """
 
     image_id: str
@@ -186,14 +186,16 @@ class CloudFacts:
     extra_networks: Mapping[str, tuple[str, ...]] | None = None
     floating_ips: tuple[FloatingIp, ...] | None = None
     has_keypair: bool | None = None
-    offers: Mapping[CloudCapability, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    capabilities: Mapping[CloudCapability, tuple[str, ...]] = dataclasses.field(
+        default_factory=dict
+    )
     quotas: Mapping[QuotaKey, Quota] = dataclasses.field(default_factory=dict)
-    refused: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
 
     @property
-    def resolved(self) -> Resolved:
+    def resolved_names(self) -> ResolvedNames:
         """What names stand for, to be kept with the request."""
-        return Resolved(
+        return ResolvedNames(
             images=self.images,
             flavors={text: flavor for text, flavor in self.flavors.items() if flavor.id},
             external_network_id=self.external_network_id or "",

@@ -113,7 +113,7 @@ def metadata(obj: Json) -> Json:
     return mapping(obj.get("metadata"))
 
 
-def label(obj: Json, key: str) -> str | None:
+def object_label(obj: Json, key: str) -> str | None:
     """The object's label, None without."""
     value = mapping(metadata(obj).get("labels")).get(key)
     return None if value is None else str(value)

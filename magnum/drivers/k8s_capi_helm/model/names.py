@@ -198,7 +198,7 @@ def of_server_group(release_name: str, text: str) -> str | None:
     return nodegroup or None if prefix == release_name else None
 
 
-def api_address(release_name: str) -> str:
+def api_floating_ip(release_name: str) -> str:
     """Description of the floating IP that is made for the API of a release."""
     return f"Kubernetes API of {release_name}, made and deleted by Magnum"
 
@@ -245,22 +245,22 @@ def chart_copy(digest: str) -> str:
     return f"magnum-chart-{digest}"
 
 
-def control_plane(release_name: str) -> str:
+def kubeadm_control_plane(release_name: str) -> str:
     """Name the charts give the KubeadmControlPlane."""
     return f"{release_name}-control-plane"
 
 
 def tells_capacity(chart_family: str, chart_version: str) -> bool:
     """Whether a chart has the key ``capacity`` of a nodegroup, which is none of the contract."""
-    return is_ours_since(_CAPACITY_SINCE, chart_family, chart_version)
+    return is_own_chart_since(_CAPACITY_SINCE, chart_family, chart_version)
 
 
 def takes_containerd_disk(chart_family: str, chart_version: str) -> bool:
     """Whether a chart has the key ``containerdBlockDevice``, which is none of the contract."""
-    return is_ours_since(_CONTAINERD_DISK_SINCE, chart_family, chart_version)
+    return is_own_chart_since(_CONTAINERD_DISK_SINCE, chart_family, chart_version)
 
 
-def is_ours_since(since: tuple[int, int], chart_family: str, chart_version: str) -> bool:
+def is_own_chart_since(since: tuple[int, int], chart_family: str, chart_version: str) -> bool:
     """Whether a chart is this project's, of that minor release or later."""
     version = versions.parse(chart_version)
     return chart_family == CHART_FAMILY and version is not None and version.release[:2] >= since

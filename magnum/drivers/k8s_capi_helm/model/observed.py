@@ -80,7 +80,7 @@ class Observed:
     :ivar credential: what is wrong with the application credential, "" if nothing is known.
     :ivar autoscaler: its Deployment; None where the release has no autoscaled group.
     :ivar inside: what of the addons is missing in the tenant's cluster; None: not looked for.
-    :ivar silent: controllers by whose word everything above is, and who are gone.
+    :ivar stale_controllers: controllers by whose word everything above is, and who are gone.
     :ivar unreachable: the operator's detail when the management cluster could not be read, else "".
     """
 
@@ -99,7 +99,7 @@ class Observed:
     credential: str = ""
     autoscaler: tuple[Json, ...] | Missing | None = None
     inside: AddonInventory | None = None
-    silent: tuple[StaleController, ...] = ()
+    stale_controllers: tuple[StaleController, ...] = ()
     unreachable: str = ""
     asof: datetime.datetime | None = None
 

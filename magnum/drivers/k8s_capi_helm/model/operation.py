@@ -9,7 +9,7 @@ import datetime
 import enum
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.model.cloud import NOTHING, Resolved
+from magnum.drivers.k8s_capi_helm.model.cloud import NOTHING, ResolvedNames
 from magnum.drivers.k8s_capi_helm.model.observed import Json
 from magnum.drivers.k8s_capi_helm.model.request import ClusterRequest, NodeGroupRequest
 
@@ -31,11 +31,11 @@ class Operation:
     """One thing that was asked for and is not through yet.
 
     :ivar groups: nodegroups that it is about, () for the cluster as a whole.
-    :ivar started: when Magnum handed it over (aware, UTC).
+    :ivar started_at: when Magnum handed it over (aware, UTC).
     :ivar deadline: when it has to be through; None for no limit.
     :ivar template: of an upgrade, uuid of the cluster template that it leads to.
     :ivar max_batch_size: of an upgrade, how many machines of a nodegroup may be away at once.
-    :ivar accepted: of an upgrade, whether Helm has taken it and Magnum's rows say so.
+    :ivar is_accepted: of an upgrade, whether Helm has taken it and Magnum's rows say so.
     :ivar target_node_count: machines that autoscaled ``groups`` are still to be given; None for a
         fixed size, whose row says it, and once the number has been handed over.
     :ivar fields: of a nodegroup's update, the fields of its row that it changes.
@@ -44,24 +44,24 @@ class Operation:
     :ivar earlier: the same of requests before it that it stands for, the first first.
     :ivar nodegroup_uuid: of a nodegroup's creation or deletion, uuid of its row: a later group may
         have its name. "" where an older version has written it down.
-    :ivar resolved: what its names stood for when it was asked for; nothing where the cloud could
-        not be asked then, or an older version has written it down.
+    :ivar resolved_names: what its names stood for when it was asked for; nothing where the cloud
+        could not be asked then, or an older version has written it down.
     """
 
     id: str
     verb: Verb
-    started: datetime.datetime
+    started_at: datetime.datetime
     groups: tuple[str, ...] = ()
     deadline: datetime.datetime | None = None
     template: str = ""
     max_batch_size: int = 1
-    accepted: bool = False
+    is_accepted: bool = False
     target_node_count: int | None = None
     fields: tuple[str, ...] = ()
     previous_bounds: tuple[int | None, int | None] | None = None
     nodegroup_uuid: str = ""
     earlier: tuple[tuple[int | None, int | None], ...] = ()
-    resolved: Resolved = NOTHING
+    resolved_names: ResolvedNames = NOTHING
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,13 +89,23 @@ class DeferredChange:
     :ivar id: of the upgrade.
     :ivar defaults: of what nodegroups have in common.
     :ivar groups: of each nodegroup that has not taken it.
-    :ivar shared: of top-level values that reach the machines of all nodegroups.
+    :ivar shared_values: of top-level values that reach the machines of all nodegroups.
     """
 
     id: str
     defaults: tuple[Json, Json]
     groups: Mapping[str, tuple[Json, Json]]
-    shared: tuple[Json, Json]
+    shared_values: tuple[Json, Json]
+
+    @property
+    def document(self) -> Json:
+        """As it is stored in the Lease."""
+        return {
+            "id": self.id,
+            "defaults": self.defaults,
+            "groups": self.groups,
+            "shared": self.shared_values,
+        }
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,14 +113,14 @@ class Revisions:
     """What is known of the revisions that Helm has made of a release.
 
     :ivar newest: number of the newest one that was ever seen, 0 for none.
-    :ivar applied: of the newest one that was applied as a whole, 0 for none.
-    :ivar begun: of the one that an installation makes, while nobody has seen it; 0 for no such run.
-        An installation of a release that was lost begins to count anew.
+    :ivar last_applied: of the newest one that was applied as a whole, 0 for none.
+    :ivar pending_install: of the one that an installation makes, while nobody has seen it; 0 for no
+        such run. An installation of a release that was lost begins to count anew.
     """
 
     newest: int = 0
-    applied: int = 0
-    begun: int = 0
+    last_applied: int = 0
+    pending_install: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,9 +138,10 @@ class ReleaseRecord:
     :ivar tombstone: True once everything of the cluster is gone: until the pass that has seen to
         that, or the next one, has taken the Lease away.
     :ivar holder: who holds the lock now, "" for nobody.
-    :ivar retired: credentials that are to be deleted.
+    :ivar retired_credentials: credentials that are to be deleted.
     :ivar deferred: what nodegroups still lack of upgrades, the oldest first.
-    :ivar cleared: an operator has declared that nothing of the cluster is left in OpenStack.
+    :ivar is_cloud_cleared: an operator has declared that nothing of the cluster is left in
+        OpenStack.
     :ivar revisions: of the release; one that is older than these is not believed.
     """
 
@@ -144,13 +155,13 @@ class ReleaseRecord:
     applied_generations: Mapping[str, int] = dataclasses.field(default_factory=dict)
     tombstone: bool = False
     holder: str = ""
-    retired: tuple[RetiredCredential, ...] = ()
+    retired_credentials: tuple[RetiredCredential, ...] = ()
     deferred: tuple[DeferredChange, ...] = ()
-    cleared: bool = False
+    is_cloud_cleared: bool = False
     revisions: Revisions = Revisions()
 
 
-def resolved_names(operations: Iterable[Operation], nodegroup: NodeGroupRequest) -> Resolved:
+def resolved_names(operations: Iterable[Operation], nodegroup: NodeGroupRequest) -> ResolvedNames:
     """The resolved names of a nodegroup in the last request that set them."""
     verbs = (Verb.NODEGROUP_CREATE, Verb.NODEGROUP_UPDATE)
     resolved = NOTHING
@@ -160,8 +171,8 @@ def resolved_names(operations: Iterable[Operation], nodegroup: NodeGroupRequest)
             and nodegroup.name in operation.groups
             and operation.nodegroup_uuid in ("", nodegroup.uuid)
         ):
-            later = operation.resolved
-            resolved = Resolved(
+            later = operation.resolved_names
+            resolved = ResolvedNames(
                 images={**resolved.images, **later.images},
                 flavors={**resolved.flavors, **later.flavors},
                 extra_networks={**resolved.extra_networks, **later.extra_networks},

@@ -27,7 +27,7 @@ class GroupState:
     status: str
     count: int
     is_control_plane: bool = False
-    autoscaled: bool = False
+    is_autoscaled: bool = False
     minimum: int = 0
     maximum: int | None = None
     reason: str | None = None
@@ -47,12 +47,12 @@ class MagnumState:
     """What Magnum has in its database for one cluster, and what the driver has promised.
 
     :ivar release: the release's name, "" before it has one.
-    :ivar applied: the live release carries everything that the rows ask for, so what is seen can be
-        compared with what is wanted. While False the cluster is never COMPLETE.
+    :ivar is_applied: the live release carries everything that the rows ask for, so what is seen can
+        be compared with what is wanted. While False the cluster is never COMPLETE.
     :ivar only_new_nodegroups_missing: all that the live release lacks are new nodegroups whose
         requests are still being checked. The other groups can be COMPLETE.
     :ivar kubernetes_version: wanted, without ``v``, from the live release; "" if unknown.
-    :ivar started: when the running operation began; None when nobody knows.
+    :ivar started_at: when the running operation began; None when nobody knows.
     :ivar deadline: when the running operation has to be through; None for no limit.
     :ivar ready_fingerprint: fingerprint of the earlier look that found everything in place, "" for
         none.
@@ -61,7 +61,7 @@ class MagnumState:
     :ivar refusal: user sentence of what stopped the running operation for good, "" for none.
     :ivar health_reason: what the row's ``health_status_reason`` says now, so that the time since
         when something is wrong can be kept.
-    :ivar waiting: why the live release is not what the rows ask for yet, "" if nobody knows;
+    :ivar waiting_reason: why the live release is not what the rows ask for yet, "" if nobody knows;
         ``waiting_cause`` is who has to move, None when it is only a matter of time.
     :ivar without_addons: core addons that the live release switches off, e.g. ``csi-cinder``.
     """
@@ -70,15 +70,15 @@ class MagnumState:
     status: str
     status_reason: str | None
     groups: tuple[GroupState, ...]
-    applied: bool
+    is_applied: bool
     kubernetes_version: str = ""
-    started: datetime.datetime | None = None
+    started_at: datetime.datetime | None = None
     deadline: datetime.datetime | None = None
     ready_fingerprint: str = ""
     applied_generations: Mapping[str, int] = dataclasses.field(default_factory=dict)
     refusal: str = ""
     health_reason: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    waiting: str = ""
+    waiting_reason: str = ""
     waiting_cause: Cause | None = None
     without_addons: frozenset[str] = frozenset()
     only_new_nodegroups_missing: bool = False
@@ -86,7 +86,8 @@ class MagnumState:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupVerdict:
-    """What a nodegroup's row should say; ``gone`` means that its row can be destroyed.
+    """What a nodegroup's row should say; ``is_deleted`` means that its row can be
+    destroyed.
 
     :ivar node_count: None where the row's own count holds.
     :ivar addresses: None when nobody could read them.
@@ -99,7 +100,7 @@ class GroupVerdict:
     reason: str | None
     node_count: int | None = None
     addresses: tuple[str, ...] | None = None
-    gone: bool = False
+    is_deleted: bool = False
     fingerprint: str = ""
 
 

@@ -41,7 +41,7 @@ _FORGOTTEN = datetime.timedelta(days=1)
 _AWAY = "not checked: Magnum cannot reach the cluster's API"
 
 
-class Reader(Protocol):
+class ObjectReader(Protocol):
     """What is needed of the management cluster; kube_client.KubeClient has it."""
 
     def get(self, kind: names.Kind, namespace: str, name: str, /) -> Json | None: ...
@@ -65,7 +65,7 @@ class AddonCheck:
     """What this process knows of the insides of clusters; safe to share between threads.
 
     :param every: time between two looks at a cluster where nothing is missing; zero for none ever.
-    :param chance: a number from 0 to 1; clusters that are seen for the first time at once are not
+    :param jitter: a number from 0 to 1; clusters that are seen for the first time at once are not
         all looked at at once.
     :param enter: opens the door to a cluster.
     :param clock: seconds that only ever go up.
@@ -74,12 +74,12 @@ class AddonCheck:
     def __init__(
         self,
         every: datetime.timedelta = datetime.timedelta(0),
-        chance: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = random.random,
         enter: Callable[..., TenantApi] = TenantApi,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._every = every
-        self._chance = chance
+        self._chance = jitter
         self._enter = enter
         self._budget = TenantBudget()
         # Clusters that are there are looked at more often.
@@ -87,7 +87,7 @@ class AddonCheck:
 
     def inside(
         self,
-        kube: Reader,
+        kube: ObjectReader,
         namespace: str,
         release: str,
         observed: Observed,
@@ -137,7 +137,7 @@ class AddonCheck:
         return min(max(_SELDOM, self._every), backoff)
 
     def _check_addons(
-        self, kube: Reader, namespace: str, release: str, expected: tuple[WorkloadObject, ...]
+        self, kube: ObjectReader, namespace: str, release: str, expected: tuple[WorkloadObject, ...]
     ) -> AddonInventory:
         try:
             secret = kube.get(names.SECRET, namespace, names.kubeconfig_secret(release))

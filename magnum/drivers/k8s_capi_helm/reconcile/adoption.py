@@ -129,7 +129,7 @@ def require_same_manifest(
 ) -> None:
     """Refuse to adopt objects of other releases, or objects that would change.
 
-    :raises errors.NotOurs: with the object and whose it is.
+    :raises errors.NotOwned: with the object and whose it is.
     :raises errors.ReleaseLost: with the object and the field.
     :raises errors.DriverError: the management cluster cannot be asked.
     """
@@ -175,7 +175,7 @@ def _check_owner(request: ClusterRequest, existing: Json) -> None:
     if uuid and uuid != request.uuid:
         other = f"of the Magnum cluster '{uuid}'"
     if other:
-        raise errors.NotOurs(
+        raise errors.NotOwned(
             f"{title} on the management cluster has the name of an object of this cluster and "
             f"belongs to another release, {other}. Nothing was changed; ask the operator whose it "
             "is.",

@@ -94,6 +94,6 @@ def _record_revision(run: Reconciliation, chart: Chart, deployed: LiveRelease) -
         applied_generations=generations.applied_generations(objects),
         chart_source=chart.source or None,
         chart_digest=chart.digest,
-        revisions=Revisions(newest=deployed.revision, applied=deployed.revision),
+        revisions=Revisions(newest=deployed.revision, last_applied=deployed.revision),
     )
     return objects

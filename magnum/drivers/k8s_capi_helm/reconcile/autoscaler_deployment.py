@@ -41,10 +41,10 @@ def with_operators_settings(values: Json, chart: Chart, conf: Settings) -> Json:
     """The values for a run of Helm, with the autoscaler as the operator has it.
 
     :returns: new values, or the very ones where the chart makes no autoscaler of them.
-    :raises errors.Misconfigured: an option about it cannot be used, or the chart lets a tenant
-        choose what runs.
+    :raises errors.InvalidConfiguration: an option about it cannot be used, or the chart lets a
+        tenant choose what runs.
     """
-    if _is_reachable(values, chart.family) and chart_store.takes_prefix(chart):
+    if _is_reachable(values, chart.family) and chart_store.uses_tenant_registry(chart):
         raise _exposed(chart)
     return _desired_values(values, chart.family, chart.version, conf)
 
@@ -62,7 +62,7 @@ def is_due(live: LiveRelease | None, conf: Settings) -> bool:
         return False
     try:
         desired = _desired_values(live.values, live.chart_family, live.chart_version, conf)
-    except errors.Misconfigured as error:
+    except errors.InvalidConfiguration as error:
         LOG.error("Release %s: its autoscaler is not checked: %s", live.name, error.detail)
         return False
     return desired != live.values
@@ -103,13 +103,13 @@ def _desired_values(values: Json, family: str, version: str, conf: Settings) -> 
     """The values with the autoscaler as it is set, for a chart of that family and version."""
     if family == names.CHART_FAMILY and not _autoscales(values):
         return values
-    guarded = names.is_ours_since(_GUARDED_SINCE, family, version)
-    return autoscaler.with_image(values, _image(values, conf), guarded=guarded)
+    guarded = names.is_own_chart_since(_GUARDED_SINCE, family, version)
+    return autoscaler.with_image(values, _image(values, conf), is_restricted=guarded)
 
 
-def _exposed(chart: Chart) -> errors.Misconfigured:
+def _exposed(chart: Chart) -> errors.InvalidConfiguration:
     """The error for a chart with a tenant's registry that nobody here knows how to mend."""
-    return errors.Misconfigured(
+    return errors.InvalidConfiguration(
         "The cluster's chart takes the image of the cluster autoscaler from the registry of the "
         "label 'container_infra_prefix', and the autoscaler runs outside of the cluster. Nothing "
         "was changed. Leave out the label or 'auto_scaling_enabled', or ask the operator for "
@@ -156,6 +156,6 @@ def _image(values: Mapping[str, Any], conf: Settings) -> dict[str, str]:
     return image
 
 
-def _unusable(option: str, text: str, expected: str) -> errors.Misconfigured:
+def _unusable(option: str, text: str, expected: str) -> errors.InvalidConfiguration:
     detail = f"[capi_helm] {option} has {text!r}: expected {expected}"
-    return errors.Misconfigured(_SENTENCE, detail)
+    return errors.InvalidConfiguration(_SENTENCE, detail)

@@ -91,7 +91,7 @@ def set_replicas(ports: Clients, live: LiveRelease, record: ReleaseRecord) -> No
         raise failure
 
 
-def replicas(ports: Clients, namespace: str, release: str, nodegroup: str) -> int | None:
+def desired_replicas(ports: Clients, namespace: str, release: str, nodegroup: str) -> int | None:
     """Desired replicas of a nodegroup's MachineDeployment, None if unknown."""
     deployments = _deployments(ports, namespace, release, nodegroup)
     return machine_deployment.replicas(deployments[0]) if len(deployments) == 1 else None
@@ -114,7 +114,7 @@ def add_capacity(
         return
     current, target_entries = values_live.node_groups(live.values), values_live.node_groups(target)
     flavors = {nodegroup.name: nodegroup.flavor for nodegroup in request.node_groups}
-    known = {key: flavor for op in operations for key, flavor in op.resolved.flavors.items()}
+    known = {key: flavor for op in operations for key, flavor in op.resolved_names.flavors.items()}
     for name in current.keys() & target_entries.keys():
         if values_live.is_autoscaled(target_entries[name]) and not values_live.is_autoscaled(
             current[name]

@@ -37,7 +37,7 @@ _CHANGES = (Verb.NODEGROUP_UPDATE, Verb.RESIZE)
 _SINGLE = (Verb.NODEGROUP_CREATE, *_CHANGES)
 
 
-def record(ports: Clients, live: LiveRelease) -> LiveRelease:
+def accepted_release(ports: Clients, live: LiveRelease) -> LiveRelease:
     """The live release without what only a failed or interrupted revision says of nodegroups.
 
     Helm keeps the values of a revision that the management cluster has refused, or would have, had
@@ -82,7 +82,7 @@ def without_nodegroups(
 def apply_with_bisect(
     nodegroups: Sequence[str],
     attempt: Callable[[Collection[str]], Release],
-    known_good: Callable[[], Any],
+    apply_without: Callable[[], Any],
     refuse: Callable[[str, errors.DriverError], None],
 ) -> Release:
     """Bring the release to what is asked for, as far as Helm takes it.
@@ -90,7 +90,7 @@ def apply_with_bisect(
     :param nodegroups: of which something is wanted, new ones and others.
     :param attempt: brings it there with what is wanted of these and no others; does nothing when
         it is there already.
-    :param known_good: the same with none of them; called when something was refused.
+    :param apply_without: the same with none of them; called when something was refused.
     :param refuse: called with each group of which Helm does not take what is wanted, and with why.
     :returns: what the last attempt returned.
     :raises errors.DriverError: it is refused without any of it, too.
@@ -106,7 +106,7 @@ def apply_with_bisect(
             applied = None
             if len(candidates) == len(nodegroups):
                 # Chart, release or management cluster may be to blame; that raises here.
-                known_good()
+                apply_without()
             if len(candidates) == 1:
                 refuse(candidates[0], error)
             else:
@@ -135,14 +135,14 @@ def has_newer_request(previous: ClusterRequest, current: ClusterRequest, name: s
 def previous_fields(
     live: LiveRelease,
     request: ClusterRequest,
-    recorded: Sequence[Operation],
+    recorded_operations: Sequence[Operation],
     missing: Sequence[Operation],
     name: str,
 ) -> tuple[Json, list[str]]:
     """The fields of a nodegroup's row as the release has them, and the operations about it.
 
     :param live: the release before.
-    :param recorded: operations on record when it was tried.
+    :param recorded_operations: operations on record when it was tried.
     :param missing: what the release lacked; a conductor may have died before it was on record.
     :param name: of the nodegroup, or ``values.live.CONTROL_PLANE``.
     """
@@ -150,7 +150,7 @@ def previous_fields(
     entry_name = request.control_plane.name if nodegroup is None else name
     own_operations = [
         operation
-        for operation in recorded
+        for operation in recorded_operations
         if operation.verb in _CHANGES and operation.groups == (entry_name,)
     ]
     requested = [

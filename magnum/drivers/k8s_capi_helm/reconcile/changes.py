@@ -86,15 +86,15 @@ def change_release(
         else:
             _roll_back(run, cluster_rows, plan, name, error)
 
-    for name, error in plan.entries.refused.items():
+    for name, error in plan.entries.refusals.items():
         cluster_rows.reject_nodegroup(name, error)
     attempt = functools.partial(_attempt, run, held_lease, plan)
     # What runs now goes through Helm once more before a change of it is blamed.
     known_good = functools.partial(attempt, (), force=bool(plan.changed_nodegroups))
     names = [*plan.entries.ready, *plan.changed_nodegroups]
     applied = bisect.apply_with_bisect(names, attempt, known_good, refuse)
-    if plan.entries.waiting is not None:
-        raise plan.entries.waiting
+    if plan.entries.waiting_error is not None:
+        raise plan.entries.waiting_error
     for nodegroup in plan.request.node_groups:
         if nodegroup.is_new and nodegroup.name in refused:
             applied = dataclasses.replace(applied, objects=None)
@@ -117,7 +117,7 @@ def _plan(
     """
     ports, record, live = run.clients, snapshot.record, snapshot.live
     assert live is not None
-    base, recorded = bisect.record(ports, live), record.operations if record else ()
+    base, recorded = bisect.accepted_release(ports, live), record.operations if record else ()
     request = lost_nodegroup_request.without_unvalidated(request, recorded, base.values)
     operations = change.pending_changes(base.values, request, recorded)
     new = tuple(

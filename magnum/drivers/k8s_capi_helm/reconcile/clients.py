@@ -59,7 +59,7 @@ class Clients:
     :ivar controller_check: whether Cluster API's controllers renew their Leases.
     :ivar informers: watches of the management cluster, None in a process without periodic tasks.
     :ivar evaluations: what the last evaluations of clusters were made of, and what they said.
-    :ivar finished: clusters whose deletion has been reported a moment ago.
+    :ivar finished_deletions: clusters whose deletion has been reported a moment ago.
     :ivar first_seen: since when this process has seen requests that no conductor carries on.
     :ivar verdict_locks: held, by uuid of the cluster, while its verdict is written.
     :ivar cloud: OpenStack as the person, or the service user, of a context sees it.
@@ -76,7 +76,7 @@ class Clients:
     controller_check: ControllerCheck = dataclasses.field(default_factory=ControllerCheck)
     informers: Informers | None = None
     evaluations: EvaluationCache = dataclasses.field(default_factory=EvaluationCache)
-    finished: FinishedOnce = dataclasses.field(default_factory=FinishedOnce)
+    finished_deletions: FinishedOnce = dataclasses.field(default_factory=FinishedOnce)
     first_seen: FirstSeen = dataclasses.field(default_factory=FirstSeen)
     verdict_locks: Locks = dataclasses.field(default_factory=Locks)
     cloud: Callable[[Any], Cloud] = openstack
@@ -103,13 +103,13 @@ def of_process(conf: Settings) -> Clients:
 def ca_bundle(conf: Settings) -> str:
     """PEM text with which the cloud's endpoints are verified: the operator's, else Mozilla's.
 
-    :raises errors.Misconfigured: the operator's file cannot be read.
+    :raises errors.InvalidConfiguration: the operator's file cannot be read.
     """
     path = conf.drivers.openstack_ca_file or certifi.where()
     try:
         return pathlib.Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise errors.Misconfigured(
+        raise errors.InvalidConfiguration(
             "This Magnum service cannot create clusters because of its configuration. Ask its "
             "operator to look into the log.",
             f"[drivers] openstack_ca_file is {path}: {error}",
@@ -121,7 +121,7 @@ def build(conf: Settings, charts: pathlib.Path = BUNDLED) -> Clients:
 
     :param charts: directory of the charts that come with the driver.
 
-    :raises errors.Misconfigured: options contradict each other.
+    :raises errors.InvalidConfiguration: options contradict each other.
     """
     options = conf.capi_helm
     _check_options(options)
@@ -152,7 +152,7 @@ def _chart_store(
     kube: kube_client.KubeClient, helm: HelmClient, options: Any, charts: pathlib.Path
 ) -> chart_store.ChartStore:
     return chart_store.ChartStore(
-        bundled=charts,
+        bundled_charts=charts,
         directory=pathlib.Path(options.chart_directory),
         helm=helm,
         choice=chart_store.ChartChoice(
@@ -188,7 +188,7 @@ def _check_options(options: Any) -> None:
         ("management_breaker_pause", lease / 2, "a lock is renewed in time after an outage"),
     ):
         if options[option] >= limit:
-            raise errors.Misconfigured(
+            raise errors.InvalidConfiguration(
                 "This Magnum service cannot manage clusters because of its configuration. Ask its "
                 "operator to look into the log.",
                 f"[capi_helm] {option} is {options[option]:g}: it must be below {limit:g} (because "
@@ -196,7 +196,7 @@ def _check_options(options: Any) -> None:
             )
     for lease_name in options.controller_leases:
         if lease_name.count("/") != 1 or not all(lease_name.split("/")):
-            raise errors.Misconfigured(
+            raise errors.InvalidConfiguration(
                 "This Magnum service cannot manage clusters because of its configuration. Ask its "
                 "operator to look into the log.",
                 f"[capi_helm] controller_leases has '{lease_name}': each is NAMESPACE/NAME of a "

@@ -36,7 +36,7 @@ def cluster_notices(
     record, values = read.record, read.live.values if read.live else {}
     own_images = magnum_reader.own_images(cluster, nodegroups)
     sentences = (
-        *notices.notices(cluster, settings, values, nodegroups),
+        *notices.field_notices(cluster, settings, values, nodegroups),
         upgrade_nodegroups.version_skew(record, values, own_images),
         upgrade_nodegroups.missing_template_changes(record, values),
         orphans.notice(observed, state.health_reason.get("notice", "")),

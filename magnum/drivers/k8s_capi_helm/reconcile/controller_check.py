@@ -30,7 +30,7 @@ _EVERY = 20.0
 _BELIEVED = 3600.0
 
 
-class Reader(Protocol):
+class ObjectReader(Protocol):
     """What is needed of the management cluster; kube_client.KubeClient has it."""
 
     def get(self, kind: names.Kind, namespace: str, name: str, /) -> Json | None: ...
@@ -63,7 +63,9 @@ class ControllerCheck:
         self._refused: set[str] = set()
         self._shown = _Shown()
 
-    def heard(self, kube: Reader, observed: Observed, recorded_text: str = "") -> Observed:
+    def observe_controllers(
+        self, kube: ObjectReader, observed: Observed, recorded_text: str = ""
+    ) -> Observed:
         """A look with what the controllers' Leases tell: who is silent, and what time it was.
 
         :param recorded_text: what the rows of the cluster say now, reason and health.
@@ -73,9 +75,13 @@ class ControllerCheck:
         with self._lock:
             self._shown.note(newest, self._clock())
             asof = self._shown.at(self._clock())
-        return dataclasses.replace(observed, silent=self._silent(recorded_text), asof=asof)
+        return dataclasses.replace(
+            observed, stale_controllers=self._silent(recorded_text), asof=asof
+        )
 
-    def silent(self, kube: Reader, recorded_text: str = "") -> tuple[StaleController, ...]:
+    def stale_controllers(
+        self, kube: ObjectReader, recorded_text: str = ""
+    ) -> tuple[StaleController, ...]:
         """Who is silent, in the order of the Leases.
 
         A Lease that was never seen, or that may not be read, says nothing about anybody. One that
@@ -89,7 +95,7 @@ class ControllerCheck:
         self._ask_now_and_then(kube)
         return self._silent(recorded_text)
 
-    def _ask_now_and_then(self, kube: Reader) -> None:
+    def _ask_now_and_then(self, kube: ObjectReader) -> None:
         if self._asking.acquire(timeout=deadline.seconds_left(_EVERY)):
             try:
                 now = self._clock()
@@ -115,7 +121,7 @@ class ControllerCheck:
         )
         return tuple(controller for controller in stale if controller is not None)
 
-    def _ask(self, kube: Reader, now: float) -> None:
+    def _ask(self, kube: ObjectReader, now: float) -> None:
         try:
             self._be_at(kube.identity())
         except errors.DriverError:

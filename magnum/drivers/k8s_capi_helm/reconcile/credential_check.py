@@ -34,17 +34,17 @@ _FORGOTTEN = datetime.timedelta(days=1)
 class CredentialCheck:
     """What this process knows of the credentials of clusters; safe to share between threads.
 
-    :param chance: a number from 0 to 1; clusters that are seen for the first time at once are not
+    :param jitter: a number from 0 to 1; clusters that are seen for the first time at once are not
         all asked about at once.
     :param clock: seconds that only ever go up.
     """
 
     def __init__(
         self,
-        chance: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._chance = chance
+        self._chance = jitter
         #: When Keystone was asked last, and the answer.
         self._known: Cache[str, tuple[datetime.datetime, str]] = Cache(
             _FORGOTTEN.total_seconds(), clock
@@ -57,23 +57,23 @@ class CredentialCheck:
         cloud: Callable[[], Cloud],
         now: datetime.datetime,
         *,
-        soon: bool,
+        is_waiting: bool,
         recorded_text: str = "",
     ) -> str:
         """A sentence for the tenant if the credential is invalid; "" if it is valid or unknown.
 
         :param cloud: any cloud; who logs in is the credential itself.
         :param now: aware, UTC.
-        :param soon: something waits, so that an answer of a minute ago is old.
+        :param is_waiting: something waits, so that an answer of a minute ago is old.
         :param recorded_text: what the cluster's row says of its credential: the last answer, while
             this process has none of its own.
         """
-        interval = _SOON if soon else _SELDOM
+        interval = _SOON if is_waiting else _SELDOM
         last = self._known.get(owner.cluster_uuid)
         # The first look at a cluster at rest counts as one that was at any time before.
         checked_at, known = last or (now - _SELDOM * self._chance(), recorded_text)
         is_due = abs(now - checked_at) >= (_SOON if known else interval)
-        if not is_due and (last or not soon):
+        if not is_due and (last or not is_waiting):
             self._known.get_or_put(owner.cluster_uuid, (checked_at, known))
             return known
         # Taken for asked already, so that no other thread asks at the same time.

@@ -26,7 +26,7 @@ _GRACE = datetime.timedelta(minutes=30)
 _TOUCHED = "k8s-capi-helm.magnum.openstack.org/credential-rotated"
 
 
-def rotate(run: Reconciliation, owner: secrets.Owner, context: Any) -> None:
+def rotate_credentials(run: Reconciliation, owner: secrets.Owner, context: Any) -> None:
     """Replace all application credentials of a cluster by new ones of the requesting user.
 
     :param owner: whom the cluster belongs to until now.
@@ -158,7 +158,9 @@ def _due(
         )
 
     return [
-        credential for credential in (record.retired if record else ()) if age(credential) > _GRACE
+        credential
+        for credential in (record.retired_credentials if record else ())
+        if age(credential) > _GRACE
     ]
 
 

@@ -53,14 +53,14 @@ def secret_name(kube: KubeClient, owner: secrets.Owner, values: Mapping[str, Any
     """Name of the Secret that has to hold the cluster's credential.
 
     :param values: of the deployed release, {} without one.
-    :raises errors.NotOurs: Cluster API reads another one than the release names, or one that is
+    :raises errors.NotOwned: Cluster API reads another one than the release names, or one that is
         another cluster's, or none at all.
     :raises errors.DriverError: the management cluster could not be asked.
     """
     name_in_values = str(values.get(VALUE) or "")
     secret_names = sorted(_referred_names(kube, owner) | ({name_in_values} - {""}))
     if len(secret_names) > 1:
-        raise errors.NotOurs(
+        raise errors.NotOwned(
             f"Cluster API reads the credential of this cluster from Secret '{secret_names[0]}' and "
             f"from Secret '{secret_names[1]}': identityRef of the OpenStackCluster and {VALUE} of "
             "the release have to name the same one. Nothing was changed; ask the operator to "
@@ -72,7 +72,7 @@ def secret_name(kube: KubeClient, owner: secrets.Owner, values: Mapping[str, Any
     secret = kube.get(names.SECRET, owner.namespace, secret_names[0])
     uuid_label = (conditions.metadata(secret or {}).get("labels") or {}).get(names.LABEL_UUID)
     if uuid_label not in (None, owner.cluster_uuid):
-        raise errors.NotOurs(
+        raise errors.NotOwned(
             f"Cluster API reads the credential of this cluster from Secret '{secret_names[0]}', "
             f"which is labelled as that of cluster '{uuid_label}'. Nothing was changed; ask the "
             "operator whose it is."
@@ -97,7 +97,7 @@ def _referred_names(kube: KubeClient, owner: secrets.Owner) -> set[str]:
             continue
         kind = reference.get("type") or reference.get("kind") or "Secret"
         if kind != "Secret":
-            raise errors.NotOurs(
+            raise errors.NotOwned(
                 f"OpenStackCluster '{conditions.name(openstack_cluster)}' has the identity {kind} "
                 f"'{reference['name']}' and not a Secret of this cluster. Nothing was changed; "
                 "ask the operator to replace that credential."

@@ -31,13 +31,13 @@ from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 LOG = logging.getLogger(__name__)
 
 
-def check_chart(request: ClusterRequest, chart: Chart) -> None:
+def refuse_credential_copy(request: ClusterRequest, chart: Chart) -> None:
     """Refuse a chart that would copy the credential of the machines into the cluster all the same.
 
-    :raises errors.Misconfigured: it is not of this project's family.
+    :raises errors.InvalidConfiguration: it is not of this project's family.
     """
     if request.separate_addon_credential and chart.family != names.CHART_FAMILY:
-        raise errors.Misconfigured(
+        raise errors.InvalidConfiguration(
             "This Magnum service cannot create clusters with this chart because of its "
             "configuration. Ask its operator to look into the log.",
             f"[capi_helm] separate_addon_credential is true, and chart {chart.name} "
@@ -79,7 +79,7 @@ def delete_all(
             credential.id for credential in secrets.credentials_of(secret)
         )
     record = ports.leases.read(owner.namespace, owner.release)
-    for retired in record.retired if record else ():
+    for retired in record.retired_credentials if record else ():
         ids_by_user.setdefault(retired.user, set()).update({retired.id} - {""})
     failure: errors.DriverError | None = None
     for user, ids in sorted(ids_by_user.items()):

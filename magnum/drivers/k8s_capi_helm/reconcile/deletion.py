@@ -30,7 +30,7 @@ _MOST_STEPS = 8
 _ENDING = frozenset({DeletionAction.REMOVE_SECRETS, DeletionAction.BURY})
 
 
-def advance(
+def advance_deletion(
     ports: Clients,
     owner: secrets.Owner,
     cloud: Callable[[], Cloud],
@@ -63,7 +63,7 @@ def advance(
                 return _with_blocker(ports, owner, observed, cloud, step, previous_reason)
             if step.action in deletion_order.STOPS:
                 return step
-            if step.action in _ENDING and not record.cleared:
+            if step.action in _ENDING and not record.is_cloud_cleared:
                 remaining = orphans.remaining_resources(owner, cloud)
                 if remaining:
                     return DeletionStep(DeletionAction.WAIT, remaining)
@@ -104,17 +104,17 @@ def _with_blocker(
     """The step with what it hangs on in the cloud, which no object may tell."""
     if observed.unreachable:
         return step
-    observed = ports.controller_check.heard(ports.kube, observed, previous_reason)
-    if observed.silent:
+    observed = ports.controller_check.observe_controllers(ports.kube, observed, previous_reason)
+    if observed.stale_controllers:
         blocked_reason = reasons.without_cause(observed, step.reason)
         return dataclasses.replace(step, reason=blocked_reason)
     credential_problem = ports.credential_check.problem(
-        ports.kube, owner, cloud, observed.at, soon=True
+        ports.kube, owner, cloud, observed.at, is_waiting=True
     )
     if credential_problem:
         reason = f"{errors.Cause.CREDENTIAL}: {credential_problem}"
     else:
-        remaining = orphans.blocking_deletion(observed, owner, cloud)
+        remaining = orphans.delete_orphans(observed, owner, cloud)
         reason = (
             joined_reasons(step.reason, f"still there: {remaining}") if remaining else step.reason
         )
@@ -134,7 +134,7 @@ def _next(
         proof=proof,
         release_present=ports.helm.live(owner.namespace, owner.release) is not None,
         secrets_present=bool(_own_secrets(ports, owner)),
-        buried=record is not None and record.tombstone,
+        has_tombstone=record is not None and record.tombstone,
     )
 
 
@@ -169,7 +169,7 @@ def _carry_out(
             with _in_the_cloud(owner, record):
                 credentials.delete_all(ports, owner, (), cloud)
             with _in_the_cloud(owner, record):
-                provision.delete(cloud(), owner)
+                provision.delete_resources(cloud(), owner)
             _remove_templates(ports, owner)
             _sweep_charts(ports, owner)
             return ports.leases.set_tombstone(owner.namespace, owner.release)
@@ -182,7 +182,7 @@ def _in_the_cloud(owner: secrets.Owner, record: ReleaseRecord) -> Iterator[None]
     try:
         yield
     except (errors.CloudRefused, errors.CloudUnreachable) as error:
-        if not record.cleared:
+        if not record.is_cloud_cleared:
             raise
         LOG.warning(
             "Cluster %s: the operator has confirmed that no cloud resource is left; ignored: %s",
@@ -221,7 +221,7 @@ def _sweep_charts(ports: Clients, owner: secrets.Owner) -> None:
     try:
         used = ports.leases.chart_digests(owner.namespace, other=owner.release)
         if "" not in used:
-            ports.charts.sweep(owner.namespace, used)
+            ports.charts.delete_unused(owner.namespace, used)
     except errors.DriverError as error:
         LOG.warning(
             "Namespace %s: unused cached charts are not deleted: %s", owner.namespace, error.detail

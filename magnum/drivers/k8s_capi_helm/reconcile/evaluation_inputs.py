@@ -75,7 +75,7 @@ def compare_snapshot(
     magnum = magnum_digest(run.settings, cluster, nodegroups)
     if not clients.evaluations.is_evaluated(release, magnum, include_health=include_health):
         return None
-    view, namespace = clients.reader(), reader.namespace(cluster, run.settings)
+    view, namespace = clients.reader(), reader.cluster_namespace(cluster, run.settings)
     key = CacheKey(magnum, view) if include_health else None
     snapshot = read_snapshot(clients, namespace, release, key, record)
     if snapshot.record is None or snapshot.live is None:

@@ -18,7 +18,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     names,
     NOTHING,
     ReleaseRecord,
-    Resolved,
+    ResolvedNames,
     secrets,
     Verb,
 )
@@ -65,30 +65,30 @@ def plan_install(
     record: ReleaseRecord,
     request: ClusterRequest,
     request_with_deleted: Callable[[], ClusterRequest],
-    created: CreatedCluster | None = None,
+    created_cluster: CreatedCluster | None = None,
 ) -> InstallPlan:
     """What to install, with the whole of the rows; nothing is touched.
 
     :param request_with_deleted: what the rows ask for as if no nodegroup was to go.
-    :param created: the cluster as it was checked a moment ago, None for an older one.
+    :param created_cluster: the cluster as it was checked a moment ago, None for an older one.
     :raises errors.ReleaseLost: the objects are there, and would become others.
-    :raises errors.NotOurs: one of them is somebody else's.
+    :raises errors.NotOwned: one of them is somebody else's.
     :raises errors.DriverError: it cannot be made, or not now.
     """
     ports = run.clients
     adopts = adoption.is_requested(ports, record, request)
     if adopts:
         request = adoption.deployed_values(ports, request_with_deleted())
-    if created is not None and not adopts and created.request == request:
-        values = helm_values.with_created(created.values, request, created.facts)
-        return InstallPlan(created.chart, values)
-    facts = _facts(run, record, request) if created is None else created.facts
+    if created_cluster is not None and not adopts and created_cluster.request == request:
+        values = helm_values.with_created(created_cluster.values, request, created_cluster.facts)
+        return InstallPlan(created_cluster.chart, values)
+    facts = _facts(run, record, request) if created_cluster is None else created_cluster.facts
     chart = ports.charts.recorded_chart(request.namespace, record.chart_digest) if adopts else None
     chart = chart or upgrade.new_chart(ports, request.labels)
     # Whoever has saved the credential may have called the Secret otherwise.
     secret_of_credential = (
         credential_secret.secret_name(ports.kube, secrets.Owner.of(request), {})
-        if created is None
+        if created_cluster is None
         else None
     )
     if adopts:
@@ -142,7 +142,7 @@ def _values(
     """
     :param secret_of_credential: name of the credential's Secret, None for the usual name.
     """
-    values = render(request, facts, conf, chart)
+    values = render_cluster(request, facts, conf, chart)
     return (
         values
         if secret_of_credential is None
@@ -150,15 +150,15 @@ def _values(
     )
 
 
-def _resolved(record: ReleaseRecord) -> Resolved:
+def _resolved(record: ReleaseRecord) -> ResolvedNames:
     """What the user who asked for a cluster saw, as long as its creation is pending."""
     creations = (
-        operation.resolved for operation in record.operations if operation.verb is Verb.CREATE
+        operation.resolved_names for operation in record.operations if operation.verb is Verb.CREATE
     )
     return next(creations, NOTHING)
 
 
-def render(
+def render_cluster(
     request: ClusterRequest, facts: CloudFacts, conf: Settings, chart: Chart | None = None
 ) -> Json:
     """The values of a new cluster; nothing is touched.

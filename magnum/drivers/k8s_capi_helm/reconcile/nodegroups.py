@@ -21,7 +21,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     NodeGroupRequest,
     Operation,
     operation,
-    Resolved,
+    ResolvedNames,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import requirements
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
@@ -44,13 +44,13 @@ _OBJECTS = (
 class NodegroupEntries:
     """Entries of new nodegroups, as far as they could be rendered.
 
-    :ivar refused: what is wrong with a group, for good.
-    :ivar waiting: why some can only be rendered later, None if all could be looked at.
+    :ivar refusals: what is wrong with a group, for good.
+    :ivar waiting_error: why some can only be rendered later, None if all could be looked at.
     """
 
     ready: dict[str, Json]
-    refused: dict[str, errors.DriverError]
-    waiting: errors.DriverError | None = None
+    refusals: dict[str, errors.DriverError]
+    waiting_error: errors.DriverError | None = None
 
 
 def render_new(
@@ -88,11 +88,11 @@ def render_new(
         accepted, lambda batch: _entries(live, request, batch, operations, service, conf)
     )
     server_groups = {
-        nodegroup.name: nodegroups.server_group(nodegroup, request.labels, ids)
+        nodegroup.name: nodegroups.server_group_values(nodegroup, request.labels, ids)
         for nodegroup in accepted
     }
     ready = {name: {**entry, **server_groups[name]} for name, entry in entries.ready.items()}
-    return NodegroupEntries(ready, refused | entries.refused, entries.waiting)
+    return NodegroupEntries(ready, refused | entries.refusals, entries.waiting_error)
 
 
 def _interrupted(nodegroup: NodeGroupRequest) -> errors.CloudRefused:
@@ -155,7 +155,7 @@ def _entries(
             live,
             request,
             [nodegroup],
-            Resolved(
+            ResolvedNames(
                 images={**found.images, **lookup.images},
                 flavors={**found.flavors, **lookup.flavors},
                 extra_networks={**found.extra_networks, **lookup.extra_networks},
@@ -168,9 +168,9 @@ def _entries(
 def _found(
     live: LiveRelease,
     request: ClusterRequest,
-    pairs: Sequence[tuple[NodeGroupRequest, Resolved]],
+    pairs: Sequence[tuple[NodeGroupRequest, ResolvedNames]],
     service: Cloud,
-) -> Resolved:
+) -> ResolvedNames:
     """What the names of nodegroups stand for in the cloud now, of those that are not on record.
 
     :param pairs: each nodegroup with what is on record for it.
@@ -194,14 +194,14 @@ def _found(
         if name not in cluster_networks and name not in lookup.extra_networks
     }
     networks = service.extra_networks(request.project_id, texts) if texts else {}
-    return Resolved(images=images, flavors=flavors, extra_networks=networks)
+    return ResolvedNames(images=images, flavors=flavors, extra_networks=networks)
 
 
 def new_entries(
     live: LiveRelease,
     request: ClusterRequest,
     new_nodegroups: Sequence[NodeGroupRequest],
-    lookup: Resolved,
+    lookup: ResolvedNames,
     conf: Settings,
 ) -> list[Json]:
     """The entries of nodegroups that are to be added to a cluster; nothing is touched.

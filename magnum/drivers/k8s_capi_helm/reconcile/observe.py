@@ -30,7 +30,7 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile.caches import Inputs
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
-from magnum.drivers.k8s_capi_helm.status import news, withheld
+from magnum.drivers.k8s_capi_helm.status import complete_messages, news
 from magnum.drivers.k8s_capi_helm.status.health import HEALTHY
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade_nodegroups
@@ -42,11 +42,13 @@ LOG = logging.getLogger(__name__)
 class Evaluation:
     """A verdict and the record that it was judged by.
 
-    :ivar unfinished: ids of operations that go on, whatever the verdict.
-    :ivar lacking: the rows ask for something that the release does not have, which is known to have
-        had all of it once.
-    :ivar rendered: nodegroups that the release has, by their names in the chart's values.
-    :ivar unnoted: revisions of the release that the record does not know of, None for none.
+    :ivar unfinished_operations: ids of operations that go on, whatever the verdict.
+    :ivar is_release_incomplete: the rows ask for something that the release does not have, which is
+        known to have had all of it once.
+    :ivar rendered_nodegroups: nodegroups that the release has, by their names in the chart's
+        values.
+    :ivar unrecorded_revisions: revisions of the release that the record does not know of, None for
+        none.
     :ivar autoscaler_is_due: its autoscaler is another one than the operator has set.
     :ivar inputs: what it was made of, if the same may give the same once more; None if not.
     """
@@ -54,10 +56,10 @@ class Evaluation:
     verdict: Verdict
     record: ReleaseRecord | None
     unreachable: bool
-    unfinished: frozenset[str] = frozenset()
-    lacking: bool = False
-    rendered: frozenset[str] = frozenset()
-    unnoted: Revisions | None = None
+    unfinished_operations: frozenset[str] = frozenset()
+    is_release_incomplete: bool = False
+    rendered_nodegroups: frozenset[str] = frozenset()
+    unrecorded_revisions: Revisions | None = None
     autoscaler_is_due: bool = False
     inputs: Inputs | None = None
 
@@ -75,11 +77,13 @@ class Evaluation:
         record, verdict = self.record, self.verdict
         if record is None or self.unreachable:
             return False
-        if self.lacking or self.autoscaler_is_due or self.unnoted:
+        if self.is_release_incomplete or self.autoscaler_is_due or self.unrecorded_revisions:
             return False
         if verdict.status.endswith("_IN_PROGRESS"):
             return not verdict.fingerprint
-        pending = record.operations or record.retired or record.deferred or record.tombstone
+        pending = (
+            record.operations or record.retired_credentials or record.deferred or record.tombstone
+        )
         return verdict.status.endswith("_COMPLETE") and verdict.health == HEALTHY and not pending
 
 
@@ -88,19 +92,19 @@ class ApplyOutcome:
     """What became of applying what Magnum's objects ask for.
 
     :ivar refusal: why it can not be carried out, "" if it can.
-    :ivar waiting: why it is not applied yet, None if it is.
-    :ivar known: record and release, as they were read for it; None to read them.
+    :ivar waiting_error: why it is not applied yet, None if it is.
+    :ivar snapshot: record and release, as they were read for it; None to read them.
     """
 
     refusal: str = ""
-    waiting: errors.DriverError | None = None
-    known: ReleaseSnapshot | None = None
+    waiting_error: errors.DriverError | None = None
+    snapshot: ReleaseSnapshot | None = None
 
 
 NOT_APPLIED = ApplyOutcome()
 
 
-def evaluate(
+def evaluate_cluster(
     run: Reconciliation,
     cluster: Any,
     cluster_nodegroups: Iterable[Any],
@@ -122,10 +126,14 @@ def evaluate(
     subject, observed, verdict = judgement.subject, judgement.observed, judgement.verdict
     if not may_finish:
         verdict = news.without_ends(verdict, subject.state)
-    new_messages = withheld.new_messages(verdict, subject.state, include_health)
+    new_messages = complete_messages.new_messages(verdict, subject.state, include_health)
     _log_complete_messages(cluster, observed, new_messages)
     evaluation = _evaluation(subject, observed, verdict)
-    if may_finish and not (outcome.refusal or outcome.waiting) and evaluation.waits_for_change:
+    if (
+        may_finish
+        and not (outcome.refusal or outcome.waiting_error)
+        and evaluation.waits_for_change
+    ):
         known = ReleaseSnapshot(subject.read.record, subject.read.live)
         made_of = evaluation_inputs.inputs(magnum, known, observed, include_health=include_health)
         return dataclasses.replace(evaluation, inputs=made_of)
@@ -169,12 +177,14 @@ def _judge(case: _Case, magnum: str) -> _Judgement:
     :param magnum: digest of Magnum's objects and of the options.
     """
     evaluations, release = case.run.clients.evaluations, case.cluster.stack_id
-    view, known = case.run.clients.reader(), case.outcome.known
+    view, known = case.run.clients.reader(), case.outcome.snapshot
     key = evaluation_inputs.CacheKey(magnum, view) if case.is_at_rest else None
     if key is None:
         evaluations.forget_release(release)
     judgement = _judge_by(case, known, key, view)
-    if judgement.subject.read.kept and (judgement.changes or not judgement.verdict.fingerprint):
+    if judgement.subject.read.is_cached and (
+        judgement.changes or not judgement.verdict.fingerprint
+    ):
         # Record and release may be older than the change, or than what is not in place by them.
         evaluations.forget(release)
         known = None
@@ -203,7 +213,7 @@ def _judge_by(
     if observed is None:
         observed = subject.observe(view, known.objects if known else None)
     verdict = status.evaluate(observed, subject.state, case.run.now)
-    changes = not read.answered or (
+    changes = not read.is_readable or (
         case.may_finish and news.is_change(verdict, subject.state, subject.health_of(verdict))
     )
     return _Judgement(subject, observed, verdict, changes)
@@ -220,10 +230,10 @@ class _Subject:
         outcome = case.outcome
         self.state = magnum_state_reader.with_outcome(
             magnum_state_reader.magnum_state(self.cluster, self.rows, read.record, read.live),
-            applied=read.applied,
-            only_new_nodegroups_missing=read.joining,
+            is_applied=read.is_applied,
+            only_new_nodegroups_missing=read.only_new_nodegroups_missing,
             refusal=outcome.refusal,
-            waiting=outcome.waiting or read.outdated,
+            waiting_error=outcome.waiting_error or read.outdated,
         )
 
     def health_of(self, verdict: Verdict) -> str | None:
@@ -268,7 +278,7 @@ def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Eval
     verdict = _with(verdict, "notice", " ".join(sentences))
     unfinished = upgrade_nodegroups.unfinished_operations(record, values, own)
     failed = verdict.status.endswith("_FAILED") and not subject.state.refusal
-    if failed and (live is not None or read.outdated) and not read.applied:
+    if failed and (live is not None or read.outdated) and not read.is_applied:
         # Its time is over, and Helm has not taken it yet: no row may say that it is done.
         unfinished |= upgrade_nodegroups.continued_operations(record)
     # Of a cluster that was adopted nobody knows what its rows mean, until Helm has run for it.
@@ -277,17 +287,19 @@ def _evaluation(subject: _Subject, observed: Observed, verdict: Verdict) -> Eval
         verdict,
         record,
         unreachable=bool(observed.unreachable),
-        unfinished=unfinished,
-        lacking=has_run and not read.applied,
-        rendered=frozenset(values_live.node_groups(values)),
-        unnoted=revisions.unrecorded_revisions(record, live),
+        unfinished_operations=unfinished,
+        is_release_incomplete=has_run and not read.is_applied,
+        rendered_nodegroups=frozenset(values_live.node_groups(values)),
+        unrecorded_revisions=revisions.unrecorded_revisions(record, live),
         autoscaler_is_due=autoscaler_deployment.is_due(live, settings),
     )
 
 
 def _log_complete_messages(cluster: Any, observed: Observed, new_messages: set[str]) -> None:
     """Log in whole what the tenant is told a part of, when that is new."""
-    for message in withheld.withheld_messages(observed, new_messages) if new_messages else ():
+    if not new_messages:
+        return
+    for message in complete_messages.withheld_messages(observed, new_messages):
         LOG.info("Cluster %s: complete message: %s", cluster.uuid, message)
 
 

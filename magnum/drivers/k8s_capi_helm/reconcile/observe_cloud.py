@@ -40,7 +40,12 @@ def add_cloud_observations(
     if live is None:
         return observed
     problem = ports.credential_check.problem(
-        ports.kube, owner, cloud, observed.at, soon=not is_settled, recorded_text=recorded_text
+        ports.kube,
+        owner,
+        cloud,
+        observed.at,
+        is_waiting=not is_settled,
+        recorded_text=recorded_text,
     )
     return dataclasses.replace(
         observed, credential=problem, autoscaler=_autoscaler(ports, owner, live)

@@ -38,7 +38,7 @@ def observe(
         return observed
     health = dict(cluster.health_status_reason or {})
     recorded_texts = "\n".join((cluster.status_reason or "", *health.values()))
-    observed = ports.controller_check.heard(ports.kube, observed, recorded_texts)
+    observed = ports.controller_check.observe_controllers(ports.kube, observed, recorded_texts)
     is_settled = cluster.status.endswith("_COMPLETE")
     text = health.get("credential", "")
     observed = observe_cloud.add_cloud_observations(

@@ -52,7 +52,7 @@ def notice(observed: Observed, recorded_text: str = "") -> str:
     return NO_JANITOR if is_shown else ""
 
 
-def blocking_deletion(observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
+def delete_orphans(observed: Observed, owner: secrets.Owner, cloud: Callable[[], Cloud]) -> str:
     """Clear what can be, once the last machine is gone; what still blocks the network, in words.
 
     :param cloud: as Magnum's service user sees it. If it does not answer nothing is said.

@@ -26,7 +26,7 @@ def owner(cluster: Any, conf: Settings) -> secrets.Owner:
     """Whom the objects of a cluster belong to."""
     return secrets.Owner(
         release=cluster.stack_id,
-        namespace=reader.namespace(cluster, conf),
+        namespace=reader.cluster_namespace(cluster, conf),
         project_id=cluster.project_id,
         user_id=cluster.user_id,
         cluster_uuid=cluster.uuid,
@@ -49,15 +49,16 @@ def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | Non
     When the management cluster does not answer nobody can tell; the passes that act look again.
 
     :returns: the record of its release, None while nobody can tell.
-    :raises errors.NotOurs: with a sentence; NotHere when it may be on another management cluster.
+    :raises errors.NotOwned: with a sentence; ProofNotFound when it may be on another management
+        cluster.
     """
     if not cluster.stack_id:
-        raise errors.NotOurs(
+        raise errors.NotOwned(
             "The cluster has no release on the management cluster: its creation was interrupted. "
             f"Delete cluster '{cluster.name}' and create it again."
         )
     if sentence := foreign_reason(cluster):
-        raise errors.NotOurs(sentence)
+        raise errors.NotOwned(sentence)
     try:
         release_owner = owner(cluster, conf)
         proof = proved_record(
@@ -69,7 +70,7 @@ def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | Non
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return None
     if proof is None:
-        raise errors.NotHere(
+        raise errors.ProofNotFound(
             f"Nothing on the management cluster proves that release '{cluster.stack_id}' belongs "
             f"to this cluster. Ask the operator to check, for cluster '{cluster.name}', that the "
             "driver's kubeconfig names the right management cluster."

@@ -53,7 +53,7 @@ def ensure_namespace(ports: Clients, namespace: str, project_id: str, level: str
 
     :param level: the Pod Security Standard that a new namespace enforces.
     """
-    marks = {names.LABEL_PROJECT: project_id, **pod_security.labels(level)}
+    marks = {names.LABEL_PROJECT: project_id, **pod_security.namespace_labels(level)}
     _ensure(ports, names.NAMESPACE, {"metadata": {"name": namespace, "labels": marks}})
     _ensure(
         ports,
@@ -85,7 +85,7 @@ def enforce_pod_security(ports: Clients, namespace: str, level: str) -> None:
     deployments = ports.kube.list(names.DEPLOYMENT, namespace)
     pods = [deployment["spec"]["template"]["spec"] for deployment in deployments]
     if all(pod_security.is_restricted(pod) for pod in pods):
-        merge = {"metadata": {"labels": pod_security.labels(level)}}
+        merge = {"metadata": {"labels": pod_security.namespace_labels(level)}}
         ports.kube.patch(names.NAMESPACE, None, namespace, merge)
 
 
@@ -116,11 +116,11 @@ def ensure_lease(
         Operation(
             id=str(Verb.CREATE),
             verb=Verb.CREATE,
-            started=now,
+            started_at=now,
             groups=tuple(first),
             deadline=deadline,
             target_node_count=next(iter(first.values()), None),
-            resolved=facts.resolved,
+            resolved_names=facts.resolved_names,
         ),
     )
 
@@ -152,7 +152,7 @@ def save_secrets(
     """Create the application credentials and save them and the CAs as Secrets.
 
     :param held_lease: the lock; who has lost it writes nothing, the cluster may be gone by then.
-    :raises errors.Misconfigured: the CA bundle for the cloud cannot be read.
+    :raises errors.InvalidConfiguration: the CA bundle for the cloud cannot be read.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
     owner = secrets.Owner.of(request)
@@ -171,8 +171,8 @@ def save_credentials(
     Credentials that cannot be saved are taken back: nobody would ever find them again.
 
     :param held_lease: the lock; who has lost it by then saves none.
-    :raises errors.Misconfigured: the CA bundle for the cloud cannot be read, or its region is not
-        clear.
+    :raises errors.InvalidConfiguration: the CA bundle for the cloud cannot be read, or its region
+        is not clear.
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
     cloud = run.cloud()
@@ -251,7 +251,7 @@ def record_start(
         request.release,
         chart_source=chart.source or None,
         chart_digest=chart.digest,
-        revisions=dataclasses.replace(record.revisions, begun=revisions.FIRST),
+        revisions=dataclasses.replace(record.revisions, pending_install=revisions.FIRST),
     )
 
 
@@ -268,7 +268,7 @@ def create_interrupted(
     Which of both is told by how long this process has seen it so: who makes it may be on a host
     with another clock.
     """
-    started = min((operation.started for operation in record.operations), default=None)
+    started = min((operation.started_at for operation in record.operations), default=None)
     seen = ports.first_seen.age((record.cluster_uuid, "credential"), started, now)
     if started is not None and seen < _FOUNDING_TIME:
         return errors.Busy("The cluster's application credential is being created.")

@@ -32,25 +32,26 @@ LOG = logging.getLogger(__name__)
 class ReadRelease:
     """What was read of a release.
 
-    :ivar applied: whether that is all that was asked for.
-    :ivar joining: whether it is all but for nodegroups whose requests are still being checked.
-    :ivar answered: whether there was an answer.
-    :ivar kept: it was not read now, but a while ago.
+    :ivar is_applied: whether that is all that was asked for.
+    :ivar only_new_nodegroups_missing: whether it is all but for nodegroups whose requests are still
+        being checked.
+    :ivar is_readable: whether there was an answer.
+    :ivar is_cached: it was not read now, but a while ago.
     :ivar outdated: why the release that is there is not believed; there is none in *live* then.
     """
 
     record: ReleaseRecord | None = None
     live: LiveRelease | None = None
-    applied: bool = False
-    joining: bool = False
-    answered: bool = False
-    kept: bool = False
+    is_applied: bool = False
+    only_new_nodegroups_missing: bool = False
+    is_readable: bool = False
+    is_cached: bool = False
     outdated: errors.ReleaseOutdated | None = None
 
     @property
     def is_lost(self) -> bool:
         """Whether there is no release, not even one that is refused."""
-        return self.answered and self.live is None and self.outdated is None
+        return self.is_readable and self.live is None and self.outdated is None
 
 
 def is_settled(obj: Any) -> bool:
@@ -71,14 +72,14 @@ def read_release(
     :param key: under which what is read may be cached; None for a cluster that is not settled.
     """
     ports, conf, now = run.clients, run.settings, run.now
-    namespace, release = magnum_reader.namespace(cluster, conf), cluster.stack_id
+    namespace, release = magnum_reader.cluster_namespace(cluster, conf), cluster.stack_id
     try:
         if snapshot is None:
             snapshot = evaluation_inputs.read_snapshot(ports, namespace, release, key)
         record, live = snapshot.record, snapshot.live
         if outdated := revisions.outdated(record, live):
             LOG.warning("Cluster %s: %s %s", cluster.uuid, outdated, outdated.detail)
-            return ReadRelease(record, answered=True, outdated=outdated)
+            return ReadRelease(record, is_readable=True, outdated=outdated)
         recent = lost_nodegroup_request.is_recent(ports, now)
         request = magnum_reader.cluster_request(cluster, cluster_nodegroups, conf, is_recent=recent)
         request = operation.without_deleted(request, record)
@@ -86,7 +87,9 @@ def read_release(
         if key is not None and not snapshot.is_kept:
             _keep(ports, release, key, record, live)
         is_joining = not applied and reconciler.is_joining(live, request, record)
-        return ReadRelease(record, live, applied, is_joining, answered=True, kept=snapshot.is_kept)
+        return ReadRelease(
+            record, live, applied, is_joining, is_readable=True, is_cached=snapshot.is_kept
+        )
     except errors.DriverError as error:
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return ReadRelease()
@@ -102,7 +105,7 @@ def _keep(
     """Cache what was read, if nothing of it is pending."""
     if record is None or live is None or live.status != "deployed":
         return
-    if record.operations or record.retired or record.deferred or record.tombstone:
+    if record.operations or record.retired_credentials or record.deferred or record.tombstone:
         return
     if revisions.unrecorded_revisions(record, live) is None:
         ports.evaluations.keep_release(release, key.magnum, key.view.place, record, live)

@@ -67,9 +67,9 @@ def reconcile(
     )
     request = model_operation.without_deleted(request, record)
     current = upgrade.read_objects(run, snapshot.with_release(record, live), request)
-    due = upgrade.is_due(record, live, request, current.objects) or autoscaler_deployment.is_due(
-        live, run.settings
-    )
+    due = upgrade.is_step_due(
+        record, live, request, current.objects
+    ) or autoscaler_deployment.is_due(live, run.settings)
     if is_deployed(live, request, record) and not (due or autoscaling.is_due(record)):
         return current
     if live is None and record and not prerequisites.has_credential(ports, request):
@@ -92,12 +92,12 @@ def reconcile_held(
     held_lease: HeldLease,
     cluster_rows: ClusterRows,
     *,
-    created: install.CreatedCluster | None = None,
+    created_cluster: install.CreatedCluster | None = None,
     snapshot: ReleaseSnapshot = UNKNOWN,
 ) -> ReleaseSnapshot:
     """The same for a caller that holds the lock already.
 
-    :param created: a new cluster, as it was checked a moment ago; None for any other one.
+    :param created_cluster: a new cluster, as it was checked a moment ago; None for any other one.
     :param snapshot: what was read before the lock was taken; record and release are read again.
     :returns: record, release and objects as they are then.
     :raises errors.DriverError: as :func:`reconcile`.
@@ -111,13 +111,13 @@ def reconcile_held(
     request = model_operation.without_deleted(request, record)
     current = snapshot.with_release(record, live)
     if not is_deployed(live, request, record) or autoscaler_deployment.is_due(live, run.settings):
-        current = _deploy(run, held_lease, cluster_rows, request, current, created)
+        current = _deploy(run, held_lease, cluster_rows, request, current, created_cluster)
     live, record = current.live, current.record
     if live is not None and record is not None and autoscaling.is_due(record):
         autoscaling.set_replicas(ports, live, record)
         current = dataclasses.replace(current, objects=None)
     current = upgrade.read_objects(run, current, request)
-    if upgrade.is_due(record, live, request, current.objects):
+    if upgrade.is_step_due(record, live, request, current.objects):
         current = _upgrade(run, held_lease, cluster_rows, current)
     return current
 
@@ -128,18 +128,18 @@ def _deploy(
     cluster_rows: ClusterRows,
     request: ClusterRequest,
     current: ReleaseSnapshot,
-    created: install.CreatedCluster | None,
+    created_cluster: install.CreatedCluster | None,
 ) -> ReleaseSnapshot:
     """Create the release, or change it to what Magnum's objects ask for."""
     record, is_unfinished = current.record, current.live is not None
     if current.live is None:
         # What was taken over is as it was: what the rows ask for besides comes now.
-        applied, adopted = _install(run, held_lease, cluster_rows, request, created)
+        applied, adopted = _install(run, held_lease, cluster_rows, request, created_cluster)
         current = _applied(current, applied)
         is_unfinished = adopted and not is_deployed(applied.live, request, record)
     if is_unfinished:
         applied = changes.change_release(run, held_lease, cluster_rows, request, current)
-        if upgrade.pending(record) or autoscaling.is_due(record):
+        if upgrade.pending_upgrade(record) or autoscaling.is_due(record):
             # New nodegroups may have joined it, and refused changes are off the record.
             record = run.clients.leases.read(request.namespace, request.release)
         current = ReleaseSnapshot(record, applied.live, objects=applied.objects)
@@ -154,11 +154,11 @@ def _upgrade(
 ) -> ReleaseSnapshot:
     """Take the next step of an upgrade: begin with the control plane, or let the groups follow."""
     ports, live, record = run.clients, current.live, current.record
-    operation = upgrade.pending(record)
+    operation = upgrade.pending_upgrade(record)
     if operation is None or record is None or live is None:
         return current
     request = model_operation.without_deleted(cluster_rows.request(), record)
-    if operation.accepted:
+    if operation.is_accepted:
         return _upgrade_nodegroups(run, held_lease, request, current, operation)
     target = cluster_rows.upgrade_target(operation)
     operation = upgrade_nodegroups.include_new(operation, request, live.values, target)
@@ -170,7 +170,7 @@ def _upgrade(
     chart = new_chart or ports.charts.of_release(live, held_lease.record.chart_digest)
     # Once Helm has it and the rows follow, they do not tell any more what is new.
     ports.leases.defer(live.namespace, live.name, changes_for_workers)
-    own_images = upgrade_nodegroups.own_images(request, live.values)
+    own_images = upgrade_nodegroups.nodegroups_with_own_image(request, live.values)
     if values != live.values or chart.digest != held_lease.record.chart_digest:
         revision = apply.Revision(chart, values, (operation,))
         current = _applied(current, apply.apply_release(run, held_lease, request, revision))
@@ -178,7 +178,7 @@ def _upgrade(
     ports.leases.defer(live.namespace, live.name, remaining)
     held_lease.check()
     cluster_rows.accept_upgrade(operation, target, own_images - frozenset(operation.groups))
-    ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, accepted=True))
+    ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, is_accepted=True))
     return current
 
 
@@ -199,13 +199,17 @@ def _upgrade_nodegroups(
     due_names = upgrade_nodegroups.due_nodegroups(live.values, operation, request, record.deferred)
     is_complete = upgrade_nodegroups.is_complete(live.values, operation, request)
     values = values_upgrade.unpin_nodegroups(
-        live.values, due_names, operation.max_batch_size, record.deferred, shared=is_complete
+        live.values,
+        due_names,
+        operation.max_batch_size,
+        record.deferred,
+        include_shared=is_complete,
     )
     if values != live.values:
         old_chart = ports.charts.of_release(live, held_lease.record.chart_digest)
         revision = apply.Revision(old_chart, values, (operation,))
         current = _applied(current, apply.apply_release(run, held_lease, request, revision))
-    remaining = deferred.left_over(record.deferred, due_names, values, shared=is_complete)
+    remaining = deferred.left_over(record.deferred, due_names, values, include_shared=is_complete)
     ports.leases.defer(live.namespace, live.name, remaining)
     return current
 
@@ -223,8 +227,8 @@ def is_applied(
     live: LiveRelease | None, request: ClusterRequest, record: ReleaseRecord | None
 ) -> bool:
     """Whether the release is as it was asked for, an upgrade and numbers of machines included."""
-    operation = upgrade.pending(record)
-    is_begun = operation is None or operation.accepted
+    operation = upgrade.pending_upgrade(record)
+    is_begun = operation is None or operation.is_accepted
     return is_begun and not autoscaling.is_due(record) and is_deployed(live, request, record)
 
 

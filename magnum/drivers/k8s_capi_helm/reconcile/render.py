@@ -33,18 +33,19 @@ def render_values(
     conf: Settings,
     chart: Chart | None = None,
     *,
-    running: str = "",
+    kubernetes_version: str = "",
 ) -> Json:
     """All values of a cluster.
 
     :param chart: that is to take them, None for this project's newest.
-    :param running: Kubernetes version for the overlays' templates, where it is not the image's.
+    :param kubernetes_version: Kubernetes version for the overlays' templates, where it is not the
+        image's.
     :raises errors.InvalidRequest: rows and cloud contradict each other, or there is no such
         overlay.
-    :raises errors.Misconfigured: an overlay cannot be used.
+    :raises errors.InvalidConfiguration: an overlay cannot be used.
     """
     full = _render(request, facts, conf, chart)
-    context = _context(request, running or full["kubernetesVersion"])
+    context = _context(request, kubernetes_version or full["kubernetesVersion"])
     name = request.labels.capi_helm_overlay
     overlays = overlay_files.read_overlays(conf.capi_helm.overlay_directory, name, context)
     if not any(overlay.values for overlay in overlays):
@@ -97,11 +98,12 @@ def _check_overlay(overlay: overlay_yaml.Overlay, full: Json) -> None:
         if reserved_keys.is_owned(path):
             advice = _ELSEWHERE.get(path[0], "")
             raise overlay_files.invalid_overlay(
-                overlay.name, f"{overlay.place(path)}: only the driver sets this key{advice}"
+                overlay.name, f"{overlay.location(path)}: only the driver sets this key{advice}"
             )
         if isinstance(_at(full, path), Mapping) and not isinstance(value, Mapping):
             raise overlay_files.invalid_overlay(
-                overlay.name, f"{overlay.place(path)}: it has keys of its own, which are expected"
+                overlay.name,
+                f"{overlay.location(path)}: it has keys of its own, which are expected",
             )
 
 

@@ -43,16 +43,16 @@ def outdated(
         return None
     known = record.revisions if record else Revisions()
     if live.status != _SUPERSEDED:
-        if live.revision == known.begun:
+        if live.revision == known.pending_install:
             return None
-        if live.revision >= known.newest and live.whole >= known.applied:
+        if live.revision >= known.newest and live.whole >= known.last_applied:
             return None
     return errors.ReleaseOutdated(
         f"{_WHAT}, so it is not known what it runs. Nothing was changed. Ask the operator to "
         f"restore the newest Secrets of the release ('sh.helm.release.v1.{live.name}.v*').",
         f"{live.namespace}/{live.name}: the newest revision is {live.revision} ({live.status}) and "
         f"the newest applied one {live.whole or 'none'}; Lease {names.lease(live.name)} records "
-        f"{known.newest} and {known.applied}",
+        f"{known.newest} and {known.last_applied}",
     )
 
 
@@ -67,7 +67,7 @@ def unrecorded_revisions(
     """What the Lease is to know of a record that is believed, None if it does."""
     if record is None or live is None:
         return None
-    revisions = Revisions(newest=live.revision, applied=live.whole)
+    revisions = Revisions(newest=live.revision, last_applied=live.whole)
     return None if revisions == record.revisions else revisions
 
 

@@ -29,14 +29,14 @@ from magnum.drivers.k8s_capi_helm.values import deferred, upgrade, upgrade_nodeg
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 
 
-def pending(record: ReleaseRecord | None) -> Operation | None:
+def pending_upgrade(record: ReleaseRecord | None) -> Operation | None:
     """The upgrade that is on its way, None without one. Only one at a time is written down."""
     operations = record.operations if record else ()
     upgrades = [operation for operation in operations if operation.verb is Verb.UPGRADE]
     return upgrades[-1] if upgrades else None
 
 
-def is_due(
+def is_step_due(
     record: ReleaseRecord | None,
     live: LiveRelease | None,
     request: ClusterRequest,
@@ -46,10 +46,10 @@ def is_due(
 
     :param objects: Cluster API's, None where they were not read: then no nodegroup can follow.
     """
-    operation = pending(record)
+    operation = pending_upgrade(record)
     if operation is None or live is None:
         return False
-    if not operation.accepted:
+    if not operation.is_accepted:
         return True
     return are_nodegroups_due(record, live, request) and is_control_plane_upgraded(objects, live)
 
@@ -58,8 +58,8 @@ def are_nodegroups_due(
     record: ReleaseRecord | None, live: LiveRelease | None, request: ClusterRequest
 ) -> bool:
     """Whether nodegroups take their step of an upgrade as soon as the control plane is ready."""
-    operation = pending(record)
-    if operation is None or record is None or live is None or not operation.accepted:
+    operation = pending_upgrade(record)
+    if operation is None or record is None or live is None or not operation.is_accepted:
         return False
     names = upgrade_nodegroups.due_nodegroups(live.values, operation, request, record.deferred)
     return bool(names)
@@ -127,7 +127,7 @@ def with_new_nodegroups(
             for name, entry in ready.items()
         }
         # Changes that wait for former nodegroups of these names are not for the new ones.
-        remaining = deferred.left_over(changes, ready, live.values, shared=False)
+        remaining = deferred.left_over(changes, ready, live.values, include_shared=False)
         run.clients.leases.defer(live.namespace, live.name, remaining)
     current = dataclasses.replace(current, live=live)
     return live, _join_upgrade(run, current, request, ready)
@@ -143,7 +143,7 @@ def _join_upgrade(
 
     So they follow with the others.
     """
-    live, operation = current.live, pending(current.record)
+    live, operation = current.live, pending_upgrade(current.record)
     if live is None or operation is None or values_live.CONTROL_PLANE not in operation.groups:
         return ready
     new = [name for name, entry in ready.items() if not upgrade.is_pinned(entry)]
@@ -151,7 +151,7 @@ def _join_upgrade(
         return ready
     current = current if current.objects else _with_objects(run, current, live)
     is_upgraded = is_control_plane_upgraded(current.objects, live)
-    if operation.accepted and is_upgraded:
+    if operation.is_accepted and is_upgraded:
         return ready
     nodegroups = tuple(dict.fromkeys((*operation.groups, *new)))
     joined = dataclasses.replace(operation, groups=nodegroups)
@@ -159,9 +159,7 @@ def _join_upgrade(
     if is_upgraded:
         return ready
     own = request.own_images
-    return {
-        name: upgrade.waiting_nodegroups(entry, live.values, own) for name, entry in ready.items()
-    }
+    return {name: upgrade.pinned_entry(entry, live.values, own) for name, entry in ready.items()}
 
 
 def new_chart(ports: Clients, cluster_labels: labels.Labels) -> Chart:
@@ -211,8 +209,8 @@ def interrupted_chart(
 
     :raises errors.DriverError: the chart is not to be had any more.
     """
-    operation = pending(record)
-    if live.status == "deployed" or operation is None or operation.accepted:
+    operation = pending_upgrade(record)
+    if live.status == "deployed" or operation is None or operation.is_accepted:
         return None
     if values_live.CONTROL_PLANE not in operation.groups:
         return None

@@ -46,7 +46,9 @@ def plan_upgrade(
     :raises errors.DriverError: the cloud cannot be asked, or does not have it.
     """
     interface = run.settings.capi_helm.app_cred_interface_type
-    facts = run.cloud().software(target.request, interface=interface, lookup=operation.resolved)
+    facts = run.cloud().software(
+        target.request, interface=interface, lookup=operation.resolved_names
+    )
     return UpgradePlan(request, target, operation, facts)
 
 
@@ -97,7 +99,9 @@ def _begin_control_plane(
     # The old label need not agree with the new image, nor the new image know its version.
     version = plan.request.labels.kube_tag or new
     facts = dataclasses.replace(plan.facts, kubernetes_version=version)
-    base = render.render_values(_without_fixed(plan.request, live), facts, conf, running=running)
+    base = render.render_values(
+        _without_fixed(plan.request, live), facts, conf, kubernetes_version=running
+    )
     values = upgrade.initial_values(live, base, target_values)
     if not any(change.id == operation.id for change in changes) and values_live.node_groups(live):
         # A second time the rows may follow already, and do not tell any more what is deferred.
@@ -111,7 +115,9 @@ def waiting_nodegroups(
 ) -> tuple[DeferredChange, ...]:
     """What is owed still, when an upgrade has begun and the release has *values*."""
     is_single = values_live.CONTROL_PLANE not in operation.groups
-    return deferred.left_over(changes, operation.groups if is_single else (), values, shared=False)
+    return deferred.left_over(
+        changes, operation.groups if is_single else (), values, include_shared=False
+    )
 
 
 def _check_exists(name: str, versions: Mapping[str, str]) -> None:

@@ -54,7 +54,7 @@ def evaluate(observed: Observed, state: MagnumState, now: datetime.datetime) -> 
     observed = _fresh(observed, now)
     observed = dataclasses.replace(observed, asof=timestamps.observed_at(observed))
     issue = _first_issue(observed, state)
-    current_fingerprint = "" if issue else fingerprint.of_cluster(observed, state)
+    current_fingerprint = "" if issue else fingerprint.cluster_fingerprint(observed, state)
     agreed = bool(current_fingerprint) and current_fingerprint == state.ready_fingerprint
     verdicts = tuple(
         nodegroups.evaluate(nodegroup, observed, state, now, cluster_confirmed=agreed)

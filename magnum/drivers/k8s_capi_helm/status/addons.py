@@ -46,7 +46,7 @@ _NOT_BEGUN = ("", "Unknown", "Pending")
 
 def component(addon: Json) -> str:
     """The chart's name for the addon, else the object's own."""
-    return conditions.label(addon, names.LABEL_CHART_COMPONENT) or conditions.name(addon)
+    return conditions.object_label(addon, names.LABEL_CHART_COMPONENT) or conditions.name(addon)
 
 
 def is_core(addon: Json) -> bool:

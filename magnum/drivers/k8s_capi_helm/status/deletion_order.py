@@ -72,7 +72,7 @@ def next_step(
     proof: bool,
     release_present: bool | None,
     secrets_present: bool | None,
-    buried: bool = False,
+    has_tombstone: bool = False,
 ) -> DeletionStep:
     """What to do next to take a cluster away; each step is safe to repeat.
 
@@ -81,10 +81,10 @@ def next_step(
     :param release_present: Helm has the release; None when that could not be read.
     :param secrets_present: the cluster's Secrets or its application credential are left; None when
         that could not be read.
-    :param buried: the Lease is a tombstone: it says that everything was gone, so that a pass that
-        comes after one that died does not look for a proof in vain.
+    :param has_tombstone: the Lease is a tombstone: it says that everything was gone, so that a pass
+        that comes after one that died does not look for a proof in vain.
     """
-    if buried:
+    if has_tombstone:
         return DeletionStep(DeletionAction.DONE)
     if observed.unreachable or release_present is None or secrets_present is None:
         return DeletionStep(DeletionAction.WAIT, _UNREACHABLE)
@@ -93,7 +93,7 @@ def next_step(
     if start := _to_delete(observed):
         what = f"waiting: deletion of {start[0].kind.name} {start[0].name}"
         return DeletionStep(DeletionAction.DELETE_CLUSTER, what, start)
-    waits = not (release_present or is_gone(observed))
+    waits = not (release_present or is_cluster_deleted(observed))
     if observed.cluster is Missing.UNREADABLE or waits:
         return DeletionStep(DeletionAction.WAIT, f"waiting: {deletion_progress.describe(observed)}")
     if release_present:
@@ -103,7 +103,7 @@ def next_step(
     return DeletionStep(DeletionAction.BURY)
 
 
-def is_gone(observed: Observed) -> bool:
+def is_cluster_deleted(observed: Observed) -> bool:
     """Nothing that stands for a resource in OpenStack is left, and all of it could be read."""
     return not observed.unreachable and not any(
         True for _ in deletion_progress.remaining_objects(observed)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import failure_events, messages
-from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
-from magnum.drivers.k8s_capi_helm.status.scope import items
+from magnum.drivers.k8s_capi_helm.status.public_text import first_sentence, public
+from magnum.drivers.k8s_capi_helm.status.scope import readable_objects
 
 #: The object's own controller has done its part: whoever else holds it has to be named.
 _ENDED = "DeletionCompleted"
@@ -47,7 +47,7 @@ def describe(observed: Observed) -> str:
     # The first that was told to go; above it everything waits, beside it some were not told yet.
     next_object = next((obj for obj in objects if conditions.is_terminating(obj)), objects[0])
     cause = _cause(next_object, observed)
-    machines = len(items(observed.machines))
+    machines = len(readable_objects(observed.machines))
     count = f" ({machines} machines left)" if machines > 1 else ""
     return f"deletion of {title(next_object)}{count}{': ' + cause if cause else ''}"
 
@@ -69,7 +69,7 @@ def _cause(obj: Json, observed: Observed) -> str:
         return messages.of_neutron(failure.text)
     condition = conditions.condition(obj, "Deleting")
     if condition.bad and condition.message and condition.reason != _ENDED:
-        return first_bullet(condition.message)
+        return first_sentence(condition.message)
     requested_at = conditions.instant(conditions.metadata(obj).get("deletionTimestamp"))
     if requested_at is None:
         return ""

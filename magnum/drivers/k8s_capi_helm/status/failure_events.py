@@ -11,7 +11,7 @@ from magnum.drivers.k8s_capi_helm.model import conditions, Missing, Observed
 from magnum.drivers.k8s_capi_helm.status import infrastructure, machines, timestamps
 from magnum.drivers.k8s_capi_helm.status.issue import about, cause_of, Issue
 from magnum.drivers.k8s_capi_helm.status.public_text import public
-from magnum.drivers.k8s_capi_helm.status.scope import items, Scope
+from magnum.drivers.k8s_capi_helm.status.scope import readable_objects, Scope
 
 EVENT_AGE = datetime.timedelta(minutes=30)
 #: Reasons of events about what OpenStack did not create.
@@ -26,21 +26,22 @@ def event_fault(scope: Scope) -> Issue | None:
 def newest_failure(
     observed: Observed,
     suspects: set[tuple[str, str]],
-    created: Collection[tuple[str, str]] = (),
+    created_objects: Collection[tuple[str, str]] = (),
 ) -> Issue | None:
     """The newest event, not older than EVENT_AGE, that tells of a failure of one of *suspects*.
 
     :param suspects: (kind, name) of objects.
-    :param created: those that there are in OpenStack by now: they failed to be created before.
+    :param created_objects: those that there are in OpenStack by now: they failed to be created
+        before.
     """
     newest: tuple[datetime.datetime, str, str] | None = None
-    for event in items(observed.events):
+    for event in readable_objects(observed.events):
         at = timestamps.of_event(event)
         name = str(conditions.at_path(event, "involvedObject", "name") or "")
         kind = str(conditions.at_path(event, "involvedObject", "kind") or "")
         if not conditions.tells_of_failure(event) or at is None or (kind, name) not in suspects:
             continue
-        if (kind, name) in created and _CREATION.match(str(event.get("reason"))):
+        if (kind, name) in created_objects and _CREATION.match(str(event.get("reason"))):
             continue
         is_recent = not timestamps.is_older(at, observed, EVENT_AGE)
         if is_recent and (newest is None or at > newest[0]):

@@ -22,14 +22,14 @@ from magnum.drivers.k8s_capi_helm.model import (
 from magnum.drivers.k8s_capi_helm.status import machines
 
 
-def of_cluster(observed: Observed, state: MagnumState) -> str:
+def cluster_fingerprint(observed: Observed, state: MagnumState) -> str:
     """SHA-256 in hexadecimal; equal for equal objects and equal wishes, in any order."""
     # A group that is being deleted is gone when everything is in place, and so is its row.
     desired = [_desired(nodegroup) for nodegroup in state.groups if not nodegroup.is_deleting]
     return _digest(state, desired, [*observed.objects(), *present(observed.addons)])
 
 
-def of_nodegroup(nodegroup: GroupState, observed: Observed, state: MagnumState) -> str:
+def nodegroup_fingerprint(nodegroup: GroupState, observed: Observed, state: MagnumState) -> str:
     """The same for one nodegroup and its own objects."""
     if nodegroup.is_control_plane:
         own = list(machines.of_control_plane(present(observed.machines)))
@@ -44,11 +44,11 @@ def of_nodegroup(nodegroup: GroupState, observed: Observed, state: MagnumState) 
 
 def _desired(nodegroup: GroupState) -> list[str]:
     # The count of an autoscaled group follows what was found, which the generations tell of.
-    return [nodegroup.name, "autoscaled" if nodegroup.autoscaled else str(nodegroup.count)]
+    return [nodegroup.name, "autoscaled" if nodegroup.is_autoscaled else str(nodegroup.count)]
 
 
 def _digest(state: MagnumState, desired: list[list[str]], objects: Iterable[Json]) -> str:
-    started = state.started.isoformat() if state.started else ""
+    started = state.started_at.isoformat() if state.started_at else ""
     document = [state.kubernetes_version, started, sorted(desired)]
     text = json.dumps([document, sorted(_identity(obj) for obj in objects)])
     return hashlib.sha256(text.encode()).hexdigest()

@@ -28,7 +28,7 @@ def missing(observed: Observed, state: MagnumState) -> Issue | None:
     for obj in _things(observed):
         if _generation(obj) < state.applied_generations.get(_uid(obj), 0):
             title = f"{obj.get('kind')} {conditions.name(obj)}"
-            return Issue(f"the change of {title} is not visible yet", unapplied=True)
+            return Issue(f"the change of {title} is not visible yet", is_unapplied=True)
     return None
 
 

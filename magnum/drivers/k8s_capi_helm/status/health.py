@@ -32,7 +32,7 @@ from magnum.drivers.k8s_capi_helm.status import (
     workload_addons,
 )
 from magnum.drivers.k8s_capi_helm.status.issue import shorten_reason
-from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
+from magnum.drivers.k8s_capi_helm.status.public_text import first_sentence, public
 
 HEALTHY = "HEALTHY"
 UNHEALTHY = "UNHEALTHY"
@@ -53,7 +53,7 @@ def evaluate(observed: Observed, state: MagnumState) -> tuple[str, Mapping[str, 
     """
     if observed.unreachable:
         return UNKNOWN, {"management": _unreachable(observed, state)}
-    stale_controllers = controller_leases.describe(observed.silent)
+    stale_controllers = controller_leases.describe(observed.stale_controllers)
     if stale_controllers is not None:
         # What they have said of the cluster is old, the bad as well as the good.
         words, since = stale_controllers
@@ -136,13 +136,11 @@ def _from_conditions(obj: Json, types: Iterable[str]) -> Part:
     for condition_type in types:
         condition = conditions.condition(obj, condition_type)
         if condition.bad:
-            return (
-                UNHEALTHY,
-                f"{condition_type}: {first_bullet(condition.message or condition.reason) or 'no'}",
-            )
+            sentence = first_sentence(condition.message or condition.reason)
+            return UNHEALTHY, f"{condition_type}: {sentence or 'no'}"
         if not condition.good and not unknown:
             cause = _UNPROCESSED if condition.stale else "not reported"
-            unknown = f"{condition_type}: {first_bullet(condition.message) or cause}"
+            unknown = f"{condition_type}: {first_sentence(condition.message) or cause}"
     return (UNKNOWN, unknown) if unknown else (HEALTHY, READY)
 
 
@@ -213,7 +211,7 @@ def _control_plane(observed: Observed, previous_text: str) -> Part:
         return part
     available = conditions.condition(owner, "Available")
     if available.good and available.message:
-        return UNHEALTHY, first_bullet(available.message)
+        return UNHEALTHY, first_sentence(available.message)
     return _from_conditions(owner, ("Available",))
 
 
@@ -253,7 +251,7 @@ def _machine(machine: Json, observed: Observed, previous_text: str) -> Part:
         text = (fault or machine_stage.stage(machine)).text
         return (UNHEALTHY if fault else UNKNOWN), shorten_reason(text)
     ready = conditions.condition(machine, "Ready")
-    text = shorten_reason(f"{name}: {first_bullet(ready.message) or 'not ready'}")
+    text = shorten_reason(f"{name}: {first_sentence(ready.message) or 'not ready'}")
     return (UNHEALTHY if ready.bad else UNKNOWN), text
 
 

@@ -43,15 +43,15 @@ class Issue:
     :ivar cause: who has to move; None when it is only a matter of time.
     :ivar group: the group that it is about, None for the cluster as a whole.
     :ivar since: when it began, as far as anybody says (aware).
-    :ivar unapplied: the request is not on the management cluster yet, so that what the objects say
-        is about an earlier one.
+    :ivar is_unapplied: the request is not on the management cluster yet, so that what the objects
+        say is about an earlier one.
     """
 
     text: str
     cause: Cause | None = None
     group: GroupState | None = None
     since: datetime.datetime | None = None
-    unapplied: bool = False
+    is_unapplied: bool = False
 
     def line(self) -> str:
         """The finding as a reason: its class in front, one bounded line."""
@@ -83,16 +83,16 @@ def joined_reasons(first: str, last: str) -> str:
     return shorten_reason(f"{shorten_reason(first, limit)}; {last}")
 
 
-def cause_of(text: str, otherwise: Cause = Cause.INTERNAL) -> Cause:
+def cause_of(text: str, default: Cause = Cause.INTERNAL) -> Cause:
     """Who has to move, by the words of a service's or controller's message."""
     text = conditions.words(text)
     for cause, pattern in _CAUSES:
         if re.search(pattern, text, re.IGNORECASE):
             return cause
-    return otherwise
+    return default
 
 
-def unwrapped(text: str) -> str:
+def unwrap_message(text: str) -> str:
     """The sentence that a person can use out of a controller's message.
 
     CAPO passes on a whole HTTP answer, ``... but got 403 instead: {"forbidden": {"message": "Quota
@@ -105,4 +105,4 @@ def unwrapped(text: str) -> str:
 @functools.lru_cache(maxsize=256)
 def _unwrapped(text: str) -> str:
     """Several questions of a pass are about the same message, and so are those of the next pass."""
-    return json_sentence.sentence(text) or text
+    return json_sentence.extract_sentence(text) or text

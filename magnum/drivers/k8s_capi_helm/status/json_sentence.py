@@ -36,7 +36,7 @@ class _Open:
     said: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
-def sentence(text: str) -> str:
+def extract_sentence(text: str) -> str:
     """The deepest sentence in the first object of a text that has one, "" without any.
 
     :param text: its length is the caller's to bound.

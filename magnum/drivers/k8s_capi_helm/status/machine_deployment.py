@@ -89,7 +89,7 @@ def _deployment_issue(nodegroup: GroupState, owner: Json, version: str) -> Issue
 
 
 def _count_fits(nodegroup: GroupState, count: int) -> bool:
-    if not nodegroup.autoscaled:
+    if not nodegroup.is_autoscaled:
         return count == nodegroup.count
     return nodegroup.minimum <= count and (nodegroup.maximum is None or count <= nodegroup.maximum)
 
@@ -97,7 +97,7 @@ def _count_fits(nodegroup: GroupState, count: int) -> bool:
 def _count_text(nodegroup: GroupState) -> str:
     return (
         f"{nodegroup.minimum} to {nodegroup.maximum}"
-        if nodegroup.autoscaled
+        if nodegroup.is_autoscaled
         else str(nodegroup.count)
     )
 
@@ -144,7 +144,7 @@ def _orphan_issue(observed: Observed) -> Issue | None:
         return Issue("the machines cannot be read")
     known = {conditions.name(obj) for obj in observed.machine_deployments}
     for obj in (*observed.machines, *observed.machine_sets):
-        owner = conditions.label(obj, names.LABEL_DEPLOYMENT_NAME)
+        owner = conditions.object_label(obj, names.LABEL_DEPLOYMENT_NAME)
         if owner not in known and not machines.is_control_plane(obj):
             return Issue(f"{conditions.name(obj)} of a deleted nodegroup still exists")
     server_names = {machines.server_name(machine) for machine in observed.machines}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from magnum.drivers.k8s_capi_helm.model import conditions, Json
 from magnum.drivers.k8s_capi_helm.status.issue import clause, Issue
-from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet
+from magnum.drivers.k8s_capi_helm.status.public_text import first_sentence
 
 
 def stage(machine: Json) -> Issue:
@@ -15,12 +15,12 @@ def stage(machine: Json) -> Issue:
         condition = conditions.condition(machine, "Deleting")
         requested_at = conditions.instant(conditions.metadata(machine).get("deletionTimestamp"))
         return Issue(
-            _with(f"machine {name} is being deleted", first_bullet(condition.message)),
+            _with(f"machine {name} is being deleted", first_sentence(condition.message)),
             since=requested_at,
         )
     up_to_date = conditions.condition(machine, "UpToDate")
     if up_to_date.bad:
-        text = _with(f"machine {name} is not up to date", first_bullet(up_to_date.message))
+        text = _with(f"machine {name} is not up to date", first_sentence(up_to_date.message))
         return Issue(text, since=up_to_date.since)
     bootstrap_ready = conditions.condition(machine, "BootstrapConfigReady")
     if not _is_over(bootstrap_ready, machine, "bootstrap", "dataSecretName"):
@@ -36,7 +36,7 @@ def stage(machine: Json) -> Issue:
     node_healthy = conditions.condition(machine, "NodeHealthy")
     condition = conditions.condition(machine, "Ready") if node_healthy.good else node_healthy
     return Issue(
-        _with(f"machine {name} is not ready", first_bullet(condition.message)),
+        _with(f"machine {name} is not ready", first_sentence(condition.message)),
         since=condition.since,
     )
 

@@ -14,7 +14,7 @@ _ADDRESS_TYPES = ("InternalIP", "ExternalIP")
 
 def is_control_plane(machine: Json) -> bool:
     """Cluster API's own label says so; its value is empty."""
-    return conditions.label(machine, names.LABEL_CONTROL_PLANE) is not None
+    return conditions.object_label(machine, names.LABEL_CONTROL_PLANE) is not None
 
 
 def of_control_plane(machines: Iterable[Json]) -> tuple[Json, ...]:
@@ -36,8 +36,8 @@ def of_nodegroup(
     return tuple(
         obj
         for obj in objects
-        if conditions.label(obj, names.LABEL_DEPLOYMENT_NAME) in owners
-        or conditions.label(obj, names.LABEL_NODE_GROUP) == nodegroup
+        if conditions.object_label(obj, names.LABEL_DEPLOYMENT_NAME) in owners
+        or conditions.object_label(obj, names.LABEL_NODE_GROUP) == nodegroup
     )
 
 
@@ -46,7 +46,7 @@ def deployments_of(nodegroup: str, deployments: Iterable[Json]) -> tuple[Json, .
     return tuple(
         deployment
         for deployment in deployments
-        if conditions.label(deployment, names.LABEL_NODE_GROUP) == nodegroup
+        if conditions.object_label(deployment, names.LABEL_NODE_GROUP) == nodegroup
     )
 
 
@@ -55,14 +55,14 @@ def is_ready(machine: Json) -> bool:
     return not conditions.is_terminating(machine) and conditions.condition(machine, "Ready").good
 
 
-def is_current(machine: Json, wanted_version: str) -> bool:
+def is_current(machine: Json, desired_version: str) -> bool:
     """Whether a Machine is what was asked for, and its node serves.
 
-    :param wanted_version: without ``v``; "" if any will do.
+    :param desired_version: without ``v``; "" if any will do.
     """
     if conditions.is_terminating(machine) or not conditions.generation_seen(machine):
         return False
-    if wanted_version and plain(conditions.at_path(machine, "spec", "version")) != wanted_version:
+    if desired_version and plain(conditions.at_path(machine, "spec", "version")) != desired_version:
         return False
     if not conditions.at_path(machine, "status", "nodeRef", "name"):
         return False

@@ -19,7 +19,7 @@ def is_change(verdict: Verdict, state: MagnumState, health: str | None) -> bool:
         # One of the two looks that an end asks for, as below.
         or bool(verdict.fingerprint and not state.status.endswith("_COMPLETE"))
         or any(
-            nodegroup.gone
+            nodegroup.is_deleted
             or nodegroup.status != states[nodegroup.name].status
             or nodegroup.node_count not in (None, states[nodegroup.name].count)
             or (nodegroup.fingerprint and not nodegroup.status.endswith("_COMPLETE"))
@@ -37,12 +37,14 @@ def without_ends(verdict: Verdict, state: MagnumState) -> Verdict:
 
     def group(verdict_of_group: GroupVerdict) -> GroupVerdict:
         state_of_group = states[verdict_of_group.name]
-        is_same = verdict_of_group.status == state_of_group.status and not verdict_of_group.gone
+        is_same = (
+            verdict_of_group.status == state_of_group.status and not verdict_of_group.is_deleted
+        )
         return dataclasses.replace(
             verdict_of_group,
             status=state_of_group.status,
             reason=verdict_of_group.reason if is_same else state_of_group.reason,
-            gone=False,
+            is_deleted=False,
             fingerprint=verdict_of_group.fingerprint
             if verdict_of_group.fingerprint == state_of_group.ready_fingerprint
             else "",

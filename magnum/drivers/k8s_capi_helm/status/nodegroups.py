@@ -75,7 +75,7 @@ def evaluate(
     current_fingerprint = (
         ""
         if issue or observed.unreachable
-        else fingerprint.of_nodegroup(nodegroup, observed, state)
+        else fingerprint.nodegroup_fingerprint(nodegroup, observed, state)
     )
     confirmed = cluster_confirmed or (
         bool(current_fingerprint) and current_fingerprint == nodegroup.ready_fingerprint
@@ -89,7 +89,7 @@ def evaluate(
         reason=reason,
         node_count=_node_count(nodegroup, observed),
         addresses=_addresses(nodegroup, observed),
-        gone=is_gone,
+        is_deleted=is_gone,
         fingerprint=current_fingerprint,
     )
 
@@ -158,13 +158,13 @@ def replica_drift(observed: Observed, state: MagnumState) -> str:
 
     Nobody puts it back: Helm sets a number only when it is asked for another one.
     """
-    if not state.applied or generations.missing(observed, state) is not None:
+    if not state.is_applied or generations.missing(observed, state) is not None:
         return ""
     drifts = [
         f"'{nodegroup.name}' has {size} instead of {nodegroup.count}"
         for nodegroup in state.groups
         if nodegroup.status.endswith("_COMPLETE")
-        and not nodegroup.autoscaled
+        and not nodegroup.is_autoscaled
         and (size := _size(nodegroup, observed)) not in (None, nodegroup.count)
     ]
     if not drifts:
@@ -192,7 +192,9 @@ def _node_count(nodegroup: GroupState, observed: Observed) -> int | None:
     A number that was asked for and not handed over yet stays in the row.
     """
     return (
-        _size(nodegroup, observed) if nodegroup.autoscaled and not nodegroup.scale_pending else None
+        _size(nodegroup, observed)
+        if nodegroup.is_autoscaled and not nodegroup.scale_pending
+        else None
     )
 
 

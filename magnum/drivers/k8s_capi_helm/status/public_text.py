@@ -17,7 +17,7 @@ import re
 
 from magnum.drivers.k8s_capi_helm.model import conditions
 from magnum.drivers.k8s_capi_helm.status import redaction
-from magnum.drivers.k8s_capi_helm.status.issue import unwrapped
+from magnum.drivers.k8s_capi_helm.status.issue import unwrap_message
 
 #: Longer messages are cut before anything else is done with them, in characters.
 LONGEST = 8_000
@@ -37,7 +37,7 @@ def public(text: str) -> str:
 @functools.lru_cache(maxsize=1024)
 def _sentence(text: str) -> str:
     for _ in range(_ROUNDS):
-        result = public_text(unwrapped(text)) or (WITHHELD if text.strip() else "")
+        result = public_text(unwrap_message(text)) or (WITHHELD if text.strip() else "")
         if result == text:
             return result
         text = result
@@ -60,7 +60,7 @@ def public_text(text: str) -> str:
     return WITHHELD
 
 
-def first_bullet(message: str) -> str:
+def first_sentence(message: str) -> str:
     """The first sentence of an aggregated message, without bullets.
 
     A bullet that only names what its sub-bullets are about is told together with the first of them.

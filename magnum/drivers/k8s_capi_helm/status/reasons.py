@@ -75,11 +75,13 @@ def with_cause(
     if observed.unreachable:
         text = "the management cluster cannot be reached; changes already applied continue"
         return Issue(text, Cause.MANAGEMENT).line()
-    if observed.silent:
+    if observed.stale_controllers:
         return without_cause(observed, issue.text)
     previous_reasons = f"{state.status_reason or ''} {nodegroup.reason or '' if nodegroup else ''}"
     # What the objects say until then is why an earlier request had to wait.
-    fault = None if issue.unapplied else _root_cause(issue, observed, nodegroup, previous_reasons)
+    fault = (
+        None if issue.is_unapplied else _root_cause(issue, observed, nodegroup, previous_reasons)
+    )
     if fault is None or fault.cause is None:
         return issue.line() if issue.cause else _waiting(issue, observed, state, previous_reasons)
     is_repeated = issue.text in fault.text or fault.text in issue.text
@@ -103,7 +105,7 @@ def _root_cause(
 
 def without_cause(observed: Observed, text: str) -> str:
     """A reason while controllers are silent: nothing goes on without them; else *text* itself."""
-    description = controller_leases.describe(observed.silent)
+    description = controller_leases.describe(observed.stale_controllers)
     if description is None:
         return text
     words, since = description
@@ -119,20 +121,20 @@ def is_late(state: MagnumState, now: datetime.datetime) -> bool:
 def timeout(state: MagnumState, reason: str) -> str:
     """The deadline, and what it was missed for."""
     minutes = ""
-    if state.started is not None and state.deadline is not None:
-        count = round((state.deadline - state.started).total_seconds() / 60)
+    if state.started_at is not None and state.deadline is not None:
+        count = round((state.deadline - state.started_at).total_seconds() / 60)
         minutes = f" within {count} minute{'' if count == 1 else 's'}"
     return shorten_reason(f"{Cause.TIMEOUT.value}: not finished{minutes}; {reason}")
 
 
 def not_applied(state: MagnumState) -> Issue | None:
     """Why the release does not carry yet what the rows ask for; None when it does."""
-    if state.applied:
+    if state.is_applied:
         return None
-    if state.status == "CREATE_FAILED" and not state.waiting:
+    if state.status == "CREATE_FAILED" and not state.waiting_reason:
         return Issue(_NEVER_APPLIED, Cause.MANAGEMENT)
-    text = state.waiting or "the request is not applied to the management cluster yet"
-    return Issue(text, state.waiting_cause, unapplied=True)
+    text = state.waiting_reason or "the request is not applied to the management cluster yet"
+    return Issue(text, state.waiting_cause, is_unapplied=True)
 
 
 def is_timeout(reason: str | None) -> bool:
@@ -165,7 +167,7 @@ def _waiting(issue: Issue, observed: Observed, state: MagnumState, previous_reas
     """What is waited for, what it does just now, and since when; the operation's begin at last."""
     detail = _detail(issue, observed, previous_reasons)
     text = clause(f"{issue.line()}; {_without_machine(issue, detail)}" if detail else issue.line())
-    since_time = (detail.since if detail else None) or issue.since or state.started
+    since_time = (detail.since if detail else None) or issue.since or state.started_at
     since = f"since {clock(since_time)}" if since_time else ""
     # Behind several sentences a clause would belong to the last of them, which says what to do.
     since = since and (f" ({since})" if ". " in text else f", {since}")

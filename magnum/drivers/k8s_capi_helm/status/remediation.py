@@ -14,7 +14,7 @@ import re
 from magnum.drivers.k8s_capi_helm.errors import Cause
 from magnum.drivers.k8s_capi_helm.model import conditions, Json
 from magnum.drivers.k8s_capi_helm.status.issue import Issue
-from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet
+from magnum.drivers.k8s_capi_helm.status.public_text import first_sentence
 
 #: As the MachineHealthCheck says it, in the reason of a row.
 _TOLD = re.compile(
@@ -35,7 +35,7 @@ def cause(machines: Iterable[Json], owners: Iterable[Json], previous_reasons: st
         has_failed = health_check.was is conditions.ConditionStatus.FALSE
         is_own_fault = has_failed and "InfrastructureReady" not in health_check.message
         if is_own_fault and conditions.is_terminating(machines_by_name[name]):
-            text = f"machine {name}: {first_bullet(health_check.message)}"
+            text = f"machine {name}: {first_sentence(health_check.message)}"
             return Issue(text, Cause.BOOTSTRAP)
     for match in _TOLD.finditer(previous_reasons):
         name = match["name"]

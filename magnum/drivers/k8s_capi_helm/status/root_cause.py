@@ -25,8 +25,8 @@ from magnum.drivers.k8s_capi_helm.status import (
     remediation,
 )
 from magnum.drivers.k8s_capi_helm.status.issue import about, cause_of, Issue
-from magnum.drivers.k8s_capi_helm.status.public_text import first_bullet, public
-from magnum.drivers.k8s_capi_helm.status.scope import items, Scope, scope_of
+from magnum.drivers.k8s_capi_helm.status.public_text import first_sentence, public
+from magnum.drivers.k8s_capi_helm.status.scope import readable_objects, Scope, scope_of
 
 #: Cluster API's own default for a node to appear; until then a booting machine is no fault.
 NODE_PATIENCE = datetime.timedelta(minutes=10)
@@ -149,17 +149,17 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
     name = conditions.name(machine)
     health_check = conditions.condition(machine, "HealthCheckSucceeded")
     if health_check.bad and "InfrastructureReady" not in health_check.message:
-        return Issue(f"machine {name}: {first_bullet(health_check.message)}", Cause.BOOTSTRAP)
+        return Issue(f"machine {name}: {first_sentence(health_check.message)}", Cause.BOOTSTRAP)
     bootstrap_ready = conditions.condition(machine, "BootstrapConfigReady")
     if bootstrap_ready.bad and _FAILURE.search(bootstrap_ready.message):
-        return Issue(f"machine {name}: {first_bullet(bootstrap_ready.message)}", Cause.BOOTSTRAP)
+        return Issue(f"machine {name}: {first_sentence(bootstrap_ready.message)}", Cause.BOOTSTRAP)
     up_to_date = conditions.condition(machine, "UpToDate")
     if (
         up_to_date.bad
         and "kubeletVersion" in up_to_date.message
         and not conditions.is_terminating(machine)
     ):
-        text = f"machine {name} {messages.of_kubelet(first_bullet(up_to_date.message))}"
+        text = f"machine {name} {messages.of_kubelet(first_sentence(up_to_date.message))}"
         return Issue(text, Cause.IMAGE)
     infrastructure_ready = conditions.condition(machine, "InfrastructureReady")
     if (
@@ -168,13 +168,13 @@ def _fault_of_machine(machine: Json, scope: Scope) -> Issue | None:
         and infrastructure_ready.message
     ):
         text, cause_text = (
-            first_bullet(infrastructure_ready.message),
+            first_sentence(infrastructure_ready.message),
             f"{infrastructure_ready.reason} {infrastructure_ready.message}",
         )
         return Issue(f"machine {name}: {text}", cause_of(cause_text, Cause.NETWORK))
     node_healthy = conditions.condition(machine, "NodeHealthy")
     if infrastructure_ready.good and node_healthy.present and not node_healthy.good:
-        words = first_bullet(node_healthy.message) or "its node has not joined"
+        words = first_sentence(node_healthy.message) or "its node has not joined"
         issue = _unreachable_api(scope) or Issue(f"machine {name}: {words}", Cause.BOOTSTRAP)
         if scope.is_older(infrastructure_ready.since, NODE_PATIENCE, issue.text):
             return issue
@@ -201,7 +201,7 @@ def preflight(scope: Scope) -> Issue | None:
             continue
         if "Skew" in scaling_up.message:
             cause_text = messages.of_skew(
-                first_bullet(scaling_up.message.partition("blocked because:")[2])
+                first_sentence(scaling_up.message.partition("blocked because:")[2])
             )
             return Issue(
                 f"{conditions.name(machine_set)} creates no machines: {cause_text}", Cause.REQUEST
@@ -234,12 +234,12 @@ def _control_plane_fault(scope: Scope) -> Issue | None:
         if condition.bad and (
             kind == "CertificatesAvailable" or "can't remediate" in condition.message
         ):
-            return Issue(f"control plane: {first_bullet(condition.message)}", Cause.BOOTSTRAP)
+            return Issue(f"control plane: {first_sentence(condition.message)}", Cause.BOOTSTRAP)
     return None
 
 
 def _addon_fault(scope: Scope) -> Issue | None:
-    for addon in items(scope.observed.addons) if scope.whole else ():
+    for addon in readable_objects(scope.observed.addons) if scope.whole else ():
         if not addons.is_core(addon):
             continue
         issue = addons.issue_of(addon, scope.observed, scope.previous_reasons)

@@ -62,7 +62,7 @@ class Scope:
         return name not in self.deleting_names or self.is_reported(text)
 
 
-def items(objects: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
+def readable_objects(objects: tuple[Json, ...] | Missing) -> tuple[Json, ...]:
     """What a list has to tell; one that could not be read tells nothing."""
     return () if isinstance(objects, Missing) else objects
 
@@ -72,8 +72,9 @@ def scope_of(observed: Observed, nodegroup: GroupState | None, previous_reasons:
 
     :param previous_reasons: what the rows say now.
     """
-    all_machines, sets = items(observed.machines), items(observed.machine_sets)
-    servers = items(observed.servers)
+    all_machines, sets, servers = map(
+        readable_objects, (observed.machines, observed.machine_sets, observed.servers)
+    )
     if nodegroup is None:
         owners_of_machines = (*sets, *present(observed.control_plane))
         return Scope(
@@ -89,7 +90,9 @@ def scope_of(observed: Observed, nodegroup: GroupState | None, previous_reasons:
         own_machines, sets = machines.of_control_plane(all_machines), ()
         owners_of_machines = tuple(present(observed.control_plane))
     else:
-        owners = machines.deployments_of(nodegroup.name, items(observed.machine_deployments))
+        owners = machines.deployments_of(
+            nodegroup.name, readable_objects(observed.machine_deployments)
+        )
         own_machines = machines.of_nodegroup(all_machines, nodegroup.name, owners)
         owners_of_machines = sets = machines.of_nodegroup(sets, nodegroup.name, owners)
     server_names = {machines.server_name(machine) for machine in own_machines}

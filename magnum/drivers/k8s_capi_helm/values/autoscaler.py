@@ -43,19 +43,19 @@ _BEFORE_THE_IMAGE = (
 )
 
 
-def with_image(values: Mapping[str, Any], image: Mapping[str, str], *, guarded: bool) -> Json:
+def with_image(values: Mapping[str, Any], image: Mapping[str, str], *, is_restricted: bool) -> Json:
     """The values of a release with the autoscaler as the operator has it.
 
     :param image: ``repository`` and ``tag``; what is left out is the chart's own.
-    :param guarded: whether the chart restricts and limits the pod itself. If not, the values do;
-        what an overlay has said of that stays.
+    :param is_restricted: whether the chart restricts and limits the pod itself. If not, the values
+        do; what an overlay has said of that stays.
     :returns: new values; those given are left alone.
     """
     current = values.get(KEY) or {}
     settings = {key: value for key, value in current.items() if key != "image"}
     deployed_image = current.get("image") or {}
     image_settings = {key: text for key, text in deployed_image.items() if key not in IMAGE_KEYS}
-    autoscaler: Json = settings if guarded else merge.merge(_GUARDS, settings)
+    autoscaler: Json = settings if is_restricted else merge.merge(_GUARDS, settings)
     if image_settings or image:
         autoscaler = {"image": {**image_settings, **image}, **autoscaler}
     others = {key: value for key, value in values.items() if key != KEY}

@@ -125,7 +125,7 @@ def with_sizes(live: Json, request: ClusterRequest, operations: Iterable[Operati
 
 
 def pending_changes(
-    live: Json | None, request: ClusterRequest, recorded: Iterable[Operation] = ()
+    live: Json | None, request: ClusterRequest, operations: Iterable[Operation] = ()
 ) -> tuple[Operation, ...]:
     """What still has to be done so that the live release says what the rows ask for.
 
@@ -133,13 +133,13 @@ def pending_changes(
     driver made with ``autoscale: "true"`` has nothing pending.
 
     :param live: values of the live release, None if there is none.
-    :param recorded: as for :func:`with_sizes`.
+    :param operations: as for :func:`with_sizes`.
     :returns: operations in the order delete, create, update, resize; () when nothing is missing.
     """
     if live is None:
         return (_operation(Verb.CREATE, ()),)
     current = values_live.node_groups(live)
-    target = values_live.node_groups(with_sizes(live, request, recorded))
+    target = values_live.node_groups(with_sizes(live, request, operations))
     common = [name for name in target if name in current]
     resized = [name for name in common if _meaning(current[name]) != _meaning(target[name])]
     updated = [name for name in common if _metadata(current[name]) != _metadata(target[name])]
@@ -313,4 +313,4 @@ def _meaning(entry: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _operation(verb: Verb, nodegroups: tuple[str, ...]) -> Operation:
     name = f"{verb}:{','.join(nodegroups)}" if nodegroups else str(verb)
-    return Operation(id=name, verb=verb, started=_UNKNOWN_START, groups=nodegroups)
+    return Operation(id=name, verb=verb, started_at=_UNKNOWN_START, groups=nodegroups)

@@ -51,7 +51,7 @@ def of_upgrade(operation: str, live: Json, base: Json, target: Json) -> Deferred
         id=operation,
         defaults=merge.difference(*defaults),
         groups={name: pair for name, pair in nodegroups.items() if any(pair)},
-        shared=merge.difference(rollout.shared_values(base), rollout.shared_values(target)),
+        shared_values=merge.difference(rollout.shared_values(base), rollout.shared_values(target)),
     )
 
 
@@ -60,7 +60,7 @@ def check_size(changes: Iterable[DeferredChange]) -> None:
 
     :raises errors.InvalidRequest: with a sentence.
     """
-    documents = [dataclasses.asdict(change) for change in changes]
+    documents = [change.document for change in changes]
     size = len(json.dumps(documents))
     if size > LIMIT:
         waiting = sorted({name for change in documents[:-1] for name in change["groups"]})
@@ -73,17 +73,21 @@ def check_size(changes: Iterable[DeferredChange]) -> None:
 
 
 def apply(
-    values: Json, nodegroups: Collection[str], changes: Iterable[DeferredChange], *, shared: bool
+    values: Json,
+    nodegroups: Collection[str],
+    changes: Iterable[DeferredChange],
+    *,
+    include_shared: bool,
 ) -> Json:
     """The values with which some nodegroups take what they are owed, and no other one changes.
 
-    :param shared: whether what all machines have in common is taken as well.
+    :param include_shared: whether what all machines have in common is taken as well.
     :returns: new values.
     """
     changes = tuple(changes)
     result = copy.deepcopy(values)
-    for change in changes if shared else ():
-        result = merge.carry_over(result, *change.shared)
+    for change in changes if include_shared else ():
+        result = merge.carry_over(result, *change.shared_values)
     entries, defaults = values_live.node_groups(result), rollout.nodegroup_defaults(result)
     if not any(
         name in change.groups for change in changes for name in nodegroups if name in entries
@@ -110,7 +114,11 @@ def expand_defaults(values: Json, changes: Iterable[DeferredChange]) -> Json:
 
 
 def left_over(
-    changes: Iterable[DeferredChange], nodegroups: Collection[str], values: Json, *, shared: bool
+    changes: Iterable[DeferredChange],
+    nodegroups: Collection[str],
+    values: Json,
+    *,
+    include_shared: bool,
 ) -> tuple[DeferredChange, ...]:
     """What is still owed when the release has *values*, in which *nodegroups* got theirs.
 
@@ -118,13 +126,13 @@ def left_over(
     """
     entries, defaults = values_live.node_groups(values), rollout.nodegroup_defaults(values)
     changes_left = [
-        _without_applied(change, frozenset(entries) - frozenset(nodegroups), shared)
+        _without_applied(change, frozenset(entries) - frozenset(nodegroups), include_shared)
         for change in changes
     ]
     for change in tuple(changes_left):
         others = [other_change for other_change in changes_left if other_change is not change]
         is_in_defaults = _with_changes(defaults, others) == _with_changes(defaults, changes_left)
-        if is_in_defaults and not (change.groups or any(change.shared)):
+        if is_in_defaults and not (change.groups or any(change.shared_values)):
             changes_left = others
     return tuple(changes_left)
 
@@ -141,11 +149,13 @@ def new_nodegroup_entry(entry: Json, values: Json, changes: Iterable[DeferredCha
 
 
 def _without_applied(
-    change: DeferredChange, waiting: Collection[str], shared: bool
+    change: DeferredChange, waiting: Collection[str], include_shared: bool
 ) -> DeferredChange:
     nodegroups = {name: pair for name, pair in change.groups.items() if name in waiting}
     return dataclasses.replace(
-        change, groups=nodegroups, shared=({}, {}) if shared else change.shared
+        change,
+        groups=nodegroups,
+        shared_values=({}, {}) if include_shared else change.shared_values,
     )
 
 

@@ -16,7 +16,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Image,
     Json,
     NodeGroupRequest,
-    Resolved,
+    ResolvedNames,
 )
 from magnum.drivers.k8s_capi_helm.values import components
 
@@ -35,7 +35,7 @@ def control_plane(request: ClusterRequest, facts: CloudFacts) -> Json:
         values["omitFailureDomain"] = False
     if labels.boot_volume_size:
         values["machineRootVolume"] = _boot_volume(labels)
-    values.update(server_group(request.control_plane, labels, facts.server_groups))
+    values.update(server_group_values(request.control_plane, labels, facts.server_groups))
     values.update(_containerd_disk(request.control_plane, labels))
     if spec := components.control_plane(request):
         values["kubeadmConfigSpec"] = spec
@@ -64,11 +64,14 @@ def nodegroup_defaults(request: ClusterRequest, networks: Mapping[str, str]) -> 
 
 def node_groups(request: ClusterRequest, facts: CloudFacts, tells_capacity: bool) -> list[Json]:
     """The entries of all nodegroups of a new release."""
-    labels, resources = request.labels, dataclasses.replace(facts.resolved, flavors=facts.flavors)
+    labels, resources = (
+        request.labels,
+        dataclasses.replace(facts.resolved_names, flavors=facts.flavors),
+    )
     return [
         {
             **nodegroup_entry(nodegroup, labels, resources, tells_capacity),
-            **server_group(nodegroup, labels, facts.server_groups),
+            **server_group_values(nodegroup, labels, facts.server_groups),
         }
         for nodegroup in request.node_groups
     ]
@@ -77,7 +80,7 @@ def node_groups(request: ClusterRequest, facts: CloudFacts, tells_capacity: bool
 def nodegroup_entry(
     nodegroup: NodeGroupRequest,
     labels: Labels,
-    resources: Resolved,
+    resources: ResolvedNames,
     tells_capacity: bool = True,
     inherits_networks: bool = True,
 ) -> Json:
@@ -146,7 +149,9 @@ def boot_volume_size(values: Mapping[str, Any], entry: Mapping[str, Any]) -> int
     return 0
 
 
-def server_group(nodegroup: NodeGroupRequest, labels: Labels, ids: Mapping[str, str]) -> Json:
+def server_group_values(
+    nodegroup: NodeGroupRequest, labels: Labels, ids: Mapping[str, str]
+) -> Json:
     """What places the machines of a new group by its Nova server group.
 
     :param ids: of the server groups that were made, by name of the group.

@@ -31,7 +31,7 @@ _VOLUMES = frozenset(
 )
 
 
-def labels(level: str) -> dict[str, str]:
+def namespace_labels(level: str) -> dict[str, str]:
     """The labels of a namespace whose pods are to keep to a level.
 
     :param level: one of :data:`LEVELS`.

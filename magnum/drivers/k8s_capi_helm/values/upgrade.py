@@ -99,16 +99,16 @@ def unpin_nodegroups(
     max_batch_size: int,
     deferred_changes: Iterable[DeferredChange] = (),
     *,
-    shared: bool,
+    include_shared: bool,
 ) -> Json:
     """The values with which nodegroups follow the control plane.
 
     :param max_batch_size: machines of each group that may be away at once.
     :param deferred_changes: what upgrades owe nodegroups.
-    :param shared: whether what the machines of all nodegroups have in common comes along.
+    :param include_shared: whether what the machines of all nodegroups have in common comes along.
     """
     chosen = frozenset(nodegroups)
-    result = deferred.apply(values, chosen, deferred_changes, shared=shared)
+    result = deferred.apply(values, chosen, deferred_changes, include_shared=include_shared)
     for entry in result.get("nodeGroups") or ():
         if entry["name"] in chosen:
             for key in SOFTWARE:
@@ -126,7 +126,9 @@ def upgrade_nodegroup(
     deferred_changes: Iterable[DeferredChange] = (),
 ) -> Json:
     """The values with which one nodegroup goes to an image of its own, or back to the cluster's."""
-    result = unpin_nodegroups(live, [nodegroup], max_batch_size, deferred_changes, shared=False)
+    result = unpin_nodegroups(
+        live, [nodegroup], max_batch_size, deferred_changes, include_shared=False
+    )
     if (version, image) != (plain(str(live.get("kubernetesVersion"))), live.get("machineImageId")):
         values_live.node_groups(result)[nodegroup].update(
             kubernetesVersion=version, machineImageId=image
@@ -134,7 +136,7 @@ def upgrade_nodegroup(
     return result
 
 
-def waiting_nodegroups(entry: Json, values: Json, own: Collection[str]) -> Json:
+def pinned_entry(entry: Json, values: Json, own: Collection[str]) -> Json:
     """A new nodegroup's entry while the control plane is on its way: as old as the others are.
 
     :param own: nodegroups with an image of their own, which say nothing about the others.

@@ -32,7 +32,7 @@ def nodegroups_to_upgrade(request: ClusterRequest, live: Json, image: str) -> tu
     :param live: values of the deployed release.
     :param image: the one that the upgrade leads to.
     """
-    own = own_images(request, live)
+    own = nodegroups_with_own_image(request, live)
     return tuple(
         nodegroup.name
         for nodegroup in request.node_groups
@@ -58,7 +58,7 @@ def include_new(
     return dataclasses.replace(operation, groups=tuple(dict.fromkeys((*operation.groups, *new))))
 
 
-def own_images(request: ClusterRequest, live: Json) -> frozenset[str]:
+def nodegroups_with_own_image(request: ClusterRequest, live: Json) -> frozenset[str]:
     """Nodegroups with an image of their own, as records and release say together.
 
     Where the release has a nodegroup without an image, that follows the cluster whatever its record
@@ -80,7 +80,7 @@ def waiting_for_control_plane(
     :param own: nodegroups with an image of their own. They are pinned for ever and wait for nobody;
         one may have the name of a nodegroup that was deleted since the upgrade began.
     """
-    if not operation.accepted or CONTROL_PLANE not in operation.groups:
+    if not operation.is_accepted or CONTROL_PLANE not in operation.groups:
         return ()
     return tuple(
         name
@@ -135,7 +135,7 @@ def due_nodegroups(
     :param deferred: what upgrades owe nodegroups.
     """
     waiting = waiting_for_control_plane(values, operation, request.own_images)
-    if not operation.accepted or CONTROL_PLANE not in operation.groups:
+    if not operation.is_accepted or CONTROL_PLANE not in operation.groups:
         return waiting
     deferred, complete = tuple(deferred), is_complete(values, operation, request)
     return waiting + tuple(
@@ -143,7 +143,9 @@ def due_nodegroups(
         for name, entry in values_live.node_groups(values).items()
         if name in operation.groups
         and not upgrade.is_pinned(entry)
-        and any(name in change.groups or (complete and any(change.shared)) for change in deferred)
+        and any(
+            name in change.groups or (complete and any(change.shared_values)) for change in deferred
+        )
     )
 
 

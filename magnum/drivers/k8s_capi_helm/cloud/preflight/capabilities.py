@@ -78,7 +78,7 @@ def capability_problems(
     """
     of_nodegroup = f" of nodegroup '{nodegroup}'" if nodegroup else ""
     for label, value, capability in requirements:
-        available = facts.offers.get(capability)
+        available = facts.capabilities.get(capability)
         if available is not None and value not in available:
             yield (
                 f"Label '{label}'{of_nodegroup} names no {capability} that this project can use. "

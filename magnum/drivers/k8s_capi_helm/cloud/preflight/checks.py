@@ -56,7 +56,7 @@ def problems(
     what the facts do not hold, because nobody asked or nobody could tell, nothing is said.
     """
     return [
-        *facts.refused,
+        *facts.refusals,
         *image_problems(request, facts, requirements),
         *own_image_problems(request.node_groups, facts),
         *capability_problems(capabilities.of_cluster(request), facts),
@@ -81,7 +81,7 @@ def software_problems(
     :param nodegroups: nodegroups that it replaces, and :data:`change.CONTROL_PLANE` where it does;
         what others were made with is nobody's request.
     """
-    problem_texts = [*facts.refused, *image_problems(request, facts, requirements)]
+    problem_texts = [*facts.refusals, *image_problems(request, facts, requirements)]
     common = capabilities.of_labels(request)
     if live.CONTROL_PLANE in nodegroups:
         problem_texts += capability_problems(common, facts, way_out=_WAY_OUT)
@@ -114,7 +114,7 @@ def nodegroup_problems(
     labels = nodegroup.labels or request.labels
     usage = machine_usage([new_nodegroup(nodegroup, request)], facts.flavors)
     return [
-        *facts.refused,
+        *facts.refusals,
         *own_image_problems((nodegroup,), facts),
         *capability_problems(capabilities.of_nodegroup_labels(nodegroup, request), facts),
         *flavor_problems((nodegroup,), request, facts, requirements),

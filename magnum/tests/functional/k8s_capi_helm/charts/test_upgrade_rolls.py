@@ -61,7 +61,7 @@ class UpgradeRollTest(unittest.TestCase):
 
     def test_workers_move_once_and_those_that_are_left_out_never(self) -> None:
         after = upgrade.unpin_nodegroups(
-            self.first, ["default-worker"], 1, [self.owing], shared=True
+            self.first, ["default-worker"], 1, [self.owing], include_shared=True
         )
         self.assertEqual(_templates(OLD, "gpu"), _templates(after, "gpu"))
         self.assertNotEqual(_templates(OLD, "default-worker"), _templates(after, "default-worker"))
@@ -70,9 +70,9 @@ class UpgradeRollTest(unittest.TestCase):
 
     def test_who_was_left_out_moves_by_its_name(self) -> None:
         after = upgrade.unpin_nodegroups(
-            self.first, ["default-worker"], 1, [self.owing], shared=True
+            self.first, ["default-worker"], 1, [self.owing], include_shared=True
         )
-        left = deferred.left_over([self.owing], ["default-worker"], after, shared=True)
+        left = deferred.left_over([self.owing], ["default-worker"], after, include_shared=True)
         last = upgrade.upgrade_nodegroup(after, "gpu", "1.35.2", BASE["machineImageId"], 1, left)
         self.assertEqual(_templates(after, "default-worker"), _templates(last, "default-worker"))
         gpu = {"name": "gpu", "machineFlavor": "large", "machineCount": 1}

@@ -165,7 +165,7 @@ class TestControllers(LeastPrivilegeCase, controller_check.ControllersTests):
         )
         self.assertIn("role of the driver", str(error))
         silent = ControllerCheck([f"{namespace}/other"], controller_check.PATIENCE)
-        self.assertEqual((), silent.silent(self.kube))
+        self.assertEqual((), silent.stale_controllers(self.kube))
 
 
 class TestLimits(LeastPrivilegeCase):

@@ -55,7 +55,7 @@ class AdmissionTest(unittest.TestCase):
         self.addCleanup(api.close)
         self.core = client.CoreV1Api(api)
         self.namespace = f"pods-{uuid.uuid4().hex[:8]}"
-        labels = pod_security.labels(pod_security.RESTRICTED)
+        labels = pod_security.namespace_labels(pod_security.RESTRICTED)
         self.core.create_namespace(
             {"metadata": {"name": self.namespace, "labels": labels}}, _request_timeout=TIMEOUT
         )
@@ -100,7 +100,7 @@ class TestOlder(LeastPrivilegeCase):
 
     def older(self) -> str:
         name = self.make_namespace()
-        gone = dict.fromkeys(pod_security.labels(pod_security.RESTRICTED))
+        gone = dict.fromkeys(pod_security.namespace_labels(pod_security.RESTRICTED))
         kind = names.NAMESPACE
         self.admin.patch(kind, None, name, {"metadata": {"labels": gone}})
         return name

@@ -100,7 +100,9 @@ class TestLettingGo(ChartCase):
         now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=2)
         options = types.SimpleNamespace(capi_helm=types.SimpleNamespace(lock_wait=5))
         cloud: Any = self.cloud
-        return reconcile_deletion.advance(self.ports, self.owner, lambda: cloud, options, now)
+        return reconcile_deletion.advance_deletion(
+            self.ports, self.owner, lambda: cloud, options, now
+        )
 
     def test_the_page_finishes_the_job(self) -> None:
         step = self.advance()

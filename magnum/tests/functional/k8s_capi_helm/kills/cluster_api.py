@@ -37,7 +37,7 @@ class QuickClusters(KubeClient):
         if kind is names.MACHINE_SET:
             return [_machine_set(one) for one in groups]
         release = selector[names.LABEL_CLUSTER_NAME]
-        masters = super().get(names.CONTROL_PLANE, namespace, names.control_plane(release))
+        masters = super().get(names.CONTROL_PLANE, namespace, names.kubeadm_control_plane(release))
         owners = groups if masters is None else [*groups, masters]
         machines = [machine for owner in owners for machine in _machines(owner)]
         return [_server(one) for one in machines] if kind is names.OPENSTACK_SERVER else machines

@@ -144,18 +144,18 @@ class Conductor(plain.Conductor):
     def _record(self, cluster: Any) -> Any:
         if not cluster.stack_id:
             return None
-        namespace = reader.namespace(cluster, CONF)
+        namespace = reader.cluster_namespace(cluster, CONF)
         return _given[0].leases.read(namespace, cluster.stack_id)
 
     def _wrong_release(self, cluster: Any, rows: list[Any]) -> Iterator[str]:
-        ports, namespace = _given[0], reader.namespace(cluster, CONF)
+        ports, namespace = _given[0], reader.cluster_namespace(cluster, CONF)
         live = ports.helm.live(namespace, cluster.stack_id)
         if live is None or live.status != "deployed":
             yield f"the release is {live.status if live else 'gone'}"
             return
         request = reader.cluster_request(cluster, rows, CONF)
         facts = provision.find(self._cloud, request, self._cloud.facts(request))
-        wanted, have = _plain(install.render(request, facts, CONF)), _plain(live.values)
+        wanted, have = _plain(install.render_cluster(request, facts, CONF)), _plain(live.values)
         for key in sorted({*wanted, *have}):
             if wanted.get(key) != have.get(key):
                 yield f"values.{key}: {have.get(key)}, not {wanted.get(key)}"
@@ -191,7 +191,7 @@ class Conductor(plain.Conductor):
 
     def _wrong_project(self, cluster: Any) -> Iterator[str]:
         release = cluster.stack_id
-        kube, namespace = _given[0].kube, reader.namespace(cluster, CONF)
+        kube, namespace = _given[0].kube, reader.cluster_namespace(cluster, CONF)
         secret = kube.get(names.SECRET, namespace, names.credential_secret(release))
         used = {one.id for one in secrets.credentials_of(secret)} if secret else set()
         if used != set(self._cloud.credentials):

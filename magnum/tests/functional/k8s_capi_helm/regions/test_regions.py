@@ -160,7 +160,7 @@ class RegionCase(unittest.TestCase):
     def asks_all(self) -> Any:
         """All that a create asks of the services."""
         facts = self.cloud().facts(self.request(), interface=CONF.capi_helm.app_cred_interface_type)
-        self.assertEqual((), facts.refused)
+        self.assertEqual((), facts.refusals)
         self.assertTrue(facts.image_id and facts.flavors and facts.volume_types, facts)
         return facts
 
@@ -220,7 +220,7 @@ class _Ports:
 
 class TestRegions(RegionCase):
     def test_without_an_option_it_is_refused(self) -> None:
-        with self.assertRaises(errors.Misconfigured) as caught:
+        with self.assertRaises(errors.InvalidConfiguration) as caught:
             self.asks_all()
         for word in (REGION, ABROAD, GUARDED, INSIDE, "[nova_client] region_name"):
             self.assertIn(word, caught.exception.detail)

@@ -149,7 +149,10 @@ def cluster(version: str = "v1beta2") -> Json:
         }
     spec = {
         "controlPlaneEndpoint": {"host": "127.64.0.10", "port": 6443},
-        "controlPlaneRef": {"kind": "KubeadmControlPlane", "name": names.control_plane(RELEASE)},
+        "controlPlaneRef": {
+            "kind": "KubeadmControlPlane",
+            "name": names.kubeadm_control_plane(RELEASE),
+        },
         "infrastructureRef": {"kind": "OpenStackCluster", "name": RELEASE},
     }
     return thing(names.CLUSTER, RELEASE, version=version, spec=spec, status=status)
@@ -173,7 +176,7 @@ def control_plane(count: int = 3, version: str = "v1beta2") -> Json:
     status["version"] = f"v{VERSION}"
     return thing(
         names.CONTROL_PLANE,
-        names.control_plane(RELEASE),
+        names.kubeadm_control_plane(RELEASE),
         version=version,
         labels={names.LABEL_CHART_COMPONENT: "control-plane"},
         spec={"replicas": count, "version": f"v{VERSION}"},
@@ -327,9 +330,9 @@ def state(
         "status": status,
         "status_reason": None,
         "groups": tuple(rows),
-        "applied": True,
+        "is_applied": True,
         "kubernetes_version": VERSION,
-        "started": NOW - datetime.timedelta(minutes=10),
+        "started_at": NOW - datetime.timedelta(minutes=10),
         "deadline": NOW + datetime.timedelta(minutes=50),
     }
     return model.MagnumState(**{**defaults, **more})

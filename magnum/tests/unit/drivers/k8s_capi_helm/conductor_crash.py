@@ -194,7 +194,7 @@ class CrashCase(driver_case.DriverCase):
             ),
             helm=self.door(self.helm, "helm"),
             charts=chart_store.ChartStore(
-                bundled=pathlib.Path(k8s_capi_helm.__file__).parent / "charts",
+                bundled_charts=pathlib.Path(k8s_capi_helm.__file__).parent / "charts",
                 directory=pathlib.Path(self.useFixture(fixtures.TempDir()).path),
                 copies=chart_store.ChartConfigMaps(kube),
             ),

@@ -69,7 +69,7 @@ class DriverCase(base.DbTestCase):
         self.context.roles = ["member", "reader"]
         self.kube, self.helm, self.cloud = fakes.FakeKube(), fakes.FakeHelm(), FakeCloud()
         charts = chart_store.ChartStore(
-            bundled=pathlib.Path(k8s_capi_helm.__file__).parent / "charts",
+            bundled_charts=pathlib.Path(k8s_capi_helm.__file__).parent / "charts",
             directory=_charts(),
             copies=chart_store.ChartConfigMaps(self.kube),
         )
@@ -151,7 +151,7 @@ class DriverCase(base.DbTestCase):
     def create(self, masters: int = 1, workers: int = 1, **changes: Any) -> Any:
         """A create request; errors of the driver are Magnum's to handle, as in the conductor."""
         # The uuid of a cluster that came to its end never comes again, but here.
-        self.ports = dataclasses.replace(self.ports, finished=FinishedOnce())
+        self.ports = dataclasses.replace(self.ports, finished_deletions=FinishedOnce())
         fields = {
             "uuid": "99999999-8888-4777-8666-555555555555",
             "name": "demo",

@@ -190,9 +190,9 @@ class Film:
             status=word,
             status_reason="timeout: not done" if word.endswith("_FAILED") else None,
             groups=self._rows(number, word),
-            applied=now.begun is not None,
+            is_applied=now.begun is not None,
             kubernetes_version=now.version,
-            started=begun,
+            started_at=begun,
             applied_generations=now.written,
         )
 

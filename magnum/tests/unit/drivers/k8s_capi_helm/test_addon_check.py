@@ -126,11 +126,11 @@ class TestInspections(InspectionsCase):
         """Else health would be better, and worse again, because a conductor was restarted."""
         self.chance = 0
         self.assertEqual(AddonInventory(), self.look(said="Ready"))
-        self.inspections = AddonCheck(EVERY, chance=lambda: 0, enter=self.workload)
+        self.inspections = AddonCheck(EVERY, jitter=lambda: 0, enter=self.workload)
         away = "not checked: Magnum cannot reach the cluster's API"
         self.assertEqual(away, self.look(said=away).unknown)
         self.assertEqual([], self.workload.asked)
-        self.inspections = AddonCheck(EVERY, chance=lambda: 0, enter=self.workload)
+        self.inspections = AddonCheck(EVERY, jitter=lambda: 0, enter=self.workload)
         self.workload.gone = {OCCM}
         found = self.look(
             said="ccm-openstack: DaemonSet openstack-system/occm not found in the cluster"

@@ -184,7 +184,7 @@ class TestOthers(DriverCase):
         for stack_id in self.STACKS:
             for verb, call in self.verbs(stack_id).items():
                 with self.subTest(stack_id=stack_id, verb=verb):
-                    error = self.assertRaises((errors.NotOurs, exception.NotSupported), call)
+                    error = self.assertRaises((errors.NotOwned, exception.NotSupported), call)
                     self.assertIn(stack_id, str(error))
                     self.assertEqual("CREATE_COMPLETE", self.cluster().status)
         self.assertEqual(before, (self.left(), self.helm.runs))
@@ -234,7 +234,9 @@ class TestOthers(DriverCase):
         self.made()
         cluster = self.cluster()
         cluster.stack_id = "other-abcdefghijkl"
-        error = self.assertRaises(errors.NotOurs, self.driver.delete_cluster, self.context, cluster)
+        error = self.assertRaises(
+            errors.NotOwned, self.driver.delete_cluster, self.context, cluster
+        )
         self.assertEqual(deletion_order.NO_PROOF_SENTENCE, str(error))
 
 

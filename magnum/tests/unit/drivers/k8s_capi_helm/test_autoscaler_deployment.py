@@ -133,7 +133,7 @@ class TestOperator(Case):
             setattr(options, option, value)
             chart = self.ports.charts.for_new_cluster(None)
             error = self.assertRaises(
-                errors.Misconfigured,
+                errors.InvalidConfiguration,
                 autoscaler_deployment.with_operators_settings,
                 {"nodeGroups": [{"name": "a", "autoscale": True}]},
                 chart,
@@ -243,7 +243,7 @@ class TestCharts(Case):
         ]
         metadata.write_text("\n".join(lines))
         charts = chart_store.ChartStore(
-            bundled=self.charts,
+            bundled_charts=self.charts,
             directory=self.place / f"store-{version}",
             copies=chart_store.ChartConfigMaps(self.kube),  # type: ignore[arg-type]
         )
@@ -254,7 +254,7 @@ class TestCharts(Case):
             self.conductor(version)
             chart = self.ports.charts.for_new_cluster(None)
             self.assertEqual(version, chart.version)
-            self.assertFalse(chart_store.takes_prefix(chart))
+            self.assertFalse(chart_store.uses_tenant_registry(chart))
             text = (pathlib.Path(chart.path) / "templates/autoscaler/_wanted.tpl").read_text()
             lines = [line for line in HOLE.splitlines() if line not in text.splitlines()]
             self.assertEqual(3, len(HOLE.splitlines()) - len(text.splitlines()))
@@ -343,7 +343,7 @@ class TestCharts(Case):
         foreign = dataclasses.replace(self.ports.charts.for_new_cluster(None), family="")
         values = self.live().values
         self.assertRaises(
-            errors.Misconfigured,
+            errors.InvalidConfiguration,
             autoscaler_deployment.with_operators_settings,
             values,
             foreign,

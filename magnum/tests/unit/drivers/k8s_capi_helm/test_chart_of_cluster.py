@@ -44,7 +44,7 @@ class ChartCase(UpgradeCase):
     def conductor(self, place: str, *allowed: str) -> None:
         """Another conductor takes over: its store is a directory of its own."""
         charts = chart_store.ChartStore(
-            bundled=self.bundled,
+            bundled_charts=self.bundled,
             directory=self.directory / place,
             choice=chart_store.ChartChoice(allowed_sources=allowed),
             copies=chart_store.ChartConfigMaps(self.kube),  # type: ignore[arg-type]

@@ -91,7 +91,9 @@ class TestNamedByTemplates(StoreCase):
     def test_a_wrong_entry_is_the_operators_affair(self) -> None:
         for entry in ("a b c", ""):
             error = self.assertRaises(
-                errors.Misconfigured, self.store(allowed_sources=[entry]).for_new_cluster, None
+                errors.InvalidConfiguration,
+                self.store(allowed_sources=[entry]).for_new_cluster,
+                None,
             )
             self.assertIn("allowed_charts", error.detail)
 
@@ -207,7 +209,7 @@ class TestCopies(StoreCase):
         store.secure("n", other)
         stranger = {"metadata": {"name": "of-somebody-else", "namespace": "n"}}
         self.kube.put(names.CONFIG_MAP, stranger)
-        store.sweep("n", {chart.digest})
+        store.delete_unused("n", {chart.digest})
         self.assertEqual(
             sorted([names.chart_copy(chart.digest), "of-somebody-else"]), sorted(self.kept())
         )

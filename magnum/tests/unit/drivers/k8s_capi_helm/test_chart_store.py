@@ -58,7 +58,7 @@ class StoreCase(testtools.TestCase):
         """A store at *place*, which stands for a conductor."""
         copies = settings.pop("copies", None)
         return ChartStore(
-            bundled=self.bundled,
+            bundled_charts=self.bundled,
             directory=self.directory / place,
             helm=self.remote,  # type: ignore[arg-type]
             choice=ChartChoice(**settings),

@@ -67,7 +67,7 @@ class TestFacts(CloudCase):
         self.assertEqual(("fast", "slow"), facts.volume_types)
         self.assertEqual((2, 4096, 20), self.sizes(facts.flavors["small"]))
         self.assertEqual("http://cloud.example/identity/v3", facts.auth_url)
-        self.assertEqual((), facts.refused)
+        self.assertEqual((), facts.refusals)
 
     @staticmethod
     def sizes(flavor: Any) -> tuple[int, int, int]:
@@ -77,7 +77,7 @@ class TestFacts(CloudCase):
         wanted = request(labels=labels.Labels(availability_zone="zone-1"), external_network="gone")
         facts = self.cloud.software(wanted)
         self.assertEqual((UUID, "1.34.4"), (facts.image_id, facts.kubernetes_version))
-        self.assertEqual(("zone-1", "zone-2"), facts.offers[CloudCapability.SERVER_ZONE])
+        self.assertEqual(("zone-1", "zone-2"), facts.capabilities[CloudCapability.SERVER_ZONE])
         self.assertEqual({"small"}, set(facts.flavors))
         self.assertFalse([one for one in self.openstack.asked if "network" in one])
 
@@ -167,8 +167,10 @@ class TestFacts(CloudCase):
             ("api_server_lb_flavor", "lb-1", CloudCapability.BALANCER_FLAVOR, ("big",)),
         ):
             facts = self.cloud.facts(request(labels=labels.parse({label: value}, {})))
-            self.assertEqual(known, facts.offers[offer])
-        self.assertEqual({CloudCapability.VOLUME_TYPE}, set(self.cloud.facts(request()).offers))
+            self.assertEqual(known, facts.capabilities[offer])
+        self.assertEqual(
+            {CloudCapability.VOLUME_TYPE}, set(self.cloud.facts(request()).capabilities)
+        )
 
     def test_calls_are_bounded_in_time(self) -> None:
         clients = self.openstack.clients(self.context)
@@ -198,14 +200,14 @@ class TestErrors(CloudCase):
     def test_a_service_that_is_not_in_the_catalogue_is_told_among_the_problems(self) -> None:
         self.openstack.absent = {"block-storage"}
         port = cloud.Cloud(self.openstack.clients(self.context))
-        self.assertIn("Cinder", port.facts(request()).refused[0])
+        self.assertIn("Cinder", port.facts(request()).refusals[0])
 
     def test_a_service_that_says_no_is_told_among_the_problems(self) -> None:
         for end in ("/types", "/networks"):
             self.openstack.said = {end: (403, {"error": {"message": "not for you"}})}
             facts = self.cloud.facts(request())
-            self.assertEqual(1, len(facts.refused))
-            self.assertIn("not for you", facts.refused[0])
+            self.assertEqual(1, len(facts.refusals))
+            self.assertIn("not for you", facts.refusals[0])
         self.assertIsNone(facts.networks)
 
     def test_library_errors_do_not_cross(self) -> None:

@@ -34,13 +34,13 @@ class RegionCase(test_cloud.CloudCase):
     def asks_all(self) -> Any:
         """Everything that a create asks for, and its credential."""
         facts = self.cloud.facts(test_cloud.request(keypair="mine"), new=True)
-        self.assertEqual((), facts.refused)
+        self.assertEqual((), facts.refusals)
         self.cloud.create_credential("u1", "magnum-x", "for x", ["member"])
         return facts
 
-    def refusal(self) -> errors.Misconfigured:
-        error: errors.Misconfigured = self.assertRaises(
-            errors.Misconfigured, self.cloud.facts, test_cloud.request()
+    def refusal(self) -> errors.InvalidConfiguration:
+        error: errors.InvalidConfiguration = self.assertRaises(
+            errors.InvalidConfiguration, self.cloud.facts, test_cloud.request()
         )
         self.assertIn("Ask its operator", str(error))
         self.assertEqual([], self.openstack.asked)
@@ -111,7 +111,7 @@ class TestRegion(RegionCase):
         error = self.assertRaises(
             errors.CloudRefused, self.cloud.is_balancer_failed, "lb", "project-1"
         )
-        self.assertNotIsInstance(error, errors.CloudLacks)
+        self.assertNotIsInstance(error, errors.EndpointNotFound)
         self.assertIn(ABROAD, error.detail)
 
     def test_keystone_may_be_in_another_one(self) -> None:
@@ -126,7 +126,9 @@ class TestRegion(RegionCase):
         self.openstack.only_in = {"identity": (ABROAD, "shared")}
         self.choose(nova=HOME)
         self.again()
-        error = self.assertRaises(errors.Misconfigured, self.cloud.facts, test_cloud.request())
+        error = self.assertRaises(
+            errors.InvalidConfiguration, self.cloud.facts, test_cloud.request()
+        )
         for word in (ABROAD, "shared", HOME, "identity"):
             self.assertIn(word, error.detail)
 
@@ -161,5 +163,5 @@ class TestInterface(RegionCase):
     def test_an_interface_that_the_catalogue_does_not_have(self) -> None:
         self.openstack.absent = {"identity"}
         self.again()
-        error = self.assertRaises(errors.Misconfigured, self.cloud.auth_url, "internal")
+        error = self.assertRaises(errors.InvalidConfiguration, self.cloud.auth_url, "internal")
         self.assertIn("app_cred_interface_type is internal", error.detail)

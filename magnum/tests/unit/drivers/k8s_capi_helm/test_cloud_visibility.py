@@ -147,7 +147,7 @@ class TestBothViews(Case):
         self.assertEqual((UUID, "net-1"), (facts.image_id, facts.external_network_id))
         self.assertEqual(("net-2", "sub-1"), (facts.fixed_network_id, facts.fixed_subnet_id))
         self.assertEqual(("fast", "slow"), facts.volume_types)
-        self.assertEqual((), facts.refused)
+        self.assertEqual((), facts.refusals)
         self.assertEqual(facts, self.administrator.facts(wanted))
         software = self.member.software(wanted)
         self.assertEqual(software, self.administrator.software(wanted))
@@ -253,7 +253,7 @@ class TestUnknown(Case):
         for end in ("/rbac-policies", "/os-volume-type-access"):
             self.openstack.said = {end: (403, {"error": {"message": "not for you"}})}
             facts = self.administrator.facts(request())
-            self.assertIn("not for you", " ".join(facts.refused))
+            self.assertIn("not for you", " ".join(facts.refusals))
             self.openstack.said = {end: (503, {})}
             self.assertRaises(errors.CloudUnreachable, self.administrator.facts, request())
 
@@ -265,7 +265,7 @@ class TestKnown(Case):
         wanted: ClusterRequest = request(fixed_network="mine", fixed_subnet="nodes")
         before = self.member.facts(wanted)
         self.openstack.asked.clear()
-        again = self.administrator.facts(wanted, lookup=before.resolved)
+        again = self.administrator.facts(wanted, lookup=before.resolved_names)
         rest = {"networks": None, "subnets": None}
         self.assertEqual(dataclasses.replace(before, **rest), again)
         for part in ("/images", "/flavors", "/networks", "/subnets"):

@@ -142,7 +142,7 @@ class TestCrossing(driver_case.DriverCase):
 
     def test_a_time_that_was_left_behind_goes(self):
         self.made()
-        old = Operation(id="update", verb=Verb.RESIZE, started=self.wall_clock())
+        old = Operation(id="update", verb=Verb.RESIZE, started_at=self.wall_clock())
         self.ports.leases.add(NAMESPACE, RELEASE, old)
         self.health_task()
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)

@@ -115,4 +115,4 @@ class ReadingTest(testtools.TestCase):
             self.assertFalse(conditions.condition(thing, "Ready").present, thing)
             self.assertFalse(conditions.generation_seen(thing), thing)
             self.assertFalse(conditions.is_terminating(thing), thing)
-            self.assertIsNone(conditions.label(thing, names.LABEL_NODE_GROUP), thing)
+            self.assertIsNone(conditions.object_label(thing, names.LABEL_NODE_GROUP), thing)

@@ -205,7 +205,7 @@ class Case(conductor_crash.CrashCase):
         facts = provision.find(self.cloud, request, self.cloud.facts(request))
         wanted, have = (
             self.without_pins(one)
-            for one in (install.render(request, facts, CONF), self.live().values)
+            for one in (install.render_cluster(request, facts, CONF), self.live().values)
         )
         assert wanted == have, (wanted, have)
         record = self.ports.leases.read(NAMESPACE, RELEASE)

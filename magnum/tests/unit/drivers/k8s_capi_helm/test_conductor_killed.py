@@ -94,7 +94,7 @@ class TestRotation(DriverCase):
         self.health_task()
         self.assertEqual({FIRST, "id-else"}, set(self.cloud.credentials))
         record = self.ports.leases.read(NAMESPACE, RELEASE)
-        self.assertEqual((), record.retired if record else None)
+        self.assertEqual((), record.retired_credentials if record else None)
 
     def test_what_was_saved_stays(self) -> None:
         self.made()

@@ -41,7 +41,7 @@ class Restarts(DriverCase):
             addon_check=AddonCheck(),
             controller_check=ControllerCheck(),
             evaluations=EvaluationCache(),
-            finished=FinishedOnce(),
+            finished_deletions=FinishedOnce(),
             first_seen=self.seen(),
         )
 

@@ -222,23 +222,23 @@ class TestShown(testtools.TestCase):
         controllers, kube = Timed(), FakeKube()
         for seconds in (0, 100, 3000, 90000):
             controllers.seconds = seconds
-            found = controllers.heard(kube, self.look(NOW))
+            found = controllers.observe_controllers(kube, self.look(NOW))
             self.assertLessEqual(later(min(seconds, 3600)), found.asof)
             self.assertGreaterEqual(later(seconds), found.asof)
 
     def test_a_time_that_was_wrong_is_forgotten(self) -> None:
         controllers, kube = Timed(), FakeKube()
-        controllers.heard(kube, self.look(later(8 * 3600)))
+        controllers.observe_controllers(kube, self.look(later(8 * 3600)))
         for seconds in (1, 3600, 7200, 7201):
             controllers.seconds = seconds
-            found = controllers.heard(kube, self.look(later(seconds)))
+            found = controllers.observe_controllers(kube, self.look(later(seconds)))
         self.assertEqual(later(7201), found.asof)
 
     def test_leases_tell_it_at_once(self) -> None:
         controllers, kube = Timed(["a-system/b"]), FakeKube()
         spec = {"renewTime": f"{later(777):%Y-%m-%dT%H:%M:%S.%fZ}", "leaseDurationSeconds": 15}
         kube.put(names.LEASE, {"metadata": {"name": "b", "namespace": "a-system"}, "spec": spec})
-        self.assertEqual(later(777), controllers.heard(kube, self.look(NOW)).asof)
+        self.assertEqual(later(777), controllers.observe_controllers(kube, self.look(NOW)).asof)
 
     def test_nobody_knows_where_nothing_was_written(self) -> None:
-        self.assertIsNone(Timed().heard(FakeKube(), self.look(None)).asof)
+        self.assertIsNone(Timed().observe_controllers(FakeKube(), self.look(None)).asof)

@@ -258,7 +258,7 @@ class TestApiAddress(Case):
 
     def test_it_goes_at_the_very_end_and_no_other_does(self) -> None:
         self.made(master_lb_enabled=False)
-        mine = names.api_address(RELEASE)
+        mine = names.api_floating_ip(RELEASE)
         self.openstack.neutron().create_ip(floating_network_id="net-1", description="a tenant's")
         self.delete()
         self.status_task(3)

@@ -46,10 +46,10 @@ class TestLogins(testtools.TestCase):
             )
             text = self.clouds("outer")
             self.kube.put(names.SECRET, secrets.credential_secret(owner, text, "", None))
-            self.logins.problem(self.kube, owner, lambda: self.keystone, self.now, soon=True)
+            self.logins.problem(self.kube, owner, lambda: self.keystone, self.now, is_waiting=True)
         self.assertEqual(20, len(self.logins._known))
         self.now += datetime.timedelta(hours=25)
-        self.logins.problem(self.kube, OWNER, lambda: self.keystone, self.now, soon=True)
+        self.logins.problem(self.kube, OWNER, lambda: self.keystone, self.now, is_waiting=True)
         self.assertEqual(1, len(self.logins._known))
 
     def save(self, inside: str | None = None) -> None:
@@ -67,7 +67,7 @@ class TestLogins(testtools.TestCase):
     def ask(self, soon: bool = True, after: float = 0) -> str:
         self.now += datetime.timedelta(minutes=after)
         cloud: Any = self.keystone
-        return self.logins.problem(self.kube, OWNER, lambda: cloud, self.now, soon=soon)
+        return self.logins.problem(self.kube, OWNER, lambda: cloud, self.now, is_waiting=soon)
 
     def test_what_hangs_is_asked_about_at_once_and_once_in_a_minute(self) -> None:
         self.assertEqual("", self.ask())

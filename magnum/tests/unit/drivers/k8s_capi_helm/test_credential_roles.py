@@ -53,10 +53,12 @@ class TestChart(testtools.TestCase):
 
     def check(self, separate: bool, family: str) -> None:
         request = dataclasses.replace(REQUEST, separate_addon_credential=separate)
-        credentials.check_chart(request, Chart("openstack-cluster", "0.27.0", "", family))
+        credentials.refuse_credential_copy(
+            request, Chart("openstack-cluster", "0.27.0", "", family)
+        )
 
     def test_only_ours_keeps_the_credentials_apart(self) -> None:
-        error = self.assertRaises(errors.Misconfigured, self.check, True, "")
+        error = self.assertRaises(errors.InvalidConfiguration, self.check, True, "")
         self.assertIn("separate_addon_credential", error.detail)
 
     def test_others_are_fine_without(self) -> None:

@@ -35,7 +35,7 @@ class Case(DriverCase):
     def restart(self) -> None:
         """Another conductor goes on."""
         told = FinishedOnce(clock=lambda: self.now)
-        self.ports = dataclasses.replace(self.ports, finished=told)
+        self.ports = dataclasses.replace(self.ports, finished_deletions=told)
 
     def bury(self, release: str, uuid: str) -> None:
         """A tombstone of another cluster of the project."""

@@ -386,5 +386,5 @@ class TestOlderVersions(DriverCase):
 def _operation(verb: Verb, row: str = "") -> Operation:
     at = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     return Operation(
-        id=f"{verb}-1", verb=verb, started=at, groups=("default-worker",), nodegroup_uuid=row
+        id=f"{verb}-1", verb=verb, started_at=at, groups=("default-worker",), nodegroup_uuid=row
     )

@@ -101,7 +101,7 @@ class TestInputs(testtools.TestCase):
 
     def test_record_release_and_rows_are_seen(self) -> None:
         same = inputs(observed())
-        operation = Operation(id="a", verb=Verb.RESIZE, started=NOW)
+        operation = Operation(id="a", verb=Verb.RESIZE, started_at=NOW)
         for changes in (
             {"record": dataclasses.replace(RECORD, operations=(operation,))},
             {"record": dataclasses.replace(RECORD, ready_fingerprint="abc")},
@@ -192,7 +192,7 @@ class TestCache(testtools.TestCase):
 
     def test_a_deadline_ends_it(self) -> None:
         limit = NOW + 5 * SECOND
-        operation = Operation(id="a", verb=Verb.RESIZE, started=NOW, deadline=limit)
+        operation = Operation(id="a", verb=Verb.RESIZE, started_at=NOW, deadline=limit)
         record = dataclasses.replace(RECORD, operations=(operation,))
         self.inputs = inputs(observed(), record=record)
         self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)

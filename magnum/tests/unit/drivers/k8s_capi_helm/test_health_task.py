@@ -42,7 +42,7 @@ class TestAstray(Case):
 
     def test_the_control_plane_too(self) -> None:
         self.made(masters=3)
-        owner = self.kube.get(names.CONTROL_PLANE, NAMESPACE, names.control_plane(RELEASE))
+        owner = self.kube.get(names.CONTROL_PLANE, NAMESPACE, names.kubeadm_control_plane(RELEASE))
         self.kube.put(names.CONTROL_PLANE, {**owner, "spec": {**owner["spec"], "replicas": 1}})
         self.assertIn("'default-master' has 1 instead of 3", self.notice())
 
@@ -99,7 +99,7 @@ class TestNeverStale(Case):
         whole = self.ports
         for error, key, text in (
             (errors.ManagementRefused("Reading is not allowed."), "management", "not allowed"),
-            (errors.Misconfigured("The operator has to look."), "internal", "has to look"),
+            (errors.InvalidConfiguration("The operator has to look."), "internal", "has to look"),
             (RuntimeError("a secret"), "internal", "The log of the cloud's operator"),
         ):
             with self.subTest(str(error)):
@@ -224,7 +224,7 @@ class TestInside(Case):
         super().setUp()
         self.workload = fakes.FakeWorkload(full=True)
         every = datetime.timedelta(minutes=5)
-        inspections = AddonCheck(every, chance=lambda: 1.0, enter=self.workload)
+        inspections = AddonCheck(every, jitter=lambda: 1.0, enter=self.workload)
         self.ports = dataclasses.replace(self.ports, addon_check=inspections)
         self.made()
         self.kube.put(names.SECRET, kubeconfig_secret())

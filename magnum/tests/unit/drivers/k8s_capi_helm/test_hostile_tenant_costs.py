@@ -78,7 +78,7 @@ class HostileCase(DriverCase):
         super().setUp()
         self.workload = FakeWorkload(full=True)
         every = datetime.timedelta(seconds=1)
-        inspections = AddonCheck(every, chance=lambda: 1.0, enter=self.workload)
+        inspections = AddonCheck(every, jitter=lambda: 1.0, enter=self.workload)
         self.ports = dataclasses.replace(self.ports, addon_check=inspections)
 
     def release_of(self, name: str) -> str:

@@ -304,7 +304,9 @@ class TestClusterThatRuns(testtools.TestCase):
     def test_a_sites_mistake_does_not_stop_it(self) -> None:
         site = {"csi_cinder_fstype": "ext4 -O x"}
         self.assertEqual(labels.Labels(), labels.parse({}, site, running_labels={}))
-        self.assertRaises(errors.Misconfigured, labels.parse, {}, site, {}, running_labels={})
+        self.assertRaises(
+            errors.InvalidConfiguration, labels.parse, {}, site, {}, running_labels={}
+        )
 
     def test_an_upgrade_may_keep_it_and_bring_no_other(self) -> None:
         old = {"auto_healing_enabled": "maybe", "grafana_admin_passwd": "x"}

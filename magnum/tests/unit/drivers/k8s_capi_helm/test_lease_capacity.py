@@ -22,7 +22,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     names,
     NOTHING,
     Operation,
-    Resolved,
+    ResolvedNames,
     RetiredCredential,
     Revisions,
     Verb,
@@ -56,7 +56,7 @@ _names = st.text("abc-", min_size=1, max_size=20)
 _numbers = st.none() | st.integers(0, 9)
 _bounds = st.tuples(_numbers, _numbers)
 _resolved = st.builds(
-    Resolved,
+    ResolvedNames,
     images=st.dictionaries(_names, st.builds(Image, _names, _names, _names), max_size=2),
     flavors=st.dictionaries(
         _names, st.builds(Flavor, _names, _names, *[st.integers(0, 9)] * 3), max_size=2
@@ -69,7 +69,7 @@ _operations = st.builds(
     Operation,
     id=_names,
     verb=st.sampled_from([one for one in Verb if one is not Verb.UPGRADE]),
-    started=_times,
+    started_at=_times,
     groups=st.lists(_names, max_size=3).map(tuple),
     deadline=st.none() | _times,
     target_node_count=_numbers,
@@ -77,18 +77,18 @@ _operations = st.builds(
     previous_bounds=st.none() | _bounds,
     nodegroup_uuid=_names | st.just(""),
     earlier=st.lists(_bounds, max_size=3).map(tuple),
-    resolved=_resolved,
+    resolved_names=_resolved,
 ) | st.builds(
     Operation,
     id=_names,
     verb=st.just(Verb.UPGRADE),
-    resolved=_resolved,
-    started=_times,
+    resolved_names=_resolved,
+    started_at=_times,
     groups=st.lists(_names, max_size=3).map(tuple),
     deadline=st.none() | _times,
     template=_names,
     max_batch_size=st.integers(1, 9),
-    accepted=st.booleans(),
+    is_accepted=st.booleans(),
 )
 _trees = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -113,7 +113,7 @@ def resize(number: int, at: datetime.datetime, group: str = "g", **more: Any) ->
 def lasting(one: Operation, start: datetime.datetime, seconds: int | None) -> Operation:
     """An operation that has so much time."""
     end = None if seconds is None else start + datetime.timedelta(seconds=seconds)
-    return dataclasses.replace(one, started=start, deadline=end)
+    return dataclasses.replace(one, started_at=start, deadline=end)
 
 
 class RoomCase(release_lease.OperationsSuite, testtools.TestCase):
@@ -149,13 +149,13 @@ class TestSeries(RoomCase):
         for number in range(1000):
             self.add(resize(number, START + number * MINUTE / 60))
         [found] = self.read().operations
-        self.assertEqual(("resize-999", START), (found.id, found.started))
+        self.assertEqual(("resize-999", START), (found.id, found.started_at))
 
     def test_a_series_moves_its_deadline_once(self) -> None:
         for number in range(115):
             record = self.add(resize(number, START + number * MINUTE))
         [found] = record.operations
-        self.assertEqual((START, START + 2 * HOUR), (found.started, found.deadline))
+        self.assertEqual((START, START + 2 * HOUR), (found.started_at, found.deadline))
 
     def test_each_request_of_it_has_its_own_time(self) -> None:
         self.add(resize(1, START))
@@ -170,7 +170,7 @@ class TestSeries(RoomCase):
     def test_without_a_limit_there_is_none(self) -> None:
         self.add(resize(1, START, deadline=None))
         [found] = self.add(resize(2, START + HOUR, deadline=None)).operations
-        self.assertEqual((START, None), (found.started, found.deadline))
+        self.assertEqual((START, None), (found.started_at, found.deadline))
 
     def test_the_newest_number_counts_and_comes_last(self) -> None:
         self.add(resize(1, START, target_node_count=1))
@@ -203,11 +203,13 @@ class TestSeries(RoomCase):
     def test_what_names_stood_for_stays(self) -> None:
         flavors = {"small": Flavor("f-1", "small", 2, 4096, 20)}
         first = dataclasses.replace(
-            resize(0, START), verb=Verb.NODEGROUP_UPDATE, resolved=Resolved(flavors=flavors)
+            resize(0, START),
+            verb=Verb.NODEGROUP_UPDATE,
+            resolved_names=ResolvedNames(flavors=flavors),
         )
-        second = dataclasses.replace(first, id="b", resolved=NOTHING)
+        second = dataclasses.replace(first, id="b", resolved_names=NOTHING)
         self.assertEqual(
-            flavors, pending_operations.merge_operations(first, second).resolved.flavors
+            flavors, pending_operations.merge_operations(first, second).resolved_names.flavors
         )
 
     def test_what_a_nodegroup_of_another_row_was_asked_for_goes(self) -> None:
@@ -275,7 +277,7 @@ class TestCodec(testtools.TestCase):
 
 
 def _of(record: Any) -> Any:
-    return record.retired, record.deferred, record.revisions
+    return record.retired_credentials, record.deferred, record.revisions
 
 
 class TestBound(RoomCase):
@@ -299,7 +301,7 @@ class TestBound(RoomCase):
         self.assertRaises(errors.RecordFull, self.add, upgrade)
         self.one.finish(self.namespace, RELEASE, [f"resize-{one}" for one in range(2, 9)])
         self.add(upgrade)
-        self.add(dataclasses.replace(upgrade, accepted=True))
+        self.add(dataclasses.replace(upgrade, is_accepted=True))
 
     def test_the_deletion_fits_always(self) -> None:
         self.fill()
@@ -321,8 +323,10 @@ class TestBound(RoomCase):
         self.write(retired=codec.retired_credentials(gone))
         record = self.add(DELETE)
         self.assertEqual((DELETE,), record.operations)
-        self.assertEqual({"user-0", "user-1", "user-2"}, {one.user for one in record.retired})
-        self.assertIn("id-0", [one.id for one in record.retired])
+        self.assertEqual(
+            {"user-0", "user-1", "user-2"}, {one.user for one in record.retired_credentials}
+        )
+        self.assertIn("id-0", [one.id for one in record.retired_credentials])
 
     def test_hints_give_way(self) -> None:
         due = [DeferredChange("u", ({}, {"a": "x" * 126_000}), {}, ({}, {}))]
@@ -348,7 +352,7 @@ class TestBound(RoomCase):
 
         error = self.assertRaises(errors.RecordFull, exchange)
         self.assertIn("rotated too often", str(error))
-        self.assertGreater(len(self.read().retired), 50)
+        self.assertGreater(len(self.read().retired_credentials), 50)
 
     def test_thousands_of_verbs_at_random(self) -> None:
         for seed, groups in enumerate((1, 20, 400)):

@@ -216,7 +216,7 @@ class TestFamilies(testtools.TestCase):
 class TestNotices(testtools.TestCase):
     def told(self, live: Json | None, **changes: Any) -> str:
         made = cluster(cluster_template=template(**changes))
-        return " ".join(notices.notices(made, config(), live))
+        return " ".join(notices.field_notices(made, config(), live))
 
     def test_what_a_cluster_keeps(self) -> None:
         live = {
@@ -249,7 +249,7 @@ class TestWorld(driver_case.DriverCase):
         self.create()
         record = self.ports.leases.read(driver_case.NAMESPACE, driver_case.RELEASE)
         [operation] = record.operations
-        self.assertEqual(3600, (operation.deadline - operation.started).total_seconds())
+        self.assertEqual(3600, (operation.deadline - operation.started_at).total_seconds())
 
     def test_a_foreign_chart_is_asked_for_nothing_it_cannot_do(self) -> None:
         charts = self.ports.charts

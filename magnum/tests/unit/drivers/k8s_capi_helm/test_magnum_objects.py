@@ -149,15 +149,15 @@ class TestRequest(testtools.TestCase):
     def test_flannel_of_old_templates_is_calico_and_said(self):
         old = template(network_driver="flannel")
         self.assertEqual("calico", self.request(cluster_template=old).cni)
-        said = " ".join(notices.notices(cluster(cluster_template=old), config()))
+        said = " ".join(notices.field_notices(cluster(cluster_template=old), config()))
         self.assertIn("network_driver 'flannel' is not available; the cluster uses '", said)
 
     def test_a_volume_type_without_a_volume_is_said(self):
         labels = {"docker_volume_type": "fast"}
-        [said] = notices.notices(cluster(labels=labels), config())
+        [said] = notices.field_notices(cluster(labels=labels), config())
         self.assertIn("docker_volume_size", said)
         with_volume = cluster(labels=labels, docker_volume_size=5)
-        self.assertEqual((), notices.notices(with_volume, config()))
+        self.assertEqual((), notices.field_notices(with_volume, config()))
 
     def test_a_cluster_has_one_control_plane(self):
         self.assertRaises(errors.InvalidRequest, self.request, [group()])
@@ -171,7 +171,7 @@ class TestRequest(testtools.TestCase):
         self.assertEqual(
             (True, 7), (wanted.labels.auto_healing_enabled, wanted.labels.boot_volume_size)
         )
-        said = notices.notices(cluster(labels={"auto_healing_enabled": "maybe"}), config())
+        said = notices.field_notices(cluster(labels={"auto_healing_enabled": "maybe"}), config())
         self.assertIn("'auto_healing_enabled' has the value 'maybe' and no effect", " ".join(said))
 
 
@@ -394,7 +394,7 @@ class TestState(testtools.TestCase):
             Operation("b", Verb.RESIZE, later, deadline=later),
         )
         state = self.state(operations=operations)
-        self.assertEqual((NOW, later), (state.started, state.deadline))
+        self.assertEqual((NOW, later), (state.started_at, state.deadline))
 
     def test_a_refusal_stays_and_a_missed_deadline_does_not(self):
         refused = self.state(status="UPDATE_FAILED", status_reason="Flavor 'x' does not exist.")
@@ -407,7 +407,7 @@ class TestState(testtools.TestCase):
         entry = {"autoscale": True, "machineCountMin": 1, "machineCountMax": 4}
         state = self.state({"nodeGroups": [{"name": "default-worker", **entry}]})
         worker = next(one for one in state.groups if one.name == "default-worker")
-        self.assertEqual((True, 1, 4), (worker.autoscaled, worker.minimum, worker.maximum))
+        self.assertEqual((True, 1, 4), (worker.is_autoscaled, worker.minimum, worker.maximum))
 
     def test_addons_that_are_switched_off_are_not_waited_for(self):
         self.assertEqual(frozenset(), self.state().without_addons)

@@ -56,7 +56,7 @@ class TestOthers(testtools.TestCase):
     def test_what_is_made_for_a_release_has_the_names_that_others_look_for(self):
         self.assertEqual("r-cloud-credentials", names.credential_secret("r"))
         self.assertEqual("r-magnum", names.lease("r"))
-        self.assertEqual("r-control-plane", names.control_plane("r"))
+        self.assertEqual("r-control-plane", names.kubeadm_control_plane("r"))
         self.assertEqual(
             ["r-ca", "r-etcd", "r-proxy", "r-sa"],
             [names.ca_secret("r", purpose) for purpose in names.CA_PURPOSES],

@@ -53,7 +53,7 @@ class Case(testtools.TestCase):
         return found.values
 
     def unusable(self, text: str, context: overlay_template.Context = CONTEXT) -> str:
-        error = self.assertRaises(errors.Misconfigured, self.read, text, context)
+        error = self.assertRaises(errors.InvalidConfiguration, self.read, text, context)
         self.assertIn("overlay 'one'", str(error))
         self.assertNotIn(str(self.directory), str(error))
         self.assertIn(str(self.directory), error.detail)
@@ -89,7 +89,11 @@ class TestFiles(Case):
         outside.write_text("a: 1")
         (self.directory / "one.yaml").symlink_to(outside)
         error = self.assertRaises(
-            errors.Misconfigured, overlay_files.read_overlays, str(self.directory), "one", CONTEXT
+            errors.InvalidConfiguration,
+            overlay_files.read_overlays,
+            str(self.directory),
+            "one",
+            CONTEXT,
         )
         self.assertIn("link", error.detail)
 
@@ -101,7 +105,11 @@ class TestFiles(Case):
         for place in (absent, file, circle):
             for name in (None, "gpu"):
                 error = self.assertRaises(
-                    errors.Misconfigured, overlay_files.read_overlays, str(place), name, CONTEXT
+                    errors.InvalidConfiguration,
+                    overlay_files.read_overlays,
+                    str(place),
+                    name,
+                    CONTEXT,
                 )
                 self.assertNotIn(str(place), str(error))
                 self.assertIn(f"{place}/site.yaml", error.detail)
@@ -112,7 +120,7 @@ class TestFiles(Case):
         (self.directory / "two.yaml").mkdir()
         for name in ("one", "two"):
             error = self.assertRaises(
-                errors.Misconfigured,
+                errors.InvalidConfiguration,
                 overlay_files.read_overlays,
                 str(self.directory),
                 name,
@@ -145,7 +153,11 @@ class TestFiles(Case):
     def test_what_is_no_text(self) -> None:
         (self.directory / "one.yaml").write_bytes(b"a: \xff")
         self.assertRaises(
-            errors.Misconfigured, overlay_files.read_overlays, str(self.directory), "one", CONTEXT
+            errors.InvalidConfiguration,
+            overlay_files.read_overlays,
+            str(self.directory),
+            "one",
+            CONTEXT,
         )
 
 
@@ -175,7 +187,7 @@ class TestTrees(Case):
     def test_the_line_of_a_key(self) -> None:
         path = self.write("one", "a:\n  b:\n    - c: 1\n")
         [found] = overlay_files.read_overlays(str(self.directory), "one", CONTEXT)
-        self.assertEqual(f"{path}, line 2, key a.b", found.place(("a", "b")))
+        self.assertEqual(f"{path}, line 2, key a.b", found.location(("a", "b")))
         self.assertEqual(("a", "b"), found.setting(("a", "b", "0", "d")))
         self.assertIsNone(found.setting(("a", "c")))
 
@@ -361,7 +373,7 @@ class TestBelowLabels(Case):
             ({"controlPlane": None}, "controlPlane: it has keys of its own"),
             ({"addons": {"openstack": [1]}}, "addons.openstack"),
         ):
-            error = self.assertRaises(errors.Misconfigured, self.rendered, {}, site)
+            error = self.assertRaises(errors.InvalidConfiguration, self.rendered, {}, site)
             self.assertIn(words, error.detail)
             self.assertIn("overlay 'site'", str(error))
 

@@ -50,7 +50,7 @@ FACTS = CloudFacts(
     subnets=(Subnet("s-1", "nodes", "n-2", "p1"), Subnet("s-2", "other", "n-3", "p1")),
     external_network_id="n-1",
     has_keypair=True,
-    offers={
+    capabilities={
         CloudCapability.SERVER_ZONE: ("az-1", "az-2"),
         CloudCapability.VOLUME_ZONE: ("nova",),
         CloudCapability.VOLUME_TYPE: ("fast",),
@@ -250,7 +250,7 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     ),
     (
         request({"api_server_lb_flavor": "huge"}),
-        {"offers": {CloudCapability.BALANCER_FLAVOR: ("small", "large")}},
+        {"capabilities": {CloudCapability.BALANCER_FLAVOR: ("small", "large")}},
         "Label 'api_server_lb_flavor' names no load balancer flavor that this project can use. "
         "The value is 'huge'; this project can use: large, small.",
     ),
@@ -262,7 +262,7 @@ PROBLEMS: tuple[tuple[ClusterRequest, dict[str, Any], str], ...] = (
     ),
     (
         request(),
-        {"refused": ("Cinder refused volume types: not for you",)},
+        {"refusals": ("Cinder refused volume types: not for you",)},
         "Cinder refused volume types: not for you",
     ),
     (
@@ -285,7 +285,9 @@ class TestProblems(testtools.TestCase):
             self.assertEqual([words], checks.problems(asked, facts, TERMS))
 
     def test_what_nobody_asked_the_cloud_is_no_problem(self) -> None:
-        facts = dataclasses.replace(FACTS, networks=None, subnets=None, has_keypair=None, offers={})
+        facts = dataclasses.replace(
+            FACTS, networks=None, subnets=None, has_keypair=None, capabilities={}
+        )
         asked = request(
             {"availability_zone": "x", "boot_volume_type": "x", "extra_network_names": "x"},
             keypair="x",
@@ -328,7 +330,9 @@ class TestProblems(testtools.TestCase):
                 self.assertEqual(not group, "Choose a template that names another" in text)
 
     def test_the_usual_provider_is_no_wish(self) -> None:
-        facts = dataclasses.replace(FACTS, offers={CloudCapability.BALANCER_PROVIDER: ("ovn",)})
+        facts = dataclasses.replace(
+            FACTS, capabilities={CloudCapability.BALANCER_PROVIDER: ("ovn",)}
+        )
         self.assertEqual([], checks.problems(request(), facts, TERMS))
 
     def test_a_cluster_without_balancer_asks_for_no_provider(self) -> None:
@@ -420,7 +424,7 @@ class TestMessage(testtools.TestCase):
 
     def test_much_to_choose_from_is_counted(self) -> None:
         zones = tuple(f"az-{n:02}" for n in range(1, 40))
-        facts = dataclasses.replace(FACTS, offers={CloudCapability.SERVER_ZONE: zones})
+        facts = dataclasses.replace(FACTS, capabilities={CloudCapability.SERVER_ZONE: zones})
         [text] = checks.problems(request({"availability_zone": "x"}), facts, TERMS)
         self.assertTrue(text.endswith("az-09, az-10 and 29 more."), text)
 

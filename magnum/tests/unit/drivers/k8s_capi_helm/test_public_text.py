@@ -19,7 +19,7 @@ import testtools
 from magnum.drivers.k8s_capi_helm import errors, model, status
 from magnum.drivers.k8s_capi_helm.cloud import services
 from magnum.drivers.k8s_capi_helm.helm import failures
-from magnum.drivers.k8s_capi_helm.status import withheld
+from magnum.drivers.k8s_capi_helm.status import complete_messages
 from magnum.drivers.k8s_capi_helm.status.public_text import LONGEST, public, public_text, WITHHELD
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, recordings_player
 from magnum.tests.unit.drivers.k8s_capi_helm.house.sources import ROOT, sources
@@ -197,7 +197,7 @@ wrapped = st.builds(
 
 
 #: The functions through which a message may go, and those that only look at one.
-THROUGH = frozenset({"public", "first_bullet", "cause_of", "search"})
+THROUGH = frozenset({"public", "first_sentence", "cause_of", "search"})
 LOOKED_AT = {
     "root_cause.py:_fault_of_machine": "the words by which a cause is found are told by none",
     "health.py:_of_machine": "its first line, told through the function in the next one",
@@ -403,8 +403,10 @@ class TestPaths(testtools.TestCase):
         builders.say(look.servers[-1], "InstanceReady", "False", self.TOLD)
         builders.say(look.machines[0], "Ready", "False", "as everybody may read")
         verdict = self.judged(look)
-        self.assertEqual((self.TOLD,), withheld.withheld_messages(look, (verdict.reason or "",)))
-        self.assertEqual((), withheld.withheld_messages(look, ("", "something else")))
+        self.assertEqual(
+            (self.TOLD,), complete_messages.withheld_messages(look, (verdict.reason or "",))
+        )
+        self.assertEqual((), complete_messages.withheld_messages(look, ("", "something else")))
 
     def test_what_the_operator_gets_is_bounded(self) -> None:
         """A tenant's cluster has a log of its own to fill."""
@@ -412,7 +414,7 @@ class TestPaths(testtools.TestCase):
         for number, one in enumerate(look.machines):
             builders.say(one, "Ready", "False", f"{self.TOLD} {number} " + "x" * 1_000_000)
         texts = [f"{public(self.TOLD)} {number} " for number in range(40)]
-        found = withheld.withheld_messages(look, texts)
+        found = complete_messages.withheld_messages(look, texts)
         self.assertLess(0, len(found))
         self.assertLess(sum(map(len, found)), 100_000)
 

@@ -204,7 +204,7 @@ class Sequence(stateful.RuleBasedStateMachine):
         request = reader.cluster_request(self.cluster(), self.rows(), CONF)
         cloud = self.case.cloud
         facts = provision.find(cloud, request, cloud.facts(request))
-        wanted = install.render(request, facts, CONF)
+        wanted = install.render_cluster(request, facts, CONF)
         assert _plain(live.values) == _plain(wanted), (_plain(live.values), _plain(wanted))
 
     def end(self) -> None:

@@ -120,8 +120,8 @@ class LateTest(testtools.TestCase):
         film, number, observed, lossy = case
         verdict = status.evaluate(observed, film.state(number), film.moments[number].at)
         groups = {oracle.group_of(one) for one in observed.machines}
-        self.assertEqual(set(), groups & {row.name for row in verdict.groups if row.gone})
-        if deletion_order.is_gone(observed):
+        self.assertEqual(set(), groups & {row.name for row in verdict.groups if row.is_deleted})
+        if deletion_order.is_cluster_deleted(observed):
             self.assertEqual(((), ()), (observed.machines, observed.servers))
             left = film.observed(number)
             self.assertLessEqual(len(left.machines) + len(left.servers), int(lossy), film.title)

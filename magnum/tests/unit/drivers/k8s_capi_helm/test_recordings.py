@@ -119,7 +119,7 @@ class Replay(abc.ABC):
         """A true moment: complete within two looks, whatever the rows say."""
         moment, observed = film.moments[number], film.observed(number)
         if moment.mark.startswith("reached") and (moment.begun is None and not observed.machines):
-            self.assertTrue(deletion_order.is_gone(observed), when)
+            self.assertTrue(deletion_order.is_cluster_deleted(observed), when)
             return
         if not moment.mark.startswith("reached") or moment.begun is None:
             return
@@ -138,14 +138,14 @@ class Replay(abc.ABC):
             if row.status.endswith("_COMPLETE"):
                 self.assertTrue(all(map(oracle.has_node, mine)), (when, row))
                 self.assertTrue(all(oracle.is_new(one, observed) for one in mine), (when, row))
-            if row.gone:
+            if row.is_deleted:
                 self.assertEqual([], mine, (when, row))
 
     def health(self, observed: model.Observed, verdict: model.Verdict, when: str) -> None:
         """Nobody is healthy while a machine is down; nothing is gone while something is left."""
         if verdict.health == "HEALTHY":
             self.assertTrue(all(map(oracle.has_node, oracle.wanted_machines(observed))), when)
-        if deletion_order.is_gone(observed):
+        if deletion_order.is_cluster_deleted(observed):
             self.assertEqual(((), ()), (observed.servers, observed.machines), when)
 
     def test_every_piece_of_a_recorded_complete_look_counts(self):
@@ -156,7 +156,7 @@ class Replay(abc.ABC):
                 for broken in oracle.breaks(film.observed(number)):
                     verdict = status.evaluate(broken, state, at)
                     self.assertEqual("", verdict.fingerprint, film.title)
-                    self.assertFalse(deletion_order.is_gone(broken))
+                    self.assertFalse(deletion_order.is_cluster_deleted(broken))
                     tried += 1
         self.assertGreater(tried, 0)
 

@@ -45,7 +45,7 @@ class Process:
         self._now = now
         said = "\n".join((state.status_reason or "", *state.health_reason.values()))
         look = dataclasses.replace(look, at=now, asof=None)
-        look = self._controllers.heard(self._kube, look, said)
+        look = self._controllers.observe_controllers(self._kube, look, said)
         return status.evaluate(look, state, now)
 
 

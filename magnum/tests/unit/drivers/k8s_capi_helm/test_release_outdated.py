@@ -276,7 +276,7 @@ class TestBelieved(OutdatedCase):
         self.helm.midway = killed
         self.helm.runs.clear()
         self.resize(2)
-        self.assertEqual(1, self.known().begun)
+        self.assertEqual(1, self.known().pending_install)
         self.status_task()
         self.assertEqual(["adopt", "adopt"], [verb for verb, _, _ in self.helm.runs])
         self.assertEqual(Revisions(2, 2), self.known())

@@ -48,7 +48,7 @@ class Case(DriverCase):
 
     def retired(self) -> list[str]:
         record = self.ports.leases.read(NAMESPACE, RELEASE)
-        return [one.id for one in record.retired]
+        return [one.id for one in record.retired_credentials]
 
 
 class TestRotation(Case):
@@ -209,7 +209,8 @@ class TestRotation(Case):
         self.assertEqual("CREATE_COMPLETE", self.cluster().status)
         self.rotate("u2")
         self.assertEqual(
-            [long], [one.user for one in self.ports.leases.read(NAMESPACE, RELEASE).retired]
+            [long],
+            [one.user for one in self.ports.leases.read(NAMESPACE, RELEASE).retired_credentials],
         )
 
     def test_who_has_no_keypair_of_that_name_is_refused(self) -> None:

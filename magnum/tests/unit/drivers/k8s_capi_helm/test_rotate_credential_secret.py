@@ -78,7 +78,7 @@ class TestRotation(Case):
         self.assertEqual("u2", self.cluster().user_id)
         record = self.ports.leases.read(NAMESPACE, RELEASE)
         assert record is not None
-        self.assertEqual([FIRST], [one.id for one in record.retired])
+        self.assertEqual([FIRST], [one.id for one in record.retired_credentials])
 
     def test_one_that_an_earlier_version_wrote_beside_it_is_not_taken_for_it(self) -> None:
         self.adopted(OTHER, OTHER, OTHER)

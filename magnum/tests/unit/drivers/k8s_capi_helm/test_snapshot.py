@@ -137,7 +137,7 @@ class LookTest(testtools.TestCase):
         kube = filled()
         for kind, name in (
             (names.OPENSTACK_CLUSTER, builders.RELEASE),
-            (names.CONTROL_PLANE, names.control_plane(builders.RELEASE)),
+            (names.CONTROL_PLANE, names.kubeadm_control_plane(builders.RELEASE)),
         ):
             fresh = kube.get(kind, builders.NAMESPACE, name)
             del fresh["metadata"]["labels"]

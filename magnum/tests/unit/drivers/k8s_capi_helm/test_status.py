@@ -44,7 +44,7 @@ class CompleteTest(testtools.TestCase):
     def test_a_look_of_an_earlier_operation_does_not_count(self):
         first = status.evaluate(builders.observed(), builders.state(), NOW)
         later = builders.state(
-            "UPDATE_IN_PROGRESS", ready_fingerprint=first.fingerprint, started=NOW
+            "UPDATE_IN_PROGRESS", ready_fingerprint=first.fingerprint, started_at=NOW
         )
         self.assertEqual(
             "UPDATE_IN_PROGRESS", status.evaluate(builders.observed(), later, NOW).status
@@ -106,8 +106,10 @@ class NotCompleteTest(testtools.TestCase):
         return observed
 
     def test_not_applied(self):
-        self.check("not applied to the management cluster", applied=False)
-        self.check("another worker is at it", applied=False, waiting="another worker is at it")
+        self.check("not applied to the management cluster", is_applied=False)
+        self.check(
+            "another worker is at it", is_applied=False, waiting_reason="another worker is at it"
+        )
 
     def test_generations_not_observed(self):
         for kind, wanted in (

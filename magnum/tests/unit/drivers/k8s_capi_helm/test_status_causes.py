@@ -150,7 +150,7 @@ class TestNewRequest(testtools.TestCase):
 
     def test_until_the_request_is_applied_the_objects_say_nothing_of_it(self) -> None:
         self.assertTrue(reason(over_quota()).startswith("quota:"))
-        text = reason(over_quota(), status="UPDATE_IN_PROGRESS", applied=False)
+        text = reason(over_quota(), status="UPDATE_IN_PROGRESS", is_applied=False)
         self.assertEqual(
             "waiting: the request is not applied to the management cluster yet, "
             "since 2026-11-21 11:50 UTC",

@@ -45,9 +45,9 @@ class GroupLooksTest(testtools.TestCase):
     def test_a_row_goes_after_two_looks(self):
         state, look = self.state("DELETE_IN_PROGRESS"), builders.observed({"default-worker": 2})
         first = status.evaluate(look, state, NOW)
-        self.assertFalse(row(first, "gpu").gone)
+        self.assertFalse(row(first, "gpu").is_deleted)
         self.assertIn("confirming", row(first, "gpu").reason)
-        self.assertTrue(row(status.evaluate(look, after(first, state), NOW), "gpu").gone)
+        self.assertTrue(row(status.evaluate(look, after(first, state), NOW), "gpu").is_deleted)
 
     def test_looks_that_do_not_agree(self):
         state = self.state("CREATE_IN_PROGRESS")
@@ -56,7 +56,7 @@ class GroupLooksTest(testtools.TestCase):
         gpu = known.groups[-1]
         other = copy.deepcopy(look)
         other.machines[-1]["metadata"]["uid"] = "another"
-        later = dataclasses.replace(known, started=NOW)
+        later = dataclasses.replace(known, started_at=NOW)
         more = dataclasses.replace(known, groups=(*known.groups[:-1], _counted(gpu, 2)))
         grown = builders.observed({"default-worker": 2, "gpu": 2})
         for seen, wanted in ((other, known), (look, later), (grown, more)):
@@ -174,22 +174,22 @@ class SinceTest(testtools.TestCase):
     """What is waited for says since when."""
 
     def test_the_operation_is_the_last_resort(self):
-        state = builders.state(applied=False)
+        state = builders.state(is_applied=False)
         reason = status.evaluate(builders.observed(), state, NOW).reason
         self.assertTrue(
             reason.endswith("to the management cluster yet, since 2026-11-21 11:50 UTC"), reason
         )
-        nobody = dataclasses.replace(state, started=None)
+        nobody = dataclasses.replace(state, started_at=None)
         self.assertNotIn("since", status.evaluate(builders.observed(), nobody, NOW).reason)
 
     def test_an_earlier_day_has_its_date(self):
-        state = builders.state(applied=False, started=NOW - datetime.timedelta(days=1))
+        state = builders.state(is_applied=False, started_at=NOW - datetime.timedelta(days=1))
         reason = status.evaluate(builders.observed(), state, NOW).reason
         self.assertTrue(reason.endswith(", since 2026-11-20 12:00 UTC"), reason)
 
     def test_it_does_not_belong_to_what_is_to_be_done(self):
         sentences = "The management cluster does not answer. If this persists, ask the operator."
-        state = builders.state(applied=False, waiting=sentences)
+        state = builders.state(is_applied=False, waiting_reason=sentences)
         self.assertEqual(
             "waiting: The management cluster does not answer. If this persists, ask the operator "
             "(since 2026-11-21 11:50 UTC)",
@@ -197,7 +197,7 @@ class SinceTest(testtools.TestCase):
         )
 
     def test_it_is_never_cut_off(self):
-        state = builders.state(applied=False, waiting="very long " * 100)
+        state = builders.state(is_applied=False, waiting_reason="very long " * 100)
         reason = status.evaluate(builders.observed(), state, NOW).reason
         self.assertTrue(reason.endswith("..., since 2026-11-21 11:50 UTC"), reason)
         self.assertLessEqual(len(reason), 250)

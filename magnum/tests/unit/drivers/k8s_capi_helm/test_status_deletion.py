@@ -52,7 +52,7 @@ class OrderTest(testtools.TestCase):
             (nothing(), everything, DeletionAction.UNINSTALL),
             (nothing(), {"secrets_present": True}, DeletionAction.REMOVE_SECRETS),
             (nothing(), {}, DeletionAction.BURY),
-            (nothing(), {"buried": True}, DeletionAction.DONE),
+            (nothing(), {"has_tombstone": True}, DeletionAction.DONE),
         ):
             self.assertEqual(wanted, step(observed, **more).action)
 
@@ -90,7 +90,7 @@ class UnreadableTest(testtools.TestCase):
         for kind in COUNTED:
             observed = dataclasses.replace(nothing(), **{kind: Missing.UNREADABLE})
             self.assertEqual(DeletionAction.WAIT, step(observed).action, kind)
-            self.assertFalse(deletion_order.is_gone(observed), kind)
+            self.assertFalse(deletion_order.is_cluster_deleted(observed), kind)
 
     def test_what_helm_or_the_secrets_say(self):
         for unknown in ("release_present", "secrets_present"):
@@ -118,7 +118,7 @@ class UnreadableTest(testtools.TestCase):
         }
         observed = dataclasses.replace(nothing(), **parts)
         found = step(observed, release_present=release_present, secrets_present=secrets_present)
-        self.assertFalse(deletion_order.is_gone(observed))
+        self.assertFalse(deletion_order.is_cluster_deleted(observed))
         self.assertNotIn(
             found.action, (DeletionAction.REMOVE_SECRETS, DeletionAction.BURY, DeletionAction.DONE)
         )

@@ -171,11 +171,11 @@ class LawTest(testtools.TestCase):
     @given(scene, strategies.sets(strategies.sampled_from((*SINGLES, *LISTS[:-1])), min_size=1))
     def test_unreadable_is_never_gone(self, observed, kinds):
         lost = dataclasses.replace(observed, **dict.fromkeys(kinds, Missing.UNREADABLE))
-        self.assertFalse(deletion_order.is_gone(lost))
+        self.assertFalse(deletion_order.is_cluster_deleted(lost))
         state = wanted(observed)
         groups = tuple(
             one if one.is_control_plane else dataclasses.replace(one, status="DELETE_IN_PROGRESS")
             for one in state.groups
         )
         verdict = status.evaluate(lost, dataclasses.replace(state, groups=groups), NOW)
-        self.assertEqual(set(), {one.name for one in verdict.groups if one.gone})
+        self.assertEqual(set(), {one.name for one in verdict.groups if one.is_deleted})

@@ -37,7 +37,9 @@ class LifecycleTest(testtools.TestCase):
         observed = builders.observed()
         observed.machines[-1]["status"].pop("nodeRef")
         deadline = NOW - datetime.timedelta(seconds=1)
-        state = builders.state(started=deadline - datetime.timedelta(minutes=1), deadline=deadline)
+        state = builders.state(
+            started_at=deadline - datetime.timedelta(minutes=1), deadline=deadline
+        )
         verdict = twice(observed, state)
         self.assertTrue(
             verdict.reason.startswith("timeout: not finished within 1 minute; "), verdict
@@ -111,16 +113,16 @@ class GroupTest(testtools.TestCase):
     def test_a_deleted_group_is_gone_when_nothing_of_it_is_left(self):
         state = self.state(gpu="DELETE_IN_PROGRESS")
         verdict = twice(self.look(), state)
-        self.assertTrue(row(verdict, "gpu").gone)
+        self.assertTrue(row(verdict, "gpu").is_deleted)
         self.assertEqual("UPDATE_COMPLETE", verdict.status)
         whole = self.look(gpu=1)
         for kind in ("machine_deployments", "machine_sets", "machines"):
             for left in (getattr(whole, kind), Missing.UNREADABLE):
                 verdict = twice(dataclasses.replace(self.look(), **{kind: left}), state)
-                self.assertFalse(row(verdict, "gpu").gone, kind)
+                self.assertFalse(row(verdict, "gpu").is_deleted, kind)
                 self.assertEqual("UPDATE_IN_PROGRESS", verdict.status)
-        not_applied = dataclasses.replace(state, applied=False)
-        self.assertFalse(row(twice(self.look(), not_applied), "gpu").gone)
+        not_applied = dataclasses.replace(state, is_applied=False)
+        self.assertFalse(row(twice(self.look(), not_applied), "gpu").is_deleted)
 
     def test_a_complete_cluster_has_no_group_in_progress(self):
         for word in ("CREATE", "UPDATE", "DELETE", "ROLLBACK"):
@@ -129,7 +131,7 @@ class GroupTest(testtools.TestCase):
                 open_rows = [
                     one.name
                     for one in verdict.groups
-                    if one.status.endswith("_IN_PROGRESS") and not one.gone
+                    if one.status.endswith("_IN_PROGRESS") and not one.is_deleted
                 ]
                 complete = verdict.status == "UPDATE_COMPLETE"
                 self.assertEqual(complete, not open_rows, (word, open_rows))
@@ -140,7 +142,9 @@ class GroupTest(testtools.TestCase):
         state = self.state(gpu="DELETE_IN_PROGRESS")
         small = dataclasses.replace(state.groups[-1], name="small")
         verdict = twice(look, dataclasses.replace(state, groups=(*state.groups, small)))
-        self.assertEqual([True, False], [row(verdict, name).gone for name in ("small", "gpu")])
+        self.assertEqual(
+            [True, False], [row(verdict, name).is_deleted for name in ("small", "gpu")]
+        )
         self.assertIn("gpu is being deleted", row(verdict, "gpu").reason)
 
     def test_a_group_that_was_refused_keeps_nobody_waiting(self):
@@ -152,7 +156,7 @@ class GroupTest(testtools.TestCase):
         state = self.state()
         grown = builders.observed({"default-worker": 4, "gpu": 1})
         groups = tuple(
-            dataclasses.replace(one, autoscaled=True, minimum=1, maximum=5)
+            dataclasses.replace(one, is_autoscaled=True, minimum=1, maximum=5)
             if one.name == "default-worker"
             else one
             for one in state.groups
@@ -161,12 +165,12 @@ class GroupTest(testtools.TestCase):
         self.assertEqual("UPDATE_COMPLETE", verdict.status)
         self.assertEqual(4, row(verdict, "default-worker").node_count)
         counted = tuple(
-            dataclasses.replace(one, count=4) if one.autoscaled else one for one in groups
+            dataclasses.replace(one, count=4) if one.is_autoscaled else one for one in groups
         )
         again = status.evaluate(grown, dataclasses.replace(state, groups=counted), NOW)
         self.assertEqual(verdict.fingerprint, again.fingerprint)
         narrow = tuple(
-            dataclasses.replace(one, maximum=3) if one.autoscaled else one for one in groups
+            dataclasses.replace(one, maximum=3) if one.is_autoscaled else one for one in groups
         )
         verdict = twice(grown, dataclasses.replace(state, groups=narrow))
         self.assertIn("instead of 1 to 3", verdict.reason)

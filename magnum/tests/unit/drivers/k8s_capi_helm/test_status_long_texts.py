@@ -47,7 +47,7 @@ HOSTILE = (
 def unwrapped(text: str) -> str:
     """As it is the first time: what it remembers would hide what it costs."""
     issue._unwrapped.cache_clear()
-    return issue.unwrapped(text)
+    return issue.unwrap_message(text)
 
 
 READERS = (
@@ -94,7 +94,7 @@ class TestReaders(testtools.TestCase):
 
     @hypothesis.given(st.text(alphabet='{}[]:,"\\ am1\n') | st.text())
     def test_any_text_is_read(self, text: str) -> None:
-        self.assertTrue(issue.unwrapped(text) or not text)
+        self.assertTrue(issue.unwrap_message(text) or not text)
 
     @hypothesis.given(
         st.dictionaries(st.sampled_from(("a", "error", "message", "faultstring")), st.text()),
@@ -103,7 +103,7 @@ class TestReaders(testtools.TestCase):
     def test_what_an_answer_says_is_found_wherever_it_stands(self, said, before) -> None:
         text = f'{before} {{"wrong": {json.dumps(said)}}}'
         wanted = next((said[key] for key in ("message", "faultstring") if said.get(key)), "")
-        self.assertEqual(wanted if wanted.strip() else text, issue.unwrapped(text))
+        self.assertEqual(wanted if wanted.strip() else text, issue.unwrap_message(text))
 
     def test_the_deepest_sentence_is_told_whatever_stands_around_it(self) -> None:
         for text, wanted in (
@@ -115,7 +115,7 @@ class TestReaders(testtools.TestCase):
             ('{"message": 1}{"message": "two"}', "two"),
             ('{"message": "a \\"quoted\\" \\u00e9 word"}', 'a "quoted" é word'),
         ):
-            self.assertEqual(wanted or text, issue.unwrapped(text))
+            self.assertEqual(wanted or text, issue.unwrap_message(text))
 
 
 class TestConditions(testtools.TestCase):

@@ -368,7 +368,7 @@ class WordsTest(testtools.TestCase):
             ("a {template} that is no JSON", "a {template} that is no JSON"),
             ('{"code": 3}', '{"code": 3}'),
         ):
-            self.assertEqual(wanted, issue.unwrapped(text), text)
+            self.assertEqual(wanted, issue.unwrap_message(text), text)
 
     def test_one_bounded_line(self):
         observed = building()

@@ -19,7 +19,7 @@ CAPO = StaleController("capo", NOW - datetime.timedelta(hours=14))
 
 
 def observed(*silent: StaleController) -> model.Observed:
-    return dataclasses.replace(builders.observed(), silent=silent)
+    return dataclasses.replace(builders.observed(), stale_controllers=silent)
 
 
 class TestHealth(testtools.TestCase):

@@ -314,7 +314,7 @@ class TestUpgrades(WatchingWorld):
 
     def test_a_watch_alone_does_not_take_it(self) -> None:
         self.catch_up()
-        name = names.control_plane(builders.RELEASE)
+        name = names.kubeadm_control_plane(builders.RELEASE)
         self.kube.remove(names.CONTROL_PLANE, builders.NAMESPACE, name)
         self.assertTrue(self.is_waiting())
 

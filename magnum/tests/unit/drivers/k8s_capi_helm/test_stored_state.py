@@ -48,9 +48,9 @@ def encoded(record: Any) -> Json:
         (codec.GROUP_LOOKS, codec.encode_mapping(record.nodegroup_ready_fingerprints)),
         (codec.WRITTEN, codec.encode_mapping(record.applied_generations)),
         (codec.TOMBSTONE, "true" if record.tombstone else ""),
-        (codec.RETIRED, codec.retired_credentials(record.retired)),
+        (codec.RETIRED, codec.retired_credentials(record.retired_credentials)),
         (codec.OWED, codec.deferred_changes(record.deferred)),
-        (codec.CLEARED, "true" if record.cleared else ""),
+        (codec.CLEARED, "true" if record.is_cloud_cleared else ""),
         (codec.REVISIONS, codec.revisions(record.revisions)),
     ):
         codec.annotate(found, key, text)
@@ -85,7 +85,7 @@ class TestRecording(testtools.TestCase):
         kinds = (
             model.ReleaseRecord,
             model.Operation,
-            model.Resolved,
+            model.ResolvedNames,
             model.RetiredCredential,
             model.DeferredChange,
             model.Revisions,

@@ -21,7 +21,7 @@ VALUES = {
 }
 LIVE = LiveRelease(*PLACE, 2, "deployed", "openstack-cluster", "1.3.0", "own", VALUES)
 UPGRADE = Operation(
-    "1", Verb.UPGRADE, builders.NOW, (CONTROL_PLANE, "default-worker"), accepted=True
+    "1", Verb.UPGRADE, builders.NOW, (CONTROL_PLANE, "default-worker"), is_accepted=True
 )
 OBJECTS = builders.observed()
 
@@ -33,26 +33,26 @@ def record(*operations: Operation) -> ReleaseRecord:
 
 class TestIsDue(unittest.TestCase):
     def test_a_ready_control_plane_lets_its_nodegroups_follow(self) -> None:
-        self.assertTrue(upgrade.is_due(record(UPGRADE), LIVE, REQUEST, OBJECTS))
+        self.assertTrue(upgrade.is_step_due(record(UPGRADE), LIVE, REQUEST, OBJECTS))
 
     def test_a_control_plane_that_is_not_ready_or_not_read_does_not(self) -> None:
         rolling = builders.observed(masters=2)
         unreadable = dataclasses.replace(OBJECTS, unreachable="timed out")
         for objects in (rolling, unreadable, None):
-            self.assertFalse(upgrade.is_due(record(UPGRADE), LIVE, REQUEST, objects))
+            self.assertFalse(upgrade.is_step_due(record(UPGRADE), LIVE, REQUEST, objects))
 
     def test_the_first_step_waits_for_no_control_plane(self) -> None:
-        requested = dataclasses.replace(UPGRADE, accepted=False)
-        self.assertTrue(upgrade.is_due(record(requested), LIVE, REQUEST, None))
+        requested = dataclasses.replace(UPGRADE, is_accepted=False)
+        self.assertTrue(upgrade.is_step_due(record(requested), LIVE, REQUEST, None))
         self.assertFalse(upgrade.are_nodegroups_due(record(requested), LIVE, REQUEST))
 
     def test_nothing_is_due_without_upgrade_release_or_waiting_nodegroups(self) -> None:
         values = {**VALUES, "nodeGroups": [{"name": "default-worker"}]}
         upgraded = dataclasses.replace(LIVE, values=values)
-        self.assertFalse(upgrade.is_due(None, LIVE, REQUEST, OBJECTS))
-        self.assertFalse(upgrade.is_due(record(), LIVE, REQUEST, OBJECTS))
-        self.assertFalse(upgrade.is_due(record(UPGRADE), None, REQUEST, OBJECTS))
-        self.assertFalse(upgrade.is_due(record(UPGRADE), upgraded, REQUEST, OBJECTS))
+        self.assertFalse(upgrade.is_step_due(None, LIVE, REQUEST, OBJECTS))
+        self.assertFalse(upgrade.is_step_due(record(), LIVE, REQUEST, OBJECTS))
+        self.assertFalse(upgrade.is_step_due(record(UPGRADE), None, REQUEST, OBJECTS))
+        self.assertFalse(upgrade.is_step_due(record(UPGRADE), upgraded, REQUEST, OBJECTS))
 
 
 class TestSnapshot(unittest.TestCase):

@@ -180,7 +180,7 @@ class TestLateConductor(UpgradeCase):
         self.assertEqual("", self.upgrade(self.next))
         after = self.ports.leases.read(NAMESPACE, RELEASE)
         self.assertEqual(before.applied_generations, after.applied_generations)
-        self.assertEqual([False], [one.accepted for one in after.operations])
+        self.assertEqual([False], [one.is_accepted for one in after.operations])
         self.assertEqual(self.template.uuid, self.cluster().cluster_template_id)
 
     def test_others_carry_it_on(self) -> None:

@@ -63,7 +63,7 @@ operations = st.builds(
 
 
 def operation(verb: Verb, *names: str) -> Operation:
-    return Operation(id=f"{verb}-{'-'.join(names)}", verb=verb, started=START, groups=names)
+    return Operation(id=f"{verb}-{'-'.join(names)}", verb=verb, started_at=START, groups=names)
 
 
 def entries(of: Json) -> dict[str, Json]:

@@ -113,7 +113,7 @@ class TestGroups(testtools.TestCase):
         live = values(defaults, x=x, y=y, z=z)
         before = copy.deepcopy(live)
         owing = deferred.of_upgrade("1", live, live, values(new, x=x, y=y, z=z))
-        after = deferred.apply(live, takers, [owing], shared=True)
+        after = deferred.apply(live, takers, [owing], include_shared=True)
         for name in {"x", "y", "z"} - takers:
             self.assertEqual(whole(live, name), whole(after, name))
         self.assertEqual(before, live)
@@ -137,7 +137,7 @@ class TestGroups(testtools.TestCase):
     ) -> None:
         live, theirs = values(defaults, x=x, y=y), values(new, x=x, y=y)
         owing = deferred.of_upgrade("1", live, live, theirs)
-        after = deferred.apply(live, takers, [owing], shared=True)
+        after = deferred.apply(live, takers, [owing], include_shared=True)
         for name in takers & {"x", "y"}:
             self.assertEqual(whole(theirs, name), whole(after, name))
 
@@ -145,12 +145,12 @@ class TestGroups(testtools.TestCase):
     def test_all_of_them_have_it_from_the_defaults(self, old: Any, new: Any, x: Any) -> None:
         live = values(old, x={}, y={})
         owing = deferred.of_upgrade("1", live, live, values(new, x={}, y={}))
-        after = deferred.apply(live, ["x", "y"], [owing], shared=True)
+        after = deferred.apply(live, ["x", "y"], [owing], include_shared=True)
         self.assertEqual(_filled(new), _filled(after["nodeGroupDefaults"]))
         self.assertEqual(
             [{"name": "x"}, {"name": "y"}], [_without_empty(e) for e in after["nodeGroups"]]
         )
-        self.assertEqual((), deferred.left_over([owing], ["x", "y"], after, shared=True))
+        self.assertEqual((), deferred.left_over([owing], ["x", "y"], after, include_shared=True))
 
     def test_who_was_left_out_takes_both_upgrades_later(self) -> None:
         first, second, third = (
@@ -159,21 +159,23 @@ class TestGroups(testtools.TestCase):
             values({"a": 2}, x={}, y={}),
         )
         one = deferred.of_upgrade("1", first, first, second)
-        after = deferred.apply(first, ["x"], [one], shared=True)
+        after = deferred.apply(first, ["x"], [one], include_shared=True)
         self.assertEqual(
             ({"name": "'x'", "a": "1"}, {"name": "'y'"}), (whole(after, "x"), whole(after, "y"))
         )
-        left = deferred.left_over([one], ["x"], after, shared=True)
+        left = deferred.left_over([one], ["x"], after, include_shared=True)
         two = deferred.of_upgrade("2", after, second, third)
-        last = deferred.apply(after, ["x", "y"], [*left, two], shared=True)
+        last = deferred.apply(after, ["x", "y"], [*left, two], include_shared=True)
         self.assertEqual(third, last)
-        self.assertEqual((), deferred.left_over([*left, two], ["x", "y"], last, shared=True))
+        self.assertEqual(
+            (), deferred.left_over([*left, two], ["x", "y"], last, include_shared=True)
+        )
 
     def test_what_somebody_else_put_into_an_entry_stays(self) -> None:
         live = values({"disk": {"size": 20}}, x={"disk": {"size": 30}}, y={})
         plain = values({"disk": {"size": 20}}, x={}, y={})
         owing = deferred.of_upgrade("1", live, plain, values({"disk": {"size": 50}}, x={}, y={}))
-        after = deferred.apply(live, ["x", "y"], [owing], shared=True)
+        after = deferred.apply(live, ["x", "y"], [owing], include_shared=True)
         self.assertEqual(values({"disk": {"size": 50}}, x={"disk": {"size": 30}}, y={}), after)
 
     def test_a_new_group_has_what_the_defaults_do_not_say_yet(self) -> None:
@@ -190,12 +192,12 @@ class TestGroups(testtools.TestCase):
         theirs = {**live, "proxy": {"http": "http://p:1"}, "authWebhook": "other"}
         owing = deferred.of_upgrade("1", live, live, theirs)
         self.assertEqual({**live, "authWebhook": "other"}, rollout.keep_machines(theirs, live))
-        self.assertEqual(live, deferred.apply(live, ["x"], [owing], shared=False))
-        after = deferred.apply(live, ["x"], [owing], shared=True)
+        self.assertEqual(live, deferred.apply(live, ["x"], [owing], include_shared=False))
+        after = deferred.apply(live, ["x"], [owing], include_shared=True)
         self.assertEqual({"http": "http://p:1"}, after["proxy"])
         self.assertEqual("none", after["authWebhook"])
-        self.assertEqual((owing,), deferred.left_over([owing], ["x"], live, shared=False))
-        self.assertEqual((), deferred.left_over([owing], ["x"], after, shared=True))
+        self.assertEqual((owing,), deferred.left_over([owing], ["x"], live, include_shared=False))
+        self.assertEqual((), deferred.left_over([owing], ["x"], after, include_shared=True))
 
     def test_what_is_too_much_for_a_lease_is_refused(self) -> None:
         live = values({}, x={}, y={})

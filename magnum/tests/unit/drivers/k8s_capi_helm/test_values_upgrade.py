@@ -193,14 +193,14 @@ class TestValues(testtools.TestCase):
     ) -> None:
         own = live(x=mine)
         after = upgrade.initial_values(own, render(x=all_), render(x=all_))
-        back = upgrade.unpin_nodegroups(after, ["a", "b"], 1, shared=True)
+        back = upgrade.unpin_nodegroups(after, ["a", "b"], 1, include_shared=True)
         self.assertEqual({**own, "kubernetesVersion": "1.35.0", "machineImageId": "new"}, back)
 
     def test_nothing_is_changed_in_what_was_given(self) -> None:
         own, base, theirs = live(), render(x={"a": 1}), render(x={"a": 2})
         before = copy.deepcopy((own, base, theirs))
         after = upgrade.initial_values(own, base, theirs)
-        upgrade.unpin_nodegroups(after, ["a"], 2, shared=True)
+        upgrade.unpin_nodegroups(after, ["a"], 2, include_shared=True)
         upgrade.upgrade_nodegroup(own, "a", "1.34.4", "other", 2)
         self.assertEqual(before, (own, base, theirs))
 
@@ -253,7 +253,7 @@ class TestValues(testtools.TestCase):
 
 class TestHeld(testtools.TestCase):
     def operation(self, *groups: str, accepted: bool = True) -> Operation:
-        return Operation("1", Verb.UPGRADE, START, groups, accepted=accepted)
+        return Operation("1", Verb.UPGRADE, START, groups, is_accepted=accepted)
 
     def test_pinned_groups_of_the_upgrade(self) -> None:
         values = upgrade.initial_values(live(), render(), render())
@@ -261,7 +261,7 @@ class TestHeld(testtools.TestCase):
             ("a",),
             waiting_for_control_plane(values, self.operation(CONTROL_PLANE, "a"), ()),
         )
-        rest = upgrade.unpin_nodegroups(values, ["a"], 1, shared=True)
+        rest = upgrade.unpin_nodegroups(values, ["a"], 1, include_shared=True)
         self.assertEqual(
             (),
             waiting_for_control_plane(rest, self.operation(CONTROL_PLANE, "a"), ()),

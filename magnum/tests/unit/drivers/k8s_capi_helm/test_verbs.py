@@ -513,7 +513,7 @@ class TestDelete(driver_case.DriverCase):
         for stack_id in ("kube-abcde", "047c6319-7abd-4bd9-a033-8c6af0173cd0"):
             cluster.stack_id = stack_id
             error = self.assertRaises(
-                errors.NotOurs, self.driver.delete_cluster, self.context, cluster
+                errors.NotOwned, self.driver.delete_cluster, self.context, cluster
             )
             self.assertIn(stack_id, str(error))
 
@@ -521,7 +521,7 @@ class TestDelete(driver_case.DriverCase):
         self.made()
         cluster = self.cluster()
         cluster.uuid = "00000000-0000-4000-8000-000000000000"
-        self.assertRaises(errors.NotOurs, self.driver.delete_cluster, self.context, cluster)
+        self.assertRaises(errors.NotOwned, self.driver.delete_cluster, self.context, cluster)
         self.assertIsNotNone(self.helm.live(NAMESPACE, RELEASE))
 
     def test_a_failed_deletion_is_taken_up_again(self):
@@ -626,7 +626,7 @@ class TestOperatorsMistakes(driver_case.DriverCase):
     def test_helm_may_not_outlast_its_lock(self):
         for timeout in (200, 135):
             self.config(group="capi_helm", helm_timeout=timeout, lease_duration=150)
-            error = self.assertRaises(errors.Misconfigured, clients.build, CONF)
+            error = self.assertRaises(errors.InvalidConfiguration, clients.build, CONF)
             self.assertIn(f"helm_timeout is {timeout}", error.detail)
         self.config(group="capi_helm", helm_timeout=134, lease_duration=150)
         self.assertIsNotNone(clients.build(CONF))
@@ -647,7 +647,7 @@ class TestOperatorsMistakes(driver_case.DriverCase):
 
     def test_a_breaker_may_not_keep_a_lock_from_being_renewed(self):
         self.config(group="capi_helm", management_breaker_pause=75)
-        error = self.assertRaises(errors.Misconfigured, clients.build, CONF)
+        error = self.assertRaises(errors.InvalidConfiguration, clients.build, CONF)
         self.assertIn("management_breaker_pause is 75", error.detail)
         self.config(group="capi_helm", management_breaker_pause=74)
         self.assertIsInstance(clients.build(CONF), clients.Clients)

@@ -27,7 +27,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     NOTHING,
     Quota,
     QuotaKey,
-    Resolved,
+    ResolvedNames,
 )
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.fakes.catalogue import FakeCatalogue
@@ -184,19 +184,19 @@ class FakeCloud:
         *,
         interface: str = "public",
         new: bool = False,
-        lookup: Resolved = NOTHING,
+        lookup: ResolvedNames = NOTHING,
     ) -> CloudFacts:
         found = self._port().facts(request, interface=interface, new=new, lookup=lookup)
         return self._of_types_only(found)
 
     def software(
-        self, request: Any, *, interface: str = "public", lookup: Resolved = NOTHING
+        self, request: Any, *, interface: str = "public", lookup: ResolvedNames = NOTHING
     ) -> CloudFacts:
         found = self._port().software(request, interface=interface, lookup=lookup)
         return self._of_types_only(found)
 
     def nodegroup_facts(
-        self, request: Any, nodegroup: Any, *, lookup: Resolved = NOTHING
+        self, request: Any, nodegroup: Any, *, lookup: ResolvedNames = NOTHING
     ) -> CloudFacts:
         return self._of_types_only(self._port().nodegroup_facts(request, nodegroup, lookup=lookup))
 
@@ -204,9 +204,11 @@ class FakeCloud:
     def _of_types_only(found: CloudFacts) -> CloudFacts:
         """Zones and load balancers are nobody's question here."""
         types = {
-            key: known for key, known in found.offers.items() if key is CloudCapability.VOLUME_TYPE
+            key: known
+            for key, known in found.capabilities.items()
+            if key is CloudCapability.VOLUME_TYPE
         }
-        return dataclasses.replace(found, offers=types)
+        return dataclasses.replace(found, capabilities=types)
 
     def existing_flavors(self, project_id: str, references: Iterable[str]) -> dict[str, Flavor]:
         return dict(self._port().existing_flavors(project_id, references))

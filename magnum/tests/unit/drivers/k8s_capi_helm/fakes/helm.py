@@ -105,7 +105,7 @@ class FakeHelm:
                 chart_family=chart.family,
                 values=json.loads(json.dumps(values)),
                 whole=number if wrong is None else 0,
-                takes_prefix=chart_store.takes_prefix(chart),
+                takes_prefix=chart_store.uses_tenant_registry(chart),
             )
             self._begin(live, before)
             self._end(live)

@@ -73,7 +73,7 @@ class TestKubernetes(test_texts.TextCase):
         self.assert_verdict(status.evaluate(look, state, NOW))
         status.servers_in_error(look)
         if len(value) >= len(_FIELDS[field]) or isinstance(value, dict):
-            self.assertFalse(deletion_order.is_gone(look))
+            self.assertFalse(deletion_order.is_cluster_deleted(look))
         step = deletion_order.next_step(
             look, proof=True, release_present=False, secrets_present=False
         )

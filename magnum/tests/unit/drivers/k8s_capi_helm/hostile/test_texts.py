@@ -158,7 +158,7 @@ class TestReasons(TextCase):
     def test_sentences_that_are_cut(self, text: str) -> None:
         for cut in (messages.of_nova, messages.of_neutron, messages.of_kubelet, messages.of_skew):
             self.assertIsInstance(cut(text), str)
-        self.assertIsInstance(issue.unwrapped(text), str)
+        self.assertIsInstance(issue.unwrap_message(text), str)
         self.assertIsInstance(issue.cause_of(text), errors.Cause)
         self.assert_one_line(issue.shorten_reason(text))
         self.assert_one_line(issue.joined_reasons(text, text))

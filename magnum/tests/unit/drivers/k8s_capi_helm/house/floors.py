@@ -124,5 +124,8 @@ FUNCTIONS_OF_ROOMS: dict[str, tuple[frozenset[str], str]] = {
     ),
     "model": (frozenset({"Json", "NOTHING", "present"}), "a type, a value and a question of it"),
     "helm": (frozenset({"MARGIN"}), "seconds that an option of conf has to leave"),
-    "chart_store": (frozenset({"takes_prefix"}), "a question to a chart, which has no class"),
+    "chart_store": (
+        frozenset({"uses_tenant_registry"}),
+        "a question to a chart, which has no class",
+    ),
 }

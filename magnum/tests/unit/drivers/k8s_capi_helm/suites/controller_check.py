@@ -25,7 +25,7 @@ class Timed(ControllerCheck):
     def at(self, now: datetime.datetime, kube: Any, said: str = "") -> tuple[StaleController, ...]:
         """Who is silent then."""
         self.seconds = (now - NOW).total_seconds()
-        return self.silent(kube, said)
+        return self.stale_controllers(kube, said)
 
 
 class ControllersTests:

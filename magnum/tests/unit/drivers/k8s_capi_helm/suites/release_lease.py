@@ -41,7 +41,7 @@ class Clock:
 
 def operation(identity: str, **extra: Any) -> Operation:
     """A pending operation."""
-    return Operation(id=identity, verb=Verb.RESIZE, started=START, **extra)
+    return Operation(id=identity, verb=Verb.RESIZE, started_at=START, **extra)
 
 
 class OperationsSuite(KubeClientSuite):
@@ -118,7 +118,7 @@ class RecordTests(OperationsSuite):
     def test_the_lease_of_another_cluster_is_refused(self) -> None:
         operations, namespace = self.opened()
         error = self.assertRaises(
-            errors.NotOurs,
+            errors.NotOwned,
             operations.open,
             namespace,
             RELEASE,
@@ -188,7 +188,7 @@ class RecordTests(OperationsSuite):
         asked = dataclasses.replace(
             operation("a"), verb=Verb.UPGRADE, template="t-2", max_batch_size=3
         )
-        for one in (asked, dataclasses.replace(asked, accepted=True)):
+        for one in (asked, dataclasses.replace(asked, is_accepted=True)):
             operations.add(namespace, RELEASE, one)
             self.assertEqual((one,), operations.read(namespace, RELEASE).operations)
 
@@ -276,9 +276,11 @@ class RecordTests(OperationsSuite):
         again = dataclasses.replace(begun, name="magnum-x-2")
         for one in (old, begun, again, begun):
             operations.retire(namespace, RELEASE, one)
-        self.assertEqual({old, begun, again}, set(operations.read(namespace, RELEASE).retired))
+        self.assertEqual(
+            {old, begun, again}, set(operations.read(namespace, RELEASE).retired_credentials)
+        )
         operations.forget(namespace, RELEASE, ["ac-1", "magnum-x-1", ""])
-        self.assertEqual((again,), operations.read(namespace, RELEASE).retired)
+        self.assertEqual((again,), operations.read(namespace, RELEASE).retired_credentials)
 
     def test_a_tombstone_is_swept_and_nothing_else(self) -> None:
         operations, namespace = self.opened()
