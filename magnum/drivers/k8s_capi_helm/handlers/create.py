@@ -44,11 +44,11 @@ LOG = logging.getLogger(__name__)
 class CreatePlan:
     """A cluster that can be created.
 
-    :ivar rendered: its request, what the cloud said of it, and its values.
+    :ivar created_cluster: its request, what the cloud said of it, and its values.
     :ivar grants: what its credentials may do.
     """
 
-    rendered: install.CreatedCluster
+    created_cluster: install.CreatedCluster
     grants: CredentialRoles
 
 
@@ -113,7 +113,7 @@ def _create(
 ) -> None:
     ports, conf, end = run.clients, run.settings, rpc.deadline_of_request()
     plan = plan_create(run, context, cluster, nodegroups)
-    request = plan.rendered.request
+    request = plan.created_cluster.request
     release, level = request.release, conf.capi_helm.pod_security_level
     prerequisites.ensure_namespace(ports, request.namespace, request.project_id, level)
     # The cloud has had its time: what begins here has its whole one.
@@ -121,15 +121,15 @@ def _create(
     limit = state.deadline(run.now, timeout or cluster.create_timeout)
     # The Lease comes first: nothing proves a release without one, and a row with its name could
     # not be deleted. A Lease whose row does not know its name is found by its label.
-    prerequisites.ensure_lease(ports, request, plan.rendered.facts, run.now, limit)
+    prerequisites.ensure_lease(ports, request, plan.created_cluster.facts, run.now, limit)
     if not finalize_deletion.name_release(run, context, cluster, release):
         return
     with ports.leases.acquire(
         request.namespace, release, wait=conf.capi_helm.lock_wait
     ) as held_lease:
         pairs = certificates.key_pairs(context, cluster)
-        facts = provision.create_resources(run.cloud(), request, plan.rendered.facts)
-        created = dataclasses.replace(plan.rendered, facts=facts)
+        facts = provision.create_resources(run.cloud(), request, plan.created_cluster.facts)
+        created = dataclasses.replace(plan.created_cluster, facts=facts)
         prerequisites.save_secrets(run, held_lease, request, facts, pairs, plan.grants)
         try:
             # What comes before cannot be left to a pass, and nobody waits for a creation.

@@ -34,10 +34,10 @@ def create(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
         new = pending_operation.NewOperation(
             Verb.NODEGROUP_CREATE,
             nodegroup.name,
-            must_be_known=checked.count is not None,
+            must_be_recorded=checked.count is not None,
             target_node_count=checked.count,
             nodegroup_uuid=nodegroup.uuid,
-            resolved=checked.resolved,
+            resolved_names=checked.resolved_names,
         )
         pending_operation.begin(run, cluster, new)
     except errors.DriverError as error:
@@ -66,18 +66,18 @@ def update(run: Reconciliation, context: Any, cluster: Any, nodegroup: Any) -> N
     previous = {field: getattr(stored, field) for field in changed}
     # The rows do not tell "none" from "never asked", nor bounds of the autoscaler from a site's
     # new defaults; only the record does.
-    must_be_known = bounds.must_be_known or writer.clears_metadata(nodegroup)
+    must_be_recorded = bounds.must_be_recorded or writer.clears_metadata(nodegroup)
     try:
         new = pending_operation.NewOperation(
             Verb.NODEGROUP_UPDATE,
             nodegroup.name,
-            must_be_known=must_be_known,
+            must_be_recorded=must_be_recorded,
             target_node_count=bounds.count,
             fields=fields,
             previous_bounds=writer.nodegroup_bounds(stored)
             if set(fields) & set(change.BOUNDS)
             else None,
-            resolved=preflight.flavor(run, cluster, nodegroup) if bounds.scales else NOTHING,
+            resolved_names=preflight.flavor(run, cluster, nodegroup) if bounds.scales else NOTHING,
         )
         operation = pending_operation.begin(run, cluster, new)
     except errors.DriverError as refusal:
@@ -102,7 +102,7 @@ def _check_update(
     if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
         return None
     validate_nodegroup.validate_details(nodegroup)
-    live = resize.deployed(release_snapshot, error)
+    live = resize.release_of_request(release_snapshot, error)
     validate_nodegroup.validate_taints(nodegroup, nodegroup_create.chart_family(live))
     return resize.change_bounds(run, cluster, nodegroup, fields, release_snapshot)
 

@@ -51,11 +51,11 @@ class CheckedNodegroup:
 
     :ivar count: machines to hand over to it, because the autoscaler will size it; None for no
         number.
-    :ivar resolved: what its names stand for, as the person who asks sees it.
+    :ivar resolved_names: what its names stand for, as the person who asks sees it.
     """
 
     count: int | None
-    resolved: ResolvedNames
+    resolved_names: ResolvedNames
 
 
 def check(
@@ -69,7 +69,7 @@ def check(
     """
     validate_nodegroup.validate_new_nodegroup(nodegroup, cluster, run.settings)
     validate_cluster.validate_entry_name(nodegroup, cluster.nodegroups)
-    live = deployed_release(run, cluster, record)
+    live = readable_release(run, cluster, record)
     validate_nodegroup.validate_chart(nodegroup, cluster, run.settings, chart_family(live))
     if live:
         takes_disk = names.takes_containerd_disk(live.chart_family, live.chart_version)
@@ -170,7 +170,7 @@ def _is_leaving(run: Reconciliation, cluster: Any, nodegroup: Any) -> bool:
     return write_status.reassert_deleting([stored], record)
 
 
-def deployed_release(
+def readable_release(
     run: Reconciliation, cluster: Any, record: ReleaseRecord | None
 ) -> LiveRelease | None:
     """The deployed release; None if it does not exist or cannot be read.

@@ -38,22 +38,22 @@ class NewOperation:
     """What a request asks for, besides what Magnum's objects say.
 
     :ivar nodegroup: name of the nodegroup that it is about, "" for the cluster.
-    :ivar must_be_known: the rows alone do not say what is asked for.
+    :ivar must_be_recorded: the rows alone do not say what is asked for.
     :ivar target_node_count: machines that an autoscaled nodegroup is to be given.
     :ivar fields: of a nodegroup's update, the fields that it changes.
     :ivar previous_bounds: of an update that changes them, what they were.
     :ivar nodegroup_uuid: of a nodegroup's creation or deletion, uuid of its row.
-    :ivar resolved: what the names of the request stand for, as the person who asks sees it.
+    :ivar resolved_names: what the names of the request stand for, as the person who asks sees it.
     """
 
     verb: Verb
     nodegroup: str = ""
-    must_be_known: bool = False
+    must_be_recorded: bool = False
     target_node_count: int | None = None
     fields: tuple[str, ...] = ()
     previous_bounds: tuple[int | None, int | None] | None = None
     nodegroup_uuid: str = ""
-    resolved: ResolvedNames = NOTHING
+    resolved_names: ResolvedNames = NOTHING
 
 
 def begin(run: Reconciliation, cluster: Any, new: NewOperation) -> Operation:
@@ -70,7 +70,7 @@ def begin(run: Reconciliation, cluster: Any, new: NewOperation) -> Operation:
     try:
         _record(run, cluster, operation)
     except errors.DriverError as error:
-        if new.must_be_known or not error.retryable:
+        if new.must_be_recorded or not error.retryable:
             raise
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         if new.verb is Verb.NODEGROUP_CREATE:
@@ -108,7 +108,7 @@ def _operation(run: Reconciliation, cluster: Any, new: NewOperation) -> Operatio
         fields=new.fields,
         previous_bounds=new.previous_bounds,
         nodegroup_uuid=new.nodegroup_uuid,
-        resolved_names=new.resolved,
+        resolved_names=new.resolved_names,
     )
 
 
@@ -149,22 +149,24 @@ def _record(run: Reconciliation, cluster: Any, operation: Operation) -> ReleaseR
         return run.clients.leases.add(namespace, cluster.stack_id, operation)
 
 
-def not_allowed(run: Reconciliation, cluster: Any, nodegroup: Any, known: ReleaseSnapshot) -> bool:
+def not_allowed(
+    run: Reconciliation, cluster: Any, nodegroup: Any, release_snapshot: ReleaseSnapshot
+) -> bool:
     """Whether a nodegroup is being deleted or was never made, so that nothing can be asked of it.
 
     Its row, whose status Magnum has overwritten, says so again, and nothing of the request is kept.
     Raising would leave the row UPDATE_FAILED, which is rendered like any group that there is.
 
-    :param known: record and release; what nobody can read is None, and the passes work from the
-        rows then.
+    :param release_snapshot: record and release; what nobody can read is None, and the passes work
+        from the rows then.
     """
     name = reader.entry_names_of(cluster.nodegroups).get(nodegroup.name)
     if name is None:  # its row has gone meanwhile
         nodegroup.obj_reset_changes()
         return True
-    if model_operation.is_nodegroup_deleted(known.record, nodegroup, name):
+    if model_operation.is_nodegroup_deleted(release_snapshot.record, nodegroup, name):
         status, sentence = Status.DELETE_IN_PROGRESS, "is being deleted."
-    elif _was_never_created(run.clients, nodegroup, name, known):
+    elif _was_never_created(run.clients, nodegroup, name, release_snapshot):
         status, sentence = (
             Status.CREATE_FAILED,
             "was never created. Delete it, and create it again.",
@@ -177,8 +179,10 @@ def not_allowed(run: Reconciliation, cluster: Any, nodegroup: Any, known: Releas
     return True
 
 
-def _was_never_created(clients: Clients, nodegroup: Any, name: str, known: ReleaseSnapshot) -> bool:
-    live, record = known.live, known.record
+def _was_never_created(
+    clients: Clients, nodegroup: Any, name: str, release_snapshot: ReleaseSnapshot
+) -> bool:
+    live, record = release_snapshot.live, release_snapshot.record
     if (
         nodegroup.role == reader.MASTER
         or live is None

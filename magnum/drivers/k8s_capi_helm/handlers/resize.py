@@ -29,13 +29,13 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 class BoundsChange:
     """What an update of a nodegroup means for its size.
 
-    :ivar must_be_known: only the record can tell that the autoscaler's bounds are to change.
+    :ivar must_be_recorded: only the record can tell that the autoscaler's bounds are to change.
     :ivar count: machines to hand over, because the group has fewer or more than its new bounds.
     :ivar scales: whether the group may be turned over to the autoscaler, which is told then what
         its flavor has.
     """
 
-    must_be_known: bool = False
+    must_be_recorded: bool = False
     count: int | None = None
     scales: bool = False
 
@@ -71,7 +71,7 @@ def resize(
     release_snapshot, error = revisions.read_for_request(run.clients, *release_key, record)
     if pending_operation.not_allowed(run, cluster, nodegroup, release_snapshot):
         return
-    live = deployed(release_snapshot, error)
+    live = release_of_request(release_snapshot, error)
     request = status_task.request(run, cluster)
     values = live.values if live else {}
     name = reader.entry_names_of(cluster.nodegroups)[nodegroup.name]
@@ -87,7 +87,7 @@ def resize(
     new = pending_operation.NewOperation(
         Verb.RESIZE,
         nodegroup.name,
-        must_be_known=group.is_autoscaled,
+        must_be_recorded=group.is_autoscaled,
         target_node_count=wanted if group.is_autoscaled else None,
     )
     try:
@@ -170,14 +170,14 @@ def change_bounds(
     cluster: Any,
     nodegroup: Any,
     fields: Iterable[str],
-    known: ReleaseSnapshot,
+    release_snapshot: ReleaseSnapshot,
 ) -> BoundsChange:
     """What new bounds of a nodegroup mean.
 
     :param nodegroup: with the new fields, which are not saved yet. Its count is set where a group
         gets a fixed size and has what the autoscaler gave it.
     :param fields: those that the request changes.
-    :param known: record and release, as they were read for the request.
+    :param release_snapshot: record and release, as they were read for the request.
     :raises errors.InvalidRequest: the bounds contradict each other.
     """
     if not set(fields) & set(change.BOUNDS):
@@ -186,11 +186,12 @@ def change_bounds(
     if not request.labels.auto_scaling_enabled:
         return BoundsChange()
     name = reader.entry_names_of(cluster.nodegroups)[nodegroup.name]
-    entry = values_live.node_groups(known.live.values if known.live else {}).get(name, {})
+    live, record = release_snapshot.live, release_snapshot.record
+    entry = values_live.node_groups(live.values if live else {}).get(name, {})
     if not values_live.is_autoscaled(entry):
-        return BoundsChange(must_be_known=True, scales=True)
+        return BoundsChange(must_be_recorded=True, scales=True)
     current = autoscaling.desired_replicas(run.clients, request.namespace, request.release, name)
-    operations = known.record.operations if known.record else ()
+    operations = record.operations if record else ()
     changed_fields = {*fields, *change.changed_bounds(operations).get(name, ())}
     stored = {row.uuid: row for row in cluster.nodegroups}[nodegroup.uuid]
     if (
@@ -202,9 +203,9 @@ def change_bounds(
     minimum, maximum = nodegroup.min_node_count or 0, _maximum(nodegroup, fields, entry)
     if current is None or maximum is None:
         nodegroup.node_count = nodegroup.node_count if current is None else current
-        return BoundsChange(must_be_known=True)
+        return BoundsChange(must_be_recorded=True)
     fitted = min(max(current, minimum), maximum)
-    return BoundsChange(must_be_known=True, count=None if fitted == current else fitted)
+    return BoundsChange(must_be_recorded=True, count=None if fitted == current else fitted)
 
 
 def _maximum(nodegroup: Any, fields: Iterable[str], entry: Json) -> int | None:
@@ -243,7 +244,9 @@ def _keep_minimum(nodegroup: Any, minimum: int) -> None:
     nodegroup.min_node_count = max(nodegroup.min_node_count or 0, minimum)
 
 
-def deployed(known: ReleaseSnapshot, error: errors.DriverError | None) -> LiveRelease | None:
+def release_of_request(
+    release_snapshot: ReleaseSnapshot, error: errors.DriverError | None
+) -> LiveRelease | None:
     """The release that a request has read; None while the management cluster does not answer.
 
     :raises errors.ReleaseOutdated: it is older than what runs.
@@ -251,4 +254,4 @@ def deployed(known: ReleaseSnapshot, error: errors.DriverError | None) -> LiveRe
     """
     if error is not None and not isinstance(error, errors.ManagementUnreachable):
         raise error
-    return known.live
+    return release_snapshot.live

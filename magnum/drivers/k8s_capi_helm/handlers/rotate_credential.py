@@ -26,5 +26,5 @@ def rotate(run: Reconciliation, context: Any, cluster: Any) -> None:
         credential_rotation.rotate_credentials(run, ownership.owner(cluster, run.settings), context)
     except errors.DriverError as error:
         LOG.warning("Cluster %s: credential rotation: %s %s", cluster.uuid, error, error.detail)
-        raise rpc.refused(error) from error
+        raise rpc.not_supported(error) from error
     saving.save(cluster, user_id=context.user_id)

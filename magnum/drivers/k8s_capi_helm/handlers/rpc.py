@@ -87,10 +87,10 @@ def refusals(uuid: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise refused(as_driver_error(error, uuid)) from error
+        raise not_supported(as_driver_error(error, uuid)) from error
 
 
-def refused(error: errors.DriverError) -> exception.NotSupported:
+def not_supported(error: errors.DriverError) -> exception.NotSupported:
     """The sentence of *error* as an exception that reaches the caller as such, with HTTP 400.
 
     Only classes of ``magnum.common.exception`` itself pass from the conductor to the API

@@ -175,16 +175,16 @@ def _read(run: Reconciliation, cluster: Any, record: ReleaseRecord | None) -> Re
 
 
 def _apply(
-    run: Reconciliation, context: Any, cluster: Any, known: ReleaseSnapshot, *, may_finish: bool
+    run: Reconciliation, context: Any, cluster: Any, snapshot: ReleaseSnapshot, *, may_finish: bool
 ) -> ReleaseSnapshot | None:
     """Apply what is pending.
 
-    :param known: as it was read a moment ago.
+    :param snapshot: as it was read a moment ago.
     :returns: record and release as they are then; None where that is not known.
     :raises errors.DriverError: it can not be applied, or not yet.
     """
     ports, conf = run.clients, run.settings
-    record = ownership.proved_record(ports, ownership.owner(cluster, conf), known.record)
+    record = ownership.proved_record(ports, ownership.owner(cluster, conf), snapshot.record)
     if record is None:
         raise errors.ProofNotFound(
             f"Nothing on the management cluster proves that release '{cluster.stack_id}' "
@@ -194,9 +194,9 @@ def _apply(
     write_status.reassert_deleting(cluster.nodegroups, record)
     if may_finish:
         record = update_deadline.add(run, context, cluster, record)
-    known = dataclasses.replace(known, record=record)
+    snapshot = dataclasses.replace(snapshot, record=record)
     cluster_rows = magnum_rows(run, context, cluster)
-    return reconciler.reconcile(run, cluster_rows, wait_for_lock=may_finish, snapshot=known)
+    return reconciler.reconcile(run, cluster_rows, wait_for_lock=may_finish, snapshot=snapshot)
 
 
 def continue_deletion(run: Reconciliation, context: Any, cluster: Any) -> None:

@@ -65,7 +65,7 @@ class WatchTriggers:
         self._running: set[str] = set()
         self._something = threading.Event()
 
-    def visited(self, release: str) -> None:
+    def mark_visited(self, release: str) -> None:
         """Magnum's status task has come by: the cluster is in progress."""
         with self._lock:
             now = self._clock()
@@ -82,14 +82,14 @@ class WatchTriggers:
         if watched:
             self._something.set()
 
-    def run(self, stopped: threading.Event) -> None:
-        """Reconcile releases with watch events, until *stopped*."""
-        while not stopped.is_set():
+    def run(self, stop_event: threading.Event) -> None:
+        """Reconcile releases with watch events, until *stop_event* is set."""
+        while not stop_event.is_set():
             if self._something.wait(_IN_PROGRESS):
-                stopped.wait(_GATHER)
-                self.round()
+                stop_event.wait(_GATHER)
+                self.reconcile_waiting()
 
-    def round(self) -> None:
+    def reconcile_waiting(self) -> None:
         """Reconcile all releases whose minimum interval has passed."""
         while release := self._next():
             try:
@@ -142,7 +142,7 @@ def start(clients: Clients, settings: Settings, release: str | None = None) -> N
         prompts = _made[watching]
     watching.start(prompts.handle_event, [prompts.run] * _THREADS)
     if release:
-        prompts.visited(release)
+        prompts.mark_visited(release)
 
 
 def sync(clients: Clients, settings: Settings, release: str) -> None:

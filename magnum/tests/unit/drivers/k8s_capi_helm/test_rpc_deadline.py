@@ -99,7 +99,7 @@ class TestSlowCloud(InTimeCase):
         self.connect(self.api.answer)
         with deadline.end_at(time.monotonic()):
             new = pending_operation.NewOperation(
-                Verb.RESIZE, "default-worker", must_be_known=True, target_node_count=3
+                Verb.RESIZE, "default-worker", must_be_recorded=True, target_node_count=3
             )
             pending_operation.begin(self.periodic(), self.cluster(), new)
         record = self.healthy.leases.read(NAMESPACE, RELEASE)

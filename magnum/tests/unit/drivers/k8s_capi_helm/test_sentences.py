@@ -111,7 +111,7 @@ class TestFirstSentences(testtools.TestCase):
 
     def title(self, error: errors.DriverError) -> str:
         """What ``openstack`` prints of an error."""
-        body = jsonutils.dump_as_bytes({"faultstring": str(rpc.refused(error))})
+        body = jsonutils.dump_as_bytes({"faultstring": str(rpc.not_supported(error))})
         app = parsable_error.ParsableErrorMiddleware(None)
         return str(app._update_errors([body], 400)[0]["title"])
 

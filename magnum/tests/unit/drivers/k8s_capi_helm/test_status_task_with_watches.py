@@ -339,7 +339,7 @@ class TestPrompts(WatchingWorld):
         keys = {"cluster": names.LABEL_CLUSTER_NAME, "chart": names.LABEL_CHART_CLUSTER}
         marks = {keys[key]: value for key, value in labels.items()}
         self.prompts.handle_event({"kind": kind, "metadata": {"name": name, "labels": marks}})
-        self.prompts.round()
+        self.prompts.reconcile_waiting()
         return list(self.synced)
 
     def looks(self) -> tuple[str, dict[str, str]]:
@@ -349,7 +349,7 @@ class TestPrompts(WatchingWorld):
 
     def test_only_what_is_in_progress_is_looked_at(self) -> None:
         self.assertEqual([], self.told(cluster="a"))
-        self.prompts.visited("a")
+        self.prompts.mark_visited("a")
         self.assertEqual([], self.told(cluster="b"))
         self.assertEqual([], self.told(kind="Event", name="a"))
         self.assertEqual(["a"], self.told(cluster="a"))
@@ -359,18 +359,18 @@ class TestPrompts(WatchingWorld):
     def test_whose_an_object_is(self) -> None:
         for more in ({"name": "a"}, {"cluster": "a"}, {"chart": "a"}):
             self.now += 5
-            self.prompts.visited("a")
+            self.prompts.mark_visited("a")
             self.assertEqual(["a"], self.told(**more), more)
 
     def test_many_changes_are_one_look_and_the_next_comes_later(self) -> None:
-        self.prompts.visited("a")
+        self.prompts.mark_visited("a")
         self.assertEqual(["a"], self.told(cluster="a"))
         for _ in range(20):
             self.assertEqual([], self.told(cluster="a"))
         self.now += 3
-        self.prompts.round()
+        self.prompts.reconcile_waiting()
         self.assertEqual(["a"], self.synced)
-        self.prompts.round()
+        self.prompts.reconcile_waiting()
         self.assertEqual(["a"], self.synced)
 
     def test_one_that_fails_does_not_hold_the_others_up(self) -> None:
@@ -380,9 +380,9 @@ class TestPrompts(WatchingWorld):
 
         self.prompts = watch_trigger.WatchTriggers(sync, clock=lambda: self.now)
         for release in ("a", "b"):
-            self.prompts.visited(release)
+            self.prompts.mark_visited(release)
             self.prompts.handle_event({"metadata": {"name": release}})
-        self.prompts.round()
+        self.prompts.reconcile_waiting()
         self.assertEqual(["a", "b"], self.synced)
 
     def test_reasons_follow_at_once_and_nothing_ends(self) -> None:
@@ -471,14 +471,14 @@ class TestPrompts(WatchingWorld):
                 self.now += 5
                 self.prompts.handle_event({"metadata": {"name": "a"}})
                 # What another thread does meanwhile.
-                self.prompts.round()
+                self.prompts.reconcile_waiting()
             self.synced.append(f"{release} ends")
 
         self.prompts = watch_trigger.WatchTriggers(sync, clock=lambda: self.now)
         for release in ("a", "b"):
-            self.prompts.visited(release)
+            self.prompts.mark_visited(release)
             self.prompts.handle_event({"metadata": {"name": release}})
-        self.prompts.round()
+        self.prompts.reconcile_waiting()
         expected = ["a begins", "b begins", "b ends", "a ends", "a begins", "a ends"]
         self.assertEqual(expected, self.synced)
 

@@ -13,7 +13,6 @@ import collections
 from collections.abc import Iterable, Iterator
 import functools
 import inspect
-from pathlib import Path
 import re
 from typing import NamedTuple
 
@@ -171,17 +170,8 @@ def shared(files: Iterable[Source]) -> dict[str, list[str]]:
     return {name: sorted(rooms) for name, rooms in sorted(owners.items()) if len(rooms) > 1}
 
 
-#: What is left to be renamed, a line each: room, kind and name, and names that two rooms share.
-LEFT = Path(__file__).parent / "names_left.txt"
-
-
-def left() -> list[str]:
-    """The lines of today's list."""
-    return LEFT.read_text(encoding="utf-8").splitlines()
-
-
 def lines(files: list[Source]) -> dict[str, str]:
-    """Line of the list -> where, and why it is refused."""
+    """Room, kind and name, or a name that two rooms share -> where, and why it is refused."""
     found = {f"{n.room} {n.kind} {n.text}": f"{n.place}: {why}" for n, why in broken(files)}
     rooms_of = {f"several {name}": ", ".join(rooms) for name, rooms in shared(files).items()}
     return {**found, **rooms_of}
