@@ -61,15 +61,19 @@ class Driver(driver.Driver):  # type: ignore[misc]
     ) -> None:
         self._clients_of = clients_of
 
-    def _begin(self, context: Any = None) -> Reconciliation:
-        """A reconciliation of a request, or of a periodic task where there is no *context*.
+    def _begin(self, context: Any) -> Reconciliation:
+        """The reconciliation of a request of the person of *context*.
 
-        :raises errors.Misconfigured: options contradict each other.
+        :raises errors.InvalidConfiguration: options contradict each other.
         """
-        given = self._clients_of(CONF)
-        if context is None:
-            return reconciliation.of_periodic_task(given, CONF)
-        return reconciliation.of_request(given, CONF, context)
+        return reconciliation.of_request(self._clients_of(CONF), CONF, context)
+
+    def _begin_periodic(self) -> Reconciliation:
+        """The reconciliation of a periodic task, with the rights of Magnum's service user.
+
+        :raises errors.InvalidConfiguration: options contradict each other.
+        """
+        return reconciliation.of_periodic_task(self._clients_of(CONF), CONF)
 
     @property
     def provides(self) -> list[dict[str, str]]:
@@ -148,7 +152,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
 
         :raises errors.NotOwned: nothing proves that the cluster is of this driver and here.
         """
-        delete.begin(self._begin(context), cluster)
+        delete.begin(functools.partial(self._begin, context), cluster)
 
     def validate_master_resize(self, node_count: int) -> None:
         """Control planes can be resized to any odd number, which etcd's quorum asks for."""
@@ -214,7 +218,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         self, context: Any, cluster: Any, use_admin_ctx: bool = False
     ) -> None:
         """Carry on what is in progress and write what is true; called every ten seconds or so."""
-        run = self._begin()
+        run = self._begin_periodic()
         watch_trigger.start(run.clients, run.settings, cluster.stack_id)
         status_task.update_status(run, context, cluster)
 
@@ -222,7 +226,7 @@ class Driver(driver.Driver):  # type: ignore[misc]
         """Magnum's health poll; it also brings FAILED clusters back that have come good."""
 
         def evaluate() -> Verdict | None:
-            run = self._begin()
+            run = self._begin_periodic()
             watch_trigger.start(run.clients, run.settings)
             return health_task.repair(run, context, cluster)
 

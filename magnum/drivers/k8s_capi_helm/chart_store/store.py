@@ -102,7 +102,7 @@ class ChartStore:
             self._copies.delete_unused(namespace, used)
 
     def of_release(self, live: LiveRelease, digest: str) -> Chart:
-        """The very chart that a release has now, but for what :mod:`mending` takes out of it.
+        """The very chart that a release has now, but for the image of its autoscaler.
 
         :param digest: of the chart when it was applied, "" when nobody wrote that down.
         :raises errors.ChartNotFound: it is neither in the store nor at the source.

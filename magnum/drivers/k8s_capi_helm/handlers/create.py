@@ -80,10 +80,12 @@ def plan_create(
     return CreatePlan(install.CreatedCluster(request, facts, chart, values), roles)
 
 
-def create(begin: Callable[[], Reconciliation], context: Any, cluster: Any, timeout: int) -> None:
+def create(
+    begin_run: Callable[[], Reconciliation], context: Any, cluster: Any, timeout: int
+) -> None:
     """Refuse what can be refused, then create what a release needs, and install it.
 
-    :param begin: makes the reconciliation; what it raises is a refusal like any other.
+    :param begin_run: makes the reconciliation; what it raises is a refusal like any other.
     :param timeout: minutes that Magnum gives it, 0 for the cluster's own.
     :raises errors.DriverError: becomes CREATE_FAILED with its sentence.
     """
@@ -96,7 +98,7 @@ def create(begin: Callable[[], Reconciliation], context: Any, cluster: Any, time
         return
     nodegroups = list(cluster.nodegroups)
     try:
-        _create(begin(), context, cluster, nodegroups, timeout)
+        _create(begin_run(), context, cluster, nodegroups, timeout)
     except Exception as error:  # whatever it is, no row may stay CREATE_IN_PROGRESS
         driver_error = rpc.as_driver_error(error, cluster.uuid)
         if finalize_deletion.is_leaving(

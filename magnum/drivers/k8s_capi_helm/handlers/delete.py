@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm import errors
@@ -17,12 +18,16 @@ from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.status import deletion_order
 
 
-def begin(run: Reconciliation, cluster: Any) -> None:
+def begin(begin_run: Callable[[], Reconciliation], cluster: Any) -> None:
     """Record the deletion of a cluster.
+
+    :param begin_run: makes the reconciliation. A cluster without a release needs none, so that one
+        can be deleted that was refused because none could be made.
 
     :raises errors.NotOwned: nothing proves that the cluster is of this driver and here.
     """
     if cluster.stack_id:
+        run = begin_run()
         try:
             ownership.require(run.clients, cluster, run.settings)
         except errors.ProofNotFound as error:

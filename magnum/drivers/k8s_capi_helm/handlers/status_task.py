@@ -99,6 +99,8 @@ def advance(
         next periodic pass.
     :param record: of the release, as it was read a moment ago; None to read it.
     """
+    if _is_skipped(cluster):
+        return
     nodegroups_observed = list(cluster.nodegroups)
     if not _has_release(run, cluster, nodegroups_observed):
         return
@@ -123,9 +125,7 @@ def advance(
 
 
 def _has_release(run: Reconciliation, cluster: Any, nodegroups_observed: list[Any]) -> bool:
-    """Whether there is a release of this driver's to look at; what else a row is, is written."""
-    if _is_skipped(cluster):
-        return False
+    """Whether there is a release to look at; what else a row is, is written."""
     if ownership.is_cluster_deleting(nodegroups_observed):
         writer.mark_in_progress(cluster, Status.DELETE_IN_PROGRESS)
         return False

@@ -67,9 +67,7 @@ def begin(
     record = ownership.require(run.clients, cluster, run.settings)
     validate_cluster.validate_upgrade(cluster, template)
     _refuse_leaving(nodegroup)
-    request, known = _read(run, cluster, record)
-    live = known.live
-    assert live is not None
+    request, record, live = _read(run, cluster, record)
     nodegroup_names = reconcile_upgrade.groups(
         nodegroup,
         reader.entry_names_of(cluster.nodegroups)[nodegroup.name],
@@ -79,7 +77,7 @@ def begin(
     )
     operation = _operation(run, template, batch, nodegroup_names)
     target = reader.upgrade_target(cluster, cluster.nodegroups, run.settings, template)
-    operation = _check(run, operation, request, target, known)
+    operation = _check(run, operation, request, target, ReleaseSnapshot(record, live))
     # Magnum refuses one while another is in progress, by a row that may be some seconds old.
     leases = run.clients.leases
     record = leases.add(request.namespace, request.release, operation, alone=True)
@@ -102,7 +100,7 @@ def begin(
 
 def _read(
     run: Reconciliation, cluster: Any, record: ReleaseRecord | None
-) -> tuple[ClusterRequest, ReleaseSnapshot]:
+) -> tuple[ClusterRequest, ReleaseRecord | None, LiveRelease]:
     """What the rows ask for, with what the autoscaler has set, and record and release.
 
     :param record: of the release, as it was read a moment ago.
@@ -116,7 +114,7 @@ def _read(
         raise errors.InvalidRequest(_NO_RELEASE)
     if _save_autoscaled_counts(run.clients, cluster, live):
         request = status_task.request(run, cluster)
-    return request, ReleaseSnapshot(record, live)
+    return request, record, live
 
 
 def _operation(

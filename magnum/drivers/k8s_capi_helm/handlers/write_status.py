@@ -198,18 +198,17 @@ def _record_verdict(
 ) -> ReleaseRecord | None:
     """Keep what the verdict leaves in the record.
 
-    :returns: the record as it was read for that; None when an operation has come in since, or a
-        nodegroup that is gone may come again.
+    :returns: the record as it was read for that; None where the verdict is not to be written.
     """
     key, verdict, judged = (namespace, cluster.stack_id), evaluation.verdict, evaluation.record
     latest = ports.leases.read(*key)
     if latest is None or judged is None or latest.operations != judged.operations:
         return None
-    if _gone(verdict) and not _is_lock_free(ports, *key, latest):
-        # Who has the lock may be about to create it: its row stays until then.
-        return None
     current = list(cluster.nodegroups)
     if reassert_deleting(current, latest):
+        return None
+    if _gone(verdict) and not _is_lock_free(ports, *key, latest):
+        # Who has the lock may be about to create it: until then its row stays, and all others.
         return None
     fingerprints = _fingerprints(verdict)
     recorded = latest.ready_fingerprint, latest.nodegroup_ready_fingerprints
@@ -232,15 +231,17 @@ def _record_verdict(
 def _is_lock_free(ports: Clients, namespace: str, release: str, record: ReleaseRecord) -> bool:
     """Whether nobody holds the lock of a release.
 
-    A conductor that has died holds it until somebody else takes it, and no reconciliation does
-    while the release is as the rows ask for.
+    No reconciliation takes a dead conductor's while the release is as the rows ask for.
     """
     if not record.holder:
         return True
     try:
         with ports.leases.acquire(namespace, release, wait=0):
             return True
-    except errors.DriverError:
+    except errors.Busy:
+        return False
+    except errors.DriverError as error:
+        writer.LOG.warning("Release %s: its lock: %s %s", release, error, error.detail)
         return False
 
 

@@ -31,7 +31,7 @@ RUNS = 4
 
 
 class HeldLock(Protocol):
-    """The lock of a release, as far as a run of Helm has to know it; ``lease.Hold`` is one."""
+    """The lock of a release, as far as a run of Helm has to know it; ``lease.HeldLease`` is one."""
 
     def is_lost(self) -> bool:
         """Whether another conductor may have the lock by now."""

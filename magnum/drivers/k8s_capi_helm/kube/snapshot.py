@@ -24,7 +24,7 @@ Listed = tuple[Json, ...] | Missing
 class Reader(Protocol):
     """What a look needs of the management cluster.
 
-    ``kube_client.KubeClient`` has it, which asks each time, and so has :class:`View`.
+    ``kube_client.KubeClient`` has it, which asks each time, and so has :class:`CachedReader`.
     """
 
     def get(self, kind: names.Kind, namespace: str, name: str, /) -> Json | None: ...

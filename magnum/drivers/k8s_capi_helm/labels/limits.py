@@ -2,7 +2,7 @@
 """Limits on the number and total size of labels.
 
 Magnum's API takes any number of any length; only its column bounds them, in MySQL
-(:mod:`lengths`). This driver and the drivers before it know some 150 labels.
+(``errors/column_limits.py``). This driver and the drivers before it know some 150 labels.
 """
 
 from __future__ import annotations

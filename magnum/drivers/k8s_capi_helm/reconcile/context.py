@@ -39,7 +39,7 @@ class ReleaseSnapshot:
     :ivar observed: what an evaluation needs, objects out of the informers' cache among it; None
         where it was not observed yet.
     :ivar objects: Cluster API's objects, as the API server had them in this reconciliation after
-        the last write; None where they were not read.
+        the last write, perhaps with what the cloud has said of them; None where they were not read.
     :ivar is_kept: record and release were not read now, but a while ago.
     :ivar is_changed: record and release are as they are after something was applied.
     """

@@ -11,7 +11,7 @@ _MANY = 64
 
 
 class Locks:
-    """Locks by key; a process that is forked has its own."""
+    """Locks by key, of one process: a forked one has clients of its own, and these with them."""
 
     def __init__(self) -> None:
         self._locks = tuple(threading.Lock() for _ in range(_MANY))

@@ -142,7 +142,7 @@ def evaluate_cluster(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Case:
-    """What is evaluated, and what for: the arguments of :func:`evaluate`."""
+    """What is evaluated, and what for: the arguments of :func:`evaluate_cluster`."""
 
     run: Reconciliation
     cluster: Any

@@ -76,6 +76,7 @@ def reconcile(
         interrupted = prerequisites.create_interrupted(ports, record, run.now)
         if interrupted.retryable:  # the request that creates it needs the lock
             raise interrupted
+    before = current.objects
     lock_wait = run.settings.capi_helm.lock_wait if wait_for_lock else 0
     with ports.leases.acquire(request.namespace, request.release, wait=lock_wait) as held_lease:
         if live is None and not prerequisites.has_credential(ports, request):
@@ -83,8 +84,11 @@ def reconcile(
         current = reconcile_held(run, held_lease, cluster_rows, snapshot=current)
     if held_lease.final_record is None:
         return None
-    record = held_lease.final_record
-    return dataclasses.replace(current, record=record, observed=None, is_changed=True)
+    # Who had the lock before may have changed them, without a new revision too.
+    objects = None if current.objects is before else current.objects
+    return dataclasses.replace(
+        current, record=held_lease.final_record, observed=None, objects=objects, is_changed=True
+    )
 
 
 def reconcile_held(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole small world for the driver: Magnum's real conductor code and database, ports in memory.
+"""A whole small world for the driver: Magnum's real conductor code and database, clients in memory.
 
 Requests go through Magnum's own conductor handlers and periodic jobs, so that what Magnum saves
 before and after each driver call is Magnum's doing. What Cluster API's controllers would do is one
 call,
-:meth:`DriverCase.grow`.
+:meth:`DriverCase.capi_converges`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What crosses: passes and verbs, refusals and other requests, crashes, an operator's repairs."""
 
+import dataclasses
 import datetime
 import json
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import status_task
+from magnum.drivers.k8s_capi_helm.kube import snapshot
 from magnum.drivers.k8s_capi_helm.model import names, Operation, Verb
+from magnum.drivers.k8s_capi_helm.reconcile import reconciler
+from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
 from magnum.tests.unit.drivers.k8s_capi_helm import driver_case
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import NAMESPACE, RELEASE
 
@@ -209,3 +213,24 @@ class TestOperatorsRepairs(driver_case.DriverCase):
         self.status_task()
         self.assertEqual("UPDATE_FAILED", self.cluster().status)
         self.assertTrue(self.cluster().status_reason.startswith("timeout:"))
+
+
+class TestLock(driver_case.DriverCase):
+    """What was read before the lock was taken, and what its holder has changed meanwhile."""
+
+    def test_objects_that_the_holder_has_changed_are_read_again(self):
+        self.made()
+        run = self.periodic()
+        lease = self.ports.leases.read(NAMESPACE, RELEASE)
+        live = self.helm.live(NAMESPACE, RELEASE)
+        read = snapshot.take_snapshot(self.kube, NAMESPACE, RELEASE, run.now)
+        groups = ("default-worker",)
+        resize = Operation("resize-1", Verb.RESIZE, run.now, groups, target_node_count=3)
+        before = dataclasses.replace(lease, operations=(resize,))
+        # The Lease says by now that another conductor has handed the number over.
+        rows = status_task.magnum_rows(run, self.context, self.cluster())
+        after = reconciler.reconcile(
+            run, rows, snapshot=ReleaseSnapshot(before, live, objects=read)
+        )
+        self.assertEqual((), after.record.operations)
+        self.assertIsNone(after.objects)

@@ -97,6 +97,12 @@ class TestIdentity(http_server.WireCase):
         self.plugin("sh", "-c", 'printf %s "$1"', "sh", json.dumps(answer))
         self.assertEqual("of the plugin", self.token())
 
+    def test_a_plugin_that_fails(self) -> None:
+        self.plugin("sh", "-c", "exit 1")
+        self.answer(*[(401, http_server.status("Unauthorized"))] * 2)
+        error = self.assertRaises(errors.ManagementRefused, self.kube.get, names.LEASE, "n", "one")
+        self.assertIn("renew the kubeconfig", str(error))
+
     def test_a_plugin_that_hangs_is_ended(self) -> None:
         pid = self.directory / "pid"
         self.plugin("sh", "-c", f'echo $$ > "{pid}"; exec tail -f /dev/null')

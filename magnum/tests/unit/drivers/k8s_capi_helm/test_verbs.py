@@ -645,6 +645,16 @@ class TestOperatorsMistakes(driver_case.DriverCase):
             self.assertEqual("CREATE_FAILED", row.status)
             self.assertIn("because of its configuration", row.status_reason)
 
+    def test_one_that_was_refused_by_such_a_conductor_can_be_deleted(self):
+        self.config(group="capi_helm", helm_timeout=200, lease_duration=150)
+        driver, self.driver = self.driver, Driver(clients.build)
+        self.create()
+        self.delete()
+        self.assertEqual("DELETE_IN_PROGRESS", self.cluster().status)
+        self.driver = driver  # the operator has corrected the option
+        self.status_task(2)
+        self.assertEqual([], objects.Cluster.list(self.context))
+
     def test_a_breaker_may_not_keep_a_lock_from_being_renewed(self):
         self.config(group="capi_helm", management_breaker_pause=75)
         error = self.assertRaises(errors.InvalidConfiguration, clients.build, CONF)
