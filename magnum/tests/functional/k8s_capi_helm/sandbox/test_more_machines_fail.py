@@ -44,7 +44,7 @@ class MachinesFail(Life):
     @step
     def no_valid_host(self) -> None:
         """Nova's scheduler says it, and only Nova: Cluster API shows ERROR without a word."""
-        said = "capacity: No valid host was found. (server <machine>)"
+        said = "capacity: No valid host was found (server <machine>)"
         self._told("full", said)
         self.cluster.says(f"{said}; 0 of 1 full machine is ready")
 
