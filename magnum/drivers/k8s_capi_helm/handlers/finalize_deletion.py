@@ -99,7 +99,9 @@ def discard_lease(run: Reconciliation, cluster: Any) -> None:
     try:
         run.clients.leases.delete(namespace, cluster.uuid)
     except errors.DriverError as error:
-        LOG.info("Whether cluster %s has left a Lease: %s", cluster.uuid, error.detail)
+        LOG.info(
+            "Cluster %s: whether it has left a Lease is not known: %s", cluster.uuid, error.detail
+        )
 
 
 def delete_leases(clients: Clients, namespace: str) -> None:

@@ -77,7 +77,7 @@ def as_driver_error(error: Exception, uuid: str) -> errors.DriverError:
 
 @contextlib.contextmanager
 def refusals(uuid: str) -> Iterator[None]:
-    """Refuse with the reason whatever goes wrong, so that Magnum leaves the cluster as it is.
+    """Refuse with the reason whatever goes wrong, so that Magnum leaves the cluster alone.
 
     Of anything else Magnum makes UPDATE_FAILED, with the words of the exception.
 

@@ -99,7 +99,7 @@ class DeferredChange:
 
     @property
     def document(self) -> Json:
-        """As it is stored in the Lease."""
+        """What the Lease stores of it."""
         return {
             "id": self.id,
             "defaults": self.defaults,

@@ -17,5 +17,5 @@ class Locks:
         self._locks = tuple(threading.Lock() for _ in range(_MANY))
 
     def lock(self, key: Hashable) -> threading.Lock:
-        """The lock of a key; two keys may have the same one, so nobody takes two."""
+        """The lock of a key; two keys may have the same one, so no thread takes two."""
         return self._locks[hash(key) % _MANY]
