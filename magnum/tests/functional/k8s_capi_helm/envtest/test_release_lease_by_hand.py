@@ -66,7 +66,7 @@ class TestLettingGo(ChartCase):
             kube=self.kube,
             leases=ReleaseLeases(self.kube, holder="test", lease_duration=60),
             helm=HelmClient(self.kube, executable=helm(), timeout=60),
-            charts=types.SimpleNamespace(sweep=lambda namespace, used: None),  # type: ignore[arg-type]
+            charts=types.SimpleNamespace(delete_unused=lambda *of: None),  # type: ignore[arg-type]
         )
         self.cloud = GoneCloud()
         self.make()
