@@ -369,6 +369,23 @@ class TestCharts(Case):
         self.assertEqual(["apply"], [verb for verb, _, _ in self.helm.runs])
         self.assertIn("autoscaler", self.live().values)
 
+    def test_a_refused_change_of_a_foreign_release_is_one_revision_too(self) -> None:
+        """What is asked for besides is applied without it, and not again as what is accepted."""
+        metadata = self.charts / names.CLUSTER_CHART / "Chart.yaml"
+        metadata.write_text(metadata.read_text().replace(names.CHART_FAMILY_ANNOTATION, "other"))
+        self.conductor("0.9.0", "")
+        self.made()
+        live = self.helm.releases[NAMESPACE, RELEASE]
+        values = {key: value for key, value in live.values.items() if key != "autoscaler"}
+        self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, values=values)
+        self.helm.refuses = lambda values: (
+            errors.HelmRefused("Helm refused it.", "three")
+            if any(group["machineCount"] == 3 for group in values["nodeGroups"])
+            else None
+        )
+        self.resize(3)
+        self.assertEqual(live.revision + 1, self.live().revision)
+
     def outdated(self) -> bool:
         return "from what this cloud's operator has set" in self.notice()
 
