@@ -1324,7 +1324,7 @@ _HOSTILE = (
         "return re.fullmatch(pattern, text) is not None",
         "return re.match(pattern, text) is not None",
         Suite.UNIT,
-        ("test_two_projects",),
+        ("test_similar_names",),
     ),
 )
 
