@@ -8,6 +8,6 @@ act).
 """
 
 from magnum.drivers.k8s_capi_helm.cloud.client import Cloud
-from magnum.drivers.k8s_capi_helm.cloud.services import ServiceClients
+from magnum.drivers.k8s_capi_helm.cloud.services import ServiceClients, Services
 
-__all__ = ["Cloud", "ServiceClients"]
+__all__ = ["Cloud", "ServiceClients", "Services"]

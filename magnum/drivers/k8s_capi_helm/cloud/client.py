@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
-from typing import Any
 
 from openstack import exceptions as sdk_exceptions
 
@@ -19,12 +18,7 @@ from magnum.drivers.k8s_capi_helm.cloud.cluster_resources import ClusterResource
 from magnum.drivers.k8s_capi_helm.cloud.orphans import Orphans
 from magnum.drivers.k8s_capi_helm.cloud.preflight import message as preflight_message
 from magnum.drivers.k8s_capi_helm.cloud.preflight import networks as preflight_networks
-from magnum.drivers.k8s_capi_helm.cloud.services import (
-    ServiceClients,
-    Services,
-    translate_errors,
-    VERSION_CACHE,
-)
+from magnum.drivers.k8s_capi_helm.cloud.services import Services, translate_errors
 from magnum.drivers.k8s_capi_helm.model import (
     ApplicationCredential,
     CloudFacts,
@@ -44,18 +38,11 @@ class Cloud:
 
     What a request names is what a member of its project finds under that name, whoever asks.
 
-    :param is_admin: whether the services show this person what is in all projects.
-    :param version_cache: versions of the services that this process has asked for, by address.
+    :param services: the OpenStack services as this person sees them.
     """
 
-    def __init__(
-        self,
-        clients: ServiceClients,
-        *,
-        is_admin: bool = False,
-        version_cache: dict[str, Any] = VERSION_CACHE,
-    ) -> None:
-        self._services = Services(clients, is_admin=is_admin, version_cache=version_cache)
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self.belongings = ClusterResources(self._services)
         self.remains = Orphans(self._services)
 

@@ -20,7 +20,7 @@ import certifi
 
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, errors, kube_client
-from magnum.drivers.k8s_capi_helm.cloud import Cloud, endpoints, ServiceClients
+from magnum.drivers.k8s_capi_helm.cloud import Cloud, endpoints, ServiceClients, Services
 from magnum.drivers.k8s_capi_helm.conf.settings import Settings
 from magnum.drivers.k8s_capi_helm.helm import HelmClient, MARGIN
 from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
@@ -46,7 +46,7 @@ def openstack(
 
     :param service_clients: makes Magnum's clients of a context.
     """
-    return Cloud(service_clients(context), is_admin=bool(context.is_admin))
+    return Cloud(Services(service_clients(context), is_admin=bool(context.is_admin)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class CloudCase(base.TestCase):
         # The libraries wait before they try again.
         self.useFixture(fixtures.MonkeyPatch("keystoneauth1.session.time.sleep", lambda s: None))
         self.openstack = FakeApis()
-        self.cloud = cloud.Cloud(self.openstack.clients(self.context))
+        self.cloud = cloud.Cloud(cloud.Services(self.openstack.clients(self.context)))
 
 
 class TestFacts(CloudCase):
@@ -174,12 +174,12 @@ class TestFacts(CloudCase):
 
     def test_calls_are_bounded_in_time(self) -> None:
         clients = self.openstack.clients(self.context)
-        cloud.Cloud(clients).facts(request())
+        cloud.Cloud(cloud.Services(clients)).facts(request())
         self.assertEqual(30, clients.keystone().session.timeout)
 
     def test_all_attempts_together_have_the_time_of_whoever_waits(self) -> None:
         clients = self.openstack.clients(self.context)
-        here = cloud.Cloud(clients)
+        here = cloud.Cloud(cloud.Services(clients))
         with deadline.end_at(time.monotonic() + 15):
             here.facts(request())
             self.assertTrue(4 < clients.keystone().session.timeout <= 5)
@@ -199,7 +199,7 @@ class TestErrors(CloudCase):
 
     def test_a_service_that_is_not_in_the_catalogue_is_told_among_the_problems(self) -> None:
         self.openstack.absent = {"block-storage"}
-        port = cloud.Cloud(self.openstack.clients(self.context))
+        port = cloud.Cloud(cloud.Services(self.openstack.clients(self.context)))
         self.assertIn("Cinder", port.facts(request()).refusals[0])
 
     def test_a_service_that_says_no_is_told_among_the_problems(self) -> None:
@@ -347,7 +347,9 @@ class TestRequests(CloudCase):
         for attempt in attempts or ("first", "second"):
             self.openstack.asked.clear()
             port = cloud.Cloud(
-                self.openstack.clients(self.context), version_cache=self.version_cache
+                cloud.Services(
+                    self.openstack.clients(self.context), version_cache=self.version_cache
+                )
             )
             facts = port.facts(wanted, new=True)
             port.quotas("p1", quota_usage.cluster_usage(wanted, facts.flavors))

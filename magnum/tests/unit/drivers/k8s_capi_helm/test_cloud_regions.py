@@ -25,7 +25,9 @@ class RegionCase(test_cloud.CloudCase):
 
     def again(self) -> None:
         """The next request, which has a token and a catalogue of its own."""
-        self.cloud = test_cloud.cloud.Cloud(self.openstack.clients(self.context))
+        self.cloud = test_cloud.cloud.Cloud(
+            test_cloud.cloud.Services(self.openstack.clients(self.context))
+        )
 
     def choose(self, **regions: str | None) -> None:
         for client, region in regions.items():

@@ -114,8 +114,10 @@ class Case(base.TestCase):
         self.openstack = FakeApis()
         self.openstack.networks += [self.openstack.network("net-3", "storage", "p1")]
         admin = magnum_context.make_admin_context(all_tenants=True)
-        self.administrator = cloud.Cloud(self.openstack.clients(admin), is_admin=True)
-        self.member = cloud.Cloud(self.openstack.clients(self.context))
+        self.administrator = cloud.Cloud(
+            cloud.Services(self.openstack.clients(admin), is_admin=True)
+        )
+        self.member = cloud.Cloud(cloud.Services(self.openstack.clients(self.context)))
         self.assertFalse(self.context.is_admin)
 
     def image(self, one: str, **fields: Any) -> str:

@@ -25,7 +25,7 @@ import fixtures
 
 from magnum import objects
 from magnum.conductor.handlers import credential_conductor
-from magnum.drivers.k8s_capi_helm.cloud import Cloud
+from magnum.drivers.k8s_capi_helm.cloud import Cloud, Services
 from magnum.drivers.k8s_capi_helm.handlers import finalize_deletion
 from magnum.drivers.k8s_capi_helm.helm import HelmClient
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
@@ -114,7 +114,7 @@ class MoodyWorld(conductor_crash.CrashCase):
         self.neighbour()
 
     def openstack_of(self, context: Any) -> Any:
-        return Cloud(self.apis.clients(context))
+        return Cloud(Services(self.apis.clients(context)))
 
     def door(self, port: Any, name: str) -> Any:
         """What a conductor sees of a port; in here, most of them behind HTTP."""

@@ -176,7 +176,7 @@ class FakeCloud:
             keypairs=self.keypairs,
             addresses=self.openstack.neutron().ips,
         )
-        return Cloud(clients, is_admin=self.viewer.everything)
+        return Cloud(Services(clients, is_admin=self.viewer.everything))
 
     def facts(
         self,

@@ -433,7 +433,7 @@ class TestOpenStack(base.TestCase, hostile.HostileCase):
         super().setUp()
         self.useFixture(fixtures.MonkeyPatch("keystoneauth1.session.time.sleep", lambda s: None))
         self.openstack = apis.FakeApis()
-        self.cloud = cloud.Cloud(self.openstack.clients(self.context))
+        self.cloud = cloud.Cloud(cloud.Services(self.openstack.clients(self.context)))
         wanted = test_cloud.request(labels=test_cloud.labels.Labels(availability_zone="zone-1"))
         more = dict.fromkeys(model.QuotaResource, 1)
         self.questions = (
