@@ -85,7 +85,7 @@ def _write(
     if readable and latest is None:
         return
     # To settle takes time, and passes of one process meet: none writes after one that has ended it.
-    with ports.verdict_locks.lock(cluster.uuid):
+    with ports.verdict_locks.get(cluster.uuid):
         current = _current_nodegroups(context, cluster, nodegroups_observed)
         if current is None:
             return

@@ -17,6 +17,7 @@ import threading
 from typing import Any
 
 import certifi
+from oslo_concurrency import lockutils
 
 from magnum.drivers import k8s_capi_helm
 from magnum.drivers.k8s_capi_helm import chart_store, errors, kube_client
@@ -30,7 +31,6 @@ from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
 from magnum.drivers.k8s_capi_helm.reconcile.caches import EvaluationCache, FinishedOnce, FirstSeen
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
-from magnum.drivers.k8s_capi_helm.reconcile.locks import Locks
 
 #: The charts that come with the driver.
 BUNDLED = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
@@ -61,7 +61,8 @@ class Clients:
     :ivar evaluations: what the last evaluations of clusters were made of, and what they said.
     :ivar finished_deletions: clusters whose deletion has been reported a moment ago.
     :ivar first_seen: since when this process has seen requests that no conductor carries on.
-    :ivar verdict_locks: held, by uuid of the cluster, while its verdict is written.
+    :ivar verdict_locks: held, by uuid of the cluster, while its verdict is written; a forked
+        process has its own, with clients of its own.
     :ivar cloud: OpenStack as the person, or the service user, of a context sees it.
     :ivar clock: the time of this host (aware, UTC).
     :ivar release_name: a name for the release of a new cluster, by the name of the cluster.
@@ -78,7 +79,7 @@ class Clients:
     evaluations: EvaluationCache = dataclasses.field(default_factory=EvaluationCache)
     finished_deletions: FinishedOnce = dataclasses.field(default_factory=FinishedOnce)
     first_seen: FirstSeen = dataclasses.field(default_factory=FirstSeen)
-    verdict_locks: Locks = dataclasses.field(default_factory=Locks)
+    verdict_locks: lockutils.Semaphores = dataclasses.field(default_factory=lockutils.Semaphores)
     cloud: Callable[[Any], Cloud] = openstack
     clock: Callable[[], datetime.datetime] = clock.utc_now
     release_name: Callable[[str], str] = names.release

@@ -43,8 +43,8 @@ class TestForked(testtools.TestCase):
             self.assertTrue(self.comes_through(lambda: clients.of_process(CONF)))
 
     def test_to_write_a_verdict(self) -> None:
-        def lock() -> threading.Lock:
-            return clients.of_process(CONF).verdict_locks.lock("the cluster's uuid")
+        def lock() -> threading.Semaphore:
+            return clients.of_process(CONF).verdict_locks.get("the cluster's uuid")
 
         with lock():
             self.assertTrue(self.comes_through(lambda: lock().acquire()))
