@@ -60,14 +60,14 @@ def plan_create(
     :param nodegroups: rows of its nodegroups.
     :raises errors.DriverError: it cannot be made; nothing was touched.
     """
-    ports, conf = run.clients, run.settings
+    clients, conf = run.clients, run.settings
     validate_cluster.validate_new_cluster(cluster, nodegroups, conf)
-    release = ports.release_name(cluster.name)
+    release = clients.release_name(cluster.name)
     request = reader.cluster_request(cluster, nodegroups, conf, release=release)
     validate_labels.check_new_cluster(request)
     roles = credentials.roles_for(context, conf, separate=request.separate_addon_credential)
-    ports.helm.version()
-    chart = upgrade.new_chart(ports, request.labels)
+    clients.helm.version()
+    chart = upgrade.new_chart(clients, request.labels)
     credentials.refuse_credential_copy(request, chart)
     family = names.family_of_keys(chart.family, chart.version)
     takes_disk = names.takes_containerd_disk(chart.family, chart.version)
@@ -113,20 +113,20 @@ def create(
 def _create(
     run: Reconciliation, context: Any, cluster: Any, nodegroups: list[Any], timeout: int
 ) -> None:
-    ports, conf, end = run.clients, run.settings, rpc.deadline_of_request()
+    clients, conf, end = run.clients, run.settings, rpc.deadline_of_request()
     plan = plan_create(run, context, cluster, nodegroups)
     request = plan.created_cluster.request
     release, level = request.release, conf.capi_helm.pod_security_level
-    prerequisites.ensure_namespace(ports, request.namespace, request.project_id, level)
+    prerequisites.ensure_namespace(clients, request.namespace, request.project_id, level)
     # The cloud has had its time: what begins here has its whole one.
-    run = dataclasses.replace(run, now=ports.clock())
+    run = dataclasses.replace(run, now=clients.clock())
     limit = state.deadline(run.now, timeout or cluster.create_timeout)
     # The Lease comes first: nothing proves a release without one, and a row with its name could
     # not be deleted. A Lease whose row does not know its name is found by its label.
-    prerequisites.ensure_lease(ports, request, plan.created_cluster.facts, run.now, limit)
+    prerequisites.ensure_lease(clients, request, plan.created_cluster.facts, run.now, limit)
     if not finalize_deletion.name_release(run, context, cluster, release):
         return
-    with ports.leases.acquire(
+    with clients.leases.acquire(
         request.namespace, release, wait=conf.capi_helm.lock_wait
     ) as held_lease:
         pairs = certificates.key_pairs(context, cluster)

@@ -157,8 +157,8 @@ def not_allowed(
     Its row, whose status Magnum has overwritten, says so again, and nothing of the request is kept.
     Raising would leave the row UPDATE_FAILED, which is rendered like any group that there is.
 
-    :param release_snapshot: record and release; what nobody can read is None, and the passes work
-        from the rows then.
+    :param release_snapshot: record and release; what cannot be read is None, and the passes
+        work from the rows then.
     """
     name = reader.entry_names_of(cluster.nodegroups).get(nodegroup.name)
     if name is None:  # its row has gone meanwhile

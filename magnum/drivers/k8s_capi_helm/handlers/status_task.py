@@ -108,7 +108,7 @@ def advance(
         run, context, cluster, nodegroups_observed, may_finish=may_finish, record=record
     )
     if outcome is None or deadline.is_expired():
-        # Whoever asked is to have his answer; what a look would need has no time left either.
+        # The time of the request is over, and a snapshot would need more of it.
         return
     snapshot = outcome.snapshot
     if snapshot is None or snapshot.observed is None:
@@ -183,8 +183,8 @@ def _apply(
     :returns: record and release as they are then; None where that is not known.
     :raises errors.DriverError: it can not be applied, or not yet.
     """
-    ports, conf = run.clients, run.settings
-    record = ownership.proved_record(ports, ownership.owner(cluster, conf), snapshot.record)
+    clients, conf = run.clients, run.settings
+    record = ownership.proved_record(clients, ownership.owner(cluster, conf), snapshot.record)
     if record is None:
         raise errors.ProofNotFound(
             f"Nothing on the management cluster proves that release '{cluster.stack_id}' "

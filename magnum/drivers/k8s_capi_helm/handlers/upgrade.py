@@ -77,7 +77,7 @@ def begin(
     )
     operation = _operation(run, template, batch, nodegroup_names)
     target = reader.upgrade_target(cluster, cluster.nodegroups, run.settings, template)
-    operation = _check(run, operation, request, target, ReleaseSnapshot(record, live))
+    operation = _check(run, operation, request, target, record, live)
     # Magnum refuses one while another is in progress, by a row that may be some seconds old.
     leases = run.clients.leases
     record = leases.add(request.namespace, request.release, operation, alone=True)
@@ -136,26 +136,25 @@ def _check(
     operation: Operation,
     request: ClusterRequest,
     target: UpgradeTarget,
-    snapshot: ReleaseSnapshot,
+    record: ReleaseRecord | None,
+    live: LiveRelease,
 ) -> Operation:
     """Refuse what the upgrade would meet now and when the nodegroups follow.
 
-    :param snapshot: record and release; there is a release.
     :returns: the operation with what the names of the template stand for.
     :raises errors.DriverError: it is refused; nothing was touched.
     """
-    ports, conf, live, record = run.clients, run.settings, snapshot.live, snapshot.record
-    assert live is not None
+    clients, conf = run.clients, run.settings
     plan = upgrade_plan.plan_upgrade(run, request, target, operation)
     operation = dataclasses.replace(operation, resolved_names=plan.facts.resolved_names)
-    first, owing = upgrade_plan.begin_upgrade(
+    first, remaining = upgrade_plan.begin_upgrade(
         live.values, plan, conf, record.deferred if record else ()
     )
-    chart = reconcile_upgrade.chart(ports, operation, target, live, conf)
+    chart = reconcile_upgrade.chart(clients, operation, target, live, conf)
     following = operation.groups if chart else ()
     whole = upgrade_nodegroups.is_complete(first, operation, target.request)
     values = values_upgrade.unpin_nodegroups(
-        first, following, operation.max_batch_size, owing, include_shared=whole
+        first, following, operation.max_batch_size, remaining, include_shared=whole
     )
     made_by = (chart.family, chart.version) if chart else (live.chart_family, live.chart_version)
     family = names.family_of_keys(*made_by)
@@ -163,12 +162,12 @@ def _check(
     validate_nodegroup.validate_new_labels(request.node_groups, target.request.node_groups, family)
     validate_labels.check_chart(target.request.labels, family, request.labels)
     if chart is not None:
-        _check_values(ports, target.request, chart, values, conf)
+        _check_values(clients, target.request, chart, values, conf)
     return operation
 
 
 def _roll_back(
-    ports: Clients,
+    clients: Clients,
     cluster: Any,
     request: ClusterRequest,
     operation: Operation,
@@ -176,7 +175,7 @@ def _roll_back(
 ) -> bool:
     """Whether a refused upgrade is off the record, and the rows say what they said before."""
     try:
-        ports.leases.finish(request.namespace, request.release, [operation.id])
+        clients.leases.finish(request.namespace, request.release, [operation.id])
     except errors.DriverError as error:
         # It is on record still, so that it will be tried again: nothing is refused yet.
         LOG.warning("Cluster %s: upgrade: %s %s", cluster.uuid, error, error.detail)
@@ -187,7 +186,7 @@ def _roll_back(
 
 
 def _check_values(
-    ports: Clients, request: ClusterRequest, chart: Chart, values: Json, conf: Settings
+    clients: Clients, request: ClusterRequest, chart: Chart, values: Json, conf: Settings
 ) -> None:
     """Refuse now what the chart's schema would refuse when the nodegroups follow.
 
@@ -197,7 +196,7 @@ def _check_values(
     :raises errors.DriverError: the chart does not take the values.
     """
     try:
-        ports.helm.check(request.namespace, request.release, chart, values)
+        clients.helm.check(request.namespace, request.release, chart, values)
     except errors.ValuesRefused as error:
         raise render.explain_refusal(error, request, conf) from None
     except errors.DriverError as error:
@@ -216,7 +215,7 @@ def _refuse_leaving(nodegroup: Any) -> None:
         )
 
 
-def _save_autoscaled_counts(ports: Clients, cluster: Any, live: LiveRelease) -> bool:
+def _save_autoscaled_counts(clients: Clients, cluster: Any, live: LiveRelease) -> bool:
     """Whether the autoscaler has set numbers since the last look; the rows have them now.
 
     Where the upgrade takes the autoscaler away, the row's number is the group's from then on.
@@ -229,7 +228,7 @@ def _save_autoscaled_counts(ports: Clients, cluster: Any, live: LiveRelease) -> 
     for nodegroup in all_nodegroups:
         if values_live.is_autoscaled(entries.get(entry_names[nodegroup.name], {})):
             current = autoscaling.desired_replicas(
-                ports, live.namespace, live.name, entry_names[nodegroup.name]
+                clients, live.namespace, live.name, entry_names[nodegroup.name]
             )
             if current is not None and current != nodegroup.node_count:
                 saving.save(nodegroup, node_count=current)
@@ -237,13 +236,13 @@ def _save_autoscaled_counts(ports: Clients, cluster: Any, live: LiveRelease) -> 
     return has_changed
 
 
-def _has_new_revision(ports: Clients, before: LiveRelease) -> bool:
+def _has_new_revision(clients: Clients, before: LiveRelease) -> bool:
     """Whether Helm has made a revision, so that it would be a lie to say that nothing changed.
 
     The periodic pass then looks what became of it. When nobody can tell, it does so as well.
     """
     try:
-        live = ports.helm.live(before.namespace, before.name)
+        live = clients.helm.live(before.namespace, before.name)
     except errors.DriverError:
         return True
     return live is None or live.revision != before.revision

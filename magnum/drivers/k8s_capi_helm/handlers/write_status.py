@@ -54,7 +54,7 @@ def write(
     cluster: Any,
     nodegroups_observed: list[Any],
     evaluation: Evaluation,
-    ports: Clients,
+    clients: Clients,
     namespace: str,
 ) -> bool:
     """Write a verdict, unless what it judged has been overtaken meanwhile; then the next pass
@@ -67,8 +67,8 @@ def write(
         return True
     if evaluation.is_readable and _is_unchanged(cluster, nodegroups_observed, evaluation):
         return False
-    ports.evaluations.forget(cluster.stack_id)
-    _write(context, cluster, nodegroups_observed, evaluation, ports, namespace)
+    clients.evaluations.forget(cluster.stack_id)
+    _write(context, cluster, nodegroups_observed, evaluation, clients, namespace)
     return True
 
 
@@ -77,15 +77,15 @@ def _write(
     cluster: Any,
     nodegroups_observed: list[Any],
     evaluation: Evaluation,
-    ports: Clients,
+    clients: Clients,
     namespace: str,
 ) -> None:
     readable = evaluation.is_readable
-    latest = _record_verdict(cluster, evaluation, ports, namespace) if readable else None
+    latest = _record_verdict(cluster, evaluation, clients, namespace) if readable else None
     if readable and latest is None:
         return
     # To settle takes time, and passes of one process meet: none writes after one that has ended it.
-    with ports.verdict_locks.get(cluster.uuid):
+    with clients.verdict_locks.get(cluster.uuid):
         current = _current_nodegroups(context, cluster, nodegroups_observed)
         if current is None:
             return
@@ -98,7 +98,7 @@ def _write(
         ]
         if latest is not None and finished:
             # Off the record last: as long as its row is there, its deletion stands.
-            ports.leases.finish(namespace, cluster.stack_id, finished)
+            clients.leases.finish(namespace, cluster.stack_id, finished)
         put(
             cluster,
             status=verdict.status,
@@ -194,26 +194,26 @@ def _is_nodegroup_unchanged(nodegroup: Any, verdict: GroupVerdict) -> bool:
 
 
 def _record_verdict(
-    cluster: Any, evaluation: Evaluation, ports: Clients, namespace: str
+    cluster: Any, evaluation: Evaluation, clients: Clients, namespace: str
 ) -> ReleaseRecord | None:
     """Keep what the verdict leaves in the record.
 
     :returns: the record as it was read for that; None where the verdict is not to be written.
     """
     key, verdict, judged = (namespace, cluster.stack_id), evaluation.verdict, evaluation.record
-    latest = ports.leases.read(*key)
+    latest = clients.leases.read(*key)
     if latest is None or judged is None or latest.operations != judged.operations:
         return None
     current = list(cluster.nodegroups)
     if reassert_deleting(current, latest):
         return None
-    if _gone(verdict) and not _is_lock_free(ports, *key, latest):
-        # Who has the lock may be about to create it: until then its row stays, and all others.
+    if _gone(verdict) and not _is_lock_free(clients, *key, latest):
+        # The holder of the lock may be about to create it, so that nothing is written until then.
         return None
     fingerprints = _fingerprints(verdict)
     recorded = latest.ready_fingerprint, latest.nodegroup_ready_fingerprints
     if (verdict.fingerprint, fingerprints) != recorded:
-        ports.leases.remember(
+        clients.leases.remember(
             *key, ready_fingerprint=verdict.fingerprint, nodegroup_ready_fingerprints=fingerprints
         )
     if verdict.status.endswith(("_COMPLETE", "_FAILED")):
@@ -224,19 +224,19 @@ def _record_verdict(
             for op in latest.operations
             if op.id not in unfinished and not _is_finished(op, verdict)
         ]
-        ports.leases.finish(*key, done)
+        clients.leases.finish(*key, done)
     return latest
 
 
-def _is_lock_free(ports: Clients, namespace: str, release: str, record: ReleaseRecord) -> bool:
-    """Whether nobody holds the lock of a release.
+def _is_lock_free(clients: Clients, namespace: str, release: str, record: ReleaseRecord) -> bool:
+    """Whether the lock of a release is free, or its holder has ended.
 
     No reconciliation takes a dead conductor's while the release is as the rows ask for.
     """
     if not record.holder:
         return True
     try:
-        with ports.leases.acquire(namespace, release, wait=0):
+        with clients.leases.acquire(namespace, release, wait=0):
             return True
     except errors.Busy:
         return False

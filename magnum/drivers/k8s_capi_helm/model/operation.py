@@ -114,8 +114,8 @@ class Revisions:
 
     :ivar newest: number of the newest one that was ever seen, 0 for none.
     :ivar last_applied: of the newest one that was applied as a whole, 0 for none.
-    :ivar pending_install: of the one that an installation makes, while nobody has seen it; 0 for no
-        such run. An installation of a release that was lost begins to count anew.
+    :ivar pending_install: of the one that an installation makes, until it has been read; 0 for no
+        such run. An installation of a release that was lost counts from the beginning.
     """
 
     newest: int = 0

@@ -52,7 +52,7 @@ class MagnumState:
     :ivar only_new_nodegroups_missing: all that the live release lacks are new nodegroups whose
         requests are still being checked. The other groups can be COMPLETE.
     :ivar kubernetes_version: wanted, without ``v``, from the live release; "" if unknown.
-    :ivar started_at: when the running operation began; None when nobody knows.
+    :ivar started_at: when the running operation began; None when that is not known.
     :ivar deadline: when the running operation has to be through; None for no limit.
     :ivar ready_fingerprint: fingerprint of the earlier look that found everything in place, "" for
         none.
@@ -61,7 +61,7 @@ class MagnumState:
     :ivar refusal: user sentence of what stopped the running operation for good, "" for none.
     :ivar health_reason: what the row's ``health_status_reason`` says now, so that the time since
         when something is wrong can be kept.
-    :ivar waiting_reason: why the live release is not what the rows ask for yet, "" if nobody knows;
+    :ivar waiting_reason: why the live release is not what the rows ask for yet, "" if unknown;
         ``waiting_cause`` is who has to move, None when it is only a matter of time.
     :ivar without_addons: core addons that the live release switches off, e.g. ``csi-cinder``.
     """

@@ -41,7 +41,7 @@ _RESTORE = (
 )
 
 
-def is_requested(ports: Clients, record: ReleaseRecord, request: ClusterRequest) -> bool:
+def is_requested(clients: Clients, record: ReleaseRecord, request: ClusterRequest) -> bool:
     """Whether objects are there that are not those of a creation that is still on its way.
 
     :raises errors.Busy: they are paused, because somebody is moving or restoring them.
@@ -50,7 +50,7 @@ def is_requested(ports: Clients, record: ReleaseRecord, request: ClusterRequest)
     """
     if _is_creation_pending(record):
         return False
-    cluster = ports.kube.get(names.CLUSTER, request.namespace, request.release)
+    cluster = clients.kube.get(names.CLUSTER, request.namespace, request.release)
     if cluster is None:
         return False
     if conditions.is_terminating(cluster):
@@ -88,7 +88,7 @@ def notice(record: ReleaseRecord | None, observed: Observed) -> str:
     )
 
 
-def deployed_values(ports: Clients, request: ClusterRequest) -> ClusterRequest:
+def deployed_values(clients: Clients, request: ClusterRequest) -> ClusterRequest:
     """The request with the nodegroups and the numbers of machines that there are.
 
     What the rows ask for besides is an operation, for when the release is there again.
@@ -98,8 +98,8 @@ def deployed_values(ports: Clients, request: ClusterRequest) -> ClusterRequest:
     :raises errors.DriverError: the management cluster cannot be asked.
     """
     selector = {names.LABEL_CLUSTER_NAME: request.release}
-    control_planes = ports.kube.list(names.CONTROL_PLANE, request.namespace, selector)
-    deployments = ports.kube.list(names.MACHINE_DEPLOYMENT, request.namespace, selector)
+    control_planes = clients.kube.list(names.CONTROL_PLANE, request.namespace, selector)
+    deployments = clients.kube.list(names.MACHINE_DEPLOYMENT, request.namespace, selector)
     nodegroups, known = [], set()
     for nodegroup in request.node_groups:
         own_deployments = machines.deployments_of(nodegroup.name, deployments)
@@ -125,7 +125,7 @@ def deployed_values(ports: Clients, request: ClusterRequest) -> ClusterRequest:
 
 
 def require_same_manifest(
-    ports: Clients, request: ClusterRequest, chart: Chart, values: Json
+    clients: Clients, request: ClusterRequest, chart: Chart, values: Json
 ) -> None:
     """Refuse to adopt objects of other releases, or objects that would change.
 
@@ -133,10 +133,10 @@ def require_same_manifest(
     :raises errors.ReleaseLost: with the object and the field.
     :raises errors.DriverError: the management cluster cannot be asked.
     """
-    rendered = ports.helm.preview(request.namespace, request.release, chart, values)
+    rendered = clients.helm.preview(request.namespace, request.release, chart, values)
     changed = []
     for manifest in rendered:
-        existing = ports.kube.find(manifest, request.namespace)
+        existing = clients.kube.find(manifest, request.namespace)
         if existing is not None:
             _check_owner(request, existing)
         changed += list(_changes(manifest, existing))

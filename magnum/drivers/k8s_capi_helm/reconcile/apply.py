@@ -50,11 +50,11 @@ def apply_release(
 
     :raises errors.DriverError: as ``HelmClient.apply``, and where the lock is lost afterwards.
     """
-    ports, conf, chart = run.clients, run.settings, revision.chart
+    clients, conf, chart = run.clients, run.settings, revision.chart
     values = autoscaler_deployment.with_operators_settings(revision.values, chart, conf)
-    ports.charts.secure(request.namespace, chart)
+    clients.charts.secure(request.namespace, chart)
     try:
-        deployed = ports.helm.apply(
+        deployed = clients.helm.apply(
             request.namespace,
             request.release,
             chart,
@@ -64,7 +64,7 @@ def apply_release(
         )
     except errors.ValuesRefused as error:
         raise render.explain_refusal(error, request, conf) from None
-    autoscaler_deployment.enforce_pod_security(ports, request.namespace, conf)
+    autoscaler_deployment.enforce_pod_security(clients, request.namespace, conf)
     held_lease.check()
     objects = _record_revision(run, chart, deployed)
     operation_ids = ", ".join(operation.id for operation in revision.operations)
@@ -85,9 +85,9 @@ def _record_revision(run: Reconciliation, chart: Chart, deployed: LiveRelease) -
 
     :returns: Cluster API's objects after that.
     """
-    ports, release_key = run.clients, (deployed.namespace, deployed.name)
-    objects = snapshot.take_snapshot(ports.kube, *release_key, ports.clock())
-    ports.leases.remember(
+    clients, release_key = run.clients, (deployed.namespace, deployed.name)
+    objects = snapshot.take_snapshot(clients.kube, *release_key, clients.clock())
+    clients.leases.remember(
         *release_key,
         ready_fingerprint="",
         nodegroup_ready_fingerprints={},

@@ -83,13 +83,13 @@ def notice(live: LiveRelease | None, conf: Settings) -> str:
     )
 
 
-def enforce_pod_security(ports: Clients, namespace: str, conf: Settings) -> None:
+def enforce_pod_security(clients: Clients, namespace: str, conf: Settings) -> None:
     """Have Kubernetes enforce the operator's level in a namespace that was there before it could.
 
     Helm is through by then, so trouble is for the log: the next run tries again.
     """
     try:
-        prerequisites.enforce_pod_security(ports, namespace, conf.capi_helm.pod_security_level)
+        prerequisites.enforce_pod_security(clients, namespace, conf.capi_helm.pod_security_level)
     except errors.DriverError as error:
         LOG.warning(
             "Namespace %s has no Pod Security level and cannot be labelled: %s. Apply the driver's "

@@ -66,7 +66,7 @@ def is_due(record: ReleaseRecord | None) -> bool:
     return record is not None and bool(requested_bounds(record.operations))
 
 
-def set_replicas(ports: Clients, live: LiveRelease, record: ReleaseRecord) -> None:
+def set_replicas(clients: Clients, live: LiveRelease, record: ReleaseRecord) -> None:
     """Set the numbers that are asked for, and take note that it was done.
 
     A group that has a fixed size by now has its number from its row, by Helm. One that is not there
@@ -80,20 +80,20 @@ def set_replicas(ports: Clients, live: LiveRelease, record: ReleaseRecord) -> No
         if values_live.is_autoscaled(entry):
             minimum, maximum = values_live.bounds(entry)
             try:
-                _set_replicas(ports, live, nodegroup, min(max(count, minimum), maximum))
+                _set_replicas(clients, live, nodegroup, min(max(count, minimum), maximum))
             except errors.Conflict as error:
                 failed[nodegroup] = error
     for operation in record.operations:
         if operation.target_node_count is not None and failed.keys().isdisjoint(operation.groups):
             done = dataclasses.replace(operation, target_node_count=None)
-            ports.leases.update(live.namespace, live.name, done)
+            clients.leases.update(live.namespace, live.name, done)
     for failure in failed.values():
         raise failure
 
 
-def desired_replicas(ports: Clients, namespace: str, release: str, nodegroup: str) -> int | None:
+def desired_replicas(clients: Clients, namespace: str, release: str, nodegroup: str) -> int | None:
     """Desired replicas of a nodegroup's MachineDeployment, None if unknown."""
-    deployments = _deployments(ports, namespace, release, nodegroup)
+    deployments = _deployments(clients, namespace, release, nodegroup)
     return machine_deployment.replicas(deployments[0]) if len(deployments) == 1 else None
 
 
@@ -138,8 +138,8 @@ def add_capacity(
             )
 
 
-def _set_replicas(ports: Clients, live: LiveRelease, nodegroup: str, count: int) -> None:
-    deployments = _deployments(ports, live.namespace, live.name, nodegroup)
+def _set_replicas(clients: Clients, live: LiveRelease, nodegroup: str, count: int) -> None:
+    deployments = _deployments(clients, live.namespace, live.name, nodegroup)
     if len(deployments) != 1:
         raise errors.Conflict(
             f"Nodegroup '{nodegroup}' has {len(deployments)} MachineDeployments on the management "
@@ -149,12 +149,14 @@ def _set_replicas(ports: Clients, live: LiveRelease, nodegroup: str, count: int)
     if machine_deployment.replicas(deployments[0]) == count:
         return
     name = deployments[0]["metadata"]["name"]
-    ports.kube.patch(names.MACHINE_DEPLOYMENT, live.namespace, name, {"spec": {"replicas": count}})
+    clients.kube.patch(
+        names.MACHINE_DEPLOYMENT, live.namespace, name, {"spec": {"replicas": count}}
+    )
     LOG.info("MachineDeployment %s is scaled to %d replicas.", name, count)
 
 
-def _deployments(ports: Clients, namespace: str, release: str, nodegroup: str) -> list[Json]:
+def _deployments(clients: Clients, namespace: str, release: str, nodegroup: str) -> list[Json]:
     """Found by label, as every chart of the contract sets it; its name is the chart's affair."""
     selector = {names.LABEL_CLUSTER_NAME: release}
-    deployments = ports.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
+    deployments = clients.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
     return list(machines.deployments_of(nodegroup, deployments))

@@ -37,7 +37,7 @@ _CHANGES = (Verb.NODEGROUP_UPDATE, Verb.RESIZE)
 _SINGLE = (Verb.NODEGROUP_CREATE, *_CHANGES)
 
 
-def accepted_release(ports: Clients, live: LiveRelease) -> LiveRelease:
+def accepted_release(clients: Clients, live: LiveRelease) -> LiveRelease:
     """The live release without what only a failed or interrupted revision says of nodegroups.
 
     Helm keeps the values of a revision that the management cluster has refused, or would have, had
@@ -46,7 +46,7 @@ def accepted_release(ports: Clients, live: LiveRelease) -> LiveRelease:
     """
     if live.status == "deployed":
         return live
-    deployed = ports.helm.deployed_release(live.namespace, live.name)
+    deployed = clients.helm.deployed_release(live.namespace, live.name)
     if deployed is None:
         return live
     return dataclasses.replace(live, values=change.without_unaccepted(live.values, deployed.values))
@@ -163,14 +163,14 @@ def previous_fields(
     ]
 
 
-def remove_node_annotations(ports: Clients, request: ClusterRequest, name: str) -> None:
+def remove_node_annotations(clients: Clients, request: ClusterRequest, name: str) -> None:
     """Take the marks of nodes that were to be removed off a nodegroup's machines.
 
     :raises errors.DriverError: the management cluster cannot be used.
     """
     nodegroup = None if name == values_live.CONTROL_PLANE else name
     node_removal.remove_nodegroup_annotations(
-        ports.kube, request.namespace, request.release, nodegroup
+        clients.kube, request.namespace, request.release, nodegroup
     )
 
 

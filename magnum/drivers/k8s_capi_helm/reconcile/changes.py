@@ -115,9 +115,9 @@ def _plan(
 
     :raises errors.DriverError: the cloud or the management cluster cannot be asked.
     """
-    ports, record, live = run.clients, snapshot.record, snapshot.live
+    clients, record, live = run.clients, snapshot.record, snapshot.live
     assert live is not None
-    base, recorded = bisect.accepted_release(ports, live), record.operations if record else ()
+    base, recorded = bisect.accepted_release(clients, live), record.operations if record else ()
     request = lost_nodegroup_request.without_unvalidated(request, recorded, base.values)
     operations = change.pending_changes(base.values, request, recorded)
     new = tuple(
@@ -130,7 +130,7 @@ def _plan(
     current = dataclasses.replace(snapshot, live=base)
     base, ready = upgrade.with_new_nodegroups(run, current, request, entries.ready)
     target["nodeGroups"] = [ready.get(entry["name"], entry) for entry in target["nodeGroups"]]
-    chart = upgrade.interrupted_chart(ports, record, live, cluster_rows.upgrade_target)
+    chart = upgrade.interrupted_chart(clients, record, live, cluster_rows.upgrade_target)
     return ChangePlan(
         request=request,
         base=base,
@@ -140,7 +140,7 @@ def _plan(
         new=new,
         changed_nodegroups=bisect.changed_nodegroups(operations),
         entries=entries,
-        chart=chart or ports.charts.of_release(base, held_lease.record.chart_digest),
+        chart=chart or clients.charts.of_release(base, held_lease.record.chart_digest),
         adopts=adoption.is_adoption_interrupted(live, held_lease.record),
     )
 

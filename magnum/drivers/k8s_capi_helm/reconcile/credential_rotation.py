@@ -39,15 +39,15 @@ def rotate_credentials(run: Reconciliation, owner: secrets.Owner, context: Any) 
             f"one for project '{context.project_id}'. Log in to the cluster's project and try "
             "again."
         )
-    ports, cloud = run.clients, run.cloud()
-    _check_keypair(ports, cloud, owner, context)
+    clients, cloud = run.clients, run.cloud()
+    _check_keypair(clients, cloud, owner, context)
     lock_wait = run.settings.capi_helm.lock_wait
     with (
         _to_be_asked_again(),
-        ports.leases.acquire(owner.namespace, owner.release, wait=lock_wait) as held_lease,
+        clients.leases.acquire(owner.namespace, owner.release, wait=lock_wait) as held_lease,
     ):
         _rotate_held(run, held_lease, owner, context, cloud)
-    _touch(ports, owner, run.now)
+    _touch(clients, owner, run.now)
 
 
 def _rotate_held(
@@ -57,13 +57,13 @@ def _rotate_held(
 
     :param cloud: the cloud as the user sees it whose credentials the cluster is to have.
     """
-    ports, conf, now = run.clients, run.settings, run.now
+    clients, conf, now = run.clients, run.settings, run.now
     if held_lease.record.tombstone:
         # The deletion has searched for credentials and Secrets already.
         raise errors.InvalidRequest("The cluster has been deleted.")
-    live = ports.helm.live(owner.namespace, owner.release)
-    secret_name = credential_secret.secret_name(ports.kube, owner, live.values if live else {})
-    secret = ports.kube.get(names.SECRET, owner.namespace, secret_name)
+    live = clients.helm.live(owner.namespace, owner.release)
+    secret_name = credential_secret.secret_name(clients.kube, owner, live.values if live else {})
+    secret = clients.kube.get(names.SECRET, owner.namespace, secret_name)
     roles = credentials.roles_for(context, conf, separate=secrets.has_addon_credential(secret))
     user_id = secrets.user_of(secret, owner)
     old_ids = [credential.id for credential in secrets.credentials_of(secret)]
@@ -71,7 +71,7 @@ def _rotate_held(
     # Should this conductor die before the Secret is written, only the name finds what it made.
     name = f"{names.credential(owner.release)}-{uuidutils.generate_uuid()[:8]}"
     for credential in (*retired, RetiredCredential("", context.user_id, now, name)):
-        ports.leases.retire(owner.namespace, owner.release, credential)
+        clients.leases.retire(owner.namespace, owner.release, credential)
     try:
         auth_url = cloud.auth_url(conf.capi_helm.app_cred_interface_type)
         requested = prerequisites.NewCredential(name, auth_url, roles, secret_name=secret_name)
@@ -82,13 +82,13 @@ def _rotate_held(
         # which it uses.
         raise
     except errors.DriverError:
-        ports.leases.forget(owner.namespace, owner.release, [*old_ids, name])
+        clients.leases.forget(owner.namespace, owner.release, [*old_ids, name])
         raise
     with contextlib.suppress(errors.DriverError):
         # It is done; what stays on record is found to be in use by the clean-up.
-        ports.leases.forget(owner.namespace, owner.release, [name])
+        clients.leases.forget(owner.namespace, owner.release, [name])
         # From now on they have been seen.
-        _due(ports, owner, ports.leases.read(owner.namespace, owner.release), now)
+        _due(clients, owner, clients.leases.read(owner.namespace, owner.release), now)
 
 
 @contextlib.contextmanager
@@ -104,7 +104,7 @@ def _to_be_asked_again() -> Iterator[None]:
         ) from None
 
 
-def _check_keypair(ports: Clients, cloud: Cloud, owner: secrets.Owner, context: Any) -> None:
+def _check_keypair(clients: Clients, cloud: Cloud, owner: secrets.Owner, context: Any) -> None:
     """Refuse another user's credential with which Nova would make no machine of this cluster.
 
     Nova looks for a keypair among those of the user whose credential asks for the server
@@ -115,7 +115,7 @@ def _check_keypair(ports: Clients, cloud: Cloud, owner: secrets.Owner, context: 
     """
     if context.user_id == owner.user_id:
         return
-    live = ports.helm.live(owner.namespace, owner.release)
+    live = clients.helm.live(owner.namespace, owner.release)
     keypair = live.values.get("machineSSHKeyName") if live else None
     if keypair and not cloud.has_keypair(keypair):
         raise errors.InvalidRequest(
@@ -126,7 +126,7 @@ def _check_keypair(ports: Clients, cloud: Cloud, owner: secrets.Owner, context: 
 
 
 def delete_retired(
-    ports: Clients,
+    clients: Clients,
     owner: secrets.Owner,
     record: ReleaseRecord | None,
     cloud: Callable[[], Cloud],
@@ -136,24 +136,24 @@ def delete_retired(
 
     :param cloud: the cloud as Magnum's service user sees it: the old owner may be gone.
     """
-    if not _due(ports, owner, record, now):
+    if not _due(clients, owner, record, now):
         return
     try:
         # Who rotates holds the lock: what is being made is not in use yet.
-        with ports.leases.acquire(owner.namespace, owner.release, wait=0) as held_lease:
-            for credential in _due(ports, owner, held_lease.record, now):
-                _delete(ports, owner, credential, cloud)
+        with clients.leases.acquire(owner.namespace, owner.release, wait=0) as held_lease:
+            for credential in _due(clients, owner, held_lease.record, now):
+                _delete(clients, owner, credential, cloud)
     except errors.DriverError as error:
         credentials.LOG.warning("Credentials of %s stay: %s", owner.release, error.detail)
 
 
 def _due(
-    ports: Clients, owner: secrets.Owner, record: ReleaseRecord | None, now: datetime.datetime
+    clients: Clients, owner: secrets.Owner, record: ReleaseRecord | None, now: datetime.datetime
 ) -> list[RetiredCredential]:
     """Those that have been on record for long enough, as far as this process has seen it itself."""
 
     def age(credential: RetiredCredential) -> datetime.timedelta:
-        return ports.first_seen.age(
+        return clients.first_seen.age(
             (owner.release, credential.id or credential.name), credential.since, now
         )
 
@@ -165,10 +165,13 @@ def _due(
 
 
 def _delete(
-    ports: Clients, owner: secrets.Owner, credential: RetiredCredential, cloud: Callable[[], Cloud]
+    clients: Clients,
+    owner: secrets.Owner,
+    credential: RetiredCredential,
+    cloud: Callable[[], Cloud],
 ) -> None:
     try:
-        used_ids = _in_use(ports, owner)
+        used_ids = _in_use(clients, owner)
         ids: tuple[str, ...] = (credential.id,)
         if credential.name:
             credential_names = (credential.name, secrets.addon_credential(credential.name))
@@ -181,27 +184,27 @@ def _delete(
         # A conductor may have died between retiring it and saving another one.
         credentials.delete_and_verify(cloud(), owner, credential.user, set(ids) - used_ids)
         recorded_id = credential.id or credential.name
-        ports.leases.forget(owner.namespace, owner.release, [recorded_id])
+        clients.leases.forget(owner.namespace, owner.release, [recorded_id])
     except errors.DriverError as error:
         credentials.LOG.warning("Application credential %s stays: %s", credential, error.detail)
 
 
-def _in_use(ports: Clients, owner: secrets.Owner) -> frozenset[str]:
+def _in_use(clients: Clients, owner: secrets.Owner) -> frozenset[str]:
     """Ids of the credentials that the cluster has.
 
     :raises errors.DriverError: they could not be read.
     """
-    secrets_found = credential_secret.find_secrets(ports.kube, owner)
+    secrets_found = credential_secret.find_secrets(clients.kube, owner)
     return frozenset(
         credential.id for secret in secrets_found for credential in secrets.credentials_of(secret)
     )
 
 
-def _touch(ports: Clients, owner: secrets.Owner, now: datetime.datetime) -> None:
+def _touch(clients: Clients, owner: secrets.Owner, now: datetime.datetime) -> None:
     """Make the OpenStack provider look at once, and not only at its next resync."""
     note = {"metadata": {"annotations": {_TOUCHED: now.isoformat()}}}
     try:
-        ports.kube.patch(names.OPENSTACK_CLUSTER, owner.namespace, owner.release, note)
+        clients.kube.patch(names.OPENSTACK_CLUSTER, owner.namespace, owner.release, note)
     except errors.DriverError as error:
         credentials.LOG.warning(
             "OpenStackCluster %s was not touched: %s", owner.release, error.detail

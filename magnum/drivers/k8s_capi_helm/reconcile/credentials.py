@@ -59,7 +59,7 @@ def roles_for(context: Any, conf: Settings, *, separate: bool) -> CredentialRole
 
 
 def delete_all(
-    ports: Clients,
+    clients: Clients,
     owner: secrets.Owner,
     cluster_secrets: Sequence[Json],
     cloud: Callable[[], Cloud],
@@ -78,7 +78,7 @@ def delete_all(
         ids_by_user.setdefault(user, set()).update(
             credential.id for credential in secrets.credentials_of(secret)
         )
-    record = ports.leases.read(owner.namespace, owner.release)
+    record = clients.leases.read(owner.namespace, owner.release)
     for retired in record.retired_credentials if record else ():
         ids_by_user.setdefault(retired.user, set()).update({retired.id} - {""})
     failure: errors.DriverError | None = None

@@ -31,7 +31,7 @@ _ENDING = frozenset({DeletionAction.REMOVE_SECRETS, DeletionAction.BURY})
 
 
 def advance_deletion(
-    ports: Clients,
+    clients: Clients,
     owner: secrets.Owner,
     cloud: Callable[[], Cloud],
     conf: Settings,
@@ -46,42 +46,42 @@ def advance_deletion(
     :returns: the step at which the pass stopped: DONE, WAIT or NO_PROOF.
     :raises errors.DriverError: the management cluster or Keystone could not be asked.
     """
-    record = ports.leases.read(owner.namespace, owner.release)
-    proof = ownership.proved_record(ports, owner, record)
+    record = clients.leases.read(owner.namespace, owner.release)
+    proof = ownership.proved_record(clients, owner, record)
     if proof is None:
-        return _next(ports, owner, _full_snapshot(ports, owner, now), record, proof=False)
+        return _next(clients, owner, _full_snapshot(clients, owner, now), record, proof=False)
     lock_wait = conf.capi_helm.lock_wait
-    with ports.leases.acquire(owner.namespace, owner.release, wait=lock_wait) as held_lease:
-        record, observed, is_whole = held_lease.record, _full_snapshot(ports, owner, now), True
+    with clients.leases.acquire(owner.namespace, owner.release, wait=lock_wait) as held_lease:
+        record, observed, is_whole = held_lease.record, _full_snapshot(clients, owner, now), True
         for _ in range(_MOST_STEPS):
-            step = _next(ports, owner, observed, record, proof=_is_proof(record, owner))
+            step = _next(clients, owner, observed, record, proof=_is_proof(record, owner))
             if step.action in _ENDING and not is_whole:
                 # What takes the last proof away is decided by nothing that was read before an act.
-                observed, is_whole = _full_snapshot(ports, owner, now), True
+                observed, is_whole = _full_snapshot(clients, owner, now), True
                 continue
             if step.action is DeletionAction.WAIT:
-                return _with_blocker(ports, owner, observed, cloud, step, previous_reason)
+                return _with_blocker(clients, owner, observed, cloud, step, previous_reason)
             if step.action in deletion_order.STOPS:
                 return step
             if step.action in _ENDING and not record.is_cloud_cleared:
                 remaining = orphans.remaining_resources(owner, cloud)
                 if remaining:
                     return DeletionStep(DeletionAction.WAIT, remaining)
-            record = _carry_out(ports, owner, cloud, step, record, held_lease)
-            observed, is_whole = _snapshot_after(ports, owner, observed, step), False
+            record = _carry_out(clients, owner, cloud, step, record, held_lease)
+            observed, is_whole = _snapshot_after(clients, owner, observed, step), False
         return step
 
 
-def _full_snapshot(ports: Clients, owner: secrets.Owner, now: datetime.datetime) -> Observed:
-    return snapshot.take_snapshot(ports.kube, owner.namespace, owner.release, now)
+def _full_snapshot(clients: Clients, owner: secrets.Owner, now: datetime.datetime) -> Observed:
+    return snapshot.take_snapshot(clients.kube, owner.namespace, owner.release, now)
 
 
 def _snapshot_after(
-    ports: Clients, owner: secrets.Owner, observed: Observed, step: DeletionStep
+    clients: Clients, owner: secrets.Owner, observed: Observed, step: DeletionStep
 ) -> Observed:
     """A snapshot after an act: the objects that were deleted are read again, and no others."""
     return snapshot.read_again(
-        ports.kube,
+        clients.kube,
         owner.namespace,
         owner.release,
         observed,
@@ -94,7 +94,7 @@ def _is_proof(record: ReleaseRecord, owner: secrets.Owner) -> bool:
 
 
 def _with_blocker(
-    ports: Clients,
+    clients: Clients,
     owner: secrets.Owner,
     observed: Observed,
     cloud: Callable[[], Cloud],
@@ -104,12 +104,12 @@ def _with_blocker(
     """The step with what it hangs on in the cloud, which no object may tell."""
     if observed.unreachable:
         return step
-    observed = ports.controller_check.observe_controllers(ports.kube, observed, previous_reason)
+    observed = clients.controller_check.observe_controllers(clients.kube, observed, previous_reason)
     if observed.stale_controllers:
         blocked_reason = reasons.without_cause(observed, step.reason)
         return dataclasses.replace(step, reason=blocked_reason)
-    credential_problem = ports.credential_check.problem(
-        ports.kube, owner, cloud, observed.at, is_waiting=True
+    credential_problem = clients.credential_check.problem(
+        clients.kube, owner, cloud, observed.at, is_waiting=True
     )
     if credential_problem:
         reason = f"{errors.Cause.CREDENTIAL}: {credential_problem}"
@@ -122,7 +122,7 @@ def _with_blocker(
 
 
 def _next(
-    ports: Clients,
+    clients: Clients,
     owner: secrets.Owner,
     observed: Observed,
     record: ReleaseRecord | None,
@@ -132,14 +132,14 @@ def _next(
     return deletion_order.next_step(
         observed,
         proof=proof,
-        release_present=ports.helm.live(owner.namespace, owner.release) is not None,
-        secrets_present=bool(_own_secrets(ports, owner)),
+        release_present=clients.helm.live(owner.namespace, owner.release) is not None,
+        secrets_present=bool(_own_secrets(clients, owner)),
         has_tombstone=record is not None and record.tombstone,
     )
 
 
 def _carry_out(
-    ports: Clients,
+    clients: Clients,
     owner: secrets.Owner,
     cloud: Callable[[], Cloud],
     step: DeletionStep,
@@ -159,20 +159,20 @@ def _carry_out(
     match step.action:
         case DeletionAction.DELETE_CLUSTER:
             for target in step.targets:
-                ports.kube.delete(target.kind, owner.namespace, target.name, uid=target.uid)
+                clients.kube.delete(target.kind, owner.namespace, target.name, uid=target.uid)
         case DeletionAction.UNINSTALL:
-            ports.helm.uninstall(owner.namespace, owner.release, held_lock=held_lease)
+            clients.helm.uninstall(owner.namespace, owner.release, held_lock=held_lease)
         case DeletionAction.REMOVE_SECRETS:
-            _remove_secrets(ports, owner, cloud, record)
+            _remove_secrets(clients, owner, cloud, record)
         case DeletionAction.BURY:
             # Somebody else may have taken the Secrets away, and with them what says which they are.
             with _in_the_cloud(owner, record):
-                credentials.delete_all(ports, owner, (), cloud)
+                credentials.delete_all(clients, owner, (), cloud)
             with _in_the_cloud(owner, record):
                 provision.delete_resources(cloud(), owner)
-            _remove_templates(ports, owner)
-            _sweep_charts(ports, owner)
-            return ports.leases.set_tombstone(owner.namespace, owner.release)
+            _remove_templates(clients, owner)
+            _sweep_charts(clients, owner)
+            return clients.leases.set_tombstone(owner.namespace, owner.release)
     return record
 
 
@@ -192,17 +192,17 @@ def _in_the_cloud(owner: secrets.Owner, record: ReleaseRecord) -> Iterator[None]
 
 
 def _remove_secrets(
-    ports: Clients, owner: secrets.Owner, cloud: Callable[[], Cloud], record: ReleaseRecord
+    clients: Clients, owner: secrets.Owner, cloud: Callable[[], Cloud], record: ReleaseRecord
 ) -> None:
     """The application credentials first: as long as a Secret is there, a pass comes here again."""
-    own_secrets = _own_secrets(ports, owner)
+    own_secrets = _own_secrets(clients, owner)
     with _in_the_cloud(owner, record):
-        credentials.delete_all(ports, owner, own_secrets, cloud)
+        credentials.delete_all(clients, owner, own_secrets, cloud)
     for secret in own_secrets:
-        ports.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])
+        clients.kube.delete(names.SECRET, owner.namespace, secret["metadata"]["name"])
 
 
-def _remove_templates(ports: Clients, owner: secrets.Owner) -> None:
+def _remove_templates(clients: Clients, owner: secrets.Owner) -> None:
     """Remove what Helm has kept for machines that still stood; there are none any more.
 
     Kubernetes collects those that Cluster API has made its Cluster's own, some time after it. Those
@@ -210,24 +210,24 @@ def _remove_templates(ports: Clients, owner: secrets.Owner) -> None:
     """
     selector = {names.LABEL_CHART_CLUSTER: owner.release}
     for kind in (names.MACHINE_TEMPLATE, names.BOOTSTRAP_TEMPLATE):
-        ports.kube.delete_collection(kind, owner.namespace, selector)
+        clients.kube.delete_collection(kind, owner.namespace, selector)
 
 
-def _sweep_charts(ports: Clients, owner: secrets.Owner) -> None:
+def _sweep_charts(clients: Clients, owner: secrets.Owner) -> None:
     """Take away the copies of charts that no other cluster of the namespace has.
 
     While one of them has not noted its chart all stay; the next deletion looks again.
     """
     try:
-        used = ports.leases.chart_digests(owner.namespace, other=owner.release)
+        used = clients.leases.chart_digests(owner.namespace, other=owner.release)
         if "" not in used:
-            ports.charts.delete_unused(owner.namespace, used)
+            clients.charts.delete_unused(owner.namespace, used)
     except errors.DriverError as error:
         LOG.warning(
             "Namespace %s: unused cached charts are not deleted: %s", owner.namespace, error.detail
         )
 
 
-def _own_secrets(ports: Clients, owner: secrets.Owner) -> list[Json]:
+def _own_secrets(clients: Clients, owner: secrets.Owner) -> list[Json]:
     selector = {names.LABEL_UUID: owner.cluster_uuid}
-    return ports.kube.list(names.SECRET, owner.namespace, selector)
+    return clients.kube.list(names.SECRET, owner.namespace, selector)

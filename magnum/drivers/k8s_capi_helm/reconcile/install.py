@@ -75,19 +75,21 @@ def plan_install(
     :raises errors.NotOwned: one of them is somebody else's.
     :raises errors.DriverError: it cannot be made, or not now.
     """
-    ports = run.clients
-    adopts = adoption.is_requested(ports, record, request)
+    clients = run.clients
+    adopts = adoption.is_requested(clients, record, request)
     if adopts:
-        request = adoption.deployed_values(ports, request_with_deleted())
+        request = adoption.deployed_values(clients, request_with_deleted())
     if created_cluster is not None and not adopts and created_cluster.request == request:
         values = helm_values.with_created(created_cluster.values, request, created_cluster.facts)
         return InstallPlan(created_cluster.chart, values)
     facts = _facts(run, record, request) if created_cluster is None else created_cluster.facts
-    chart = ports.charts.recorded_chart(request.namespace, record.chart_digest) if adopts else None
-    chart = chart or upgrade.new_chart(ports, request.labels)
+    chart = (
+        clients.charts.recorded_chart(request.namespace, record.chart_digest) if adopts else None
+    )
+    chart = chart or upgrade.new_chart(clients, request.labels)
     # Whoever has saved the credential may have called the Secret otherwise.
     secret_of_credential = (
-        credential_secret.secret_name(ports.kube, secrets.Owner.of(request), {})
+        credential_secret.secret_name(clients.kube, secrets.Owner.of(request), {})
         if created_cluster is None
         else None
     )
@@ -118,17 +120,17 @@ def _adopted_values(
     :param secret_of_credential: as for :func:`_values`.
     :raises errors.ReleaseLost: they would become others.
     """
-    ports, conf = run.clients, run.settings
+    clients, conf = run.clients, run.settings
     values = _values(request, facts, conf, chart, secret_of_credential)
     try:
-        adoption.require_same_manifest(ports, request, chart, values)
+        adoption.require_same_manifest(clients, request, chart, values)
     except errors.ReleaseLost:
         if not facts.extra_networks:
             raise
         # An older driver has left it to the OpenStack provider which networks the names mean.
         facts = dataclasses.replace(facts, extra_networks=None)
         values = _values(request, facts, conf, chart, secret_of_credential)
-        adoption.require_same_manifest(ports, request, chart, values)
+        adoption.require_same_manifest(clients, request, chart, values)
     return values
 
 

@@ -17,13 +17,13 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 CHECKED_BY_THEN = datetime.timedelta(minutes=5)
 
 
-def is_recent(ports: Clients, now: datetime.datetime) -> Callable[[Any], bool]:
+def is_recent(clients: Clients, now: datetime.datetime) -> Callable[[Any], bool]:
     """Whether this process has seen a nodegroup's row for less than its request takes.
 
     :param now: aware, UTC.
     """
     return lambda nodegroup: (
-        ports.first_seen.age(nodegroup.uuid, nodegroup.created_at, now) < CHECKED_BY_THEN
+        clients.first_seen.age(nodegroup.uuid, nodegroup.created_at, now) < CHECKED_BY_THEN
     )
 
 

@@ -233,7 +233,7 @@ def new_entries(
     ]
 
 
-def delete_objects(ports: Clients, namespace: str, release: str, nodegroup: str) -> None:
+def delete_objects(clients: Clients, namespace: str, release: str, nodegroup: str) -> None:
     """Take away what a refused revision has left of a new nodegroup that is not in the release.
 
     Helm writes object by object and knows nothing any more of those before the refused one; a
@@ -244,8 +244,8 @@ def delete_objects(ports: Clients, namespace: str, release: str, nodegroup: str)
     :raises errors.DriverError: the management cluster cannot be used.
     """
     selector = {names.LABEL_CHART_CLUSTER: release, names.LABEL_NODE_GROUP: nodegroup}
-    owners = ports.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
-    all_machines = ports.kube.list(names.MACHINE, namespace, {names.LABEL_CLUSTER_NAME: release})
+    owners = clients.kube.list(names.MACHINE_DEPLOYMENT, namespace, selector)
+    all_machines = clients.kube.list(names.MACHINE, namespace, {names.LABEL_CLUSTER_NAME: release})
     for machine in status_machines.of_nodegroup(all_machines, nodegroup, owners):
         if node := conditions.at_path(machine, "status", "nodeRef", "name"):
             LOG.error(
@@ -253,4 +253,4 @@ def delete_objects(ports: Clients, namespace: str, release: str, nodegroup: str)
             )
             return
     for kind in _OBJECTS:
-        ports.kube.delete_collection(kind, namespace, selector, level=logging.WARNING)
+        clients.kube.delete_collection(kind, namespace, selector, level=logging.WARNING)

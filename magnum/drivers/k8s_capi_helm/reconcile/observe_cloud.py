@@ -34,13 +34,13 @@ def add_cloud_observations(
     :param is_settled: whether the cluster is complete; then its credential is tried less often.
     :param recorded_text: what its row says of its credential.
     """
-    ports, cloud = run.clients, run.cloud
+    clients, cloud = run.clients, run.cloud
     observed = _with_faults(observed, cloud)
     observed = _with_balancer(observed, owner, cloud)
     if live is None:
         return observed
-    problem = ports.credential_check.problem(
-        ports.kube,
+    problem = clients.credential_check.problem(
+        clients.kube,
         owner,
         cloud,
         observed.at,
@@ -48,12 +48,12 @@ def add_cloud_observations(
         recorded_text=recorded_text,
     )
     return dataclasses.replace(
-        observed, credential=problem, autoscaler=_autoscaler(ports, owner, live)
+        observed, credential=problem, autoscaler=_autoscaler(clients, owner, live)
     )
 
 
 def _autoscaler(
-    ports: Clients, owner: secrets.Owner, live: LiveRelease
+    clients: Clients, owner: secrets.Owner, live: LiveRelease
 ) -> tuple[Json, ...] | Missing | None:
     entries = values_live.node_groups(live.values).values()
     if not any(values_live.is_autoscaled(entry) for entry in entries):
@@ -63,7 +63,7 @@ def _autoscaler(
         names.LABEL_CHART_COMPONENT: names.AUTOSCALER,
     }
     try:
-        return tuple(ports.kube.list(names.DEPLOYMENT, owner.namespace, selector))
+        return tuple(clients.kube.list(names.DEPLOYMENT, owner.namespace, selector))
     except errors.DriverError as error:
         LOG.warning(
             "Cluster %s: its autoscaler cannot be read: %s", owner.cluster_uuid, error.detail

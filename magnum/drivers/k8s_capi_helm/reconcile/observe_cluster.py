@@ -30,15 +30,15 @@ def observe(
     :param objects: Cluster API's, where the API server was asked for all of them already.
     :param include_health: whether the health is asked for as well.
     """
-    ports, owner = run.clients, ownership.owner(cluster, run.settings)
+    clients, owner = run.clients, ownership.owner(cluster, run.settings)
     at = run.now - datetime.timedelta(seconds=view.behind if view else 0.0)
-    kube = view or ports.kube
+    kube = view or clients.kube
     observed = objects or snapshot.take_snapshot(kube, owner.namespace, owner.release, at)
     if observed.unreachable:
         return observed
     health = dict(cluster.health_status_reason or {})
     recorded_texts = "\n".join((cluster.status_reason or "", *health.values()))
-    observed = ports.controller_check.observe_controllers(ports.kube, observed, recorded_texts)
+    observed = clients.controller_check.observe_controllers(clients.kube, observed, recorded_texts)
     is_settled = cluster.status.endswith("_COMPLETE")
     text = health.get("credential", "")
     observed = observe_cloud.add_cloud_observations(
@@ -46,7 +46,7 @@ def observe(
     )
     if not (include_health and is_settled):
         return observed
-    inside = ports.addon_check.inside(
-        ports.kube, owner.namespace, owner.release, observed, health.get("inside", "")
+    inside = clients.addon_check.inside(
+        clients.kube, owner.namespace, owner.release, observed, health.get("inside", "")
     )
     return dataclasses.replace(observed, inside=inside)

@@ -43,7 +43,7 @@ def foreign_reason(cluster: Any) -> str:
     )
 
 
-def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | None:
+def require(clients: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | None:
     """Refuse a cluster of another driver, or one that is not on this management cluster.
 
     When the management cluster does not answer nobody can tell; the passes that act look again.
@@ -62,7 +62,9 @@ def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | Non
     try:
         release_owner = owner(cluster, conf)
         proof = proved_record(
-            ports, release_owner, ports.leases.read(release_owner.namespace, release_owner.release)
+            clients,
+            release_owner,
+            clients.leases.read(release_owner.namespace, release_owner.release),
         )
     except errors.DriverError as error:
         if not error.retryable:
@@ -79,7 +81,7 @@ def require(ports: Clients, cluster: Any, conf: Settings) -> ReleaseRecord | Non
 
 
 def proved_record(
-    ports: Clients, release_owner: secrets.Owner, record: ReleaseRecord | None
+    clients: Clients, release_owner: secrets.Owner, record: ReleaseRecord | None
 ) -> ReleaseRecord | None:
     """The record of this very cluster; a cluster of magnum-capi-helm is given a Lease.
 
@@ -89,9 +91,9 @@ def proved_record(
     """
     if record is None:
         # magnum-capi-helm labels its Secrets as this driver does.
-        if not credential_secret.find_secrets(ports.kube, release_owner):
+        if not credential_secret.find_secrets(clients.kube, release_owner):
             return None
-        record = ports.leases.open(
+        record = clients.leases.open(
             release_owner.namespace,
             release_owner.release,
             cluster_uuid=release_owner.cluster_uuid,

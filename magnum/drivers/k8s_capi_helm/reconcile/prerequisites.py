@@ -28,11 +28,10 @@ from magnum.drivers.k8s_capi_helm.model import (
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
     autoscaling,
-    clients,
     credential_secret,
     revisions,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
+from magnum.drivers.k8s_capi_helm.reconcile.clients import ca_bundle, Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
 from magnum.drivers.k8s_capi_helm.values import pod_security
 
@@ -45,7 +44,7 @@ ROLE = "magnum-k8s-capi-helm"
 _FOUNDING_TIME = datetime.timedelta(minutes=3)
 
 
-def ensure_namespace(ports: Clients, namespace: str, project_id: str, level: str) -> None:
+def ensure_namespace(clients: Clients, namespace: str, project_id: str, level: str) -> None:
     """Make the project's namespace and bind the driver's own role in it; both may be there.
 
     They are made, never changed: the driver has no right to change them everywhere. What it may do
@@ -54,9 +53,9 @@ def ensure_namespace(ports: Clients, namespace: str, project_id: str, level: str
     :param level: the Pod Security Standard that a new namespace enforces.
     """
     marks = {names.LABEL_PROJECT: project_id, **pod_security.namespace_labels(level)}
-    _ensure(ports, names.NAMESPACE, {"metadata": {"name": namespace, "labels": marks}})
+    _ensure(clients, names.NAMESPACE, {"metadata": {"name": namespace, "labels": marks}})
     _ensure(
-        ports,
+        clients,
         names.ROLE_BINDING,
         {
             "metadata": {"name": ROLE, "namespace": namespace},
@@ -65,12 +64,12 @@ def ensure_namespace(ports: Clients, namespace: str, project_id: str, level: str
                 "kind": "ClusterRole",
                 "name": ROLE,
             },
-            "subjects": [_own_subject(ports)],
+            "subjects": [_own_subject(clients)],
         },
     )
 
 
-def enforce_pod_security(ports: Clients, namespace: str, level: str) -> None:
+def enforce_pod_security(clients: Clients, namespace: str, level: str) -> None:
     """Let a namespace enforce a Pod Security Standard, unless it says itself which one.
 
     The driver's role in the namespace gives the right to; nothing gives it elsewhere. As long as a
@@ -79,18 +78,18 @@ def enforce_pod_security(ports: Clients, namespace: str, level: str) -> None:
 
     :raises errors.DriverError: the management cluster does not answer, or refuses.
     """
-    obj = ports.kube.get(names.NAMESPACE, None, namespace)
+    obj = clients.kube.get(names.NAMESPACE, None, namespace)
     if obj is None or pod_security.ENFORCE in (obj["metadata"].get("labels") or {}):
         return
-    deployments = ports.kube.list(names.DEPLOYMENT, namespace)
+    deployments = clients.kube.list(names.DEPLOYMENT, namespace)
     pods = [deployment["spec"]["template"]["spec"] for deployment in deployments]
     if all(pod_security.is_restricted(pod) for pod in pods):
         merge = {"metadata": {"labels": pod_security.namespace_labels(level)}}
-        ports.kube.patch(names.NAMESPACE, None, namespace, merge)
+        clients.kube.patch(names.NAMESPACE, None, namespace, merge)
 
 
 def ensure_lease(
-    ports: Clients,
+    clients: Clients,
     request: ClusterRequest,
     facts: CloudFacts,
     now: datetime.datetime,
@@ -104,13 +103,13 @@ def ensure_lease(
     :param facts: what the user who asks saw in the cloud.
     """
     first = autoscaling.first_replicas(request.node_groups, request.labels)
-    ports.leases.open(
+    clients.leases.open(
         request.namespace,
         request.release,
         cluster_uuid=request.uuid,
         project_id=request.project_id,
     )
-    ports.leases.add(
+    clients.leases.add(
         request.namespace,
         request.release,
         Operation(
@@ -176,7 +175,7 @@ def save_credentials(
     :raises errors.DriverError: as Keystone or the management cluster said.
     """
     cloud = run.cloud()
-    bundle, region = clients.ca_bundle(run.settings), cloud.region()
+    bundle, region = ca_bundle(run.settings), cloud.region()
     with contextlib.ExitStack() as rollback:
 
         def clouds_yaml(name: str, roles: Sequence[str]) -> str:
@@ -200,25 +199,25 @@ def save_credentials(
         _apply_secret(run.clients, secret, rollback)
 
 
-def _apply_secret(ports: Clients, secret: Json, rollback: contextlib.ExitStack) -> None:
+def _apply_secret(clients: Clients, secret: Json, rollback: contextlib.ExitStack) -> None:
     """Write a Secret, after which its credentials stay; so they do when it may be written.
 
     :param rollback: takes the credentials back.
     """
     try:
-        ports.kube.apply(names.SECRET, secret)
+        clients.kube.apply(names.SECRET, secret)
     except errors.ManagementUnreachable:
-        if _may_have_arrived(ports, secret):
+        if _may_have_arrived(clients, secret):
             rollback.pop_all()
         raise
     rollback.pop_all()
 
 
-def _may_have_arrived(ports: Clients, secret: Json) -> bool:
+def _may_have_arrived(clients: Clients, secret: Json) -> bool:
     """Whether the cluster may be using a Secret whose writing nobody has confirmed."""
     metadata = secret["metadata"]
     try:
-        stored = ports.kube.get(names.SECRET, metadata["namespace"], metadata["name"])
+        stored = clients.kube.get(names.SECRET, metadata["namespace"], metadata["name"])
     except errors.DriverError as error:
         LOG.error(
             "Secret %s cannot be read after an unconfirmed write, its credential is kept: %s",
@@ -237,7 +236,7 @@ def _delete_credential(cloud: Cloud, user_id: str, credential_id: str) -> None:
 
 
 def record_start(
-    ports: Clients, request: ClusterRequest, chart: Chart, record: ReleaseRecord
+    clients: Clients, request: ClusterRequest, chart: Chart, record: ReleaseRecord
 ) -> None:
     """Write down which chart a release is to have, and that its revisions begin to be counted.
 
@@ -246,7 +245,7 @@ def record_start(
     :param record: of the release, which is not there (any more).
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    ports.leases.remember(
+    clients.leases.remember(
         request.namespace,
         request.release,
         chart_source=chart.source or None,
@@ -255,13 +254,13 @@ def record_start(
     )
 
 
-def has_credential(ports: Clients, request: ClusterRequest) -> bool:
+def has_credential(clients: Clients, request: ClusterRequest) -> bool:
     """Whether the credential of the cluster was saved; without it nothing can be built."""
-    return bool(credential_secret.find_secrets(ports.kube, secrets.Owner.of(request)))
+    return bool(credential_secret.find_secrets(clients.kube, secrets.Owner.of(request)))
 
 
 def create_interrupted(
-    ports: Clients, record: ReleaseRecord, now: datetime.datetime
+    clients: Clients, record: ReleaseRecord, now: datetime.datetime
 ) -> errors.DriverError:
     """No release and no credential: the create is on its way, or it died on the way.
 
@@ -269,7 +268,7 @@ def create_interrupted(
     with another clock.
     """
     started = min((operation.started_at for operation in record.operations), default=None)
-    seen = ports.first_seen.age((record.cluster_uuid, "credential"), started, now)
+    seen = clients.first_seen.age((record.cluster_uuid, "credential"), started, now)
     if started is not None and seen < _FOUNDING_TIME:
         return errors.Busy("The cluster's application credential is being created.")
     return errors.DriverError(
@@ -278,17 +277,17 @@ def create_interrupted(
     )
 
 
-def _ensure(ports: Clients, kind: names.Kind, manifest: Json) -> None:
+def _ensure(clients: Clients, kind: names.Kind, manifest: Json) -> None:
     metadata = manifest["metadata"]
-    if ports.kube.get(kind, metadata.get("namespace"), metadata["name"]) is None:
+    if clients.kube.get(kind, metadata.get("namespace"), metadata["name"]) is None:
         with contextlib.suppress(errors.Conflict):
             # Another worker may be opening the same namespace.
-            ports.kube.create(kind, manifest)
+            clients.kube.create(kind, manifest)
 
 
-def _own_subject(ports: Clients) -> dict[str, str]:
+def _own_subject(clients: Clients) -> dict[str, str]:
     """Who the driver is on the management cluster, as an RBAC subject."""
-    review = ports.kube.create(
+    review = clients.kube.create(
         names.SELF_REVIEW,
         {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}},
     )

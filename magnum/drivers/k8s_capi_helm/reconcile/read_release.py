@@ -71,21 +71,21 @@ def read_release(
     :param snapshot: as this pass has read it, None to read it.
     :param key: under which what is read may be cached; None for a cluster that is not settled.
     """
-    ports, conf, now = run.clients, run.settings, run.now
+    clients, conf, now = run.clients, run.settings, run.now
     namespace, release = magnum_reader.cluster_namespace(cluster, conf), cluster.stack_id
     try:
         if snapshot is None:
-            snapshot = evaluation_inputs.read_snapshot(ports, namespace, release, key)
+            snapshot = evaluation_inputs.read_snapshot(clients, namespace, release, key)
         record, live = snapshot.record, snapshot.live
         if outdated := revisions.outdated(record, live):
             LOG.warning("Cluster %s: %s %s", cluster.uuid, outdated, outdated.detail)
             return ReadRelease(record, is_readable=True, outdated=outdated)
-        recent = lost_nodegroup_request.is_recent(ports, now)
+        recent = lost_nodegroup_request.is_recent(clients, now)
         request = magnum_reader.cluster_request(cluster, cluster_nodegroups, conf, is_recent=recent)
         request = operation.without_deleted(request, record)
         applied = reconciler.is_applied(live, request, record)
         if key is not None and not snapshot.is_kept:
-            _keep(ports, release, key, record, live)
+            _keep(clients, release, key, record, live)
         is_joining = not applied and reconciler.is_joining(live, request, record)
         return ReadRelease(
             record, live, applied, is_joining, is_readable=True, is_cached=snapshot.is_kept
@@ -96,7 +96,7 @@ def read_release(
 
 
 def _keep(
-    ports: Clients,
+    clients: Clients,
     release: str,
     key: CacheKey,
     record: ReleaseRecord | None,
@@ -108,4 +108,4 @@ def _keep(
     if record.operations or record.retired_credentials or record.deferred or record.tombstone:
         return
     if revisions.unrecorded_revisions(record, live) is None:
-        ports.evaluations.keep_release(release, key.magnum, key.view.place, record, live)
+        clients.evaluations.keep_release(release, key.magnum, key.view.place, record, live)

@@ -61,9 +61,9 @@ def reconcile(
     :raises errors.DriverError: it is not what they ask for yet. A retryable one (somebody else
         works on the release, the management cluster is away) is left to a later pass.
     """
-    ports, request = run.clients, cluster_rows.request()
+    clients, request = run.clients, cluster_rows.request()
     record, live = revisions.read_record_and_release(
-        ports, request.namespace, request.release, snapshot.record, snapshot.live
+        clients, request.namespace, request.release, snapshot.record, snapshot.live
     )
     request = model_operation.without_deleted(request, record)
     current = upgrade.read_objects(run, snapshot.with_release(record, live), request)
@@ -72,15 +72,15 @@ def reconcile(
     ) or autoscaler_deployment.is_due(live, run.settings)
     if is_deployed(live, request, record) and not (due or autoscaling.is_due(record)):
         return current
-    if live is None and record and not prerequisites.has_credential(ports, request):
-        interrupted = prerequisites.create_interrupted(ports, record, run.now)
+    if live is None and record and not prerequisites.has_credential(clients, request):
+        interrupted = prerequisites.create_interrupted(clients, record, run.now)
         if interrupted.retryable:  # the request that creates it needs the lock
             raise interrupted
     before = current.objects
     lock_wait = run.settings.capi_helm.lock_wait if wait_for_lock else 0
-    with ports.leases.acquire(request.namespace, request.release, wait=lock_wait) as held_lease:
-        if live is None and not prerequisites.has_credential(ports, request):
-            raise prerequisites.create_interrupted(ports, held_lease.record, run.now)
+    with clients.leases.acquire(request.namespace, request.release, wait=lock_wait) as held_lease:
+        if live is None and not prerequisites.has_credential(clients, request):
+            raise prerequisites.create_interrupted(clients, held_lease.record, run.now)
         current = reconcile_held(run, held_lease, cluster_rows, snapshot=current)
     if held_lease.final_record is None:
         return None
@@ -106,9 +106,9 @@ def reconcile_held(
     :returns: record, release and objects as they are then.
     :raises errors.DriverError: as :func:`reconcile`.
     """
-    ports, request = run.clients, cluster_rows.request()
-    ports.evaluations.forget(request.release)
-    record, live = revisions.read_record_and_release(ports, request.namespace, request.release)
+    clients, request = run.clients, cluster_rows.request()
+    clients.evaluations.forget(request.release)
+    record, live = revisions.read_record_and_release(clients, request.namespace, request.release)
     if model_operation.is_being_deleted(record):
         raise errors.Busy("The cluster is being deleted.")
     # Read after the rows: what a later request has written over a deletion there was before that.
@@ -118,7 +118,7 @@ def reconcile_held(
         current = _deploy(run, held_lease, cluster_rows, request, current, created_cluster)
     live, record = current.live, current.record
     if live is not None and record is not None and autoscaling.is_due(record):
-        autoscaling.set_replicas(ports, live, record)
+        autoscaling.set_replicas(clients, live, record)
         current = dataclasses.replace(current, objects=None)
     current = upgrade.read_objects(run, current, request)
     if upgrade.is_step_due(record, live, request, current.objects):
@@ -157,7 +157,7 @@ def _upgrade(
     current: ReleaseSnapshot,
 ) -> ReleaseSnapshot:
     """Take the next step of an upgrade: begin with the control plane, or let the groups follow."""
-    ports, live, record = run.clients, current.live, current.record
+    clients, live, record = run.clients, current.live, current.record
     operation = upgrade.pending_upgrade(record)
     if operation is None or record is None or live is None:
         return current
@@ -170,19 +170,19 @@ def _upgrade(
     values, changes_for_workers = upgrade_plan.begin_upgrade(
         live.values, plan, run.settings, record.deferred
     )
-    new_chart = upgrade.chart(ports, operation, target, live, run.settings)
-    chart = new_chart or ports.charts.of_release(live, held_lease.record.chart_digest)
+    new_chart = upgrade.chart(clients, operation, target, live, run.settings)
+    chart = new_chart or clients.charts.of_release(live, held_lease.record.chart_digest)
     # Once Helm has it and the rows follow, they do not tell any more what is new.
-    ports.leases.defer(live.namespace, live.name, changes_for_workers)
+    clients.leases.defer(live.namespace, live.name, changes_for_workers)
     own_images = upgrade_nodegroups.nodegroups_with_own_image(request, live.values)
     if values != live.values or chart.digest != held_lease.record.chart_digest:
         revision = apply.Revision(chart, values, (operation,))
         current = _applied(current, apply.apply_release(run, held_lease, request, revision))
     remaining = upgrade_plan.waiting_nodegroups(changes_for_workers, operation, values)
-    ports.leases.defer(live.namespace, live.name, remaining)
+    clients.leases.defer(live.namespace, live.name, remaining)
     held_lease.check()
     cluster_rows.accept_upgrade(operation, target, own_images - frozenset(operation.groups))
-    ports.leases.add(live.namespace, live.name, dataclasses.replace(operation, is_accepted=True))
+    clients.leases.add(live.namespace, live.name, dataclasses.replace(operation, is_accepted=True))
     return current
 
 
@@ -198,7 +198,7 @@ def _upgrade_nodegroups(
     operation: Operation,
 ) -> ReleaseSnapshot:
     """Let the nodegroups follow whose turn it is, once an upgrade is accepted."""
-    ports, live, record = run.clients, current.live, current.record
+    clients, live, record = run.clients, current.live, current.record
     assert live is not None and record is not None
     due_names = upgrade_nodegroups.due_nodegroups(live.values, operation, request, record.deferred)
     is_complete = upgrade_nodegroups.is_complete(live.values, operation, request)
@@ -210,11 +210,11 @@ def _upgrade_nodegroups(
         include_shared=is_complete,
     )
     if values != live.values:
-        old_chart = ports.charts.of_release(live, held_lease.record.chart_digest)
+        old_chart = clients.charts.of_release(live, held_lease.record.chart_digest)
         revision = apply.Revision(old_chart, values, (operation,))
         current = _applied(current, apply.apply_release(run, held_lease, request, revision))
     remaining = deferred.left_over(record.deferred, due_names, values, include_shared=is_complete)
-    ports.leases.defer(live.namespace, live.name, remaining)
+    clients.leases.defer(live.namespace, live.name, remaining)
     return current
 
 

@@ -72,7 +72,7 @@ def unrecorded_revisions(
 
 
 def read_record_and_release(
-    ports: Clients,
+    clients: Clients,
     namespace: str,
     release: str,
     record: ReleaseRecord | None = None,
@@ -85,35 +85,35 @@ def read_record_and_release(
     :raises errors.ReleaseOutdated: the release is older than the Lease says.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    record = record or ports.leases.read(namespace, release)
-    live = live or ports.helm.live(namespace, release)
+    record = record or clients.leases.read(namespace, release)
+    live = live or clients.helm.live(namespace, release)
     if outdated(record, live):
         # Somebody may have begun to count anew between the two.
-        record = ports.leases.read(namespace, release)
-        live = ports.helm.live(namespace, release)
+        record = clients.leases.read(namespace, release)
+        live = clients.helm.live(namespace, release)
     if refused := outdated(record, live):
         raise refused
     new = unrecorded_revisions(record, live)
     if record is not None and new is not None:
-        record = ports.leases.record_revisions(namespace, release, record.revisions, new)
+        record = clients.leases.record_revisions(namespace, release, record.revisions, new)
     return record, live
 
 
 def read_for_request(
-    ports: Clients, namespace: str, release: str, record: ReleaseRecord | None
+    clients: Clients, namespace: str, release: str, record: ReleaseRecord | None
 ) -> tuple[ReleaseSnapshot, errors.DriverError | None]:
     """Record and release for a request, and why the release is not known, None if it is.
 
     :param record: as the request has read it a moment ago.
     """
     try:
-        return ReleaseSnapshot(*read_record_and_release(ports, namespace, release, record)), None
+        return ReleaseSnapshot(*read_record_and_release(clients, namespace, release, record)), None
     except errors.DriverError as error:
         return ReleaseSnapshot(record, None), error
 
 
 def deployed_release(
-    ports: Clients, namespace: str, release: str, record: ReleaseRecord | None = None
+    clients: Clients, namespace: str, release: str, record: ReleaseRecord | None = None
 ) -> LiveRelease | None:
     """The live release, None without one.
 
@@ -121,11 +121,11 @@ def deployed_release(
     :raises errors.ReleaseOutdated: it is older than the Lease says.
     :raises errors.DriverError: the management cluster cannot be used.
     """
-    return read_record_and_release(ports, namespace, release, record)[1]
+    return read_record_and_release(clients, namespace, release, record)[1]
 
 
 def require(
-    ports: Clients, namespace: str, release: str, record: ReleaseRecord | None = None
+    clients: Clients, namespace: str, release: str, record: ReleaseRecord | None = None
 ) -> None:
     """Refuse a request as long as the release is older than the Lease says.
 
@@ -136,4 +136,4 @@ def require(
     :raises errors.DriverError: the management cluster refuses.
     """
     with contextlib.suppress(errors.ManagementUnreachable):
-        read_record_and_release(ports, namespace, release, record)
+        read_record_and_release(clients, namespace, release, record)

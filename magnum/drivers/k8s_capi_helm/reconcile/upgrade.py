@@ -162,12 +162,12 @@ def _join_upgrade(
     return {name: upgrade.pinned_entry(entry, live.values, own) for name, entry in ready.items()}
 
 
-def new_chart(ports: Clients, cluster_labels: labels.Labels) -> Chart:
+def new_chart(clients: Clients, cluster_labels: labels.Labels) -> Chart:
     """The chart that a cluster with these labels is made with.
 
     :raises errors.DriverError: it is not allowed, or not to be had.
     """
-    return ports.charts.for_new_cluster(
+    return clients.charts.for_new_cluster(
         cluster_labels.capi_helm_chart_version,
         name=cluster_labels.capi_helm_chart_name,
         repository=cluster_labels.capi_helm_chart_repo,
@@ -175,7 +175,7 @@ def new_chart(ports: Clients, cluster_labels: labels.Labels) -> Chart:
 
 
 def chart(
-    ports: Clients, operation: Operation, target: UpgradeTarget, live: LiveRelease, conf: Settings
+    clients: Clients, operation: Operation, target: UpgradeTarget, live: LiveRelease, conf: Settings
 ) -> Chart | None:
     """The chart that an upgrade leads to; None if it keeps the live one, as for a nodegroup alone.
 
@@ -184,7 +184,7 @@ def chart(
     """
     if values_live.CONTROL_PLANE not in operation.groups:
         return None
-    new = new_chart(ports, target.request.labels)
+    new = new_chart(clients, target.request.labels)
     is_same = new.family == live.chart_family and (new.family or new.name == live.chart_name)
     if not (is_same or conf.capi_helm.allow_chart_family_change):
         raise errors.InvalidRequest(
@@ -198,7 +198,7 @@ def chart(
 
 
 def interrupted_chart(
-    ports: Clients,
+    clients: Clients,
     record: ReleaseRecord | None,
     live: LiveRelease,
     target: Callable[[Operation], UpgradeTarget],
@@ -214,7 +214,7 @@ def interrupted_chart(
         return None
     if values_live.CONTROL_PLANE not in operation.groups:
         return None
-    new = new_chart(ports, target(operation).request.labels)
+    new = new_chart(clients, target(operation).request.labels)
     is_same = (new.name, new.version) == (live.chart_name, live.chart_version)
     return new if is_same else None
 

@@ -113,7 +113,7 @@ def _begin_control_plane(
 def waiting_nodegroups(
     changes: tuple[DeferredChange, ...], operation: Operation, values: Json
 ) -> tuple[DeferredChange, ...]:
-    """What is owed still, when an upgrade has begun and the release has *values*."""
+    """What is still deferred once the control plane is upgraded and the release has *values*."""
     is_single = values_live.CONTROL_PLANE not in operation.groups
     return deferred.left_over(
         changes, operation.groups if is_single else (), values, include_shared=False
@@ -141,8 +141,8 @@ def _check_distro(live: Json, image: str, requested: str) -> None:
 def _without_fixed(request: ClusterRequest, live: Json) -> ClusterRequest:
     """The request without what an upgrade can neither give nor take.
 
-    Nobody asks for the images of single nodegroups, which stay; and machines that were made without
-    a disk for images and containers (by a driver that gives none) get none now.
+    The images of single nodegroups stay, because no template has them. Machines that were created
+    without a disk for images and containers (by a driver that gives none) get none now.
     """
     entries = values_live.node_groups(live)
     nodegroups = (

@@ -79,7 +79,7 @@ def apply(
     *,
     include_shared: bool,
 ) -> Json:
-    """The values with which some nodegroups take what they are owed, and no other one changes.
+    """The values with which some nodegroups take what is deferred for them; others stay unchanged.
 
     :param include_shared: whether what all machines have in common is taken as well.
     :returns: new values.
@@ -120,7 +120,7 @@ def left_over(
     *,
     include_shared: bool,
 ) -> tuple[DeferredChange, ...]:
-    """What is still owed when the release has *values*, in which *nodegroups* got theirs.
+    """What is still deferred when the release has *values*, in which *nodegroups* got theirs.
 
     What nobody waits for stays until the defaults say it: a new nodegroup has it from here.
     """
@@ -187,7 +187,7 @@ def _over_defaults(defaults: Mapping[str, Any], entry: Mapping[str, Any]) -> Jso
 
 
 def _with_change(expanded: Json, entry: Mapping[str, Any], old: Json, new: Json) -> Json:
-    """A group with what it is owed; what somebody else has put into its entry stays."""
+    """A group with the changes deferred for it; other changes of its entry stay."""
     result = dict(expanded)
     for key in {**old, **new}:
         own, current = entry.get(key), expanded.get(key)

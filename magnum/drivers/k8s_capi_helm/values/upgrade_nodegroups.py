@@ -20,7 +20,7 @@ from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade
 from magnum.drivers.k8s_capi_helm.values.live import CONTROL_PLANE
 
-#: What goes on when its time is over before Helm could take it.
+#: What continues when its time is over before Helm could take it.
 _GOES_ON = (Verb.UPGRADE, Verb.RESIZE, Verb.NODEGROUP_UPDATE)
 
 
@@ -77,7 +77,7 @@ def waiting_for_control_plane(
 ) -> tuple[str, ...]:
     """The nodegroups of an accepted upgrade that still wait for the control plane.
 
-    :param own: nodegroups with an image of their own. They are pinned for ever and wait for nobody;
+    :param own: nodegroups with an image of their own. They stay pinned and wait for no upgrade;
         one may have the name of a nodegroup that was deleted since the upgrade began.
     """
     if not operation.is_accepted or CONTROL_PLANE not in operation.groups:

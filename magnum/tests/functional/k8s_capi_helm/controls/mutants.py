@@ -334,11 +334,11 @@ _CHANGE = (
         "secret-in-values",
         "the credential stands in the values, and so in Helm's release",
         f"{DRIVER}/reconcile/apply.py",
-        "        deployed = ports.helm.apply(",
+        "        deployed = clients.helm.apply(",
         "        name = prerequisites.names.credential_secret(request.release)\n"
-        "        secret = ports.kube.get(prerequisites.names.SECRET, request.namespace, name)\n"
+        "        secret = clients.kube.get(prerequisites.names.SECRET, request.namespace, name)\n"
         '        values["machineMetadata"] = dict((secret or {}).get("data") or {})\n'
-        "        deployed = ports.helm.apply(",
+        "        deployed = clients.helm.apply(",
         Suite.UNIT,
         ("test_secrets_stay_secret.TestSecrets",),
     ),
@@ -1113,7 +1113,7 @@ _FUNCTIONAL = (
         "no-rights",
         "the driver does not bind its role in the namespaces that it makes",
         f"{DRIVER}/reconcile/prerequisites.py",
-        '"subjects": [_own_subject(ports)],',
+        '"subjects": [_own_subject(clients)],',
         '"subjects": [],',
         Suite.FUNCTIONAL,
         ("test_core_young.TestYoung",),
