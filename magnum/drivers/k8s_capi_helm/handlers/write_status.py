@@ -231,7 +231,8 @@ def _record_verdict(
 def _is_lock_free(clients: Clients, namespace: str, release: str, record: ReleaseRecord) -> bool:
     """Whether the lock of a release is free, or its holder has ended.
 
-    No reconciliation takes a dead conductor's while the release is as the rows ask for.
+    No reconciliation takes a dead conductor's while the release is as the rows ask for; and who
+    takes it later reads rows and record again, so that nothing has to hold it until they are saved.
     """
     if not record.holder:
         return True

@@ -147,6 +147,27 @@ class DriverCase(base.DbTestCase):
         template.create()
         return template
 
+    def count_seconds(self, holder: str, duration: float) -> None:
+        """From now on the locks' time is :attr:`seconds`, for a conductor of this name."""
+        self.seconds = 0.0
+        leases = lease.ReleaseLeases(
+            self.kube,
+            holder=holder,
+            lease_duration=duration,
+            clock=lambda: self.seconds,
+            pause=lambda seconds: None,
+        )
+        self.ports = dataclasses.replace(self.ports, leases=leases)
+
+    def drop_group_of_new_cluster(self, name: str) -> None:
+        """A cluster whose machines of one nodegroup, which is to go, have gone already."""
+        self.made()
+        self.add_group(name)
+        self.capi_converges()
+        self.status_task(2)
+        self.drop_group(name)
+        self.capi_converges()
+
     # Requests, as Magnum's API casts them ---------------------------------------------------------
     def create(self, masters: int = 1, workers: int = 1, **changes: Any) -> Any:
         """A create request; errors of the driver are Magnum's to handle, as in the conductor."""

@@ -353,8 +353,8 @@ class TestCharts(Case):
         self.helm.releases[NAMESPACE, RELEASE] = live
         self.assertTrue(self.outdated())
 
-    def test_a_resize_of_a_foreign_release_is_one_revision(self) -> None:
-        """As magnum-capi-helm has made it: without limits for an autoscaler that nobody uses."""
+    def made_by_another_driver(self) -> Any:
+        """A release as magnum-capi-helm makes it, without limits for an unused autoscaler."""
         metadata = self.charts / names.CLUSTER_CHART / "Chart.yaml"
         metadata.write_text(metadata.read_text().replace(names.CHART_FAMILY_ANNOTATION, "other"))
         self.conductor("0.9.0", "")
@@ -363,6 +363,10 @@ class TestCharts(Case):
         self.assertEqual("", live.chart_family)
         values = {key: value for key, value in live.values.items() if key != "autoscaler"}
         self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, values=values)
+        return live
+
+    def test_a_resize_of_a_foreign_release_is_one_revision(self) -> None:
+        self.made_by_another_driver()
         self.helm.runs.clear()
         self.resize(3)
         self.status_task()
@@ -371,13 +375,7 @@ class TestCharts(Case):
 
     def test_a_refused_change_of_a_foreign_release_is_one_revision_too(self) -> None:
         """What is asked for besides is applied without it, and not again as what is accepted."""
-        metadata = self.charts / names.CLUSTER_CHART / "Chart.yaml"
-        metadata.write_text(metadata.read_text().replace(names.CHART_FAMILY_ANNOTATION, "other"))
-        self.conductor("0.9.0", "")
-        self.made()
-        live = self.helm.releases[NAMESPACE, RELEASE]
-        values = {key: value for key, value in live.values.items() if key != "autoscaler"}
-        self.helm.releases[NAMESPACE, RELEASE] = dataclasses.replace(live, values=values)
+        live = self.made_by_another_driver()
         self.helm.refuses = lambda values: (
             errors.HelmRefused("Helm refused it.", "three")
             if any(group["machineCount"] == 3 for group in values["nodeGroups"])

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from magnum.common import exception
 from magnum.conductor.handlers import credential_conductor
-from magnum.drivers.k8s_capi_helm import lease as lease_lease
 from magnum.drivers.k8s_capi_helm.model import names
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 
@@ -18,17 +16,7 @@ _LEASE = 60
 class TestFrozen(DriverCase):
     def setUp(self) -> None:
         super().setUp()
-        self.seconds = 0.0
-        self.ports = dataclasses.replace(
-            self.ports,
-            leases=lease_lease.ReleaseLeases(
-                self.kube,
-                holder="frozen",
-                lease_duration=_LEASE,
-                clock=lambda: self.seconds,
-                pause=lambda seconds: None,
-            ),
-        )
+        self.count_seconds("frozen", _LEASE)
         self.create_credential = self.cloud.create_credential
 
     def freeze(self, *args: Any) -> Any:

@@ -6,13 +6,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 from typing import Any
 
 from magnum import objects
 from magnum.drivers.k8s_capi_helm import errors
-from magnum.drivers.k8s_capi_helm import lease as lease_lease
 from magnum.drivers.k8s_capi_helm.model import names, RetiredCredential
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import DriverCase, NAMESPACE, RELEASE
 
@@ -209,23 +207,8 @@ class TestLock(DriverCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.seconds = 0.0
-        self.ports = dataclasses.replace(
-            self.ports,
-            leases=lease_lease.ReleaseLeases(
-                self.kube,
-                holder="other",
-                lease_duration=LEASE_SECONDS,
-                clock=lambda: self.seconds,
-                pause=lambda seconds: None,
-            ),
-        )
-        self.made()
-        self.add_group("extra")
-        self.capi_converges()
-        self.status_task(2)
-        self.drop_group("extra")
-        self.capi_converges()
+        self.count_seconds("other", LEASE_SECONDS)
+        self.drop_group_of_new_cluster("extra")
 
     def lock(self, renewed: int = 0) -> None:
         spec = {

@@ -232,12 +232,7 @@ class TestBeingChecked(DriverCase):
         self.assertNotIn("extra", [one.name for one in self.cluster().nodegroups])
 
     def test_of_two_passes_that_see_it_gone_one_removes_its_row(self) -> None:
-        self.made()
-        self.add_group("extra")
-        self.capi_converges()
-        self.status_task(2)
-        self.drop_group("extra")
-        self.capi_converges()
+        self.drop_group_of_new_cluster("extra")
         removed, remove = [], objects.NodeGroup.destroy
 
         def overtaken(row: Any) -> None:

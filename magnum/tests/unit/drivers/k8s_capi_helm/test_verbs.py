@@ -341,12 +341,7 @@ class TestNodegroups(driver_case.DriverCase):
         self.assertEqual(["default-worker"], self.groups())
 
     def test_a_new_one_of_the_name_can_be_resized(self) -> None:
-        self.made()
-        self.add_group("extra")
-        self.capi_converges()
-        self.status_task(2)
-        self.drop_group("extra")
-        self.capi_converges()
+        self.drop_group_of_new_cluster("extra")
         self.status_task(2)
         self.add_group("extra")
         self.resize(3, "extra")
