@@ -102,17 +102,18 @@ MANAGEMENT_CLUSTER = [
         "controller_silence",
         default=180.0,
         min=0,
-        help="Seconds without a renewal after which a controller counts as stale. 0 reads no "
+        help="Seconds without a renewal after which a controller counts as stopped. 0 reads no "
         "Leases.",
     ),
     cfg.FloatOpt(
         "addon_check_interval",
         default=300.0,
         min=0,
-        help="Seconds between two checks by the health poll whether the objects of a settled "
-        "cluster's core addons still exist. For this magnum-conductor connects to the cluster's "
-        "API with the kubeconfig that Cluster API stores on the management cluster; if the "
-        "connection fails, health says so and the check runs less often. 0 disables the check.",
+        help="Seconds between two checks by the health poll whether the objects of the core "
+        "addons of a cluster without an operation in progress still exist. For this "
+        "magnum-conductor connects to the cluster's API with the kubeconfig that Cluster API "
+        "stores on the management cluster; if the connection fails, health says so and the check "
+        "runs less often. 0 disables the check.",
     ),
     cfg.StrOpt(
         "api_resources",

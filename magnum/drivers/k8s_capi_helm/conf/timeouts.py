@@ -22,8 +22,9 @@ OPTIONS = [
         "helm_timeout",
         default=120,
         min=10,
-        help="Seconds after which a Helm process is terminated. Must be more than 15 below "
-        "lease_duration.",
+        help="Timeout, in seconds, that a Helm process gets as its --timeout. A process that has "
+        "not ended 15 seconds later is terminated, and killed three seconds after that. Must be "
+        "more than 15 below lease_duration.",
     ),
     cfg.FloatOpt(
         "lock_wait",

@@ -57,8 +57,7 @@ def write(
     clients: Clients,
     namespace: str,
 ) -> bool:
-    """Write a verdict, unless what it judged has been overtaken meanwhile; then the next pass
-    judges.
+    """Write a verdict, unless what it judged has been overtaken: then the next pass judges.
 
     :param nodegroups_observed: the nodegroup rows as they were when the verdict was made.
     :returns: False where nothing had to be written, and nothing has changed meanwhile.
