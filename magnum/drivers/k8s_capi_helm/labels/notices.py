@@ -21,6 +21,7 @@ _NEEDS_SIZE = {
 }
 #: Labels that do something only while the other one is on, or given.
 _NEEDS = {
+    **dict.fromkeys(("min_node_count", "max_node_count"), "auto_scaling_enabled"),
     **dict.fromkeys(
         ("audit_log_max_age", "audit_log_max_backup", "audit_log_max_size"), "audit_log_enabled"
     ),

@@ -95,6 +95,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     **{name: {"cni": "calico"} for name in ("calico_ipv4pool", "calico_tag", "kubeproxy_options")},
     "docker_volume_type": {"node_groups": (dataclasses.replace(WORKERS, docker_volume=10),)},
 }
+BY_NAME = {label.name: label for label in labels.REGISTRY}
 #: Labels that choose something else than a value.
 NO_VALUE = {
     "capi_helm_chart_version": "the chart itself",
@@ -226,6 +227,16 @@ class TestContract(testtools.TestCase):
                 f"{label.name} changes no value: set one in values/, or name what it needs in "
                 "COMPANIONS or FIELDS, or why it has none in NO_VALUE",
             )
+
+    def test_a_label_that_needs_another_one_is_refused_or_says_so_without_it(self) -> None:
+        for name in COMPANIONS:
+            texts = {name: BY_NAME[name].example}
+            try:
+                rendered(texts)
+            except errors.DriverError:
+                continue
+            told = " ".join(labels.notices(texts))
+            self.assertIn(f"'{name}'", told, "add it to the tables of labels/notices.py")
 
     def test_a_version_has_to_be_known(self) -> None:
         silent = dataclasses.replace(FACTS, kubernetes_version="")

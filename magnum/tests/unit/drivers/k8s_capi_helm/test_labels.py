@@ -355,7 +355,6 @@ class TestNotices(testtools.TestCase):
             texts = {
                 "boot_volume_size": "1",
                 "etcd_blockdevice_size": "1",
-                "max_node_count": "5",
                 **test_helm_values.COMPANIONS.get(label.name, {}),
                 label.name: label.example,
             }
