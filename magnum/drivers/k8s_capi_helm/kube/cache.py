@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 import dataclasses
 import json
+import sys
 import threading
 import time
 from typing import Any, Self
@@ -25,27 +26,37 @@ class CachedObject:
     """A compressed object: a tenth of the memory, and few are decompressed per snapshot.
 
     :ivar index_keys: where it stands in the index of labels.
+    :ivar dictionary: another object's text, with which it is compressed: objects of a kind have
+        most of their text in common (https://www.rfc-editor.org/rfc/rfc1950, "preset dictionary").
     """
 
     key: _Key
-    labels: Mapping[str, str]
     index_keys: tuple[_Place, ...]
     data: bytes
+    dictionary: bytes
 
     @classmethod
-    def of(cls, obj: Json) -> Self:
-        """What is kept of an object that is trimmed."""
-        metadata = obj["metadata"]
-        namespace, labels = metadata.get("namespace") or "", metadata.get("labels") or {}
+    def of(cls, obj: Json, dictionary: bytes = b"") -> Self:
+        """What is kept of an object that is trimmed.
+
+        :param dictionary: text of a similar object, if there is one.
+        """
+        metadata, text = obj["metadata"], _text(obj)
+        # The same text in a thousand objects is one text in memory.
+        namespace = sys.intern(metadata.get("namespace") or "")
+        labels = _labels(obj)
         index_keys = tuple(
-            (namespace, label, labels[label]) for label in _INDEXED if label in labels
+            (namespace, label, sys.intern(str(labels[label])))
+            for label in _INDEXED
+            if label in labels
         )
-        packed = zlib.compress(json.dumps(obj).encode(), level=1)
-        return cls((namespace, metadata["name"]), labels, index_keys, packed)
+        packer = zlib.compressobj(level=1, zdict=dictionary)
+        packed = packer.compress(text) + packer.flush()
+        return cls((namespace, metadata["name"]), index_keys, packed, dictionary)
 
     def unpack(self) -> Json:
         """A copy of the object; the caller may change it."""
-        obj: Json = json.loads(zlib.decompress(self.data))
+        obj: Json = json.loads(zlib.decompressobj(zdict=self.dictionary).decompress(self.data))
         return obj
 
 
@@ -69,6 +80,7 @@ class ObjectCache:
         self._objects: dict[_Key, CachedObject] = {}
         self._labelled: dict[_Place, set[_Key]] = {}
         self._spaces: dict[str, set[_Key]] = {}
+        self._dictionary = b""
         self._identity = ""
         self._proved: float | None = None
 
@@ -84,7 +96,9 @@ class ObjectCache:
             return None
         if self.kind == names.EVENT and not conditions.tells_of_failure(obj):
             return None
-        return CachedObject.of(transform(self.kind, obj))
+        kept = transform(self.kind, obj)
+        self._dictionary = self._dictionary or _text(kept)
+        return CachedObject.of(kept, self._dictionary)
 
     def fill(
         self, objects: Iterable[CachedObject], identity: str, read_at: float
@@ -157,9 +171,8 @@ class ObjectCache:
                         (namespace, label, labels_left.pop(label)), set()
                     )
             matches = [self._objects[key] for key in sorted(keys)]
-        return [
-            cached.unpack() for cached in matches if labels_left.items() <= cached.labels.items()
-        ]
+        objects = [cached.unpack() for cached in matches]
+        return [obj for obj in objects if labels_left.items() <= _labels(obj).items()]
 
     # ----------------------------------------------------------------------------------------------
     def _put(self, cached: CachedObject) -> None:
@@ -175,6 +188,15 @@ class ObjectCache:
         _discard(self._spaces, key[0], key)
         for index_key in cached.index_keys:
             _discard(self._labelled, index_key, key)
+
+
+def _labels(obj: Json) -> Json:
+    labels: Json = obj["metadata"].get("labels") or {}
+    return labels
+
+
+def _text(obj: Json) -> bytes:
+    return json.dumps(obj, separators=(",", ":")).encode()
 
 
 def _discard(index: dict[Any, set[_Key]], index_key: Hashable, key: _Key) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from magnum.drivers.k8s_capi_helm.model import conditions, Json, names, observed
+from magnum.drivers.k8s_capi_helm.model import addons, conditions, Json, names, observed
 
 #: Of ``metadata``; what is left out is above all managedFields, the longest part of most objects.
 _METADATA = (
@@ -28,6 +28,7 @@ _LONG = {
     names.CONTROL_PLANE.name: ("kubeadmConfigSpec",),
     names.OPENSTACK_CLUSTER.name: ("managedSecurityGroups",),
 }
+_ADDONS = (names.HELM_RELEASE, names.MANIFESTS)
 _EVENT = (
     "involvedObject",
     "reason",
@@ -60,7 +61,7 @@ def transform(kind: names.Kind, obj: Json) -> Json:
         trimmed["status"] = _bounded(trimmed["status"])
     if kind.name in _LONG and isinstance(trimmed.get("spec"), dict):
         trimmed["spec"] = _without(trimmed["spec"], _LONG[kind.name])
-    return trimmed
+    return addons.without_long_specs(trimmed) if kind in _ADDONS else trimmed
 
 
 def _bounded(status: Json) -> Json:

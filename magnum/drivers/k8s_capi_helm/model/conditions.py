@@ -119,6 +119,11 @@ def object_label(obj: Json, key: str) -> str | None:
     return None if value is None else str(value)
 
 
+def object_annotations(obj: Json) -> Json:
+    """The object's annotations, empty without any."""
+    return mapping(metadata(obj).get("annotations"))
+
+
 def mapping(value: object) -> Json:
     """*value* if it is a mapping, else an empty one: an absent branch reads as absent leaves."""
     return value if isinstance(value, dict) else {}

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the required addons exist and are deployed with the current spec.
 
-Their status has no observed generation: the phase stays Deployed right after an edit. What the
-addon provider has worked through stands in an annotation that its framework, kopf, keeps
-(https://kopf.readthedocs.io, "Diff-base configuration").
+Their status has no observed generation: the phase stays Deployed right after an edit. So their spec
+is compared with the one that was handled last.
 
 An error that the addon provider does not expect, such as a template that cannot be rendered, never
 gets as far as the status: kopf tries again for ever and keeps since when, how often and why in
-another annotation (the same, "Handling progress").
+an annotation (https://kopf.readthedocs.io, "Handling progress").
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 import datetime
-import json
 import re
 from typing import Any
 
 from magnum.drivers.k8s_capi_helm.errors import Cause
+from magnum.drivers.k8s_capi_helm.model import addons as addon_objects
 from magnum.drivers.k8s_capi_helm.model import conditions, Json, Missing, names, Observed
 from magnum.drivers.k8s_capi_helm.status import timestamps
 from magnum.drivers.k8s_capi_helm.status.issue import Issue
@@ -32,7 +31,6 @@ CORE: tuple[frozenset[str], ...] = (
     frozenset({"csi-cinder"}),
 )
 
-_HANDLED = f"{names.ADDONS_GROUP}/last-handled-configuration"
 _IN_PROGRESS = f"{names.ADDONS_GROUP}/handle_addon_updated"
 
 #: How long the addon provider may retry, or not start, until that is reported.
@@ -56,11 +54,12 @@ def is_core(addon: Json) -> bool:
 
 def is_addon_deployed(addon: Json) -> bool:
     """Deployed, from the spec that the object has now, and nothing about it is in progress."""
-    annotations = conditions.mapping(conditions.metadata(addon).get("annotations"))
-    if conditions.is_terminating(addon) or any(key.startswith(_IN_PROGRESS) for key in annotations):
+    if conditions.is_terminating(addon):
         return False
-    is_handled = _parsed(annotations.get(_HANDLED)).get("spec") == addon.get("spec")
-    return is_handled and conditions.at_path(addon, "status", "phase") == "Deployed"
+    if any(key.startswith(_IN_PROGRESS) for key in conditions.object_annotations(addon)):
+        return False
+    is_deployed = conditions.at_path(addon, "status", "phase") == "Deployed"
+    return is_deployed and addon_objects.is_spec_handled(addon)
 
 
 def switched_off(values: Mapping[str, Any]) -> frozenset[str]:
@@ -167,19 +166,9 @@ def _not_begun(addon: Json, observed: Observed, previous_reasons: str) -> Issue 
 
 def _attempts(addon: Json) -> Iterator[Json]:
     """What kopf keeps of each handler that has not come to its end."""
-    annotations = conditions.mapping(conditions.metadata(addon).get("annotations"))
-    for key, text in sorted(annotations.items()):
+    for key, text in sorted(conditions.object_annotations(addon).items()):
         if key.startswith(_IN_PROGRESS):
-            yield _parsed(text)
-
-
-def _parsed(text: object) -> Json:
-    """A JSON object, an empty one for anything else."""
-    try:
-        value = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+            yield addon_objects.json_object(text)
 
 
 def _is_paused(addon: Json) -> bool:

@@ -45,9 +45,9 @@ NOUNS = frozenset(
     availability backup base binding body bool bound budget buffer bundle byte ca cacert cache
     capability capacity case cert channel char choice cidr cipher class clause client clock code
     codec column command conf configuration conflict connection content context count counter
-    creation ctx data day default definition deletion delta description detail difference
-    directory document domain duration encoding end entry environment error evaluation example
-    exception executable exit expansion expiry failure field file flag form format function
+    creation ctx data day default definition deletion delta description detail dictionary
+    difference directory document domain duration encoding end entry environment error evaluation
+    example exception executable exit expansion expiry failure field file flag form format function
     grace handler handshake hash head header healing help history host http https id identity
     index inheritance inside instant int interval item jitter job json key kwargs layer lb length
     limit line list location lock log lookup lower makefile mapping maximum mean member membership
