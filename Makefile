@@ -40,8 +40,8 @@ docs: $(TOX) ## Build the documents in doc/build/html
 charts: $(TOX) ## Test the charts, pack them into dist/charts (CHART_KEY, CHART_KEYRING sign; CHART_URL, CHART_INDEX)
 	@$(RUNNER)/bin/python tools/stages.py charts chart-packages
 
-bench: $(TOX) ## Count what verbs and passes do, time charts (REFERENCE_CHART=<checkout>: beside that one) and status
-	@$(TOX) -q run -e bench
+bench: $(TOX) ## Count and time verbs, charts (REFERENCE_CHART=<checkout>), status; passes beside a peer (QUICK=1: only that)
+	@$(TOX) -q run -e $(if $(QUICK),bench-quick,bench)
 
 audit: $(TOX) ## Compare all pinned versions with known vulnerabilities in a file (ADVISORIES=<OSV directory or zip>)
 	@$(TOX) -q run -e audit -- $(ADVISORIES)

@@ -9,23 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent import futures
-import contextlib
 import gc
 import json
 import os
 from pathlib import Path
 import random
-import resource
 import sqlite3
 import sys
 import threading
 import time
-import traceback
 from typing import Any
 
 from oslo_db.sqlalchemy import enginefacade
-from oslo_service import loopingcall
-from oslo_utils import uuidutils
 
 from magnum.common import context as magnum_context
 import magnum.conf
@@ -34,12 +29,10 @@ from magnum.drivers.common import driver
 from magnum.drivers.k8s_capi_helm.kube.informers import KINDS
 from magnum.drivers.k8s_capi_helm.kube_client import KubeClient
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile import clients
 from magnum.objects import cluster as cluster_object
-from magnum.objects import cluster_template as template_object
-from magnum.objects import nodegroup as group_object
 from magnum.service import periodic
-from tools.fleet import builders, CASES, Json
+from tools import own_driver, pass_conductor, pass_process
+from tools.fleet import builders, Json
 
 CONF = magnum.conf.CONF
 #: Seconds between two passes of Magnum's status task.
@@ -47,8 +40,6 @@ PERIOD = 10.0
 _PATIENCE = 120.0
 _THREADS = 8
 _LOOKS = 0.02
-#: Of a row: what the database gives, and what belongs to other rows.
-_LEFT = ("id", "created_at", "updated_at", "cluster_template", "node_addresses", "master_addresses")
 
 
 def main(arguments: list[str]) -> int:
@@ -56,7 +47,7 @@ def main(arguments: list[str]) -> int:
     _configure(task)
     admin = magnum_context.make_admin_context(all_tenants=True)
     for number, one in enumerate(task["clusters"]):
-        _insert(admin, one, first=number == 0)
+        pass_conductor.insert(admin, one, first=number == 0)
     found = {"passes": passes, "follow": follow}[task["what"]](admin, task)
     print(json.dumps(found))
     sys.stdout.flush()
@@ -66,17 +57,18 @@ def main(arguments: list[str]) -> int:
 
 def passes(admin: Any, task: Json) -> Json:
     """One health pass over a fleet at rest: when, CPU seconds, and memory that watching takes."""
-    memory, watching = 0.0, clients.of_process(CONF).informers
+    memory, watching = 0.0, own_driver.of_process().informers
     if watching is not None:
         gc.collect()
-        before = _memory()
+        before = pass_conductor.in_memory()
         watching.start()
         _until(lambda: watching.view().kinds == frozenset(KINDS))
         gc.collect()
-        memory = _memory() - before
+        memory = pass_conductor.in_memory() - before
     clusters = cluster_object.Cluster.list(admin)
-    # The first one makes connections, and reads what those who watch keep for a while.
-    _health_pass(admin, clusters if watching is not None else clusters[:1])
+    # The first one makes connections; those who watch keep what they have found twice.
+    for _ in range(1 if watching is None else 2):
+        _health_pass(admin, clusters[:1] if watching is None else clusters)
     since, cpu = time.time(), time.process_time()
     _health_pass(admin, clusters)
     until, cpu = time.time(), time.process_time() - cpu
@@ -127,39 +119,22 @@ def follow(admin: Any, task: Json) -> Json:
 
 # --------------------------------------------------------------------------------------------------
 def _configure(task: Json) -> None:
+    CONF.set_override("disabled_drivers", [pass_process.INSTALLED], "drivers")
     for point, _ in driver.Driver.load_entry_points():
         point.load()
     CONF([], project="magnum", default_config_files=[])
-    # Whoever looks at the rows keeps no writer waiting, as with the databases of real clouds.
-    with contextlib.closing(sqlite3.connect(task["database"])) as connection:
-        connection.execute("pragma journal_mode=WAL")
+    pass_conductor.use_database(task["database"])
     CONF.set_override("connection", f"sqlite:///{task['database']}?timeout=60", "database")
     CONF.set_override("sqlite_synchronous", False, "database")
     CONF.set_override("kubeconfig_file", task["kubeconfig"], "capi_helm")
     CONF.set_override("watch_staleness", task["staleness"], "capi_helm")
     models.Base.metadata.create_all(enginefacade.writer.get_engine())
-    cloud = CASES.FakeCloud()
-    cloud.accepts = lambda credential: True
-    setattr(clients, "cloud", lambda context: cloud)  # noqa: B010
-
-
-def _insert(admin: Any, one: Json, *, first: bool) -> None:
-    def made(kind: Any, row: Json, **more: Any) -> None:
-        fields = {key: row[key] for key in kind.fields if key in row and key not in _LEFT}
-        kind(admin, **{**fields, **more}).create()
-
-    if first:
-        made(template_object.ClusterTemplate, one["template"])
-    made(cluster_object.Cluster, one["cluster"])
-    for group in one["groups"]:
-        more = {"cluster_id": one["cluster"]["uuid"], "uuid": uuidutils.generate_uuid()}
-        made(group_object.NodeGroup, group, **more)
 
 
 def _health_pass(admin: Any, clusters: list[Any]) -> None:
     """One after another: Magnum gives each a thread, but SQLite takes one who writes at a time."""
     for cluster in clusters:
-        _once(periodic.ClusterHealthUpdateJob(admin, cluster).update_health_status)
+        pass_conductor.once(periodic.ClusterHealthUpdateJob(admin, cluster).update_health_status)
 
 
 def _status_task(admin: Any, stopped: threading.Event) -> None:
@@ -171,18 +146,8 @@ def _status_task(admin: Any, stopped: threading.Event) -> None:
                 periodic.ClusterUpdateJob(admin, one) for one in cluster_object.Cluster.list(admin)
             ]
             for one in jobs:
-                pool.submit(_once, one.update_status)
+                pool.submit(pass_conductor.once, one.update_status)
             stopped.wait(max(0.0, PERIOD - (time.monotonic() - begin)))
-
-
-def _once(job: Callable[[], None]) -> None:
-    try:
-        job()
-    except loopingcall.LoopingCallDone:
-        return
-    except Exception:
-        # The thread that runs it tells nobody.
-        traceback.print_exc()
 
 
 def _change(kube: KubeClient, namespace: str, release: str, mark: str) -> None:
@@ -199,12 +164,6 @@ def _reasons(database: str) -> list[tuple[str, str | None]]:
         return connection.execute("select stack_id, status_reason from cluster").fetchall()
     finally:
         connection.close()
-
-
-def _memory() -> float:
-    """MiB of this process that are in memory now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 2**20
 
 
 def _until(question: Callable[[], bool]) -> None:

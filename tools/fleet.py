@@ -10,13 +10,12 @@ and /registry/GROUP/RESOURCE/NAMESPACE/NAME): through it, a thousand clusters ta
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import contextlib
 import dataclasses
 import datetime
 import gzip
 import importlib
-import itertools
 import json
 from pathlib import Path
 import tempfile
@@ -33,6 +32,7 @@ from sandbox.management import binaries, crds, server
 from sandbox.management.api import Api
 from sandbox.management.pki import Pki
 from sandbox.state import State
+from tools import pass_costs
 
 Json = dict[str, Any]
 #: The unit tests' world; not imported by name, because it is checked less strictly than tools are.
@@ -44,8 +44,8 @@ _MADE = {kind.name: kind for kind in (*KINDS, names.LEASE, names.SECRET)}
 _SERVERS = ("uid", "generation", "resourceVersion", "creationTimestamp", "managedFields")
 _EVENTS = 5
 _CLUSTERS_PER_PROJECT = 10
-#: Objects of one transaction; etcd takes 128.
-_TOGETHER = 100
+#: Objects of one transaction, and their bytes; etcd takes 128, and 1.5 MiB.
+_TOGETHER, _BYTES = 100, 2**20
 _UUID = "99999999-8888-4777-8666-555555555555"
 #: The server writes down what Magnum's user asks for, a line each.
 _POLICY = {
@@ -58,14 +58,23 @@ _POLICY = {
 
 def one_cluster(*, in_progress: bool) -> Json:
     """One cluster at rest, or one that waits for machines: rows, objects and release."""
-    case = type("Case", (CASES.DriverCase,), {"runTest": lambda self: None})("runTest")
-    case.setUp()
-    try:
-        cluster = case.made()
+
+    def live(case: Any) -> None:
+        case.made()
         case.health_task()
         if in_progress:
             case.resize(3)
             case.status_task()
+
+    return played(live)
+
+
+def played(live: Callable[[Any], None]) -> Json:
+    """Rows, objects and release of the one cluster of the unit tests' world, after *live*."""
+    case = type("Case", (CASES.DriverCase,), {"runTest": lambda self: None})("runTest")
+    case.setUp()
+    try:
+        live(case)
         cluster = case.cluster()
         things = [one for one in case.kube.everything() if one["kind"] in _MADE]
         found = {
@@ -87,7 +96,7 @@ def copy(cluster: Json, number: int) -> Json:
     text = json.dumps(cluster)
     for old, new in (
         (builders.RELEASE, f"demo-{number:012d}"),
-        (builders.NAMESPACE, f"magnum-{project}"),
+        (builders.NAMESPACE, f"{pass_costs.CLUSTERS}{project}"),
         (_UUID, f"99999999-8888-4777-8666-{number:012d}"),
         ('"p1"', f'"{project}"'),
         ('"observedGeneration": 2', '"observedGeneration": 1'),
@@ -150,12 +159,13 @@ class ManagementCluster:
         self._state = state
         self._audit = state.path("audit.log")
         self._policy = state.path("audit.json")
+        self._forgotten = 0
         self.admin_kubeconfig = server.kubeconfig(state)
         self.admin = KubeClient(str(self.admin_kubeconfig))
         self.kubeconfig = server.driver_kubeconfig(state)
 
-    def up(self) -> None:
-        """Start it, with the kinds and the roles that the driver needs."""
+    def up(self, kinds: Sequence[names.Kind]) -> None:
+        """Start it, with these kinds in their first version, and the driver's roles."""
         place = binaries.build()
         Pki(self._state).ensure()
         server.write_users(self._state)
@@ -170,7 +180,6 @@ class ManagementCluster:
             ready=api.answers,
             timeout=server.START_TIMEOUT,
         )
-        kinds = [kind for kind in KINDS if kind.group]
         api.apply_all(_definition(kind) for kind in kinds)
         api.wait_established(f"{kind.plural}.{kind.group}" for kind in kinds)
         api.apply_all(crds.rbac())
@@ -181,36 +190,50 @@ class ManagementCluster:
         for namespace in sorted({one["release"]["namespace"] for one in clusters}):
             self.admin.apply(names.NAMESPACE, {"metadata": {"name": namespace}})
             self.admin.apply(names.ROLE_BINDING, _binding(namespace))
-        things = iter([thing for one in clusters for thing in one["things"]])
+        self.put([thing for one in clusters for thing in one["things"]])
+
+    def put(self, things: Iterable[Json]) -> None:
+        """Make objects in namespaces that are there, or give them another content."""
+        self._transact(_put(one) for one in things)
+
+    def clear(self) -> None:
+        """Delete the objects of all clusters that :meth:`fill` has made."""
+        spaces = [f"{_directory(kind)}/{pass_costs.CLUSTERS}".encode() for kind in _MADE.values()]
+        ranges = [{"key": one, "range_end": one[:-1] + bytes([one[-1] + 1])} for one in spaces]
+        self._transact({"requestDeleteRange": _coded(one)} for one in ranges)
+
+    def requests(self, since: float, until: float) -> dict[str, int]:
+        """How often Magnum asked between two times, by verb and resource."""
+        with self._audit.open("rb") as lines:
+            lines.seek(self._forgotten)
+            return pass_costs.count_requests(lines, since, until)
+
+    def forget_requests(self) -> None:
+        """Do not look through those until now again: nobody will ask for them."""
+        self._forgotten = self._audit.stat().st_size if self._audit.exists() else 0
+
+    def _transact(self, requests: Iterable[Json]) -> None:
         pki = Pki(self._state)
         url = f"https://127.0.0.1:{self._state.port('etcd')}/v3/kv/txn"
         with urllib3.PoolManager(
             ca_certs=str(pki.authority), cert_file=str(pki.certificate), key_file=str(pki.key)
         ) as etcd:
-            while some := [_put(one) for one in itertools.islice(things, _TOGETHER)]:
-                answer = etcd.request("POST", url, json={"success": some}, timeout=30.0)
+            for together in _together(requests):
+                answer = etcd.request("POST", url, json={"success": together}, timeout=30.0)
                 if answer.status != 200:
                     raise RuntimeError(f"etcd: HTTP {answer.status}: {answer.data[:300]!r}")
 
-    def requests(self, since: float, until: float) -> dict[str, int]:
-        """How often Magnum asked between two times, by verb."""
-        found: dict[str, int] = {}
-        for line in self._audit.read_text().splitlines():
-            one = json.loads(line)
-            at = datetime.datetime.fromisoformat(one["requestReceivedTimestamp"]).timestamp()
-            if since <= at <= until:
-                found[one["verb"]] = found.get(one["verb"], 0) + 1
-        return found
-
 
 @contextlib.contextmanager
-def management_cluster() -> Iterator[ManagementCluster]:
+def management_cluster(
+    kinds: Sequence[names.Kind] = tuple(kind for kind in KINDS if kind.group),
+) -> Iterator[ManagementCluster]:
     """One that is up, and goes with the block."""
     with tempfile.TemporaryDirectory() as place:
         state = State(Path(place))
         try:
             found = ManagementCluster(state)
-            found.up()
+            found.up(kinds)
             yield found
         finally:
             processes.stop_all(state)
@@ -220,23 +243,42 @@ def _put(thing: Json) -> Json:
     """A request to etcd for an object as kube-apiserver keeps it."""
     kind = _MADE[thing["kind"]]
     metadata = {key: value for key, value in thing["metadata"].items() if key not in _SERVERS}
+    place = f"{_directory(kind)}/{metadata['namespace']}/{metadata['name']}"
     given = {
-        "uid": str(uuid.uuid4()),
+        # The same for the same place: an object may get another content.
+        "uid": str(uuid.uuid5(uuid.NAMESPACE_URL, place)),
         "generation": 1,
         "creationTimestamp": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
-    kept = {
-        **thing,
-        "apiVersion": f"{kind.group}/{kind.versions[0]}".removeprefix("/"),
-        "metadata": {**metadata, **given},
+    version = f"{kind.group}/{kind.versions[0]}".removeprefix("/")
+    kept = {"apiVersion": version, **thing, "metadata": {**metadata, **given}}
+    return {
+        "requestPut": _coded({"key": place.encode(), "value": json.dumps(kept).encode()}),
     }
+
+
+def _together(requests: Iterable[Json]) -> Iterator[list[Json]]:
+    """Requests in transactions that etcd takes."""
+    found, size = list[Json](), 0
+    for one in requests:
+        more = len(json.dumps(one))
+        if found and (len(found) == _TOGETHER or size + more > _BYTES):
+            yield found
+            found, size = [], 0
+        found.append(one)
+        size += more
+    if found:
+        yield found
+
+
+def _directory(kind: names.Kind) -> str:
     # Groups of Kubernetes itself are not in the place's name.
     group = f"{kind.group}/" if "." in kind.group.removesuffix(".k8s.io") else ""
-    place = f"/registry/{group}{kind.plural}/{metadata['namespace']}/{metadata['name']}"
-    pair = {"key": place, "value": json.dumps(kept)}
-    return {
-        "requestPut": {key: base64.b64encode(text.encode()).decode() for key, text in pair.items()}
-    }
+    return f"/registry/{group}{kind.plural}"
+
+
+def _coded(found: dict[str, bytes]) -> dict[str, str]:
+    return {key: base64.b64encode(content).decode() for key, content in found.items()}
 
 
 def _binding(namespace: str) -> Json:

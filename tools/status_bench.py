@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from tools import fleet
+from tools import fleet, pass_costs, pass_process
 from tools.bench_conductor import PERIOD
 from tools.fleet import Json, ManagementCluster
 
@@ -49,8 +49,15 @@ class Bench:
             }
             path = Path(place) / "task.json"
             path.write_text(json.dumps(task))
+            pass_process.install(pass_costs.OWN, Path(place))
             command = [sys.executable, "-W", "ignore", "-m", "tools.bench_conductor", str(path)]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT)
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT,
+                env=pass_process.environment(Path(place)),
+            )
         if done.returncode:
             raise RuntimeError(done.stderr[-3000:])
         found: Json = json.loads(done.stdout.splitlines()[-1])
@@ -86,7 +93,7 @@ class Bench:
             if found["healthy"] != number:
                 raise RuntimeError(f"{found['healthy']} of {number} clusters are HEALTHY")
             asked = self._management.requests(found["since"], found["until"])
-            watches = asked.pop("watch", 0)
+            watches = sum(asked.pop(name) for name in list(asked) if " watch " in f" {name}")
             per_cluster = sum(asked.values()) / number
             stores, seconds = found["memory"], found["until"] - found["since"]
             memory = f"  stores {stores:5.1f} MiB ({stores / number * 1024:4.0f} KiB each)"

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A conductor of Magnum with whatever driver it finds: requests in as lines, answers out, as JSON.
+
+Runs in an environment where nothing of this project is installed, too; so it imports Magnum only.
+Periodic jobs run one after another: Magnum gives each a thread, but SQLite takes one who writes at
+a time, and only their sum is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import contextlib
+import cProfile
+import gc
+import io
+import json
+import os
+from pathlib import Path
+import pstats
+import resource
+import sqlite3
+import sys
+import time
+import traceback
+from typing import Any
+
+from oslo_db.sqlalchemy import enginefacade
+from oslo_log import log
+from oslo_service import loopingcall
+from oslo_utils import uuidutils
+
+from magnum.common import context as magnum_context
+from magnum.common import rpc
+import magnum.conf
+from magnum.db.sqlalchemy import models
+from magnum.drivers.common import driver
+from magnum.objects import cluster as cluster_object
+from magnum.objects import cluster_template as template_object
+from magnum.objects import nodegroup as group_object
+from magnum.service import periodic
+
+CONF = magnum.conf.CONF
+Json = dict[str, Any]
+#: Of a row: what the database gives, and what belongs to other rows.
+_LEFT = ("id", "created_at", "updated_at", "cluster_template", "node_addresses", "master_addresses")
+_IN_PROGRESS = ["CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"]
+_PROFILED = 45
+
+
+class Conductor:
+    """Each public method is one request, its arguments are what the line says."""
+
+    def __init__(self) -> None:
+        self._admin = magnum_context.make_admin_context(all_tenants=True)
+
+    def insert(self, clusters: list[Json]) -> None:
+        """Write the rows of clusters into a new database."""
+        models.Base.metadata.create_all(enginefacade.writer.get_engine())
+        for number, one in enumerate(clusters):
+            insert(self._admin, one, first=number == 0)
+
+    def run(self, job: str, times: int) -> list[Json]:
+        """Passes of "status" or "health": when each began and ended, its processor seconds."""
+        found = []
+        for _ in range(times):
+            gc.collect()
+            found.append(self._pass(job))
+        return found
+
+    def finish(self, settle: float, pause: float, most: int, profiled: bool) -> Json:
+        """Status passes until no cluster is in progress; how many, and what took their time.
+
+        :param settle: seconds before the first one; *pause* are those between two.
+        """
+        time.sleep(settle)
+        passes, profiler = 0, cProfile.Profile()
+        while passes < most and self._clusters("status"):
+            if passes:
+                time.sleep(pause)
+            with profiler if profiled else contextlib.nullcontext():
+                self._pass("status")
+            passes += 1
+        end = {"time": time.time(), "cpu": time.process_time()}
+        return {"passes": passes, "end": end, "profile": _text(profiler) if profiled else ""}
+
+    def profile(self, job: str) -> str:
+        """What takes the time of a pass, by function, the most first."""
+        profiler = cProfile.Profile()
+        with profiler:
+            self._pass(job)
+        return _text(profiler)
+
+    def clock(self) -> Json:
+        """The time, and the processor seconds of this process until now, without its garbage."""
+        gc.collect()
+        return {"time": time.time(), "cpu": time.process_time()}
+
+    def rows(self) -> list[Json]:
+        """What is written about each cluster."""
+        fields = ("uuid", "status", "status_reason", "health_status")
+        return [
+            {field: getattr(one, field) for field in fields}
+            for one in cluster_object.Cluster.list(self._admin)
+        ]
+
+    def memory(self) -> Json:
+        """MiB of this process in memory now, and at most until now."""
+        gc.collect()
+        # getrusage() counts what was there before this program was loaded, too.
+        lines = Path("/proc/self/status").read_text().splitlines()
+        said = dict(line.split(":", 1) for line in lines)
+        return {"settled": in_memory(), "peak": int(said["VmHWM"].split()[0]) / 2**10}
+
+    def _clusters(self, job: str) -> list[Any]:
+        filters = {"status": _IN_PROGRESS} if job == "status" else {}
+        found: list[Any] = cluster_object.Cluster.list(self._admin, filters=filters)
+        return found
+
+    def _pass(self, job: str) -> Json:
+        since, cpu = time.time(), time.process_time()
+        for cluster in self._clusters(job):
+            if job == "health":
+                once(periodic.ClusterHealthUpdateJob(self._admin, cluster).update_health_status)
+            else:
+                once(periodic.ClusterUpdateJob(self._admin, cluster).update_status)
+        return {"since": since, "until": time.time(), "cpu": time.process_time() - cpu}
+
+
+def _text(profiler: cProfile.Profile) -> str:
+    said = io.StringIO()
+    statistics = pstats.Stats(profiler, stream=said).strip_dirs().sort_stats("cumulative")
+    statistics.print_stats(_PROFILED)
+    return said.getvalue()
+
+
+def insert(admin: Any, one: Json, *, first: bool) -> None:
+    """Write the rows of one cluster; those of the template with the first."""
+
+    def made(kind: Any, row: Json, **more: Any) -> None:
+        fields = {key: row[key] for key in kind.fields if key in row and key not in _LEFT}
+        kind(admin, **{**fields, **more}).create()
+
+    if first:
+        made(template_object.ClusterTemplate, one["template"])
+    made(cluster_object.Cluster, one["cluster"])
+    for group in one["groups"]:
+        more = {"cluster_id": one["cluster"]["uuid"], "uuid": uuidutils.generate_uuid()}
+        made(group_object.NodeGroup, group, **more)
+
+
+def once(job: Callable[[], None]) -> None:
+    """Run a periodic job; who runs it tells nobody what it raises."""
+    try:
+        job()
+    except loopingcall.LoopingCallDone:
+        return
+    except Exception:
+        traceback.print_exc()
+
+
+def in_memory() -> float:
+    """MiB of this process that are in memory now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def use_database(path: str) -> None:
+    """Let whoever looks at the rows keep no writer waiting, as with real clouds' databases."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("pragma journal_mode=WAL")
+
+
+def main(arguments: list[str]) -> None:
+    """Answer requests until there are no more.
+
+    :param arguments: paths of magnum.conf and of the database.
+    """
+    configuration, database = arguments
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever else is printed is no answer
+    log.register_options(CONF)
+    CONF([], project="magnum", default_config_files=[configuration])
+    # The driver's options are known when it is loaded, and are read from the same file.
+    [point.load() for point, _ in driver.Driver.load_entry_points()]
+    use_database(database)
+    rpc.init(CONF)
+    conductor = Conductor()
+    for line in sys.stdin:
+        verb, given = json.loads(line)
+        answers.write(json.dumps(getattr(conductor, verb)(**given)) + "\n")
+        answers.flush()
+    # Watches are in the middle of something, and nobody waits for them.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

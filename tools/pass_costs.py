@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass costs beside the peer driver's: counts, spreads, ratios and the verdict on goals.
+
+Pure: :mod:`tools.pass_bench` measures. Times depend on the machine and on what else it does, so
+goals are about requests, and about processor time as a part of the peer's in the same round.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+import datetime
+import json
+import math
+import statistics
+
+#: The drivers that take turns: one that does nothing, the peer, and this one.
+NOTHING, PEER, OWN = "0", "H", "this driver"
+DRIVERS = (NOTHING, PEER, OWN)
+AT_REST, PENDING, COMPLETING = "at rest, health", "pending, status", "completing, status"
+#: Clusters are in namespaces with this prefix. A watch of all namespaces, a list for it, the
+#: controllers' Leases and a question whether anybody answers are a process's, for any number of
+#: clusters.
+CLUSTERS = "magnum-"
+_OF_PROCESS = "of the process: "
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Goal:
+    """What this driver may take, per cluster and pass; while completing, per change.
+
+    :ivar requests: to the management cluster, at most.
+    :ivar processor: part of the peer's processor time over nothing, at most.
+    """
+
+    requests: float
+    processor: float
+
+
+GOALS = {
+    AT_REST: Goal(requests=0.0, processor=0.02),
+    PENDING: Goal(requests=0.1, processor=0.1),
+    COMPLETING: Goal(requests=6.0, processor=1.0),
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cost:
+    """What one driver took in one round, per cluster and pass.
+
+    :ivar requests: by verb and resource, as :func:`count_requests` names them.
+    :ivar milliseconds: processor time of the conductor's process.
+    :ivar passes: of Magnum's job that it took; a change may take several.
+    """
+
+    requests: Mapping[str, float]
+    milliseconds: float
+    passes: int = 1
+
+    @property
+    def asked(self) -> float:
+        """All requests but those that :attr:`of_process` counts."""
+        return sum(n for name, n in self.requests.items() if not name.startswith(_OF_PROCESS))
+
+    @property
+    def of_process(self) -> float:
+        """Requests that the process makes, for any number of clusters: divided by it, too."""
+        return sum(n for name, n in self.requests.items() if name.startswith(_OF_PROCESS))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Spread:
+    """A median, and the least and most of the rounds."""
+
+    median: float
+    least: float
+    most: float
+
+    def text(self, digits: int = 2) -> str:
+        """For a table."""
+        return f"{self.median:.{digits}f} ({self.least:.{digits}f}..{self.most:.{digits}f})"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Check:
+    """One goal with what was measured."""
+
+    text: str
+    measured: float
+    limit: float
+
+    @property
+    def met(self) -> bool:
+        """What cannot be measured is not met."""
+        return self.measured <= self.limit
+
+
+def count_requests(lines: Iterable[str | bytes], since: float, until: float) -> dict[str, int]:
+    """Requests of an audit log that came between two times, by verb and resource.
+
+    A refused one has its status code as well: "get leases 404". One in no namespace of clusters
+    begins with "of the process: ".
+
+    :param lines: one event in JSON each, of the stage ResponseComplete
+        (https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/).
+    :param since: seconds since the epoch, as *until*.
+    """
+    found: collections.Counter[str] = collections.Counter()
+    for line in lines:
+        event = json.loads(line)
+        at = datetime.datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
+        if since <= at <= until:
+            found[_named(event)] += 1
+    return dict(found)
+
+
+def _named(event: Mapping[str, object]) -> str:
+    reference = event.get("objectRef")
+    parts = reference if isinstance(reference, dict) else {}
+    resource = "/".join(parts[key] for key in ("resource", "subresource") if parts.get(key))
+    status = event.get("responseStatus")
+    code = status.get("code", 200) if isinstance(status, dict) else 200
+    refused = f" {code}" if code >= 400 else ""
+    owner = "" if str(parts.get("namespace", "")).startswith(CLUSTERS) else _OF_PROCESS
+    return f"{owner}{event['verb']} {resource or event.get('requestURI', '')}{refused}"
+
+
+def per_cluster(counts: Iterable[Mapping[str, int]], clusters: int) -> dict[str, float]:
+    """The mean of some passes, for each of their clusters."""
+    total: collections.Counter[str] = collections.Counter()
+    passes = list(counts)
+    for one in passes:
+        total.update(one)
+    return {name: number / clusters / len(passes) for name, number in sorted(total.items())}
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Of one number per round."""
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def over(costs: Sequence[Cost], nothing: Sequence[Cost]) -> list[float]:
+    """Milliseconds over those of a driver that does nothing, round by round.
+
+    One that takes several passes for a change takes Magnum's own part of each, which would have
+    been there anyway.
+    """
+    return [
+        one.milliseconds - zero.milliseconds / zero.passes * one.passes
+        for one, zero in zip(costs, nothing, strict=True)
+    ]
+
+
+def ratios(costs: Mapping[str, Sequence[Cost]]) -> list[float]:
+    """This driver's milliseconds as parts of the peer's, both over nothing, round by round."""
+    own, peer = (over(costs[driver], costs[NOTHING]) for driver in (OWN, PEER))
+    return [
+        mine / theirs if theirs > 0 else math.nan for mine, theirs in zip(own, peer, strict=True)
+    ]
+
+
+def checks(phase: str, costs: Mapping[str, Sequence[Cost]]) -> list[Check]:
+    """Each goal of a phase with the median of the rounds."""
+    goal = GOALS[phase]
+    asked = statistics.median(one.asked for one in costs[OWN])
+    found = ratios(costs)
+    ratio = math.nan if any(map(math.isnan, found)) else statistics.median(found)
+    return [
+        Check(f"{phase}: requests per cluster", asked, goal.requests),
+        Check(f"{phase}: processor over 0, part of H's", ratio, goal.processor),
+    ]

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start a conductor with one of the drivers that the benchmark of a pass compares."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+from pathlib import Path
+import sqlite3
+import subprocess
+import sys
+import threading
+from typing import Any
+
+from tools.pass_costs import NOTHING, OWN
+
+Json = dict[str, Any]
+#: Names the Python that has the peer driver: tox.ini's environment "predecessor".
+VARIABLE = "K8S_CAPI_HELM_PREDECESSOR"
+#: Longest time for one request.
+_TIMEOUT = 1800.0
+_TOOLS = Path(__file__).parent
+#: Classes that are in Magnum's place for the driver that is installed.
+_CLASSES = {NOTHING: "tools.idle_driver:Driver", OWN: "tools.own_driver:Driver"}
+INSTALLED = "k8s_capi_helm_v1"
+#: With one of these set, the peer does not use the kubeconfig's authority.
+_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Setting:
+    """What a conductor needs.
+
+    :ivar driver: of :data:`tools.pass_costs.DRIVERS`.
+    :ivar place: an empty directory of its own.
+    :ivar kubeconfig: of the management cluster.
+    :ivar database: with the rows that it begins with; None for an empty one.
+    """
+
+    driver: str
+    place: Path
+    kubeconfig: Path
+    database: Path | None = None
+
+    @property
+    def own_database(self) -> Path:
+        """Where the rows of this conductor are."""
+        return self.place / "magnum.sqlite"
+
+
+class Process:
+    """A conductor in a process of its own; a context that ends it."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._log = setting.place / "conductor.log"
+        _write(setting)
+        python = sys.executable if setting.driver == OWN else os.environ[VARIABLE]
+        module, place = "tools.pass_conductor", setting.place
+        command = [
+            python,
+            "-W",
+            "ignore",
+            "-m",
+            module,
+            str(place / "magnum.conf"),
+            str(setting.own_database),
+        ]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=place,
+                env=environment(place),
+            )
+
+    @property
+    def database(self) -> Path:
+        """Where its rows are."""
+        return self._setting.own_database
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def ask(self, verb: str, **arguments: Any) -> Any:
+        """Let it do one thing.
+
+        :raises RuntimeError: it has ended; the text ends with what it said.
+        """
+        assert self._process.stdin is not None and self._process.stdout is not None
+        watchdog = threading.Timer(_TIMEOUT, self._process.kill)
+        watchdog.start()
+        try:
+            self._process.stdin.write(json.dumps([verb, arguments]) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        finally:
+            watchdog.cancel()
+        if not line:
+            raise RuntimeError(f"{self._setting.driver} has ended with {verb}: {self.said()}")
+        return json.loads(line)
+
+    def said(self) -> str:
+        """The end of its log."""
+        return self._log.read_text(errors="replace")[-3000:]
+
+
+def _write(setting: Setting) -> None:
+    """What the process finds in its directory."""
+    place = setting.place
+    install(setting.driver, place)
+    disabled = INSTALLED if setting.driver in _CLASSES else ""
+    options: dict[str, dict[str, object]] = {
+        "DEFAULT": {"transport_url": "fake:/", "state_path": place},
+        "database": {
+            "connection": f"sqlite:///{setting.own_database}?timeout=60",
+            "sqlite_synchronous": False,
+        },
+        "drivers": {"disabled_drivers": disabled},
+        "oslo_messaging_notifications": {"driver": "noop"},
+        "certificates": {"cert_manager_type": "x509keypair"},
+        "capi_helm": {"kubeconfig_file": setting.kubeconfig},
+    }
+    lines = list[str]()
+    for group, found in options.items():
+        lines += [f"[{group}]", *(f"{key} = {text}" for key, text in found.items()), ""]
+    (place / "magnum.conf").write_text("\n".join(lines))
+    if setting.database is not None:
+        copy_database(setting.database, setting.own_database)
+
+
+def install(driver: str, place: Path) -> None:
+    """Let a Python with :func:`environment` find a driver of the benchmark, as an entry point.
+
+    The one that its environment has by itself is to be disabled.
+    """
+    (place / "tools").symlink_to(_TOOLS)
+    if driver in _CLASSES:
+        about = place / "benchmark-1.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: benchmark\nVersion: 1\n")
+        points = f"[magnum.drivers]\nbenchmark = {_CLASSES[driver]}\n"
+        (about / "entry_points.txt").write_text(points)
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy one that somebody has open, with what its write-ahead log still has."""
+    with contextlib.closing(sqlite3.connect(source)) as connection:
+        connection.execute("vacuum into ?", (str(target),))
+
+
+def environment(place: Path) -> dict[str, str]:
+    """Variables for a Python that looks into a directory first."""
+    kept = {key: text for key, text in os.environ.items() if key not in _BUNDLES}
+    # Nothing stays in the caches of the user, and all processes have the same order of hashes.
+    return {**kept, "PYTHONPATH": str(place), "XDG_CACHE_HOME": str(place), "PYTHONHASHSEED": "0"}
