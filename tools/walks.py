@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count the files, requests and renders of each verb and pass: ``make bench``, ``--rst``.
 
-A cluster lives in the unit tests' world, from its creation to the end of its deletion. For each
-verb and each pass on the way these are counted, in the thread that carries it out: files of the
-driver's package with a function that is called, rooms (top-level entries of the package) that they
-are in, requests to the management cluster, reads of the Helm release (each of them lists the
-Secrets that Helm keeps), snapshots of the Cluster API objects, parses of a cluster's labels,
-renders of all values, and runs of Helm, dry ones too. Helm's own requests are not counted. Counts
-are the same on every machine.
+A cluster lives in the unit tests' world, from its creation to the end of its deletion, with watches
+that have seen everything that happened before. For each verb and each pass on the way these are
+counted, in the thread that carries it out: files of the driver's package with a function that is
+called, rooms (top-level entries of the package) that they are in, requests to the management
+cluster, reads of the Helm release (each of them lists the Secrets that Helm keeps), snapshots of
+the Cluster API objects, parses of a cluster's labels, renders of all values, and runs of Helm, dry
+ones too. Helm's own requests are not counted. Counts are the same on every machine.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ from magnum.drivers.k8s_capi_helm.labels import parser as labels_parser
 
 #: The unit tests' world; not imported by name, because it is checked less strictly than tools are.
 CASES: Any = importlib.import_module("magnum.tests.unit.drivers.k8s_capi_helm.driver_case")
+WATCHES: Any = importlib.import_module(
+    "magnum.tests.unit.drivers.k8s_capi_helm.test_status_task_with_watches"
+)
 PACKAGE = Path(k8s_capi_helm.__file__).parent
 #: How Kubernetes calls what the management cluster in memory is asked.
 _METHODS = {
@@ -206,6 +209,7 @@ def walks(lives: int = 2) -> list[Walk]:
 
 def _life(case: Any, counter: Counter) -> Iterator[Walk]:
     def walk(name: str, work: Callable[[], object]) -> Walk:
+        case.catch_up()
         return counter.walk(name, work)
 
     def settle() -> None:
@@ -276,7 +280,7 @@ def _next_template(case: Any) -> Any:
 
 @contextlib.contextmanager
 def _world() -> Iterator[Any]:
-    case = type("Case", (CASES.DriverCase,), {"runTest": lambda self: None})("runTest")
+    case = type("Case", (WATCHES.WatchingWorld,), {"runTest": lambda self: None})("runTest")
     try:
         case.setUp()
         yield case

@@ -15,6 +15,7 @@ from magnum.drivers.k8s_capi_helm.kube.circuit_breaker import CircuitBreaker
 from magnum.drivers.k8s_capi_helm.kube.discovery import Discovery
 from magnum.drivers.k8s_capi_helm.kube.request import (
     APPLY_PATCH,
+    label_query,
     MERGE_PATCH,
     not_found_error,
     refusal,
@@ -138,14 +139,16 @@ class KubeClient:
         return self._wire.identity()
 
     def snapshot(
-        self, kind: names.Kind, keep: Callable[[Json], _Kept | None]
+        self, kind: names.Kind, keep: Callable[[Json], _Kept | None], label: str = ""
     ) -> tuple[builtins.list[_Kept], str]:
         """All objects of a kind in all namespaces, and the resourceVersion that they were read at.
 
         :param keep: what is wanted of an object; None if nothing. Each page goes when it is read.
+        :param label: only objects that have this label; "" for all.
         :raises errors.DriverError: as for get.
         """
-        objects, since = self._kinds.read_all(kind, None, None, keep)
+        selector = {label: None} if label else None
+        objects, since = self._kinds.read_all(kind, None, selector, keep)
         if not since:
             raise unreachable(f"{kind.plural}: a list without a resourceVersion")
         return objects, since
@@ -158,11 +161,14 @@ class KubeClient:
         page = next(self._kinds.pages(kind, None, None, 1), {})
         return str((page.get("metadata") or {}).get("resourceVersion") or "")
 
-    def changes(self, kind: names.Kind, since: str, seconds: int) -> Iterator[tuple[str, Json]]:
+    def changes(
+        self, kind: names.Kind, since: str, seconds: int, label: str = ""
+    ) -> Iterator[tuple[str, Json]]:
         """What happens to objects of a kind in all namespaces, until the server ends it.
 
         :param since: resourceVersion of a snapshot or of an earlier change.
         :param seconds: after which the server is asked to end it.
+        :param label: as for :meth:`snapshot`.
         :returns: ADDED, MODIFIED or DELETED with the object, or BOOKMARK with an object that has a
             resourceVersion only.
         :raises errors.Conflict: *since* is too long ago (410 Gone): a new snapshot is needed.
@@ -173,6 +179,7 @@ class KubeClient:
             ("resourceVersion", since),
             ("allowWatchBookmarks", "true"),
             ("timeoutSeconds", str(seconds)),
+            *label_query({label: None} if label else None),
         ]
         extra = {"verb": "watch", "query": query}
         request = self._kinds.request("GET", kind, None, None, None, extra)

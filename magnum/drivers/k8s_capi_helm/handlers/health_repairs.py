@@ -27,12 +27,12 @@ from magnum.drivers.k8s_capi_helm.model import operation as model_operation
 from magnum.drivers.k8s_capi_helm.reconcile import (
     credential_rotation,
     lost_nodegroup_request,
-    observe,
     ownership,
     reconciler,
     upgrade,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Case:
     context: Any
     cluster: Any
     nodegroups: list[Any]
-    evaluation: observe.Evaluation
+    evaluation: Evaluation
 
     def is_failed(self) -> bool:
         """Whether a request, or Magnum, has ended in a failure."""

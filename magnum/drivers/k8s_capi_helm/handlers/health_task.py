@@ -26,6 +26,8 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     ownership,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Versions
 from magnum.objects import fields
 
 LOG = logging.getLogger(__name__)
@@ -39,6 +41,18 @@ def repair(run: Reconciliation, context: Any, cluster: Any) -> Verdict | None:
     """The health poll, which also brings FAILED clusters back that have come good."""
     if sentence := ownership.foreign_reason(cluster):
         return _unknown(cluster, sentence)
+    versions = evaluation_inputs.read_versions(run, cluster)
+    verdict = evaluation_inputs.last_verdict(run, cluster, versions, include_health=True)
+    return verdict or _repair_changed(run, context, cluster, versions)
+
+
+def _repair_changed(
+    run: Reconciliation, context: Any, cluster: Any, versions: Versions | None
+) -> Verdict | None:
+    """The same where something may have changed since the last poll.
+
+    :param versions: as they were before anything was read.
+    """
     nodegroups_observed = list(cluster.nodegroups)
     if ownership.is_cluster_deleting(nodegroups_observed) and not cluster.status.startswith(
         "DELETE_"
@@ -69,14 +83,12 @@ def repair(run: Reconciliation, context: Any, cluster: Any) -> Verdict | None:
         # What was seen is true all the same; the next poll tries again.
         LOG.warning("Cluster %s: %s %s", cluster.uuid, error, error.detail)
         return _with_refusal(run, context, cluster, nodegroups_observed, evaluation)
-    if evaluation.inputs is not None and _is_shown(run, cluster, evaluation):
-        run.clients.evaluations.keep_verdict(
-            cluster.stack_id, evaluation.inputs, evaluation.verdict, run.now
-        )
+    if _is_shown(run, cluster, evaluation):
+        evaluation.keep(run, cluster, versions)
     return _with_refusal(run, context, cluster, nodegroups_observed, evaluation)
 
 
-def _is_shown(run: Reconciliation, cluster: Any, evaluation: observe.Evaluation) -> bool:
+def _is_shown(run: Reconciliation, cluster: Any, evaluation: Evaluation) -> bool:
     """Whether Magnum shows the verdict already, and no repair has changed its objects."""
     verdict, inputs = evaluation.verdict, evaluation.inputs
     shown = cluster.health_status, dict(cluster.health_status_reason or {})
@@ -91,7 +103,7 @@ def _with_refusal(
     context: Any,
     cluster: Any,
     nodegroups_observed: list[Any],
-    evaluation: observe.Evaluation,
+    evaluation: Evaluation,
 ) -> Verdict:
     """The verdict; a cluster that a refused request left UPDATE_FAILED is released after a while.
 

@@ -41,6 +41,8 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     reconciler,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Versions
 from magnum.drivers.k8s_capi_helm.status import deletion_order, reasons
 
 LOG = logging.getLogger(__name__)
@@ -74,12 +76,15 @@ def request(run: Reconciliation, cluster: Any) -> ClusterRequest:
 
 def update_status(run: Reconciliation, context: Any, cluster: Any) -> None:
     """Carry on what is in progress and write what is true."""
+    versions = evaluation_inputs.read_versions(run, cluster)
+    if evaluation_inputs.last_verdict(run, cluster, versions) is not None:
+        return
     if not refresh.is_unchanged(cluster, context):
         return
     if cluster.status == Status.DELETE_IN_PROGRESS:
         continue_deletion(run, context, cluster)
     else:
-        advance(run, context, cluster)
+        advance(run, context, cluster, versions=versions)
 
 
 def advance(
@@ -89,15 +94,15 @@ def advance(
     *,
     may_finish: bool = True,
     record: ReleaseRecord | None = None,
+    versions: Versions | None = None,
 ) -> None:
     """One pass: apply what is pending, observe, evaluate, write.
-
-    One that finds everything as the last evaluation did, which changed nothing, is done then.
 
     :param may_finish: whether it may end what is in progress, or take one of the two looks for
         that. If not, it is triggered by an event, waits for no lock, and leaves errors to the
         next periodic pass.
     :param record: of the release, as it was read a moment ago; None to read it.
+    :param versions: as they were before anything was read.
     """
     if _is_skipped(cluster):
         return
@@ -117,11 +122,8 @@ def advance(
         run, cluster, nodegroups_observed, outcome, may_finish=may_finish
     )
     is_news = write(run, context, cluster, nodegroups_observed, evaluation)
-    is_same = not is_news and snapshot is not None and not snapshot.is_changed
-    if evaluation.inputs is not None and is_same:
-        run.clients.evaluations.keep_verdict(
-            cluster.stack_id, evaluation.inputs, evaluation.verdict, run.now
-        )
+    if not is_news and snapshot is not None and not snapshot.is_changed:
+        evaluation.keep(run, cluster, versions)
 
 
 def _has_release(run: Reconciliation, cluster: Any, nodegroups_observed: list[Any]) -> bool:
@@ -236,7 +238,7 @@ def write(
     context: Any,
     cluster: Any,
     nodegroups_observed: list[Any],
-    evaluation: observe.Evaluation,
+    evaluation: Evaluation,
 ) -> bool:
     """Write a verdict; a nodegroup that is gone takes its server group along.
 

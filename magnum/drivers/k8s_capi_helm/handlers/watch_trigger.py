@@ -158,8 +158,11 @@ def sync(clients: Clients, settings: Settings, release: str) -> None:
 
 
 def _releases(obj: Json) -> list[str]:
-    """Names of releases that an object may belong to; Events tell of what is told of by itself."""
-    if obj.get("kind") == names.EVENT.name:
+    """Names of releases that an object may belong to.
+
+    Events tell of what is told of by itself, and Leases of what conductors do.
+    """
+    if obj.get("kind") in (names.EVENT.name, names.LEASE.name):
         return []
     labels = conditions.mapping(conditions.metadata(obj).get("labels"))
     label_texts = (labels.get(names.LABEL_CLUSTER_NAME), labels.get(names.LABEL_CHART_CLUSTER))

@@ -19,7 +19,7 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verdict,
 )
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
-from magnum.drivers.k8s_capi_helm.reconcile.observe import Evaluation
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
 from magnum.drivers.k8s_capi_helm.status import reasons
 
 

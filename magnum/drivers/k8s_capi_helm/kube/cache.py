@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Hashable, Iterable, Mapping
 import dataclasses
 import json
@@ -25,12 +26,14 @@ _INDEXED = (names.LABEL_CLUSTER_NAME, names.LABEL_CHART_CLUSTER)
 class CachedObject:
     """A compressed object: a tenth of the memory, and few are decompressed per snapshot.
 
+    :ivar version: its resourceVersion.
     :ivar index_keys: where it stands in the index of labels.
     :ivar dictionary: another object's text, with which it is compressed: objects of a kind have
         most of their text in common (https://www.rfc-editor.org/rfc/rfc1950, "preset dictionary").
     """
 
     key: _Key
+    version: str
     index_keys: tuple[_Place, ...]
     data: bytes
     dictionary: bytes
@@ -52,7 +55,8 @@ class CachedObject:
         )
         packer = zlib.compressobj(level=1, zdict=dictionary)
         packed = packer.compress(text) + packer.flush()
-        return cls((namespace, metadata["name"]), index_keys, packed, dictionary)
+        version = str(metadata.get("resourceVersion") or "")
+        return cls((namespace, metadata["name"]), version, index_keys, packed, dictionary)
 
     def unpack(self) -> Json:
         """A copy of the object; the caller may change it."""
@@ -65,6 +69,7 @@ class ObjectCache:
 
     :param covers: whether a namespace is one of those that are kept.
     :param clock: seconds that only ever go up.
+    :param label: only objects that have this label are listed and watched; "" for all.
     """
 
     def __init__(
@@ -72,15 +77,19 @@ class ObjectCache:
         kind: names.Kind,
         covers: Callable[[str], bool],
         clock: Callable[[], float] = time.monotonic,
+        label: str = "",
     ) -> None:
         self.kind = kind
         self.covers = covers
+        self.label = label
         self._clock = clock
         self._lock = threading.Lock()
         self._objects: dict[_Key, CachedObject] = {}
         self._labelled: dict[_Place, set[_Key]] = {}
         self._spaces: dict[str, set[_Key]] = {}
         self._dictionary = b""
+        #: Changes seen in each namespace; there is one for each project.
+        self._changes: collections.Counter[str] = collections.Counter()
         self._identity = ""
         self._proved: float | None = None
 
@@ -120,6 +129,7 @@ class ObjectCache:
             current = self._objects
             changed = [cached for key, cached in current.items() if before.get(key) != cached]
             deleted = [cached for key, cached in before.items() if key not in current]
+            self._changes.update(cached.key[0] for cached in (*changed, *deleted))
         return [*changed, *deleted] if was_filled else []
 
     def change(self, obj: Json, *, is_deleted: bool) -> bool:
@@ -131,6 +141,7 @@ class ObjectCache:
             self._remove(cached.key)
             if not is_deleted:
                 self._put(cached)
+            self._changes[cached.key[0]] += 1
         return True
 
     def confirm(self) -> None:
@@ -174,6 +185,24 @@ class ObjectCache:
         objects = [cached.unpack() for cached in matches]
         return [obj for obj in objects if labels_left.items() <= _labels(obj).items()]
 
+    def versions(self, namespace: str, release: str) -> Hashable:
+        """Equal as long as no object changes that a snapshot of a release reads.
+
+        Objects have a label of the release, or a name that the chart gives them. Events have
+        neither, so any failure in the namespace counts.
+        """
+        with self._lock:
+            if self.kind == names.EVENT:
+                return self._changes[namespace]
+            keys = {(namespace, name) for name in _unlabelled_names(release)}
+            for label in _INDEXED:
+                keys |= self._labelled.get((namespace, label, release), set())
+            return frozenset(
+                (key[1], cached.version)
+                for key in keys
+                if (cached := self._objects.get(key)) is not None
+            )
+
     # ----------------------------------------------------------------------------------------------
     def _put(self, cached: CachedObject) -> None:
         self._objects[cached.key] = cached
@@ -197,6 +226,11 @@ def _labels(obj: Json) -> Json:
 
 def _text(obj: Json) -> bytes:
     return json.dumps(obj, separators=(",", ":")).encode()
+
+
+def _unlabelled_names(release: str) -> tuple[str, str]:
+    """Names of objects that Cluster API has not labelled yet."""
+    return release, names.kubeadm_control_plane(release)
 
 
 def _discard(index: dict[Any, set[_Key]], index_key: Hashable, key: _Key) -> None:

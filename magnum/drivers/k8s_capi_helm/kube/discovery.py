@@ -141,7 +141,7 @@ class Discovery:
         self,
         kind: names.Kind,
         namespace: str | None,
-        labels: Mapping[str, str] | None,
+        labels: Mapping[str, str | None] | None,
         limit: int | None,
     ) -> Iterator[Json]:
         """The pages of a list; their items say what they are."""
@@ -166,7 +166,7 @@ class Discovery:
         self,
         kind: names.Kind,
         namespace: str | None,
-        selector: Mapping[str, str] | None,
+        selector: Mapping[str, str | None] | None,
         keep: Callable[[Json], _Kept | None],
     ) -> tuple[list[_Kept], str]:
         """What is wanted of all objects of a kind, and the resourceVersion of their list.

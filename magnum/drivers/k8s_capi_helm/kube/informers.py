@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 import functools
+import math
 import threading
 import time
 from typing import Protocol
@@ -32,6 +33,11 @@ KINDS = (
     names.MANIFESTS,
     names.EVENT,
 )
+#: What is watched: what a snapshot reads, and the releases' Leases.
+WATCHED = (*KINDS, names.LEASE)
+#: Labels of the driver's own objects among many others: kubelets and controllers renew a Lease
+#: every few seconds.
+_LABELS = {names.LEASE: names.LABEL_UUID}
 
 #: Seconds after which a process that had no thread left tries again; it is asked all the time.
 _BEGIN_AGAIN = 30.0
@@ -47,6 +53,7 @@ class CachedReader:
     """A :class:`Reader` for one look: asks nothing of what is watched and fresh, the rest directly.
 
     :ivar behind: seconds that what it gives out may be behind at most.
+    :ivar answered: seconds since a watch heard of the management cluster last.
     :ivar watched: whether it gives out anything that it does not ask for.
     :ivar kinds: of what it does not ask for.
     :ivar place: of whom that was read, as a text that is another one for another place.
@@ -56,12 +63,13 @@ class CachedReader:
         self,
         kube: Reader,
         fresh: Mapping[names.Kind, ObjectCache],
-        max_age: float,
+        ages: Collection[float] = (),
         location: str = "",
     ) -> None:
         self._kube = kube
         self._fresh = fresh
-        self.behind = max_age
+        self.behind = max(ages, default=0.0)
+        self.answered = min(ages, default=math.inf)
         self.watched = bool(fresh)
         self.kinds = frozenset(fresh)
         self.place = location
@@ -79,6 +87,17 @@ class CachedReader:
         return (
             store.list(namespace, selector) if store else self._kube.list(kind, namespace, selector)
         )
+
+    def versions(self, namespace: str, release: str) -> Hashable | None:
+        """Equal as long as nothing changes of what a verdict on a release is made of.
+
+        :returns: None where not all of that is watched.
+        """
+        if not self.kinds >= frozenset(WATCHED):
+            return None
+        if not all(store.covers(namespace) for store in self._fresh.values()):
+            return None
+        return self.place, *(store.versions(namespace, release) for store in self._fresh.values())
 
     def _store(self, kind: names.Kind, namespace: str) -> ObjectCache | None:
         store = self._fresh.get(kind)
@@ -115,7 +134,7 @@ class Informers:
         *,
         staleness: float,
         covers: Callable[[str], bool],
-        kinds: tuple[names.Kind, ...] = KINDS,
+        kinds: tuple[names.Kind, ...] = WATCHED,
         seconds: int | None = None,
         clock: Callable[[], float] = time.monotonic,
         spawn: Callable[[str, Callable[[], None]], None] = _thread,
@@ -123,7 +142,9 @@ class Informers:
         self._kube = kube
         self._spawn = spawn
         self._staleness = staleness
-        self._stores = {kind: ObjectCache(kind, covers, clock) for kind in kinds}
+        self._stores = {
+            kind: ObjectCache(kind, covers, clock, _LABELS.get(kind, "")) for kind in kinds
+        }
         # A watch that ends is a proof; a few have to fit into the bound.
         seconds = seconds or max(1, int(staleness / 3))
         self.watches = tuple(
@@ -199,13 +220,15 @@ class Informers:
             watch.wake()
 
     def is_whole(self, view: CachedReader) -> bool:
-        """Whether a view asks for nothing, and the management cluster has answered just now.
+        """Whether a snapshot asks for nothing, and the management cluster has answered just now.
 
-        One question of one thread counts for a few seconds, for all: watches that are fresh tell
-        nothing of a management cluster that went away a moment ago.
+        Watches that are fresh tell nothing of a management cluster that went away a moment ago. The
+        end of any of them does, and so does one request of one thread, for a few seconds and all.
         """
-        if view.kinds != frozenset(self._stores):
+        if not view.kinds >= frozenset(KINDS).intersection(self._stores):
             return False
+        if view.answered <= _ANSWER_HOLDS:
+            return True
         with self._asking:
             if self._asked is None or self._clock() - self._asked > _ANSWER_HOLDS:
                 try:
@@ -227,7 +250,7 @@ class Informers:
         except errors.DriverError as error:
             LOG.warning("Watched objects are not used, objects are read directly: %s", error.detail)
             self._identity = ""
-            return CachedReader(self._kube, {}, 0.0)
+            return CachedReader(self._kube, {})
         if identity != self._identity:
             # A watch that was refused pauses for minutes, and the right may have come with this.
             self._identity = identity
@@ -239,4 +262,4 @@ class Informers:
             if age is not None and age <= self._staleness
         }
         stores = {kind: self._stores[kind] for kind in fresh}
-        return CachedReader(self._kube, stores, max(fresh.values(), default=0.0), identity)
+        return CachedReader(self._kube, stores, fresh.values(), identity)

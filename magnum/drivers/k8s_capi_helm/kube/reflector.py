@@ -47,11 +47,11 @@ class ListWatcher(Protocol):
     def identity(self) -> str: ...
 
     def snapshot(
-        self, kind: names.Kind, keep: Callable[[Json], CachedObject | None], /
+        self, kind: names.Kind, keep: Callable[[Json], CachedObject | None], label: str, /
     ) -> tuple[Iterable[CachedObject], str]: ...
 
     def changes(
-        self, kind: names.Kind, since: str, seconds: int, /
+        self, kind: names.Kind, since: str, seconds: int, label: str, /
     ) -> Iterator[tuple[str, Json]]: ...
 
     def revision(self, kind: names.Kind, /) -> str: ...
@@ -132,7 +132,9 @@ class Reflector:
 
     def _list(self, identity: str) -> None:
         started = self._clock()
-        objects, since = self._source.snapshot(self._store.kind, self._store.keep)
+        objects, since = self._source.snapshot(
+            self._store.kind, self._store.keep, self._store.label
+        )
         changed = self._store.fill(objects, identity, started)
         self._since, self._identity = since, identity
         self._list_again = started + self._spread(_LIST_AGAIN / 2, _LIST_AGAIN)
@@ -143,7 +145,8 @@ class Reflector:
     def _follow(self) -> None:
         seconds = max(1, int(self._spread(self._seconds * 0.7, self._seconds)))
         started, quiet = self._clock(), True
-        for event_type, obj in self._source.changes(self._store.kind, self._since, seconds):
+        events = self._source.changes(self._store.kind, self._since, seconds, self._store.label)
+        for event_type, obj in events:
             quiet = False
             self._since = obj["metadata"]["resourceVersion"]
             if event_type == "BOOKMARK":

@@ -70,11 +70,15 @@ def object_reference(kind: names.Kind, namespace: str | None, name: str | None =
     return f"{text} in namespace '{namespace}'" if kind.namespaced and namespace else text
 
 
-def label_query(labels: Mapping[str, str] | None) -> list[tuple[str, str]]:
-    """The query of a list: objects that have all these labels."""
+def label_query(labels: Mapping[str, str | None] | None) -> list[tuple[str, str]]:
+    """The query of a list: objects that have all these labels.
+
+    :param labels: a value of None stands for any value.
+    """
     if not labels:
         return []
-    return [("labelSelector", ",".join(f"{key}={value}" for key, value in sorted(labels.items())))]
+    terms = (key if value is None else f"{key}={value}" for key, value in sorted(labels.items()))
+    return [("labelSelector", ",".join(terms))]
 
 
 def status_of(body: bytes) -> Json:

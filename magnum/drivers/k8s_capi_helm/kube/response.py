@@ -21,11 +21,11 @@ def not_the_object(body: Any, kind: names.Kind, namespace: str | None, name: str
 
 
 def not_a_list(
-    body: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str]
+    body: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str | None]
 ) -> str:
     """Why an answer is not a page of the list that was asked for, "" if it is.
 
-    :param labels: that each item has to have.
+    :param labels: that each item has to have; a value of None stands for any value.
     """
     if not isinstance(body, dict) or not isinstance(body.get("items"), list):
         return "the answer has no items"
@@ -36,12 +36,18 @@ def not_a_list(
     return next((reason for reason in reasons if reason), "")
 
 
-def _not_of(obj: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str]) -> str:
+def _not_of(
+    obj: Any, kind: names.Kind, namespace: str | None, labels: Mapping[str, str | None]
+) -> str:
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         return "something in the answer is no object"
     if kind.namespaced and namespace is not None and metadata.get("namespace") != namespace:
         return f"'{metadata['name']}' in the answer is in namespace '{metadata.get('namespace')}'"
-    if not labels.items() <= (metadata.get("labels") or {}).items():
+    own_labels = metadata.get("labels") or {}
+    if any(
+        key not in own_labels or value not in (None, own_labels[key])
+        for key, value in labels.items()
+    ):
         return f"'{metadata['name']}' in the answer does not have the labels asked for"
     return ""

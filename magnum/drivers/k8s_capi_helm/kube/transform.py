@@ -51,6 +51,10 @@ def transform(kind: names.Kind, obj: Json) -> Json:
         "kind": obj.get("kind") or kind.name,
         "metadata": metadata,
     }
+    if kind == names.LEASE:
+        # Only its version counts: what a Lease says is read before anything is decided by it.
+        metadata.pop("annotations", None)
+        return trimmed
     if kind == names.EVENT:
         trimmed |= _only(obj, _EVENT)
         trimmed["involvedObject"] = _only(obj.get("involvedObject") or {}, _REFERENCE)

@@ -40,6 +40,12 @@ def refresh(cluster: Cluster, context: Any, fields: Collection[str] = _TEMPLATE)
     return True
 
 
+def own_content(cluster: Any) -> str:
+    """All fields of a cluster as a text, but for its template, of which it has the id."""
+    fields = (field for field in sorted(cluster.fields) if field != "cluster_template")
+    return repr([_text(getattr(cluster, field)) for field in fields])
+
+
 def content(row: Any) -> tuple[tuple[str, str], ...]:
     """All fields of a record of Magnum as texts; of another record in it, which one and how old."""
     found = ((field, getattr(row, field)) for field in sorted(row.fields))

@@ -120,6 +120,11 @@ class AddonCheck:
         self._known.put(key, _Look(observed.at, expected, inventory, failure_count, missing_count))
         return inventory
 
+    def is_due(self, namespace: str, release: str, at: datetime.datetime) -> bool:
+        """Whether a cluster whose objects have not changed is to be checked by now."""
+        last = self._known.get(f"{namespace}/{release}")
+        return last is not None and abs(at - last.at) >= self._interval(last)
+
     def _initial(
         self, at: datetime.datetime, expected: tuple[WorkloadObject, ...], recorded_text: str
     ) -> _Look:

@@ -1,26 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process keeps in memory, each for a bounded time: Cache, and three caches made of it.
-
-Evaluations are kept with their inputs. The rules of ``status`` are pure: the same objects, the same
-record and the same objects of Magnum give the same verdict, until a deadline passes. An evaluation
-with equal inputs is not repeated.
-"""
+"""What a process keeps in memory, each for a bounded time: Cache, and two caches made of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-import dataclasses
 import datetime
-import json
-import random
 import threading
 import time
 from typing import Generic, TypeVar
-import zlib
 
 import cachetools
-
-from magnum.drivers.k8s_capi_helm.model import LiveRelease, ReleaseRecord, Verdict
 
 #: Entries of one cache at most; the least recently used entry is discarded first.
 _MAX_SIZE = 100_000
@@ -31,16 +20,6 @@ _REPORTED = 60.0
 _FORGOTTEN = 86400.0
 #: Clocks of two hosts differ by less: on this, and on nothing narrower, the times of others count.
 CLOCKS_DIFFER = datetime.timedelta(days=1)
-#: Seconds after which record and release of a settled cluster are read again at the latest: an
-#: operator may have run helm.
-_RELEASE_HOLDS = 900.0
-#: How long a verdict is used again at most. What depends on the time alone, such as the age of a
-#: server that is not created, is written this much later at most; recorded deadlines end it at
-#: their own moment.
-VERDICT_HOLDS = datetime.timedelta(minutes=1)
-#: The same of a cluster that is healthy and has nothing pending: only the ends of certificates
-#: depend on the time, and Magnum polls the health once a minute.
-HEALTHY_HOLDS = datetime.timedelta(minutes=5)
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -155,120 +134,3 @@ class FirstSeen:
         if created_at is None or now is None:
             return seen
         return max(seen, now - created_at - CLOCKS_DIFFER)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Inputs:
-    """Everything that a verdict depends on, but for the time.
-
-    :ivar magnum: Magnum's objects and the settings, as a digest.
-    :ivar include_health: whether the health was asked for.
-    :ivar release: the deployed release, as a digest.
-    :ivar observed: versions of the objects of the snapshot and other observations, as a digest.
-    """
-
-    magnum: str
-    include_health: bool
-    record: ReleaseRecord
-    release: str
-    observed: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Evaluated:
-    """A verdict that changed nothing, from when until when it holds."""
-
-    inputs: Inputs
-    verdict: Verdict
-    since: datetime.datetime
-    until: datetime.datetime
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Release:
-    """Record and release of a settled cluster."""
-
-    magnum: str
-    location: str
-    record: ReleaseRecord
-    packed: bytes
-
-
-class EvaluationCache:
-    """Safe to share between threads.
-
-    A request changes Magnum's objects first, so an entry holds for the same objects and options
-    only.
-
-    :param clock: seconds that only ever go up.
-    :param jitter: a random number between two others, so that not all are read again at once.
-    """
-
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        jitter: Callable[[float, float], float] = random.uniform,
-    ) -> None:
-        self._jitter = jitter
-        self._evaluated: Cache[str, _Evaluated] = Cache(HEALTHY_HOLDS.total_seconds(), clock)
-        self._releases: Cache[str, _Release] = Cache(_RELEASE_HOLDS, clock)
-
-    def is_evaluated(self, release: str, magnum: str, *, include_health: bool) -> bool:
-        """Whether there is a verdict on these rows, so that reading the rest may show no change."""
-        found = self._evaluated.get(release)
-        return found is not None and (found.inputs.magnum, found.inputs.include_health) == (
-            magnum,
-            include_health,
-        )
-
-    def verdict(self, release: str, inputs: Inputs, now: datetime.datetime) -> Verdict | None:
-        """The verdict on the very same inputs, None where there is none that holds.
-
-        :param now: aware, UTC; a clock that was put back ends what it said.
-        """
-        found = self._evaluated.get(release)
-        if found is None or found.inputs != inputs or not found.since <= now <= found.until:
-            return None
-        return found.verdict
-
-    def keep_verdict(
-        self, release: str, inputs: Inputs, verdict: Verdict, now: datetime.datetime
-    ) -> None:
-        """Cache a verdict that changed nothing, until a recorded deadline or for a while."""
-        operations = inputs.record.operations
-        limits = (item.deadline for item in operations if item.deadline is not None)
-        holds = HEALTHY_HOLDS if inputs.include_health else VERDICT_HOLDS
-        until = min((now + holds, *limits))
-        entry = _Evaluated(inputs, verdict, now, until)
-        self._evaluated.put(release, entry, holds.total_seconds())
-
-    def release(
-        self, release: str, magnum: str, location: str
-    ) -> tuple[ReleaseRecord, LiveRelease] | None:
-        """Record and release as they were kept, unless that is too old, or of another place."""
-        found = self._releases.get(release)
-        if found is None or (found.location, found.magnum) != (location, magnum):
-            return None
-        return found.record, LiveRelease(**json.loads(zlib.decompress(found.packed)))
-
-    def keep_release(
-        self, release: str, magnum: str, location: str, record: ReleaseRecord, live: LiveRelease
-    ) -> None:
-        """Remember what was read of a settled cluster.
-
-        They decide nothing: what would be a change is evaluated by what is read then.
-
-        :param location: where, as a text that is another one for another kubeconfig.
-        """
-        packed = zlib.compress(json.dumps(dataclasses.asdict(live)).encode(), level=1)
-        holds = self._jitter(_RELEASE_HOLDS / 2, _RELEASE_HOLDS)
-        self._releases.put(release, _Release(magnum, location, record, packed), holds)
-
-    def forget(self, release: str) -> None:
-        """Something is changed."""
-        self._evaluated.discard(release)
-        self._releases.discard(release)
-
-    def forget_release(self, release: str) -> None:
-        """It is not settled."""
-        self._releases.discard(release)

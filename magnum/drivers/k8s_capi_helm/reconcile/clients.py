@@ -28,9 +28,10 @@ from magnum.drivers.k8s_capi_helm.kube.informers import CachedReader, Informers
 from magnum.drivers.k8s_capi_helm.lease import holder, ReleaseLeases
 from magnum.drivers.k8s_capi_helm.model import clock, names
 from magnum.drivers.k8s_capi_helm.reconcile.addon_check import AddonCheck
-from magnum.drivers.k8s_capi_helm.reconcile.caches import EvaluationCache, FinishedOnce, FirstSeen
+from magnum.drivers.k8s_capi_helm.reconcile.caches import FinishedOnce, FirstSeen
 from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
 from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
 
 #: The charts that come with the driver.
 BUNDLED = pathlib.Path(k8s_capi_helm.__file__).parent / "charts"
@@ -87,7 +88,7 @@ class Clients:
     def reader(self) -> CachedReader:
         """The management cluster for a look that may be a moment old."""
         if self.informers is None:
-            return CachedReader(self.kube, {}, 0.0)
+            return CachedReader(self.kube, {})
         return self.informers.view()
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read what an evaluation depends on, and compare it with the last evaluation.
 
-Record, release and objects are read each time, and the checks of credentials, controllers and
-addons run at their own intervals: an equal result saves the evaluation and everything that is
-written after it. What could not be read never counts as unchanged.
+Magnum's object of the cluster, the release's Lease and all objects of a snapshot have versions, and
+the last two are watched: with equal versions a periodic task has nothing to do, and reads nothing.
+Else record, release and objects are read: an equal result saves the evaluation and everything that
+is written after it. The checks of credentials, controllers and addons run at their own intervals.
+What could not be read never counts as unchanged.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from magnum.drivers.k8s_capi_helm.model import (
     Verdict,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import observe_cluster
-from magnum.drivers.k8s_capi_helm.reconcile.caches import Inputs
 from magnum.drivers.k8s_capi_helm.reconcile.clients import Clients
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import Inputs, Versions
 
 #: Groups of options that an evaluation may depend on.
 _GROUPS = ("capi_helm", "capi_helm_cluster_labels", "drivers", "cinder")
@@ -54,6 +56,54 @@ class SnapshotCheck:
 
     snapshot: ReleaseSnapshot
     verdict: Verdict | None
+
+
+def read_versions(run: Reconciliation, cluster: Any) -> Versions | None:
+    """What changes whenever a verdict may, read from what is watched: nothing is requested.
+
+    Magnum writes its object of the cluster, or the driver its Lease, with each request about a
+    nodegroup.
+
+    :returns: None where not everything is watched.
+    """
+    clients, release = run.clients, cluster.stack_id
+    if clients.informers is None or not release:
+        return None
+    view = clients.reader()
+    watched = view.versions(reader.cluster_namespace(cluster, run.settings), release)
+    if watched is None or not clients.informers.is_whole(view):
+        return None
+    texts = "\n".join((cluster.status_reason or "", *(cluster.health_status_reason or {}).values()))
+    stale_controllers = clients.controller_check.stale_controllers(clients.kube, texts)
+    return Versions(_digest(refresh.own_content(cluster)), watched, stale_controllers)
+
+
+def last_verdict(
+    run: Reconciliation, cluster: Any, current: Versions | None, *, include_health: bool = False
+) -> Verdict | None:
+    """The verdict of the last evaluation, if nothing has changed since and no check is due.
+
+    :param current: of the cluster, read now.
+    :param include_health: whether the verdict is to include the health.
+    """
+    if current is None:
+        return None
+    clients, release, now = run.clients, cluster.stack_id, run.now
+    found = clients.evaluations.verdict_of(
+        release,
+        current,
+        now,
+        include_health=include_health,
+        magnum=lambda: magnum_digest(run.settings, cluster, list(cluster.nodegroups)),
+    )
+    if found is None or clients.credential_check.is_due(
+        cluster.uuid, now, is_waiting=not include_health
+    ):
+        return None
+    namespace = reader.cluster_namespace(cluster, run.settings)
+    if include_health and clients.addon_check.is_due(namespace, release, now):
+        return None
+    return found
 
 
 def compare_snapshot(

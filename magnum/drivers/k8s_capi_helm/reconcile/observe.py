@@ -16,8 +16,6 @@ from magnum.drivers.k8s_capi_helm.magnum_objects import state as magnum_state_re
 from magnum.drivers.k8s_capi_helm.model import (
     Json,
     Observed,
-    ReleaseRecord,
-    Revisions,
     Verdict,
 )
 from magnum.drivers.k8s_capi_helm.reconcile import (
@@ -27,64 +25,15 @@ from magnum.drivers.k8s_capi_helm.reconcile import (
     observe_cluster,
     read_release,
     revisions,
+    verdict_duration,
 )
-from magnum.drivers.k8s_capi_helm.reconcile.caches import Inputs
 from magnum.drivers.k8s_capi_helm.reconcile.context import Reconciliation, ReleaseSnapshot
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation import Evaluation
 from magnum.drivers.k8s_capi_helm.status import complete_messages, news
-from magnum.drivers.k8s_capi_helm.status.health import HEALTHY
 from magnum.drivers.k8s_capi_helm.values import live as values_live
 from magnum.drivers.k8s_capi_helm.values import upgrade_nodegroups
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Evaluation:
-    """A verdict and the record that it was judged by.
-
-    :ivar unfinished_operations: ids of operations that go on, whatever the verdict.
-    :ivar is_release_incomplete: the rows ask for something that the release does not have, which is
-        known to have had all of it once.
-    :ivar rendered_nodegroups: nodegroups that the release has, by their names in the chart's
-        values.
-    :ivar unrecorded_revisions: revisions of the release that the record does not know of, None for
-        none.
-    :ivar autoscaler_is_due: its autoscaler is another one than the operator has set.
-    :ivar inputs: what it was made of, if the same may give the same once more; None if not.
-    """
-
-    verdict: Verdict
-    record: ReleaseRecord | None
-    unreachable: bool
-    unfinished_operations: frozenset[str] = frozenset()
-    is_release_incomplete: bool = False
-    rendered_nodegroups: frozenset[str] = frozenset()
-    unrecorded_revisions: Revisions | None = None
-    autoscaler_is_due: bool = False
-    inputs: Inputs | None = None
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether record and objects could be read."""
-        return self.record is not None and not self.unreachable
-
-    @property
-    def waits_for_change(self) -> bool:
-        """Whether nothing has to be done before an object of Magnum or Cluster API changes.
-
-        What finds everything in place waits for its confirmation by a second snapshot.
-        """
-        record, verdict = self.record, self.verdict
-        if record is None or self.unreachable:
-            return False
-        if self.is_release_incomplete or self.autoscaler_is_due or self.unrecorded_revisions:
-            return False
-        if verdict.status.endswith("_IN_PROGRESS"):
-            return not verdict.fingerprint
-        pending = (
-            record.operations or record.retired_credentials or record.deferred or record.tombstone
-        )
-        return verdict.status.endswith("_COMPLETE") and verdict.health == HEALTHY and not pending
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -136,7 +85,8 @@ def evaluate_cluster(
     ):
         known = ReleaseSnapshot(subject.read.record, subject.read.live)
         made_of = evaluation_inputs.inputs(magnum, known, observed, include_health=include_health)
-        return dataclasses.replace(evaluation, inputs=made_of)
+        duration = verdict_duration.duration(observed, subject.state, judgement.verdict, run.now)
+        return dataclasses.replace(evaluation, inputs=made_of, duration=duration)
     return evaluation
 
 

@@ -52,6 +52,11 @@ def add_cloud_observations(
     )
 
 
+def is_cloud_needed(observed: Observed) -> bool:
+    """Whether something of a snapshot is asked of OpenStack itself, which cannot be watched."""
+    return bool(status.servers_in_error(observed)) or infrastructure.is_balancer_awaited(observed)
+
+
 def _autoscaler(
     clients: Clients, owner: secrets.Owner, live: LiveRelease
 ) -> tuple[Json, ...] | Missing | None:

@@ -40,11 +40,13 @@ _PATIENCE, _PAUSE = 600.0, 1.0
 class Controllers(cluster_api.QuickClusters):
     """A management cluster whose controllers are through at once, for those who watch as well."""
 
-    def snapshot(self, kind: names.Kind, keep: Any) -> Any:
-        return super().snapshot(kind, lambda thing: keep(cluster_api.settled(kind, thing)))
+    def snapshot(self, kind: names.Kind, keep: Any, label: str = "") -> Any:
+        return super().snapshot(kind, lambda thing: keep(cluster_api.settled(kind, thing)), label)
 
-    def changes(self, kind: names.Kind, since: str, seconds: int) -> Iterator[tuple[str, Json]]:
-        for what, thing in super().changes(kind, since, seconds):
+    def changes(
+        self, kind: names.Kind, since: str, seconds: int, label: str = ""
+    ) -> Iterator[tuple[str, Json]]:
+        for what, thing in super().changes(kind, since, seconds, label):
             yield what, thing if what == "BOOKMARK" else cluster_api.settled(kind, thing)
 
 

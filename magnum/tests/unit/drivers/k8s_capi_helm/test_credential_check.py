@@ -69,12 +69,30 @@ class TestLogins(testtools.TestCase):
         cloud: Any = self.keystone
         return self.logins.problem(self.kube, OWNER, lambda: cloud, self.now, is_waiting=soon)
 
-    def test_what_hangs_is_asked_about_at_once_and_once_in_a_minute(self) -> None:
+    def test_what_hangs_is_asked_about_at_once_and_every_five_minutes(self) -> None:
+        self.assertTrue(self.is_due())
         self.assertEqual("", self.ask())
-        self.ask(after=0.5)
+        self.assertFalse(self.is_due(after=4.5))
+        self.ask()
         self.assertEqual(1, self.keystone.asked)
-        self.ask(after=0.6)
+        self.assertTrue(self.is_due(after=0.6))
+        self.ask()
         self.assertEqual(2, self.keystone.asked)
+
+    def test_what_was_refused_is_asked_about_once_in_a_minute(self) -> None:
+        self.keystone.dead = {"outer"}
+        self.assertNotEqual("", self.ask())
+        self.assertFalse(self.is_due(after=0.9))
+        self.assertTrue(self.is_due(after=0.2))
+
+    def test_an_answer_counts_for_longer_at_rest(self) -> None:
+        self.ask()
+        self.assertFalse(self.is_due(soon=False, after=19))
+        self.assertTrue(self.is_due(soon=False, after=2))
+
+    def is_due(self, soon: bool = True, after: float = 0) -> bool:
+        self.now += datetime.timedelta(minutes=after)
+        return self.logins.is_due(OWNER.cluster_uuid, self.now, is_waiting=soon)
 
     def test_clusters_at_rest_are_spread_over_time(self) -> None:
         for after, asked in ((0, 0), (9, 0), (2, 1), (19, 1), (2, 2)):

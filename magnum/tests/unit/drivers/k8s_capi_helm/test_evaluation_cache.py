@@ -12,7 +12,7 @@ import testtools
 
 from magnum.drivers.k8s_capi_helm import model
 from magnum.drivers.k8s_capi_helm.model import Operation, ReleaseRecord, Verb
-from magnum.drivers.k8s_capi_helm.reconcile import caches, evaluation_inputs
+from magnum.drivers.k8s_capi_helm.reconcile import evaluation_cache, evaluation_inputs
 from magnum.drivers.k8s_capi_helm.reconcile.context import ReleaseSnapshot
 from magnum.tests.unit.drivers.k8s_capi_helm import builders
 from magnum.tests.unit.drivers.k8s_capi_helm.driver_case import CONF, DriverCase, RELEASE
@@ -154,7 +154,10 @@ class TestCache(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.seconds = 0.0
-        self.cache = caches.EvaluationCache(clock=lambda: self.seconds)
+        self.jitter = 1.0
+        self.cache = evaluation_cache.EvaluationCache(
+            clock=lambda: self.seconds, jitter=lambda least, most: self.jitter
+        )
         self.inputs = inputs(observed())
 
     def kept(self, at: datetime.datetime = NOW) -> model.Verdict | None:
@@ -164,20 +167,90 @@ class TestCache(testtools.TestCase):
         self.assertIsNone(self.kept())
         self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
         self.assertEqual(VERDICT, self.kept())
-        self.assertEqual(VERDICT, self.kept(NOW + caches.VERDICT_HOLDS))
-        self.assertIsNone(self.kept(NOW + caches.VERDICT_HOLDS + SECOND))
+        self.assertEqual(VERDICT, self.kept(NOW + evaluation_cache.VERDICT_HOLDS))
+        self.assertIsNone(self.kept(NOW + evaluation_cache.VERDICT_HOLDS + SECOND))
+
+    def test_it_holds_no_longer_than_the_time_lets_it(self) -> None:
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW, 20 * SECOND)
+        self.assertEqual(VERDICT, self.kept(NOW + 20 * SECOND))
+        self.assertIsNone(self.kept(NOW + 21 * SECOND))
+
+    def test_not_all_end_at_once(self) -> None:
+        self.jitter = 0.7
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW, 20 * SECOND)
+        self.assertEqual(VERDICT, self.kept(NOW + 14 * SECOND))
+        self.assertIsNone(self.kept(NOW + 15 * SECOND))
+
+    def test_it_is_for_the_same_versions(self) -> None:
+        same = evaluation_cache.Versions("row", frozenset({("machine", "1")}), ())
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW, 20 * SECOND, same)
+        found = [
+            self.cache.verdict_of(
+                RELEASE, versions, at, include_health=health, magnum=lambda: "rows"
+            )
+            for versions, at, health in (
+                (same, NOW, False),
+                (same, NOW + 20 * SECOND, False),
+                (same, NOW + 21 * SECOND, False),
+                (same, NOW - SECOND, False),
+                (same, NOW, True),
+                (dataclasses.replace(same, row="other"), NOW, False),
+                (dataclasses.replace(same, objects=frozenset()), NOW, False),
+                (dataclasses.replace(same, stale_controllers=("capi",)), NOW, False),
+            )
+        ]
+        self.assertEqual([VERDICT, VERDICT, *[None] * 6], found)
+
+    def test_without_versions_nothing_is_unchanged(self) -> None:
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
+        versions = evaluation_cache.Versions("row", frozenset(), ())
+        self.assertIsNone(
+            self.cache.verdict_of(
+                RELEASE, versions, NOW, include_health=False, magnum=lambda: "rows"
+            )
+        )
+
+    def test_magnums_objects_are_compared_once_in_a_minute(self) -> None:
+        versions, read = evaluation_cache.Versions("row", frozenset(), ()), list[str]()
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW, versions=versions)
+
+        def unchanged(after: int, magnum: str = "rows") -> model.Verdict | None:
+            def digest() -> str:
+                read.append(magnum)
+                return magnum
+
+            at = NOW + after * SECOND
+            return self.cache.verdict_of(RELEASE, versions, at, include_health=False, magnum=digest)
+
+        self.assertEqual(VERDICT, unchanged(59))
+        self.assertEqual([], read)
+        self.assertEqual(VERDICT, unchanged(60))
+        self.assertEqual(VERDICT, unchanged(119))
+        self.assertEqual(["rows"], read)
+        self.assertIsNone(unchanged(120, "other rows"))
+        self.assertEqual(VERDICT, unchanged(120))
+
+    def test_with_the_health_is_another_one(self) -> None:
+        self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
+        healthy = dataclasses.replace(self.inputs, include_health=True)
+        other = dataclasses.replace(VERDICT, health="UNHEALTHY")
+        self.cache.keep_verdict(RELEASE, healthy, other, NOW)
+        self.assertEqual(VERDICT, self.cache.verdict(RELEASE, self.inputs, NOW))
+        self.assertEqual(other, self.cache.verdict(RELEASE, healthy, NOW))
+        self.cache.forget(RELEASE)
+        self.assertIsNone(self.cache.verdict(RELEASE, healthy, NOW))
 
     def test_it_holds_from_one_health_poll_to_the_next(self) -> None:
         self.inputs = dataclasses.replace(self.inputs, include_health=True)
         self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, NOW)
         self.assertEqual(VERDICT, self.kept(NOW + datetime.timedelta(seconds=75)))
-        self.assertIsNone(self.kept(NOW + caches.HEALTHY_HOLDS + SECOND))
+        self.assertIsNone(self.kept(NOW + evaluation_cache.HEALTHY_HOLDS + SECOND))
 
     def test_clusters_that_are_not_evaluated_any_more_are_discarded(self) -> None:
         for number in range(100):
             self.cache.keep_verdict(f"deleted-{number}", self.inputs, VERDICT, NOW)
-        self.seconds += caches.HEALTHY_HOLDS.total_seconds() + 1
-        later = NOW + 2 * caches.HEALTHY_HOLDS
+        self.seconds += evaluation_cache.HEALTHY_HOLDS.total_seconds() + 1
+        later = NOW + 2 * evaluation_cache.HEALTHY_HOLDS
         self.cache.keep_verdict(RELEASE, self.inputs, VERDICT, later)
         known = [
             release

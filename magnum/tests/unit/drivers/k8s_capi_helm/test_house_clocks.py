@@ -46,7 +46,10 @@ ALLOWED = {
     "lease/lock.py:_expired": _PROCESS,
     "helm/process.py:_judge": _PROCESS,
     "kube/circuit_breaker.py:refusal": _PROCESS,
-    "reconcile/caches.py:verdict": _PROCESS,
+    "reconcile/evaluation_cache.py:holds": _PROCESS,
+    "reconcile/evaluation_cache.py:verdict_of": _PROCESS,
+    "reconcile/credential_check.py:is_due": _PROCESS,
+    "reconcile/addon_check.py:is_due": _PROCESS,
 }
 
 

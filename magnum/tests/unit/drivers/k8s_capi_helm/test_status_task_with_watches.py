@@ -10,7 +10,7 @@ from magnum.drivers.k8s_capi_helm import errors
 from magnum.drivers.k8s_capi_helm.handlers import watch_trigger
 from magnum.drivers.k8s_capi_helm.kube import informers
 from magnum.drivers.k8s_capi_helm.model import names
-from magnum.drivers.k8s_capi_helm.reconcile.caches import EvaluationCache
+from magnum.drivers.k8s_capi_helm.reconcile.evaluation_cache import EvaluationCache
 from magnum.tests.unit.drivers.k8s_capi_helm import builders, driver_case
 
 
@@ -67,9 +67,9 @@ class TestWatching(WatchingWorld):
         self.driver.get_monitor(self.context, self.cluster())
         self.assertEqual([], self.begun)
         self.status_task()
-        self.assertEqual(12, len(self.begun))
+        self.assertEqual(13, len(self.begun))
         self.health_task()
-        self.assertEqual(12, len(self.begun))
+        self.assertEqual(13, len(self.begun))
 
     def test_a_settled_cluster_is_not_read(self) -> None:
         self.settled()
@@ -234,6 +234,9 @@ class TestWatching(WatchingWorld):
         self.status_task(3)
         self.assertEqual("DELETE_IN_PROGRESS", self.group("more").status)
         self.kube.remove(names.MACHINE_DEPLOYMENT, builders.NAMESPACE, deployment)
+        self.status_task(3)
+        self.assertEqual("DELETE_IN_PROGRESS", self.group("more").status)
+        self.catch_up()
         self.status_task(3)
         left = {one.name for one in objects.NodeGroup.list(self.context, self.cluster().uuid)}
         self.assertEqual({"default-master", "default-worker"}, left)

@@ -150,16 +150,20 @@ class FakeKube:
     def identity(self) -> str:
         return self.place
 
-    def snapshot(self, kind: names.Kind, keep: Callable[[Json], Any]) -> tuple[list[Any], str]:
+    def snapshot(
+        self, kind: names.Kind, keep: Callable[[Json], Any], label: str = ""
+    ) -> tuple[list[Any], str]:
         with self._lock:
-            found = self.list(kind, None)
+            found = [one for one in self.list(kind, None) if _has(one, label)]
             return [kept for one in found if (kept := keep(one)) is not None], self._next()
 
     def revision(self, kind: names.Kind) -> str:
         with self._call("revision", kind, None, ""):
             return self._next()
 
-    def changes(self, kind: names.Kind, since: str, seconds: int) -> Iterator[tuple[str, Json]]:
+    def changes(
+        self, kind: names.Kind, since: str, seconds: int, label: str = ""
+    ) -> Iterator[tuple[str, Json]]:
         """All that is in the log, a bookmark, and the end, as after the seconds.
 
         A bookmark is never older than what was asked for, as those of a real server.
@@ -168,9 +172,12 @@ class FakeKube:
             if int(since) < self._oldest:
                 raise errors.Conflict("Gone.", "HTTP 410: too old resource version")
             events = [
-                (what, copy.deepcopy(thing))
+                (what if _has(thing, label) else "DELETED", copy.deepcopy(thing))
                 for version, what, key, thing in self._log
-                if version > int(since) and key[:2] == (kind.group, kind.name)
+                if version > int(since)
+                and key[:2] == (kind.group, kind.name)
+                # What has lost the label is gone, of what never had it nothing is told.
+                and any(_has(one, label) for _, _, other, one in self._log if other == key)
             ]
             version = self._next()
             mark = {"kind": kind.name, "metadata": {"resourceVersion": version}}
@@ -312,6 +319,10 @@ class FakeKube:
 
 def _key(kind: names.Kind, namespace: str | None, name: str) -> _Key:
     return kind.group, kind.name, (namespace or "") if kind.namespaced else "", name
+
+
+def _has(obj: Json, label: str) -> bool:
+    return not label or label in (obj["metadata"].get("labels") or {})
 
 
 def _place(kind: names.Kind, manifest: Json) -> tuple[str | None, str]:

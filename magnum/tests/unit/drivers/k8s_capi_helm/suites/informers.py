@@ -23,6 +23,11 @@ class WatchingTests(KubeClientSuite):
     assertIsNone: Any
     kinds = (names.LEASE,)
 
+    def make_lease(self, namespace: str, name: str = "one", **metadata: Any) -> Json:
+        """A Lease of the driver's."""
+        labels = {names.LABEL_UUID: "suite", **metadata.pop("labels", {})}
+        return super().make_lease(namespace, name, labels=labels, **metadata)
+
     def watching(self, kube: Any = None, told: Any = None, **more: Any) -> informers.Informers:
         """Watches whose rounds a test makes, instead of threads."""
         found = informers.Informers(
@@ -124,6 +129,20 @@ class WatchingTests(KubeClientSuite):
         self.assertEqual([], watching.view().list(names.LEASE, "default", None))
         self.assertEqual([], [one for one in told if one["metadata"]["name"] == "suite-x"])
 
+    def test_leases_without_the_drivers_label_are_not_kept(self) -> None:
+        """As those that each kubelet and each controller renews every few seconds."""
+        namespace, told = self.make_namespace(), list[str]()
+        other = {"metadata": {"name": "kubelet", "namespace": namespace}}
+        self.kube.apply(names.LEASE, other)
+        watching = self.watching(told=lambda thing: told.append(thing["metadata"]["name"]))
+        self.rounds(watching)
+        self.kube.apply(names.LEASE, {**other, "spec": {"holderIdentity": "kubelet"}})
+        self.make_lease(namespace, "ours")
+        self.rounds(watching)
+        self.assertEqual(["ours"], told)
+        found = watching.view().list(names.LEASE, namespace, None)
+        self.assertEqual(["ours"], [one["metadata"]["name"] for one in found])
+
     def test_the_revision_goes_up_with_each_change(self) -> None:
         namespace = self.make_namespace()
         _, before = self.kube.snapshot(names.LEASE, lambda thing: thing)
@@ -167,7 +186,7 @@ class Forgetful:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kube, name)
 
-    def snapshot(self, kind: names.Kind, keep: Any) -> Any:
-        things, since = self._kube.snapshot(kind, keep)
+    def snapshot(self, kind: names.Kind, keep: Any, label: str) -> Any:
+        things, since = self._kube.snapshot(kind, keep, label)
         self.snapshots += 1
         return things, self._since if self.snapshots == 1 else since

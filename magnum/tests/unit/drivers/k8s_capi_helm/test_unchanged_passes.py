@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes where nothing has changed since the last one read nothing, and each change is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import contextlib
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_db.sqlalchemy import enginefacade
+import sqlalchemy
+
+from magnum import objects
+from magnum.drivers.k8s_capi_helm import errors
+from magnum.drivers.k8s_capi_helm.model import names, Operation, Verb
+from magnum.drivers.k8s_capi_helm.reconcile.controller_check import ControllerCheck
+from magnum.drivers.k8s_capi_helm.reconcile.credential_check import CredentialCheck
+from magnum.tests.unit.drivers.k8s_capi_helm import builders
+from magnum.tests.unit.drivers.k8s_capi_helm.test_status_task_with_watches import WatchingWorld
+
+NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+CAPI = "capi-system/controller-leader-election-capi"
+
+
+class UnchangedWorld(WatchingWorld):
+    """A cluster of which a pass has found what the pass before had found."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.stand_still(NOON)
+        checks = {
+            "controller_check": ControllerCheck(
+                (CAPI,), datetime.timedelta(minutes=3), clock=lambda: self.now
+            ),
+            "credential_check": CredentialCheck(jitter=lambda: 0.0, clock=lambda: self.now),
+        }
+        self.ports = dataclasses.replace(self.ports, **checks)
+        self.statements: list[str] = []
+        engine = enginefacade.writer.get_engine()
+        sqlalchemy.event.listen(engine, "before_cursor_execute", self.note)
+        self.addCleanup(sqlalchemy.event.remove, engine, "before_cursor_execute", self.note)
+
+    def note(self, _connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        if statement.startswith("SELECT"):
+            self.statements.append(statement)
+
+    def pending(self) -> None:
+        """A cluster in creation, whose machines take their time."""
+        self.create()
+        self.infrastructure()
+        self.catch_up()
+        for _ in range(3):
+            self.one_pass()
+
+    def infrastructure(self) -> None:
+        """Its load balancer is there: nobody asks Octavia any more."""
+        self.capi_converges()
+        for one in self.kube.list(names.MACHINE, builders.NAMESPACE):
+            builders.say(one, "Ready", "False", "It is starting.", reason="NotReady")
+            one["status"]["phase"] = "Provisioning"
+            self.kube.put(names.MACHINE, one)
+
+    def one_pass(self) -> tuple[int, int]:
+        """A status pass: how often management cluster and database are asked."""
+        [cluster] = objects.Cluster.list(self.context)
+        # As Magnum does to choose the driver.
+        self.assertIsNotNone(cluster.cluster_template)
+        return self.counted(lambda: self.driver.update_cluster_status(self.context, cluster))
+
+    def health_pass(self) -> tuple[int, int]:
+        """The same of a health pass, without what Magnum saves then."""
+        [cluster] = objects.Cluster.list(self.context)
+        self.assertIsNotNone(cluster.cluster_template)
+        monitor = self.driver.get_monitor(self.context, cluster)
+        counts = self.counted(monitor.poll_health_status)
+        cluster.health_status = monitor.data["health_status"]
+        cluster.health_status_reason = monitor.data["health_status_reason"]
+        cluster.save()
+        return counts
+
+    def counted(self, work: Callable[[], None]) -> tuple[int, int]:
+        self.kube.calls.clear()
+        self.helm.reads = 0
+        self.statements.clear()
+        work()
+        return len(self.kube.calls) + self.helm.reads, len(self.statements)
+
+    def sees(self, change: Callable[[], None], one_pass: Callable[[], tuple[int, int]]) -> None:
+        """The next pass that hears of a change reads, and one of those after it does not."""
+        self.assertEqual((0, 0), one_pass())
+        change()
+        self.catch_up()
+        asked, statements = one_pass()
+        self.assertNotEqual(0, asked)
+        self.assertNotEqual(0, statements)
+
+    def time_passes(self, **duration: float) -> None:
+        delta = datetime.timedelta(**duration)
+        self.now += delta.total_seconds()
+        self.stand_still(self.wall_clock() + delta)
+        self.catch_up()
+
+    def change_machine(self) -> None:
+        [one, *_] = self.kube.list(names.MACHINE, builders.NAMESPACE)
+        self.kube.patch(
+            names.MACHINE, builders.NAMESPACE, one["metadata"]["name"], {"status": {"phase": "?"}}
+        )
+
+
+class TestInProgress(UnchangedWorld):
+    def setUp(self) -> None:
+        super().setUp()
+        self.pending()
+
+    def test_nothing_is_read(self) -> None:
+        before = self.cluster().status_reason
+        for _ in range(3):
+            self.assertEqual((0, 0), self.one_pass())
+        self.assertEqual(("CREATE_IN_PROGRESS", before), self.shown())
+
+    def shown(self) -> tuple[str, str]:
+        cluster = self.cluster()
+        return cluster.status, cluster.status_reason
+
+    def test_a_changed_object_is_seen(self) -> None:
+        self.sees(self.change_machine, self.one_pass)
+
+    def test_a_lease_that_another_conductor_has_written_is_seen(self) -> None:
+        operation = Operation(id="a", verb=Verb.RESIZE, started_at=NOON)
+        self.sees(
+            lambda: self.ports.leases.add(builders.NAMESPACE, builders.RELEASE, operation) and None,
+            self.one_pass,
+        )
+
+    def test_a_changed_row_is_seen(self) -> None:
+        def request() -> None:
+            cluster = self.cluster()
+            cluster.health_status_reason = {"notice": "by another conductor"}
+            cluster.save()
+
+        self.sees(request, self.one_pass)
+
+    def test_a_failure_that_an_event_tells_is_seen(self) -> None:
+        event = {
+            "metadata": {"name": "one", "namespace": builders.NAMESPACE},
+            "type": "Warning",
+            "reason": "FailedCreate",
+            "message": "No.",
+            "involvedObject": {"kind": "Machine", "name": f"{builders.RELEASE}-x"},
+        }
+        self.sees(lambda: self.kube.put(names.EVENT, event) and None, self.one_pass)
+
+    def test_what_the_time_changes_is_seen(self) -> None:
+        self.assertEqual((0, 0), self.one_pass())
+        self.time_passes(minutes=5, seconds=1)
+        self.assertNotEqual(0, self.one_pass()[0])
+
+    def test_a_nodegroup_that_a_dead_conductor_has_written_is_seen_in_a_minute(self) -> None:
+        """Neither the cluster nor the Lease tells of it."""
+        group = self.group()
+        group.node_count = 3
+        group.save()
+        self.assertEqual((0, 0), self.one_pass())
+        self.time_passes(minutes=1)
+        asked, _ = self.one_pass()
+        self.assertNotEqual(0, asked)
+        self.assertEqual(3, self.replicas_asked_for())
+
+    def replicas_asked_for(self) -> int:
+        values = self.helm.live(builders.NAMESPACE, builders.RELEASE).values
+        [entry] = values["nodeGroups"]
+        return int(entry["machineCount"])
+
+    def test_in_a_minute_magnums_objects_are_read_alone(self) -> None:
+        self.time_passes(minutes=1)
+        _, statements = self.one_pass()
+        self.assertEqual(1, statements)
+        # That of a controller, which is read every twenty seconds for all clusters.
+        self.assertEqual({"Lease"}, {call[1] for call in self.kube.calls})
+        self.assertEqual((0, 0), self.one_pass())
+
+    def test_a_controller_that_falls_silent_is_seen(self) -> None:
+        lease = {
+            "metadata": {"name": CAPI.partition("/")[2], "namespace": "capi-system"},
+            "spec": {"renewTime": "2026-01-01T12:00:00.000000Z", "leaseDurationSeconds": 15},
+        }
+        self.kube.put(names.LEASE, lease)
+        self.time_passes(seconds=21)
+        self.one_pass()
+        lease["spec"]["renewTime"] = "2026-01-01T12:00:21.000000Z"
+        self.kube.put(names.LEASE, lease)
+        self.time_passes(seconds=21)
+        for _ in range(3):
+            self.one_pass()
+        self.time_passes(minutes=4)
+        self.one_pass()
+        self.assertIn("capi", self.cluster().status_reason)
+
+    def test_another_clusters_objects_change_nothing(self) -> None:
+        other = {
+            "metadata": {
+                "name": "other",
+                "namespace": builders.NAMESPACE,
+                "labels": {names.LABEL_CLUSTER_NAME: "other"},
+            }
+        }
+        self.kube.put(names.MACHINE, other)
+        lease = {**other, "metadata": {**other["metadata"], "name": names.lease("other")}}
+        lease["metadata"]["labels"] = {**lease["metadata"]["labels"], names.LABEL_UUID: "o"}
+        self.kube.put(names.LEASE, lease)
+        self.catch_up()
+        self.assertEqual((0, 0), self.one_pass())
+
+    def test_a_watch_that_is_stale_proves_nothing(self) -> None:
+        self.now += 46
+        self.assertNotEqual(0, self.one_pass()[0])
+
+    def test_another_management_cluster_is_read(self) -> None:
+        self.kube.place = "there"
+        self.catch_up()
+        self.assertNotEqual(0, self.one_pass()[0])
+
+    def test_the_credential_is_tried_at_its_own_times(self) -> None:
+        self.assertEqual((0, 0), self.one_pass())
+        self.time_passes(minutes=1)
+        self.one_pass()
+        self.assertNotIn("Secret", [call[1] for call in self.kube.calls])
+        self.time_passes(minutes=4, seconds=1)
+        self.one_pass()
+        self.assertIn("Secret", [call[1] for call in self.kube.calls])
+
+    def test_what_openstack_alone_knows_is_asked_for_again(self) -> None:
+        """A server in ERROR, whose fault CAPO tells on no object."""
+        [one, *_] = self.kube.list(names.OPENSTACK_SERVER, builders.NAMESPACE)
+        one["status"] |= {"instanceID": "server-1", "instanceState": "ERROR"}
+        self.kube.put(names.OPENSTACK_SERVER, one)
+        self.catch_up()
+        for _ in range(3):
+            self.one_pass()
+        self.assertEqual((0, 0), self.one_pass())
+        self.cloud.faults["server-1"] = "No valid host was found."
+        self.time_passes(seconds=21)
+        self.one_pass()
+        self.assertIn("No valid host was found", self.cluster().status_reason)
+
+
+class TestWithoutTheRight(UnchangedWorld):
+    def test_leases_are_read_where_they_may_not_be_watched(self) -> None:
+        """The role of an older version: objects are watched, and the rest is read as before."""
+
+        def forbid(verb: str, kind: names.Kind, name: str) -> None:
+            if kind == names.LEASE and verb in ("list", "watch"):
+                raise errors.NotAllowed("It is not allowed.", "HTTP 403")
+
+        self.kube.before = forbid
+        self.create()
+        self.infrastructure()
+        for watch in self.watching.watches:
+            with contextlib.suppress(AssertionError):
+                watch.list_and_watch()
+        for _ in range(4):
+            self.one_pass()
+        self.kube.calls.clear()
+        self.one_pass()
+        asked = {(call[0], call[1]) for call in self.kube.calls}
+        self.assertEqual({("get", "Lease")}, asked)
+
+
+class TestAtRest(UnchangedWorld):
+    def setUp(self) -> None:
+        super().setUp()
+        self.settled()
+        for _ in range(3):
+            self.health_pass()
+        self.catch_up()
+
+    def test_nothing_is_read(self) -> None:
+        for _ in range(3):
+            self.assertEqual((0, 0), self.health_pass())
+        self.assertEqual("HEALTHY", self.cluster().health_status)
+
+    def test_a_changed_object_is_seen(self) -> None:
+        self.assertEqual((0, 0), self.health_pass())
+        self.break_a_machine()
+        self.catch_up()
+        self.assertNotEqual((0, 0), self.health_pass())
+        self.assertEqual("UNHEALTHY", self.cluster().health_status)
+
+    def test_a_request_is_seen(self) -> None:
+        self.resize(3)
+        self.catch_up()
+        self.assertNotEqual((0, 0), self.health_pass())
+
+    def test_what_comes_with_the_time_is_told_in_time(self) -> None:
+        """Certificates that nothing renews: two weeks before their end, on the minute."""
+        [*machines] = self.kube.list(names.MACHINE, builders.NAMESPACE)
+        end = self.wall_clock() + datetime.timedelta(days=14, minutes=7)
+        for one in machines:
+            if names.LABEL_CONTROL_PLANE in one["metadata"]["labels"]:
+                one["status"]["certificatesExpiryDate"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
+                self.kube.put(names.MACHINE, one)
+        self.catch_up()
+        told = []
+        for _ in range(10):
+            self.health_pass()
+            told.append("expire" in self.cluster().health_status_reason.get("certificates", ""))
+            self.time_passes(minutes=1)
+        self.assertEqual([False] * 8 + [True] * 2, told)
+
+    def test_magnums_objects_are_read_now_and_then(self) -> None:
+        counts = []
+        for _ in range(6):
+            self.time_passes(minutes=1)
+            counts.append(self.health_pass())
+        self.assertEqual(1, sum(statements > 0 for _, statements in counts))
