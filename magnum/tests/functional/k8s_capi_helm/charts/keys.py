@@ -24,6 +24,8 @@ from magnum.tests.functional.k8s_capi_helm.charts.rendering import openstack_id,
 Schema = dict[str, Any]
 Path_ = tuple[str, ...]
 ITEMS, ANY = "[]", "*"
+#: The key that Helm itself adds for a chart inside, which has no values.
+LIBRARY = "^common$"
 
 
 class NoSample(Exception):
@@ -122,11 +124,11 @@ def within(schema: Schema) -> Iterator[tuple[str, Schema]]:
     yield from schema.get("properties", {}).items()
     if "items" in schema:
         yield ITEMS, schema["items"]
-    for name in ("additionalProperties", "patternProperties"):
-        below = schema.get(name)
-        for inner in below.values() if name == "patternProperties" and below else [below]:
-            if isinstance(inner, dict):
-                yield ANY, inner
+    patterns = schema.get("patternProperties", {}).items()
+    below = [inner for pattern, inner in patterns if pattern != LIBRARY]
+    for inner in (schema.get("additionalProperties"), *below):
+        if isinstance(inner, dict):
+            yield ANY, inner
 
 
 def leaves(chart: Path, *above: str) -> Iterator[Key]:

@@ -21,6 +21,8 @@ from magnum.drivers.k8s_capi_helm.helm import cli
 CHARTS = Path(__file__).resolve().parents[5] / "charts"
 CLUSTER = CHARTS / "openstack-cluster"
 ADDONS = CHARTS / "cluster-addons"
+#: The cluster's named templates, in a chart of which Helm keeps nothing.
+COMMON = CLUSTER / "charts" / "common"
 NAMESPACE = "magnum-p1"
 TIMEOUT = 60.0
 
@@ -33,6 +35,14 @@ Object = dict[str, Any]
 
 class HelmRefused(Exception):
     """helm ended with an error; the text is what it said."""
+
+
+def template_files(chart: Path) -> list[Path]:
+    """The templates of a chart, and for the cluster's the named ones beside them."""
+    charts = (chart, COMMON) if chart == CLUSTER else (chart,)
+    return sorted(
+        path for one in charts for path in (one / "templates").rglob("*") if path.is_file()
+    )
 
 
 @functools.cache

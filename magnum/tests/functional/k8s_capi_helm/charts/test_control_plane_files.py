@@ -209,9 +209,8 @@ class EncryptionTest(unittest.TestCase):
         self.assertNotIn("encryption", yaml.safe_dump(spec))
 
     def test_no_template_asks_a_cluster(self) -> None:
-        for path in at_least_one((rendering.CLUSTER / "templates").rglob("*")):
-            if path.is_file():
-                self.assertNotRegex(path.read_text(), r"\blookup\b", path)
+        for path in at_least_one(rendering.template_files(rendering.CLUSTER)):
+            self.assertNotRegex(path.read_text(), r"\blookup\b", path)
 
     def test_the_script_is_that_of_any_posix_shell(self) -> None:
         if shutil.which("dash") is None:

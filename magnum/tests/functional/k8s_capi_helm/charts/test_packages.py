@@ -54,7 +54,12 @@ class PackageTest(PackageCase):
 
     def test_the_dependency_is_the_one_beside_it(self) -> None:
         about = yaml.safe_load((rendering.CLUSTER / "Chart.yaml").read_text())
-        (dependency,) = about["dependencies"]
+        (dependency, common) = about["dependencies"]
+        expected = {"name": "common", "version": about["version"], "repository": ""}
+        self.assertEqual(expected, common)
+        inside = yaml.safe_load((rendering.COMMON / "Chart.yaml").read_text())
+        self.assertEqual("library", inside["type"])
+        self.assertEqual(("common", about["version"]), (inside["name"], inside["version"]))
         beside = yaml.safe_load((rendering.ADDONS / "Chart.yaml").read_text())
         self.assertEqual(beside["name"], dependency["name"])
         self.assertEqual(beside["version"], dependency["version"])
@@ -78,6 +83,14 @@ class PackageTest(PackageCase):
         for found in chart.rglob("*"):
             os.utime(found)
         self.assertEqual(first, digest(self.package(chart)))
+
+    def test_charts_inside_are_in_order(self) -> None:
+        for _ in range(3):
+            with tarfile.open(self.package(rendering.CLUSTER)) as archive:
+                names = [Path(name).parts for name in archive.getnames()]
+            inside = [parts[2] for parts in names if parts[1] == "charts"]
+            self.assertEqual({"cluster-addons", "common"}, set(inside))
+            self.assertEqual(sorted(inside), inside)
 
     def test_the_time_of_all_files_can_be_said(self) -> None:
         with tarfile.open(self.package(rendering.ADDONS)) as archive:

@@ -16,14 +16,9 @@ _INCLUDED = re.compile(r'\(?include "([^"]+)"')
 _SHARED = {"_names.tpl", "_text.tpl"}
 
 
-def templates(chart: Path) -> Path:
-    """The directory of a chart's templates."""
-    return chart / "templates"
-
-
 def defined(chart: Path) -> Iterator[tuple[Path, str]]:
     """Every named template, with the file that defines it."""
-    for path in sorted(templates(chart).rglob("_*.tpl")):
+    for path in rendering.template_files(chart):
         for name in _DEFINED.findall(path.read_text()):
             yield path, name
 
@@ -32,7 +27,7 @@ def included(chart: Path) -> set[str]:
     """The names that the templates include as they stand; a name that is put together is none."""
     return {
         name
-        for path in templates(chart).rglob("*.*")
+        for path in rendering.template_files(chart)
         for name in _INCLUDED.findall(path.read_text())
     }
 
@@ -53,8 +48,15 @@ class PartialTest(unittest.TestCase):
                 self.assertIn(word(first), {word(path.parent.name), word(path.stem[1:])})
 
     def test_only_what_all_folders_share_is_in_none(self) -> None:
-        found = {path.name for path in templates(rendering.CLUSTER).glob("_*")}
+        found = {path.name for path in (rendering.COMMON / "templates").glob("_*")}
         self.assertEqual(_SHARED, found)
+
+    def test_named_templates_are_where_helm_keeps_none(self) -> None:
+        """Older charts have those of the autoscaler mended, so these are where they were."""
+        inside = [path for path, _ in defined(rendering.CLUSTER)]
+        outside = [path for path in inside if not path.is_relative_to(rendering.COMMON)]
+        self.assertGreater(len(inside), 40)
+        self.assertEqual({"autoscaler"}, {path.parent.name for path in outside})
 
     def test_every_name_is_defined_once_and_included(self) -> None:
         for chart in (rendering.CLUSTER, rendering.ADDONS):

@@ -6,7 +6,6 @@ The wrong values are rows of charts/*/tests/refused/*.yaml (see :mod:`refusals`)
 
 from __future__ import annotations
 
-from pathlib import Path
 import re
 from typing import Any
 import unittest
@@ -247,7 +246,7 @@ class RefusalTest(unittest.TestCase):
         """Formats of all sentences with which the charts refuse."""
         found: set[str] = set()
         for chart in (rendering.CLUSTER, rendering.ADDONS):
-            for path in filter(Path.is_file, (chart / "templates").rglob("*")):
+            for path in rendering.template_files(chart):
                 text = path.read_text()
                 self.assertEqual(text.count("fail "), len(_FAIL.findall(text)), path)
                 found.update(_FAIL.findall(text))

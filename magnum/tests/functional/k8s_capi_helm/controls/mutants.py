@@ -803,7 +803,7 @@ _CHARTS = (
     Mutant(
         "names-cut",
         "long names are cut without a hash, so two of them become one",
-        f"{CLUSTER}/templates/_names.tpl",
+        f"{CLUSTER}/charts/common/templates/_names.tpl",
         '{{ $name | trunc (sub $max 9 | int) | trimSuffix "-" }}-{{ sha256sum $name | trunc 8 }}',
         '{{ $name | trunc $max | trimSuffix "-" }}',
         Suite.CHARTS,
@@ -821,7 +821,7 @@ _CHARTS = (
     Mutant(
         "metadata-leaks",
         "server metadata of the first nodegroup reaches all of them",
-        f"{CLUSTER}/templates/machines/_template.tpl",
+        f"{CLUSTER}/charts/common/templates/machines/_template.tpl",
         '"values" .group.machineMetadata)',
         '"values" ((index .root.Values.nodeGroups 0).machineMetadata | default dict))',
         Suite.CHARTS,
@@ -830,7 +830,7 @@ _CHARTS = (
     Mutant(
         "hash-ignores-ports",
         "other ports of a group give its machine template no new name",
-        f"{CLUSTER}/templates/_names.tpl",
+        f"{CLUSTER}/charts/common/templates/_names.tpl",
         "{{ .base }}-{{ fromYaml .spec | toJson | sha256sum | trunc 8 }}",
         '{{ .base }}-{{ dict "template" (dict "spec" (omit (fromYaml .spec).template.spec '
         '"ports")) | toJson | sha256sum | trunc 8 }}',
@@ -840,7 +840,7 @@ _CHARTS = (
     Mutant(
         "label-cut",
         "the label of a nodegroup has only the beginning of a long name",
-        f"{CLUSTER}/templates/_names.tpl",
+        f"{CLUSTER}/charts/common/templates/_names.tpl",
         "{{ $prefix }}/node-group: {{ . | quote }}",
         "{{ $prefix }}/node-group: {{ . | trunc 40 | quote }}",
         Suite.CHARTS,
@@ -849,7 +849,7 @@ _CHARTS = (
     Mutant(
         "endless-drain",
         "a drain timeout of 0 is taken, for which Cluster API waits for ever",
-        f"{CLUSTER}/templates/validate/_common.tpl",
+        f"{CLUSTER}/charts/common/templates/validate/_common.tpl",
         '(get $values $key)) "0" -}}',
         '(get $values $key)) "never" -}}',
         Suite.CHARTS,
@@ -870,7 +870,7 @@ _CHARTS = (
     Mutant(
         "defaults-reach-control-plane",
         "the flavor that nodegroups have by default changes the control plane's machines too",
-        f"{CLUSTER}/templates/machines/_template.tpl",
+        f"{CLUSTER}/charts/common/templates/machines/_template.tpl",
         "flavor: {{ .values.machineFlavor | quote }}\n{{- end }}",
         "flavor: {{ .root.Values.nodeGroupDefaults.machineFlavor | default .values.machineFlavor | "
         "quote }}\n{{- end }}",

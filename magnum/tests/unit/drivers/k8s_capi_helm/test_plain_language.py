@@ -115,7 +115,8 @@ def log_lines() -> Iterator[tuple[str, str]]:
 
 def chart_messages() -> Iterator[tuple[str, str]]:
     """The messages with which charts refuse values, and where each stands."""
-    for path in sorted((ROOT / "charts").glob("*/templates/**/*")):
+    charts = (*(ROOT / "charts").glob("*"), ROOT / "charts/openstack-cluster/charts/common")
+    for path in sorted(path for chart in charts for path in chart.glob("templates/**/*")):
         if path.is_file():
             for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
                 for text in re.findall(r'\bfail \(?(?:printf )?"((?:[^"\\]|\\.)*)"', line):
