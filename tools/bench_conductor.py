@@ -123,9 +123,9 @@ def _configure(task: Json) -> None:
     for point, _ in driver.Driver.load_entry_points():
         point.load()
     CONF([], project="magnum", default_config_files=[])
-    pass_conductor.use_database(task["database"])
     CONF.set_override("connection", f"sqlite:///{task['database']}?timeout=60", "database")
     CONF.set_override("sqlite_synchronous", False, "database")
+    pass_conductor.use_database(task["database"])
     CONF.set_override("kubeconfig_file", task["kubeconfig"], "capi_helm")
     CONF.set_override("watch_staleness", task["staleness"], "capi_helm")
     models.Base.metadata.create_all(enginefacade.writer.get_engine())

@@ -190,17 +190,22 @@ class ManagementCluster:
         for namespace in sorted({one["release"]["namespace"] for one in clusters}):
             self.admin.apply(names.NAMESPACE, {"metadata": {"name": namespace}})
             self.admin.apply(names.ROLE_BINDING, _binding(namespace))
-        self.put([thing for one in clusters for thing in one["things"]])
+        things = (thing for one in clusters for thing in one["things"])
+        self._transact(_together(_put(one) for one in things))
 
     def put(self, things: Iterable[Json]) -> None:
-        """Make objects in namespaces that are there, or give them another content."""
-        self._transact(_put(one) for one in things)
+        """Make objects in namespaces that are there, or give them another content.
+
+        Each has a revision of its own, as kube-apiserver gives them: a watch that ends after one
+        goes on after its revision, and would not show others that have the same.
+        """
+        self._transact([_put(one)] for one in things)
 
     def clear(self) -> None:
         """Delete the objects of all clusters that :meth:`fill` has made."""
         spaces = [f"{_directory(kind)}/{pass_costs.CLUSTERS}".encode() for kind in _MADE.values()]
         ranges = [{"key": one, "range_end": one[:-1] + bytes([one[-1] + 1])} for one in spaces]
-        self._transact({"requestDeleteRange": _coded(one)} for one in ranges)
+        self._transact([[{"requestDeleteRange": _coded(one)} for one in ranges]])
 
     def requests(self, since: float, until: float) -> dict[str, int]:
         """How often Magnum asked between two times, by verb and resource."""
@@ -212,13 +217,13 @@ class ManagementCluster:
         """Do not look through those until now again: nobody will ask for them."""
         self._forgotten = self._audit.stat().st_size if self._audit.exists() else 0
 
-    def _transact(self, requests: Iterable[Json]) -> None:
+    def _transact(self, transactions: Iterable[list[Json]]) -> None:
         pki = Pki(self._state)
         url = f"https://127.0.0.1:{self._state.port('etcd')}/v3/kv/txn"
         with urllib3.PoolManager(
             ca_certs=str(pki.authority), cert_file=str(pki.certificate), key_file=str(pki.key)
         ) as etcd:
-            for together in _together(requests):
+            for together in transactions:
                 answer = etcd.request("POST", url, json={"success": together}, timeout=30.0)
                 if answer.status != 200:
                     raise RuntimeError(f"etcd: HTTP {answer.status}: {answer.data[:300]!r}")

@@ -28,6 +28,7 @@ from oslo_db.sqlalchemy import enginefacade
 from oslo_log import log
 from oslo_service import loopingcall
 from oslo_utils import uuidutils
+from sqlalchemy import event
 
 from magnum.common import context as magnum_context
 from magnum.common import rpc
@@ -165,9 +166,23 @@ def in_memory() -> float:
 
 
 def use_database(path: str) -> None:
-    """Let whoever looks at the rows keep no writer waiting, as with real clouds' databases."""
+    """Let threads share the database of CONF, which is SQLite's, as those of real clouds.
+
+    Whoever looks at it keeps no writer waiting. Transactions wait for each other where they begin:
+    one that has read and wants to write would fail at once where another one has written since
+    (https://sqlite.org/isolation.html).
+    """
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("pragma journal_mode=WAL")
+    # oslo.db begins transactions by this statement.
+    engine = enginefacade.writer.get_engine()
+    event.listen(engine, "before_cursor_execute", _begin_at_once, retval=True)
+
+
+def _begin_at_once(*arguments: Any) -> tuple[str, Any]:
+    """As https://docs.sqlalchemy.org/en/latest/core/events.html says of before_cursor_execute."""
+    _, _, statement, parameters, *_ = arguments
+    return ("BEGIN IMMEDIATE" if statement == "BEGIN" else statement), parameters
 
 
 def main(arguments: list[str]) -> None:

@@ -25,7 +25,7 @@ def costs(clusters: int, found: Costs, *, verbose: bool) -> str:
             f"  {'':12}{'requests':>9}{'process':>8}{'processor ms':>22}{'over 0':>22}"
             f"{'part of H':>20}{'passes':>7}",
         ]
-        for driver, rows in drivers.items():
+        for driver, rows in ((one, drivers[one]) for one in pass_costs.DRIVERS):
             lines.append(_line(driver, rows, drivers, clusters))
             if verbose:
                 lines += [f"{'':14}{text}" for text in _requests(rows)]
